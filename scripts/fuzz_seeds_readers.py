@@ -10,16 +10,17 @@ seed is the number of its reader.
 import hashlib
 import io
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
-# The first bytes of inputs, by which the tool tells its eight readers: binary files are not
+# The first bytes of inputs, by which the tool tells its ten readers: binary files are not
 # ASCII, texts are.
-BUNDLE, NPY, MENDED_BUNDLE = 0x88, 0x8C, 0x8F
-MADE_BUNDLE, JSON, PLAN, NPY_HEADER, ANSWER = b"abcef"
+BUNDLE, NPY, MENDED_BUNDLE, TENSOR_FILE = 0x82, 0x86, 0x89, 0x8A
+MADE_BUNDLE, JSON, PLAN, NPY_HEADER, ANSWER, TENSOR_HEADER = b"efgijm"
 MODULES = {"sm_80": """
 func.func @quantize(%x: tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>) {
   %g = arith.constant dense<0.5> : tensor<f32>
@@ -38,6 +39,31 @@ func.func @product(%a: tensor<?x64xf8E4M3FN>, %s: tensor<?x2xf8E8M0FNU>,
 }
 """}
 TEXTS = ('{"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {}}', "[]", '"text"', "[[[[1]]]]")
+
+
+# Headers of safetensors files with 16 bytes of data.
+TENSORS = ('{"w":{"dtype":"BF16","shape":[2,4],"data_offsets":[0,16]}}  ',
+           '{"__metadata__":{"format":"pt"},"b":{"dtype":"F4","shape":[8],"data_offsets":[12,16]},'
+           '"a":{"dtype":"U8","shape":[3,4],"data_offsets":[0,12]},'
+           '"e":{"dtype":"F8_E8M0","shape":[0],"data_offsets":[12,12]}}')
+
+
+def gguf():
+    """A file with values of all kinds and two tensors."""
+    def text(content):
+        return struct.pack("<Q", len(content)) + content
+
+    values = {b"general.alignment": struct.pack("<II", 4, 16),
+              b"s": struct.pack("<I", 8) + text(b"x"), b"f": struct.pack("<Id", 12, 0.5),
+              b"b": struct.pack("<IB", 7, 1),
+              b"l": struct.pack("<IIQ", 9, 8, 2) + text(b"a") + text(b""),
+              b"n": struct.pack("<IIQIQ3h", 9, 9, 1, 3, 3, 1, 2, 3)}
+    tensors = ((b"w", (32, 2), 39, 0), (b"v", (), 0, 48))
+    file = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(values))
+    file += b"".join(text(key) + value for key, value in values.items())
+    for name, shape, kind, offset in tensors:
+        file += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
+    return file + bytes(-len(file) % 16 + 52)
 
 
 def npy(array):
@@ -67,6 +93,10 @@ def seeds(compiler):
         yield NPY, npy(array)
         header = npy(array)[10:].partition(b"\n")[0] + b"\n"
         yield NPY_HEADER, header
+    for header in TENSORS:
+        yield TENSOR_HEADER, header.encode()
+        yield TENSOR_FILE, struct.pack("<Q", len(header)) + header.encode() + bytes(16)
+    yield TENSOR_FILE, gguf()
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout
     found = next((word.strip(",") for word in version.split() if word[:1].isdigit()), "0")
     for kind, text in (("module", "module {}"), ("error", "it is damaged"), ("damaged", "")):

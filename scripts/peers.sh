@@ -14,6 +14,11 @@
 #                              peers, into .cache/torch-mlir (0.6 GB)
 #   scripts/peers.sh oracles   what test/Data/make_oracle_vectors.py asks, tosa-tools and
 #                              compressed-tensors, into .cache/oracles (6 GB)
+#   scripts/peers.sh checkpoints
+#                              what test/Data/make_checkpoint_vectors.py and the tests of
+#                              checkpoints ask beside the packages of peers: ModelOpt,
+#                              compressed-tensors, transformers, gguf and Ray, into
+#                              .cache/checkpoints (0.7 GB)
 #   scripts/peers.sh tosa      what test/Data/make_tosa_cases.py asks, tosa-tools alone, into
 #                              .cache/tosa (240 MB)
 
@@ -27,8 +32,9 @@ case "${1:-peers}" in
   exporter) requirements=$root/test/Onnx/requirements-export.txt ;;
   torch-mlir) requirements=$root/test/Models/requirements-torch-mlir.txt ;;
   oracles) requirements=$root/test/Data/requirements-oracles.txt ;;
+  checkpoints) requirements=$root/test/Data/requirements-checkpoints.txt ;;
   tosa) requirements=$root/test/Data/requirements-tosa.txt ;;
-  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|tosa]" ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|checkpoints|tosa]" ;;
 esac
 # `step` has a `name` of its own.
 peers=${1:-peers}
@@ -36,7 +42,7 @@ venv=$root/.cache/$peers
 if cmp -s "$requirements" "$venv/stamp"; then exit 0; fi
 
 # Whether the packages are used with the PyTorch of the peers.
-is_beside_peers() { [ "$peers" = exporter ] || [ "$peers" = torch-mlir ]; }
+is_beside_peers() { [[ $peers =~ ^(exporter|torch-mlir|checkpoints)$ ]]; }
 
 packages='import site; print(site.getsitepackages()[0])'
 install() {

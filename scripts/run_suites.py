@@ -5,8 +5,8 @@
 
 Suites: lint, unit (GoogleTest), python (unittest), lit, conformance, fuzz, site (the
 documentation), package (the Python package, installed), onnx, torch and jax (its import of
-models of ONNX, PyTorch's programs and JAX's functions), tidy (clang-tidy over the files that
-changed). Each runs with its output in
+models of ONNX, PyTorch's programs and JAX's functions), checkpoint (checkpoints beside those of
+other packages), tidy (clang-tidy over the files that changed). Each runs with its output in
 BUILD/logs/SUITE.log, shown where something fails. A suite that crashes or runs no test
 counts as one failure. The ten slowest tests of lit and unit are shown. The last line is
 `N passed, N failed`, with `, N skipped` where some were.
@@ -269,6 +269,17 @@ class Suites:
         """The import of JAX's functions, where there is JAX."""
         return self.importer(log, "test/Jax", "jax", "no jax; scripts/peers.sh jax installs it")
 
+    def checkpoint(self, log):
+        """Checkpoints beside those of other packages, and on a cluster where there is Ray."""
+        refused = self.install(log)
+        if refused:
+            return refused
+        packages = ROOT / ".cache/checkpoints"
+        if (packages / "stamp").exists():
+            return self.importer(log, "test/Checkpoint", "checkpoints", "")
+        print("   without a cluster: no Ray; scripts/peers.sh checkpoints installs it")
+        return self.python_folder(log, "test/Checkpoint", self.build / "package/bin/python")
+
     def importer(self, log, folder, packages, missing):
         """The tests of a folder, with the installed package and others of .cache."""
         interpreter = ROOT / ".cache" / packages / "bin/python"
@@ -297,8 +308,8 @@ class Suites:
 
 
 # The longest come first, so that no core has nothing to do at the end.
-NAMES = ["conformance", "unit", "fuzz", "python", "package", "onnx", "torch", "jax", "tidy",
-         "site", "lint", "lit"]
+NAMES = ["conformance", "unit", "fuzz", "python", "package", "onnx", "torch", "checkpoint", "jax",
+         "tidy", "site", "lint", "lit"]
 # Suites that keep every core busy.
 ALONE = {"lit"}
 

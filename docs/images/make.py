@@ -15,6 +15,7 @@ sys.path.insert(0, str(HERE))
 
 import accuracy_plot  # noqa: E402
 import bit_formats  # noqa: E402
+import checkpoint_layouts  # noqa: E402
 import fusion  # noqa: E402
 import groups  # noqa: E402
 import hopper_products  # noqa: E402
@@ -31,6 +32,8 @@ PICTURES = {
     "tensor.svg": scaled_tensor.draw,
     "tiles.svg": swizzle.draw_tiles,
     "swizzle.svg": swizzle.draw_tile,
+    "checkpoint_codes.svg": checkpoint_layouts.draw_codes,
+    "checkpoint_scales.svg": checkpoint_layouts.draw_scales,
     "fusion.svg": fusion.draw,
     "groups.svg": groups.draw,
     "hopper_products.svg": hopper_products.draw,

@@ -82,6 +82,13 @@ const char *blockscale_recipe_name(size_t index);
 /// The decode scale that a recipe derives from the amax of a tensor.
 blockscale_status blockscale_global_decode_scale(const char *recipe, float amax,
                                                  float *scale);
+/// The encode scale, by which numbers of a tensor are multiplied: that of a
+/// recipe for the amax of a tensor of the type `input`, as checkpoints of
+/// compressed-tensors have it. Its reciprocal may differ from the decode scale
+/// in the last bit.
+blockscale_status blockscale_global_encode_scale(const char *recipe,
+                                                 blockscale_input input,
+                                                 float amax, float *scale);
 
 //===-- Layout of scales: swizzle_128x4 -----------------------------------===//
 

@@ -59,7 +59,9 @@ typedef enum blockscale_status {
   /// The module cannot be compiled; diagnostics say why (Compile.h).
   BLOCKSCALE_COMPILE_ERROR = 12,
   /// A progress callback ended the work.
-  BLOCKSCALE_CANCELLED = 13
+  BLOCKSCALE_CANCELLED = 13,
+  /// The bytes are no file of tensors, or contradict themselves (Checkpoint.h).
+  BLOCKSCALE_INVALID_CHECKPOINT = 14
 } blockscale_status;
 
 /// The name of a status, as "BLOCKSCALE_OK"; null for a number that is none.

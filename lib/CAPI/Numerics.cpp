@@ -316,21 +316,47 @@ const char *blockscale_recipe_name(size_t index) {
                                      : nullptr;
 }
 
-blockscale_status blockscale_global_decode_scale(const char *recipe, float amax,
-                                                 float *scale) {
+/// The recipe of NVFP4 with a name, for an amax that is a number.
+static Result<Recipe> findGlobalRecipe(const char *recipe, float amax,
+                                       const float *scale) {
   Status status = checkNotNull({{"recipe", recipe}, {"scale", scale}});
   if (!status.ok())
-    return report(status);
+    return status;
   Result<Recipe> found = findRecipe(recipe);
   if (!found.ok())
-    return report(found.status());
+    return found;
   if (!isDefinedFor(*found, ScaleFormat::E4M3))
-    return report(Status::failure("expected a recipe of NVFP4, but got '" +
-                                  std::string(recipe) + "'"));
+    return Status::failure("expected a recipe of NVFP4, but got '" +
+                           std::string(recipe) + "'");
   if (isNan(amax))
-    return report(Status::failure("expected amax to be a number, but got NaN"));
+    return Status::failure("expected amax to be a number, but got NaN");
+  return found;
+}
+
+blockscale_status blockscale_global_decode_scale(const char *recipe, float amax,
+                                                 float *scale) {
+  Result<Recipe> found = findGlobalRecipe(recipe, amax, scale);
+  if (!found.ok())
+    return report(found.status());
   DefaultFloatEnvironment environment;
   *scale = getDecodeScale(*found, amax);
+  return BLOCKSCALE_OK;
+}
+
+blockscale_status blockscale_global_encode_scale(const char *recipe,
+                                                 blockscale_input input,
+                                                 float amax, float *scale) {
+  Result<Recipe> found = findGlobalRecipe(recipe, amax, scale);
+  if (!found.ok())
+    return report(found.status());
+  if (static_cast<unsigned>(input) > BLOCKSCALE_INPUT_F16)
+    return report(Status::failure("expected input to be 0, 1 or 2, but got " +
+                                  std::to_string(static_cast<int>(input))));
+  DefaultFloatEnvironment environment;
+  Recipe arithmetic = findVariant(*found, ScaleFormat::E4M3,
+                                  ElementFormat::E2M1, getInput(input))
+                          .value_or(*found);
+  *scale = getGlobalFactors(arithmetic, GlobalScale::fromAmax(amax)).encode;
   return BLOCKSCALE_OK;
 }
 

@@ -9,8 +9,9 @@
 
 #include "BundleFormat.h"
 #include "Crc32.h"
-#include "FileDescriptor.h"
 #include "PtxHeader.h"
+
+#include "blockscale/Runtime/FileDescriptor.h"
 
 #include <cerrno>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FileDescriptor.h"
+#include "blockscale/Runtime/FileDescriptor.h"
 
 #include <cerrno>
 #include <fcntl.h>

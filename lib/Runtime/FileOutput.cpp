@@ -7,8 +7,9 @@
 
 #include "blockscale/Runtime/FileOutput.h"
 
-#include "FileDescriptor.h"
 #include "PathResolution.h"
+
+#include "blockscale/Runtime/FileDescriptor.h"
 
 #include <atomic>
 #include <cerrno>

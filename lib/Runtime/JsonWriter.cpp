@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "JsonWriter.h"
+#include "blockscale/Runtime/JsonWriter.h"
 
 using namespace blockscale::runtime;
 

@@ -8,7 +8,8 @@
 #include "blockscale/Runtime/LaunchPlan.h"
 
 #include "Base64.h"
-#include "JsonWriter.h"
+
+#include "blockscale/Runtime/JsonWriter.h"
 
 #include <algorithm>
 

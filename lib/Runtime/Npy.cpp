@@ -7,7 +7,7 @@
 
 #include "blockscale/Runtime/Npy.h"
 
-#include "FileDescriptor.h"
+#include "blockscale/Runtime/FileDescriptor.h"
 #include "blockscale/Runtime/FileOutput.h"
 
 #include <algorithm>

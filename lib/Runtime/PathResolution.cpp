@@ -7,7 +7,7 @@
 
 #include "PathResolution.h"
 
-#include "FileDescriptor.h"
+#include "blockscale/Runtime/FileDescriptor.h"
 
 #include <cerrno>
 #include <climits>

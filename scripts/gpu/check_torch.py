@@ -16,6 +16,7 @@ Needs torch, transformers and the package blockscale with its extra for torch. P
   lengths   50 random lengths compile once; graphs have no breaks
   threads   10 threads call 1,000 times each, with the right results and no growth of memory
   refused   wrong inputs are exceptions that say what to change, and the GPU works afterwards
+  checkpoints  files that the GPU quantizes have the CPU's bytes
 
 Prints the head of a log, and `N passed, N failed` at the end.
 """
@@ -25,6 +26,7 @@ import copy
 import itertools
 import random
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -36,7 +38,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks/gpu"))
 from torch_models import print_head, weights_only  # noqa: E402
 
 OPS = torch.ops.blockscale
-PARTS = ("bytes", "encoder", "decoder", "steps", "experts", "lengths", "threads", "refused")
+PARTS = ("bytes", "encoder", "decoder", "steps", "experts", "lengths", "threads", "refused",
+         "checkpoints")
 
 
 class Checks:
@@ -409,6 +412,48 @@ def check_refused(checks, device):
                                     None, **linear))
     checks.check("the GPU works afterwards",
                  torch.equal(wide(x, data, scales, None, None, **linear), wanted))
+
+
+def check_checkpoints(checks, device):
+    """Files that the GPU quantizes, in every layout, beside those of the CPU."""
+    from blockscale import checkpoint
+    from blockscale._native._checkpoint import lay_out
+    from blockscale.checkpoint import _gpu
+    _gpu.DEVICE = device
+    on = "cpu" if device == "cpu" else "cuda"
+    generator = torch.Generator().manual_seed(0)
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, dtype in (("BF16", torch.bfloat16), ("F16", torch.float16),
+                            ("F32", torch.float32)):
+            tensors = {f"{name}.weight": torch.randn(shape, generator=generator).to(dtype)
+                       for name, shape in (("a.gate_proj", (4096, 1024)), ("a.up_proj", (4096, 1024)),
+                                           ("a.down_proj", (1024, 4096)))}
+            layout = lay_out("safetensors", [(name, kind, tuple(x.shape))
+                                             for name, x in tensors.items()])
+            data = bytearray(layout.nbytes)
+            data[:len(layout.header)] = layout.header
+            for offset, x in zip(layout.offsets, tensors.values()):
+                data[offset:offset + x.nbytes] = x.reshape(-1).view(torch.uint8).numpy().tobytes()
+            source = Path(folder, f"{kind}.safetensors")
+            source.write_bytes(data)
+            for family, rule in (
+                    ("modelopt", {"format": "nvfp4"}), ("compressed-tensors", {"format": "nvfp4"}),
+                    ("modelopt", {"format": "nvfp4", "recipe": "te"}),
+                    ("modelopt", {"format": "nvfp4", "recipe": "te_4over6_mse"}),
+                    ("modelopt", {"format": "nvfp4", "weights": {"sweep": True}}),
+                    ("torchao", {"format": "nvfp4"}), ("modelopt", {"format": "mxfp8"}),
+                    ("compressed-tensors", {"format": "mxfp4"})):
+                if rule["format"] == "nvfp4":
+                    rule = {**rule, "activations": {"global_scale": {"amax": 4.0},
+                                                    "recipe": rule.get("recipe", "modelopt")}}
+                made = []
+                for number, place in enumerate(("cpu", on)):
+                    path = Path(folder, f"{number}.safetensors")
+                    path.unlink(missing_ok=True)
+                    checkpoint.quantize(source, path, {"version": 1, "rules": [rule]},
+                                        layout=family, on=place)
+                    made.append(path.read_bytes())
+                checks.check(f"{family} {kind} {rule}", made[0] == made[1])
 
 
 def main():

@@ -1,14 +1,20 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/Tosa.md shows of Python runs as written."""
+"""What docs/Tosa.md, docs/Checkpoints.md and docs/CheckpointFaults.md show of Python runs as
+written, and prints what is shown; tables of the latter are those of the package."""
 
 import contextlib
 import io
 import os
 import re
+import tempfile
+import textwrap
 import unittest
 from pathlib import Path
 from unittest import mock
+
+import test_checkpoint_check
+from blockscale import checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/Tosa.md"
@@ -26,6 +32,71 @@ class TosaPageTest(unittest.TestCase):
               contextlib.redirect_stdout(output)):
             exec(compile(block, str(PAGE), "exec"), {})
         self.assertIn("tosa.matmul_t_block_scaled", output.getvalue())
+
+
+#: A block of Python, and the text behind it where there is some.
+BLOCKS = re.compile(r"(?ms)^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?")
+
+
+def make_layouts():
+    """The table of layouts."""
+    rows = ["| layout | codes | block scales | global scale, F32 | input scale, F32 |",
+            "| --- | --- | --- | --- | --- |"]
+    for layout in checkpoint.LAYOUTS:
+        if layout.is_plain:
+            continue
+
+        def tell(ending, dtype):
+            return f"`{ending}` {dtype}".strip() if ending else ""
+        inside = "in the codes" if layout.family == "gguf" else ""
+        name = layout.name.replace("compressed-tensors ", "")
+        rows.append("| " + " | ".join((
+            name, tell(*layout.data), tell(*layout.scales) or inside,
+            tell(layout.global_scale, ""), tell(layout.input_scale, ""))) + " |")
+    return "\n".join(rows)
+
+
+def make_rules():
+    """The list of rules."""
+    items = []
+    for rule in checkpoint.RULES:
+        loaders = "; ".join(f"{loader} {text}" for loader, text in rule.loaders.items())
+        kind = rule.severity + ", silent" * rule.silent
+        text = f"* `{rule.label}`, {kind}: {rule.text}." + f" {loaders}." * bool(loaders)
+        items.append(textwrap.fill(text, 140, subsequent_indent="  ", break_on_hyphens=False))
+    return "\n".join(items)
+
+
+def make_faults():
+    """The list of faults that tests plant."""
+    return "\n".join(f"* {name}: `{rule}`" for name, rule, _ in test_checkpoint_check.FAULTS)
+
+
+class CheckpointPagesTest(unittest.TestCase):
+    def run_page(self, name):
+        """Runs the blocks of a page in their order, in a folder of their own."""
+        text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.enterContext(tempfile.TemporaryDirectory()))
+        scope = {}
+        for block, wanted in BLOCKS.findall(text):
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                exec(compile(block, name, "exec"), scope)
+            with self.subTest(block):
+                self.assertEqual(output.getvalue(), wanted)
+
+    def test_layouts(self):
+        self.run_page("Checkpoints.md")
+
+    def test_faults(self):
+        self.run_page("CheckpointFaults.md")
+
+    def test_tables(self):
+        for name, make in (("Checkpoints.md", make_layouts), ("CheckpointFaults.md", make_rules),
+                           ("CheckpointFaults.md", make_faults)):
+            text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+            self.assertIn(f"\n{make()}\n", text)
 
 
 if __name__ == "__main__":

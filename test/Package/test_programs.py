@@ -29,8 +29,10 @@ class ProgramsTest(unittest.TestCase):
     def test_entry_points(self):
         found = {each.name: each.value for each in importlib.metadata.distribution(
             "blockscale").entry_points if each.group == "console_scripts"}
-        self.assertEqual(found, {"blockscale-import": "blockscale._import:main", **{
-            f"blockscale-{name}": "blockscale._programs:main" for name in NAMES}})
+        self.assertEqual(found, {
+            "blockscale-checkpoint": "blockscale.checkpoint._command:main",
+            "blockscale-import": "blockscale._import:main",
+            **{f"blockscale-{name}": "blockscale._programs:main" for name in NAMES}})
 
     def test_each_says_its_own_name_and_version(self):
         for name in NAMES:

@@ -5,6 +5,7 @@
 import unittest
 
 import docs_constraints
+import docs_faults
 import docs_figures
 import docs_kernels
 import docs_logs
@@ -13,7 +14,7 @@ import docs_pages
 import docs_performance
 from docs_pages import ROOT
 
-MODULES = [docs_numbers, docs_constraints, docs_performance, docs_kernels]
+MODULES = [docs_numbers, docs_constraints, docs_performance, docs_kernels, docs_faults]
 
 
 class DocsComputedTest(unittest.TestCase):

@@ -80,6 +80,19 @@ class LayersTest(LintTest):
                 self.assertEqual(len(found), 1)
                 (self.root / f"lib/{folder}/A.cpp").unlink()
 
+    def test_checkpoints_are_beside_the_layers(self):
+        self.write("lib/Checkpoint/A.cpp", '#include "blockscale/Numerics/B.h"\n'
+                   '#include "blockscale/Runtime/B.h"\n')
+        self.write("lib/CAPI/A.cpp", '#include "blockscale/Checkpoint/B.h"\n')
+        self.assertEqual(self.findings("layers"), [])
+        self.write("lib/Checkpoint/A.cpp", '#include "blockscale/IR/B.h"\n')
+        self.assert_finds("layers", "lib/Checkpoint/A.cpp:1:", "includes IR")
+        self.write("lib/Checkpoint/A.cpp", '#include "mlir/IR/Value.h"\n')
+        self.assert_finds("layers", "lib/Checkpoint/A.cpp:1:", "no mlir header")
+        self.write("lib/Checkpoint/A.cpp")
+        self.write("lib/Driver/A.cpp", '#include "blockscale/Checkpoint/B.h"\n')
+        self.assert_finds("layers", "lib/Driver/A.cpp:1:", "includes Checkpoint")
+
     def test_the_c_interface_is_above_the_driver(self):
         self.write("lib/Pipelines/A.cpp", '#include "blockscale/Driver/B.h"\n')
         self.assert_finds("layers", "lib/Pipelines/A.cpp:1:", "includes Driver")

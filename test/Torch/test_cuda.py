@@ -63,7 +63,7 @@ def main():
     """In a process of its own, whose driver is the emulator."""
     import blockscale.torch  # noqa: F401 (defines the ops)
     from blockscale.torch import _cuda
-    from blockscale.torch._forms import OperandForm
+    from blockscale._forms import OperandForm
     from blockscale.torch._products_kernels import Linear, Quantizer
 
     stream = types.SimpleNamespace(cuda_stream=0)

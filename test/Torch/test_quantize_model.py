@@ -17,7 +17,7 @@ from torch.nn import functional as F
 import blockscale
 import blockscale.torch
 from blockscale import _native
-from blockscale.torch._policy import Layer, Rules
+from blockscale._policy import Layer, Rules
 from blockscale.torch._quantize_model import Site
 
 OPS = torch.ops.blockscale

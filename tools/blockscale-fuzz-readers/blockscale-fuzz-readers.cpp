@@ -5,15 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Gives bytes to the readers of files: bundles, launch plans, JSON, .npy, and
-// the answers of the program that reads bytecode. They may refuse anything, but
-// must end; and what a reader of plans takes, it takes again as it is written.
-// The first byte of an input names the reader.
+// Gives bytes to the readers of files: bundles, launch plans, JSON, .npy, files
+// of tensors, and the answers of the program that reads bytecode. They may
+// refuse anything, but must end; and what a reader of plans or of files of
+// tensors takes, it takes again as it is written. The first byte of an input
+// names the reader.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Fuzzer.h"
 
+#include "blockscale/Checkpoint/FileLayout.h"
 #include "blockscale/Driver/BytecodeAnswer.h"
 #include "blockscale/Runtime/Bundle.h"
 #include "blockscale/Runtime/Json.h"
@@ -46,7 +48,8 @@ static constexpr StringRef kTokens[] = {
     "1e999",  "0.5",    "9223372036854775807",
     "descr",  "shape",  "fortran_order",
     "False",  "(3,)",   "'<f4'",
-    "kernel", "buffer", "i64"};
+    "kernel", "buffer", "i64",
+    "dtype",  "BF16",   "data_offsets"};
 
 static std::string_view toView(StringRef text) {
   return {text.data(), text.size()};
@@ -137,6 +140,55 @@ static bool readAnswer(StringRef bytes) {
   return answer && answer->ok();
 }
 
+/// What was read is laid out as a file with the same contents, if its header is
+/// one that is written.
+static void checkContents(const checkpoint::FileContents &contents) {
+  std::vector<checkpoint::TensorDescription> tensors(contents.tensors.begin(),
+                                                     contents.tensors.end());
+  Result<checkpoint::FileLayout> layout =
+      checkpoint::layOutFile(contents.format, tensors, contents.metadata);
+  // Longer names are read than are written, and alignments make files large.
+  constexpr uint64_t mostBytes = 1 << 20;
+  if (!layout.ok() || layout->fileBytes > mostBytes)
+    return;
+  std::string file = layout->header;
+  file.resize(layout->fileBytes);
+  Result<checkpoint::FileContents> again = checkpoint::readContents(file);
+  auto fail = [] {
+    reportFatalInternalError("a file of tensors is not what it was laid out "
+                             "as");
+  };
+  if (!again.ok() || again->tensors.size() != tensors.size() ||
+      again->metadata.size() != contents.metadata.size())
+    fail();
+  for (auto [found, expected] : zip(again->tensors, contents.tensors))
+    if (found.name != expected.name || found.type != expected.type ||
+        found.shape != expected.shape || found.bytes != expected.bytes)
+      fail();
+  for (auto [found, expected] : zip(again->metadata, contents.metadata))
+    if (found.key != expected.key || found.type != expected.type ||
+        found.elementType != expected.elementType ||
+        found.count != expected.count || found.value != expected.value)
+      fail();
+}
+
+static bool readTensorFile(StringRef bytes) {
+  Result<checkpoint::FileContents> contents =
+      checkpoint::readContents(toView(bytes));
+  if (contents.ok())
+    checkContents(*contents);
+  return contents.ok();
+}
+
+/// The header of a safetensors file, with some data behind it.
+static bool readTensorHeader(StringRef text) {
+  std::string file(sizeof(uint64_t), 0);
+  support::endian::write64le(file.data(), text.size());
+  file += text;
+  file.resize(file.size() + 16);
+  return readTensorFile(file);
+}
+
 namespace {
 struct Reader {
   const char *name;
@@ -147,11 +199,16 @@ struct Reader {
 /// By the rest of the first byte of an input. That of binary files is not
 /// ASCII, so that their bytes are mutated; that of texts is, so that their
 /// words are.
-static constexpr Reader kReaders[] = {
-    {"bundle", readBundle}, {"made bundle", readMadeBundle},
-    {"JSON", readJson},     {"plan", readPlan},
-    {"npy", readNpyFile},   {"npy header", readHeader},
-    {"answer", readAnswer}, {"mended bundle", readMendedBundle}};
+static constexpr Reader kReaders[] = {{"bundle", readBundle},
+                                      {"made bundle", readMadeBundle},
+                                      {"JSON", readJson},
+                                      {"plan", readPlan},
+                                      {"npy", readNpyFile},
+                                      {"npy header", readHeader},
+                                      {"answer", readAnswer},
+                                      {"mended bundle", readMendedBundle},
+                                      {"tensor file", readTensorFile},
+                                      {"tensor header", readTensorHeader}};
 
 namespace {
 class ReaderFuzzer : public Fuzzer {

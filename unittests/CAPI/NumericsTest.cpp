@@ -313,6 +313,35 @@ TEST(NumericsTest, GlobalScales) {
             BLOCKSCALE_INVALID_ARGUMENT);
 }
 
+// The type of the tensor matters to the recipe that computes in it alone.
+TEST(NumericsTest, EncodeScales) {
+  float single = 0, half = 0, other = 0;
+  EXPECT_EQ(blockscale_global_encode_scale("compressed_tensors",
+                                           BLOCKSCALE_INPUT_F32, 3.0f, &single),
+            BLOCKSCALE_OK);
+  EXPECT_EQ(single, 1.0f / 3.0f * 2688.0f);
+  EXPECT_EQ(blockscale_global_encode_scale("compressed_tensors",
+                                           BLOCKSCALE_INPUT_BF16, 3.0f, &half),
+            BLOCKSCALE_OK);
+  // 1 / 3 is 0.333984375 in bf16, and 897.75 is 896 there.
+  EXPECT_EQ(half, 896.0f);
+  EXPECT_EQ(
+      blockscale_global_encode_scale("te", BLOCKSCALE_INPUT_BF16, 3.0f, &other),
+      BLOCKSCALE_OK);
+  EXPECT_EQ(other, 2688.0f / 3.0f);
+  EXPECT_EQ(blockscale_global_encode_scale(
+                "te", static_cast<blockscale_input>(3), 3.0f, &other),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_TRUE(contains(blockscale_last_error(),
+                       "expected input to be 0, 1 or 2, but got 3"));
+  EXPECT_EQ(blockscale_global_encode_scale("rceil", BLOCKSCALE_INPUT_F32, 3.0f,
+                                           &other),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_EQ(
+      blockscale_global_encode_scale("te", BLOCKSCALE_INPUT_F32, 3.0f, nullptr),
+      BLOCKSCALE_INVALID_ARGUMENT);
+}
+
 TEST(NumericsTest, Swizzles) {
   // The numbers are read off the picture of the layout in docs/Numerics.md.
   EXPECT_EQ(blockscale_swizzled_size(130, 5), 4 * 512);

@@ -33,6 +33,8 @@ enum class ErrorKind {
   Compilation,
   /// Whoever watched the work ended it.
   Cancelled,
+  /// The bytes are no file of tensors, or contradict themselves.
+  InvalidCheckpoint,
 };
 
 /// Success, or a message that names the rule, the expected and the found.

@@ -11,10 +11,12 @@ from blockscale._native._dlpack import Exchanged, exchange
 from blockscale._native._executable import (Arrays, Executable, create_executable,
                                             load_executable, xla_handler)
 from blockscale._native._library import LIBRARY
+from blockscale._native._numerics import get_global_scale, swizzle, unswizzle
 
 __all__ = [
     "Arrays", "compile", "create_executable", "dtype_name", "exchange", "Exchanged", "Executable",
-    "load_executable", "recipes", "set_num_threads", "status_name", "version", "xla_handler",
+    "get_global_scale", "load_executable", "recipes", "set_num_threads", "status_name", "swizzle",
+    "unswizzle", "version", "xla_handler",
 ]
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import (POINTER, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64,
+                    c_void_p)
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ _NAME = "libBlockScaleC.so"
 _VARIABLE = "BLOCKSCALE_LIBRARY"
 _FOLDER = Path(__file__).parents[1] / "_lib"
 
+#: A buffer and its bytes, or its elements where they are numbers of Python.
+_BUFFER = (c_void_p, c_size_t)
+
 #: Name, without the prefix, of each function that the package calls: result and arguments.
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "version": (c_char_p, []),
@@ -24,6 +28,11 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "dtype_name": (c_char_p, [c_int]),
     "recipe_name": (c_char_p, [c_size_t]),
     "set_num_threads": (None, [c_int]),
+    "global_decode_scale": (c_int, [c_char_p, c_float, POINTER(c_float)]),
+    "global_encode_scale": (c_int, [c_char_p, c_int, c_float, POINTER(c_float)]),
+    "swizzled_size": (c_int64, [c_int64, c_int64]),
+    "swizzle": (c_int, [c_void_p, c_int64, c_int64, c_void_p, c_size_t]),
+    "unswizzle": (c_int, [c_void_p, c_size_t, c_int64, c_int64, c_void_p]),
     "verify": (c_int, [c_void_p, c_size_t, POINTER(_structures.CompileConfig),
                        POINTER(c_void_p)]),
     "compile": (c_int, [c_void_p, c_size_t, POINTER(_structures.CompileConfig),
@@ -49,6 +58,45 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
                                         c_size_t]),
     "executable_workspace_bytes": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_uint64)]),
     "executable_call": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p]),
+    "storage_type_get": (POINTER(_structures.StorageType), [c_size_t]),
+    "tensor_file_open": (c_int, [c_char_p, POINTER(c_void_p)]),
+    "tensor_file_close": (None, [c_void_p]),
+    "tensor_file_format": (c_int, [c_void_p]),
+    "tensor_file_data": (c_void_p, [c_void_p]),
+    "tensor_file_size": (c_uint64, [c_void_p]),
+    "tensor_file_tensor_count": (c_size_t, [c_void_p]),
+    "tensor_file_tensor": (c_int, [c_void_p, c_size_t, POINTER(_structures.Tensor)]),
+    "tensor_file_metadata_count": (c_size_t, [c_void_p]),
+    "tensor_file_metadata": (c_int, [c_void_p, c_size_t, POINTER(_structures.Metadata)]),
+    "tensor_file_release": (c_int, [c_void_p, c_uint64, c_uint64]),
+    "file_layout_create": (c_int, [c_int, POINTER(_structures.NewTensor), c_size_t,
+                                   POINTER(_structures.Metadata), c_size_t, POINTER(c_void_p)]),
+    "file_layout_destroy": (None, [c_void_p]),
+    "file_layout_header": (c_void_p, [c_void_p]),
+    "file_layout_header_bytes": (c_uint64, [c_void_p]),
+    "file_layout_file_bytes": (c_uint64, [c_void_p]),
+    "file_layout_offsets": (POINTER(c_uint64), [c_void_p]),
+    "gguf_pack": (c_int, [c_char_p, c_int64, c_int64, *_BUFFER, *_BUFFER, *_BUFFER,
+                          POINTER(c_uint64)]),
+    "gguf_unpack": (c_int, [c_char_p, c_int64, c_int64, *_BUFFER, *_BUFFER, *_BUFFER,
+                            POINTER(c_uint64)]),
+    "split_rows": (c_int, [c_int64, c_int64, c_int64, c_void_p, *_BUFFER]),
+    "alternate_rows": (c_int, [c_int64, c_int64, c_int64, c_void_p, *_BUFFER]),
+    "gguf_quantize": (c_int, [c_char_p, c_char_p, c_int64, c_int64, *_BUFFER, *_BUFFER]),
+    "mxfp4_max_exponent": (c_int, [*_BUFFER, POINTER(c_int32)]),
+    "mxfp4_to_nvfp4": (c_int, [c_int64, c_int64, *_BUFFER, *_BUFFER, c_int32, *_BUFFER, *_BUFFER,
+                               POINTER(c_float), POINTER(c_uint64)]),
+    "mxfp4_to_fp8": (c_int, [c_int64, c_int64, c_int64, c_int64, *_BUFFER, *_BUFFER, *_BUFFER,
+                             *_BUFFER, POINTER(c_uint64)]),
+    "amax": (c_int, [c_char_p, *_BUFFER, POINTER(c_float)]),
+    "scan": (c_int, [c_char_p, *_BUFFER, POINTER(_structures.Statistics)]),
+    "scan_codes": (c_int, [c_int64, c_int64, c_int64, *_BUFFER,
+                           POINTER(_structures.CodeStatistics)]),
+    "column_squares": (c_int, [c_char_p, c_int64, c_int64, *_BUFFER, *_BUFFER]),
+    "column_squares_of_codes": (c_int, [c_char_p, c_int64, c_int64, c_int64, *_BUFFER, *_BUFFER,
+                                        *_BUFFER]),
+    "compare": (c_int, [c_char_p, *_BUFFER, c_char_p, *_BUFFER,
+                        POINTER(_structures.Difference)]),
     "bundle_open_memory": (c_int, [c_char_p, c_size_t, POINTER(c_void_p)]),
     "function_find": (c_int, [c_void_p, c_size_t, c_char_p, POINTER(c_void_p)]),
     "function_buffer_count": (c_size_t, [c_void_p, c_int]),

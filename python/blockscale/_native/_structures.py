@@ -3,7 +3,8 @@
 """The structures of include/blockscale-c, field by field, and the types of callbacks."""
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import (POINTER, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint,
+                    c_uint64, c_void_p)
 
 
 class Diagnostic(ctypes.Structure):
@@ -62,6 +63,42 @@ class Slot(ctypes.Structure):
 class Array(ctypes.Structure):
     _fields_ = [("data", c_void_p), ("dtype", c_int), ("rank", c_size_t), ("shape", c_void_p),
                 ("strides", c_void_p)]
+
+
+class StorageType(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("block_elements", c_int64), ("block_bytes", c_int64),
+                ("in_safetensors", c_int), ("gguf_number", c_int)]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("type", POINTER(StorageType)), ("rank", c_size_t),
+                ("shape", POINTER(c_int64)), ("offset", c_uint64), ("bytes", c_uint64)]
+
+
+class Metadata(ctypes.Structure):
+    _fields_ = [("key", c_char_p), ("type", c_int), ("element_type", c_int), ("count", c_uint64),
+                ("value", c_void_p), ("bytes", c_uint64)]
+
+
+class NewTensor(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("type", c_char_p), ("rank", c_size_t),
+                ("shape", POINTER(c_int64))]
+
+
+class Statistics(ctypes.Structure):
+    _fields_ = [("count", c_uint64), ("nan", c_uint64), ("infinite", c_uint64),
+                ("zero", c_uint64), ("negative", c_uint64), ("min", c_float), ("max", c_float),
+                ("least", c_float)]
+
+
+class CodeStatistics(ctypes.Structure):
+    _fields_ = [("codes", c_uint64 * 16 * 2), ("largest", c_uint64 * 8)]
+
+
+class Difference(ctypes.Structure):
+    _fields_ = [("count", c_uint64), ("different", c_uint64), ("incomparable", c_uint64),
+                ("reference_squares", c_double), ("difference_squares", c_double),
+                ("largest", c_double), ("largest_index", c_int64)]
 
 
 class CallArgument(ctypes.Structure):

@@ -4,67 +4,51 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import glob
-import json
 import os
 from typing import Any, Iterable, Iterator, Sequence, Union
 
 import torch
 from torch import Tensor, nn
 
-from blockscale._errors import ArgumentError, fail
+from blockscale._errors import ArgumentError
+from blockscale._forms import LayerForm, OperandForm
 from blockscale._ops import FORMATS
-from blockscale.torch._checkpoint_names import EXPERTS, IGNORED, SCHEMES, Scheme
-from blockscale.torch._forms import LayerForm, OperandForm, ROW_MAJOR, get_storage
+from blockscale.checkpoint._checkpoint import open as open_checkpoint
+from blockscale.checkpoint._layouts import EXPERTS, IGNORED, LAYOUTS, Layout
+from blockscale.torch._forms import ROW_MAJOR, get_storage
 from blockscale.torch._kernels import LOG
 from blockscale.torch._modules import find_neighbours
 from blockscale.torch._quantize_model import (Installer, LayerSummary, Site, Summary, find_sites,
                                               wrap)
 
 Source = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
+#: The layouts whose codes and scales are as modules have them.
+SCHEMES = tuple(layout for layout in LAYOUTS
+                if layout.family in ("modelopt", "compressed-tensors", "gpt-oss"))
 
 
 class Files:
-    """Tensors of safetensors files, read when they are needed."""
+    """Tensors of a checkpoint, read when they are needed."""
 
-    def __init__(self, paths: Iterable[str], stack: contextlib.ExitStack):
-        try:
-            from safetensors import safe_open
-        except ImportError as error:
-            raise ImportError("expected safetensors to be installed to load checkpoints; "
-                              "pip install safetensors") from error
-        self._files: dict[str, Any] = {}
+    def __init__(self, source: Source):
+        self.checkpoint = open_checkpoint(source)
+        self._tensors = self.checkpoint.tensors
         self.used: set[str] = set()
-        for path in paths:
-            try:
-                file = stack.enter_context(safe_open(path, framework="pt"))
-            except OSError as error:
-                fail("BLOCKSCALE_FILE", f"cannot read '{path}': {error}")
-            except Exception as error:  # The package has a class for what is no such file.
-                raise ArgumentError(f"expected '{path}' to be a file of safetensors, but got one "
-                                    f"that is none: {error}") from error
-            for name in file.keys():
-                if name in self._files:
-                    raise ArgumentError(f"expected each tensor once, but got '{name}' in '{path}' "
-                                        "and in another file")
-                self._files[name] = file
 
     @property
     def names(self) -> Iterable[str]:
-        return self._files.keys()
+        return self._tensors.keys()
 
     def get_dtype(self, name: str) -> str:
         """As safetensors names it; "" where there is no such tensor."""
-        if name not in self._files:
-            return ""
-        dtype: str = self._files[name].get_slice(name).get_dtype()
-        return dtype
+        tensor = self._tensors.get(name)
+        return "" if tensor is None else tensor.dtype
 
     def read(self, name: str) -> Tensor:
+        """A copy, which may be written."""
         self.used.add(name)
-        tensor: Tensor = self._files[name].get_tensor(name)
+        tensor: Tensor = self._tensors[name].torch(copy=True)
         return tensor
 
 
@@ -72,7 +56,7 @@ class Files:
 class Part:
     """A weight as a checkpoint has it, in storage form."""
 
-    scheme: Scheme
+    scheme: Layout
     data: Tensor
     scales: Tensor
     global_scale: Tensor | None
@@ -80,39 +64,12 @@ class Part:
     bias: Tensor | None = None
 
 
-def _find_paths(source: Source) -> tuple[list[str], dict[str, Any]]:
-    """Files, and the quantization_config of config.json beside them."""
-    if not isinstance(source, (str, os.PathLike)):
-        return [os.fspath(each) for each in source], {}
-    path = os.fspath(source)
-    if not os.path.isdir(path):
-        return [path], {}
-    found = sorted(glob.glob(os.path.join(glob.escape(path), "*.safetensors")))
-    if not found:
-        raise ArgumentError(f"expected files of safetensors in '{path}', but got none")
-    config = os.path.join(path, "config.json")
-    if not os.path.exists(config):
-        return found, {}
-    with open(config, encoding="utf-8") as file:
-        try:
-            members = json.load(file)
-        except ValueError as error:
-            raise ArgumentError(f"expected '{config}' to be JSON, but got {error}") from error
-    return found, members.get("quantization_config") or {}
-
-
-def _quantizes_activations(config: dict[str, Any]) -> bool:
-    """Whether a configuration says that activations are quantized, of formats whose tensors do
-    not tell."""
-    groups = (config.get("config_groups") or {}).values()
-    if config.get("quant_method") == "modelopt":
-        return config.get("quant_algo") == "MXFP8"
-    return any(group.get("input_activations") for group in groups)
-
-
-def _find_scheme(files: Files, prefix: str, is_stack: bool) -> Scheme | None:
-    """The scheme whose data and scales there are behind a name."""
-    return next((scheme for scheme in SCHEMES if scheme.is_stack == is_stack
+def _find_scheme(files: Files, prefix: str, is_stack: bool) -> Layout | None:
+    """The layout whose data and scales there are behind a name."""
+    family = files.checkpoint.scheme.family
+    # Of two layouts with the same tensors, that of the configuration.
+    ordered = sorted(SCHEMES, key=lambda scheme: scheme.family != family)
+    return next((scheme for scheme in ordered if scheme.is_stack == is_stack
                  and files.get_dtype(prefix + scheme.data[0]) == scheme.data[1]
                  and files.get_dtype(prefix + scheme.scales[0]) == scheme.scales[1]), None)
 
@@ -127,7 +84,7 @@ def _read_scalar(files: Files, name: str, is_reciprocal: bool) -> Tensor:
     return value.reciprocal() if is_reciprocal else value
 
 
-def _read_part(files: Files, prefix: str, scheme: Scheme, sizes: Sequence[int]) -> Part:
+def _read_part(files: Files, prefix: str, scheme: Layout, sizes: Sequence[int]) -> Part:
     """The tensors of a weight [.., N, K], of that size."""
     *batch, rows, cols = sizes
     if cols % FORMATS[scheme.format][2]:
@@ -156,7 +113,8 @@ def _read_part(files: Files, prefix: str, scheme: Scheme, sizes: Sequence[int]) 
             raise ArgumentError(f"expected '{name}', as {scheme.name} has it, but got none")
         else:
             scalars.append(_read_scalar(files, name, scheme.is_reciprocal))
-    bias = files.read(f"{prefix}bias") if files.get_dtype(f"{prefix}bias") else None
+    ending = "_bias" if scheme.is_stack else ".bias"
+    bias = files.read(prefix + ending) if files.get_dtype(prefix + ending) else None
     return Part(scheme, tensors[0], tensors[1], scalars[0], scalars[1], bias)
 
 
@@ -166,7 +124,7 @@ def _read_experts(files: Files, site: Site) -> Part | None:
     n, k = site.get_sizes()
     experts = site.weight.shape[0]
     for names in EXPERTS.get(member, ()):
-        prefixes = [[f"{path}.{number}.{name}." for name in names] for number in range(experts)]
+        prefixes = [[f"{path}.{number}.{name}" for name in names] for number in range(experts)]
         scheme = _find_scheme(files, prefixes[0][0], False)
         if scheme is None:
             continue
@@ -206,14 +164,23 @@ def _read_experts(files: Files, site: Site) -> Part | None:
 def _read_site(files: Files, site: Site) -> Part | None:
     n, k = site.get_sizes()
     if not site.is_stack:
-        prefix = f"{site.name}."
+        prefix = site.name
         scheme = _find_scheme(files, prefix, False)
         return None if scheme is None else _read_part(files, prefix, scheme, (n, k))
-    prefix = f"{site.name}_"
+    prefix = site.name
     scheme = _find_scheme(files, prefix, True)
     if scheme is None:
         return _read_experts(files, site)
     return _read_part(files, prefix, scheme, (site.weight.shape[0], n, k))
+
+
+def _quantizes_activations(files: Files, name: str, part: Part) -> bool:
+    """Whether the configuration says that a layer's activations are quantized, where its tensors
+    do not tell. Those of ModelOpt's NVFP4 tell by their input scale."""
+    group = files.checkpoint.scheme.find(name)
+    if part.scheme.family == "modelopt" and part.scheme.needs_input_scale:
+        return False
+    return group is not None and group.quantizes_activations
 
 
 def _make_form(part: Part, weight_only: bool | None, is_quantized: bool) -> LayerForm:
@@ -224,7 +191,7 @@ def _make_form(part: Part, weight_only: bool | None, is_quantized: bool) -> Laye
         return LayerForm(weight)
     scaling = "none" if scheme.format != "nvfp4" else (
         "dynamic" if part.input_scale is None else "scale")
-    return LayerForm(weight, OperandForm(scheme.format, scheme.recipe, scaling))
+    return LayerForm(weight, OperandForm(scheme.format, scheme.activation_recipe, scaling))
 
 
 def _load_plain(model: nn.Module, files: Files) -> None:
@@ -280,17 +247,15 @@ def load_quantized_(model: nn.Module, source: Source, *,
     Returns: what became of each layer.
 
     Raises: ArgumentError with all tensors that are missing, left over or of other shapes;
-      FileError; ImportError without safetensors. Layers may be replaced already then.
+      FileError. Layers may be replaced already then.
     """
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"expected a torch.nn.Module, but got {type(model).__name__}")
     _check_weight_only(weight_only)
-    paths, config = _find_paths(source)
     layers = []
-    with contextlib.ExitStack() as stack, torch.no_grad():
-        files = Files(paths, stack)
+    files = Files(source)
+    with torch.no_grad():
         installer = Installer(model)
-        is_quantized = _quantizes_activations(config)
         for site in list(_list_sites(model)):
             before = site.weight.numel() * site.weight.element_size()
             part = _read_site(files, site)
@@ -298,7 +263,7 @@ def load_quantized_(model: nn.Module, source: Source, *,
                 layers.append(LayerSummary(site.name, "", "the checkpoint has a plain weight",
                                            before, before))
                 continue
-            form = _make_form(part, weight_only, is_quantized)
+            form = _make_form(part, weight_only, _quantizes_activations(files, site.name, part))
             module = _make_module(site, part, form)
             layers.append(LayerSummary(site.name, f"{form.describe()} of {part.scheme.name}", "",
                                        before, module.num_bytes))

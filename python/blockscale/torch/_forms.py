@@ -1,10 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How layers are quantized, and the forms that weights have in memory."""
+"""The forms that quantized weights have in memory."""
 
 from __future__ import annotations
-
-import dataclasses
 
 import torch
 
@@ -16,48 +14,9 @@ from blockscale.torch import _cuda
 #: "tiles" have scales in the layout swizzle_128x4; "fragments" have that and data in the layout
 #: fragments_64x64, as products on Hopper read them.
 ROW_MAJOR, TILES, FRAGMENTS = LAYOUTS = ("row_major", "tiles", "fragments")
-#: Where the global scale of activations comes from: there is none, the amax of the tensor, an
-#: amax that is given, or the decode scale itself.
-SCALINGS = ("none", "dynamic", "amax", "scale")
 #: Chips with products of two operands with scales, and of one such operand and a plain one.
 _BOTH = ("sm_90a", "sm_100a", "sm_103a", "sm_110a")
 _WEIGHT_ONLY = ("sm_90a",)
-
-
-@dataclasses.dataclass(frozen=True)
-class OperandForm:
-    """How an operand is quantized: `recipe` None is the format's default; `scaling` is that of
-    the global scale, "none", "dynamic" or "amax"."""
-
-    format: str
-    recipe: str | None = None
-    scaling: str = "none"
-    amax: float | None = None
-    is_swept: bool = False
-
-    @property
-    def block(self) -> int:
-        return FORMATS[self.format][2]
-
-
-@dataclasses.dataclass(frozen=True)
-class LayerForm:
-    """How a layer is quantized. Without a form of activations, these stay plain. `cast` is the
-    type that f32 is rounded to before."""
-
-    weight: OperandForm
-    activation: OperandForm | None = None
-    rht: bool = False
-    cast: str | None = None
-
-    def describe(self) -> str:
-        """As the compiler's remarks do."""
-        text = self.weight.format
-        if self.activation is None:
-            text += ", weights only"
-        elif self.activation.format != self.weight.format:
-            text += f" by {self.activation.format}"
-        return text + (f" of {self.cast}" if self.cast else "")
 
 
 def has_product(device: torch.device, is_weight_only: bool) -> bool:

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from blockscale import _ops
+from blockscale._forms import OperandForm
 from blockscale._linalg import Array, emit_reshape, get_spec
 from blockscale._ops import FORMATS
 from blockscale._trace import Value
-from blockscale.torch._forms import OperandForm
 from blockscale.torch._importer import Constant, Importer, Narrow, handles
 from blockscale.torch._products_kernels import Linear, quantize_operand
 from blockscale.torch._torchao import flatten

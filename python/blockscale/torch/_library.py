@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from blockscale._errors import ArgumentError
+from blockscale._forms import SCALINGS, OperandForm
 from blockscale._native import recipes
 from blockscale._ops import FORMATS
-from blockscale.torch._forms import (LAYOUTS, ROW_MAJOR, SCALINGS, OperandForm, get_storage,
-                                     has_product)
+from blockscale.torch._forms import LAYOUTS, ROW_MAJOR, get_storage, has_product
 from blockscale.torch._kernels import LOG, to_argument
 from blockscale.torch._products_kernels import Dequantizer, Linear, Packer, Quantizer, run
 

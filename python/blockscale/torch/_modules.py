@@ -9,7 +9,8 @@ from typing import Any, Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from blockscale.torch._forms import (ROW_MAJOR, LayerForm, OperandForm, get_layout, get_storage)
+from blockscale._forms import LayerForm, OperandForm
+from blockscale.torch._forms import ROW_MAJOR, get_layout, get_storage
 from blockscale.torch._kernels import to_argument
 from blockscale.torch._library import join_tensors
 from blockscale.torch._products_kernels import Quantizer, run

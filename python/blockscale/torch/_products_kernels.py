@@ -10,11 +10,11 @@ from typing import Any, Sequence
 import torch
 
 from blockscale import _ops
+from blockscale._forms import OperandForm
 from blockscale._ops import FORMATS
 from blockscale._trace import Module, Value, jit
 from blockscale._types import Spec, element_name
-from blockscale.torch._forms import (ROW_MAJOR, OperandForm, get_data_layout,
-                                     get_scale_layout)
+from blockscale.torch._forms import ROW_MAJOR, get_data_layout, get_scale_layout
 from blockscale.torch._kernels import Kernel, get_kernel
 
 #: Recipes that compute with the amax and not with the decode scale.

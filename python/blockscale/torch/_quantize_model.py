@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from blockscale._errors import ArgumentError
+from blockscale._forms import LayerForm
+from blockscale._policy import Decision, Layer, Policy, Rules
 from blockscale._types import element_name
-from blockscale.torch._forms import LayerForm
 from blockscale.torch._kernels import LOG
 from blockscale.torch._modules import (QuantizedExperts, QuantizedLinear, QuantizedStack,
                                        QuantizedWeight, find_neighbours, quantize_weight)
-from blockscale.torch._policy import Decision, Layer, Policy, Rules
 
 _NOTHING = torch.empty(0)
 #: Modules of torch that read the weights of the layers in them instead of calling these.

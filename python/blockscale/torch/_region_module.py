@@ -16,13 +16,13 @@ from typing import Any, Callable, Sequence, Union
 import sympy
 
 from blockscale._errors import ArgumentError
+from blockscale._forms import OperandForm
 from blockscale._linalg import Array, Body, Builder, emit_elementwise
 from blockscale._linalg._body import Along
 from blockscale._linalg._elementwise import FLOAT_UNARY, UNARY
 from blockscale._linalg._reductions import emit_reduction
 from blockscale._trace import Module, Value
 from blockscale._types import Spec
-from blockscale.torch._forms import OperandForm
 from blockscale.torch._products_kernels import Linear
 
 _ROWS = sympy.Symbol("rows", integer=True, positive=True)

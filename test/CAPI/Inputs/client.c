@@ -1,9 +1,10 @@
 /* Part of the BlockScale project, under the Apache License v2.0 with LLVM
  * Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A program in C11: builds IR, compiles a module, and runs it on the CPU and in
- * the emulator on its own arrays. */
+ * A program in C11: builds IR, writes and reads a file of tensors, compiles a
+ * module, and runs it on the CPU and in the emulator on its own arrays. */
 
+#include "blockscale-c/Checkpoint.h"
 #include "blockscale-c/Compile.h"
 #include "blockscale-c/Dialect.h"
 #include "blockscale-c/Numerics.h"
@@ -100,6 +101,34 @@ static void compileTo(const char *source, const char *target,
   blockscale_output_destroy(output);
 }
 
+/* A file of one tensor, laid out, written and read. */
+static void writeAndRead(const char *path) {
+  const int64_t shape[] = {2, 3};
+  const blockscale_new_tensor described = {"w", "BF16", 2, shape};
+  const blockscale_metadata entry = {
+      "format", BLOCKSCALE_METADATA_STRING, BLOCKSCALE_METADATA_U8, 0, "pt", 2};
+  blockscale_file_layout *layout = NULL;
+  check(blockscale_file_layout_create(BLOCKSCALE_FORMAT_SAFETENSORS, &described,
+                                      1, &entry, 1, &layout));
+  FILE *file = fopen(path, "wb");
+  if (!file)
+    exit(1);
+  fwrite(blockscale_file_layout_header(layout), 1,
+         blockscale_file_layout_header_bytes(layout), file);
+  fwrite("twelve bytes", 1, 12, file);
+  fclose(file);
+  blockscale_file_layout_destroy(layout);
+
+  blockscale_tensor_file *opened = NULL;
+  check(blockscale_tensor_file_open(path, &opened));
+  blockscale_tensor tensor;
+  check(blockscale_tensor_file_tensor(opened, 0, &tensor));
+  const char *data = blockscale_tensor_file_data(opened);
+  printf("tensor %s of %s: %.*s\n", tensor.name, tensor.type->name,
+         (int)tensor.bytes, data + tensor.offset);
+  blockscale_tensor_file_close(opened);
+}
+
 enum { Rows = 32, Cols = 64 };
 
 static void run(const char *source, blockscale_place place, const float *x,
@@ -127,13 +156,14 @@ static void run(const char *source, blockscale_place place, const float *x,
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2 || !blockscale_xla_handler())
+  if (argc != 3 || !blockscale_xla_handler())
     return 2;
   FILE *file = fopen(argv[1], "rb");
   char source[4096];
   size_t size = file ? fread(source, 1, sizeof(source) - 1, file) : 0;
   source[size] = 0;
   buildIR(source);
+  writeAndRead(argv[2]);
 
   compileTo(source, "cpu", BLOCKSCALE_EMIT_OBJECT);
   compileTo(source, "sm_100a", BLOCKSCALE_EMIT_PTX);

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_RUNTIME_JSONWRITER_H
-#define BLOCKSCALE_LIB_RUNTIME_JSONWRITER_H
+#ifndef BLOCKSCALE_RUNTIME_JSONWRITER_H
+#define BLOCKSCALE_RUNTIME_JSONWRITER_H
 
 #include <cstdint>
 #include <string>
@@ -58,4 +58,4 @@ private:
 
 } // namespace blockscale::runtime
 
-#endif // BLOCKSCALE_LIB_RUNTIME_JSONWRITER_H
+#endif // BLOCKSCALE_RUNTIME_JSONWRITER_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_RUNTIME_FILEDESCRIPTOR_H
-#define BLOCKSCALE_LIB_RUNTIME_FILEDESCRIPTOR_H
+#ifndef BLOCKSCALE_RUNTIME_FILEDESCRIPTOR_H
+#define BLOCKSCALE_RUNTIME_FILEDESCRIPTOR_H
 
 #include "blockscale/Runtime/Result.h"
 
@@ -54,4 +54,4 @@ private:
 
 } // namespace blockscale::runtime
 
-#endif // BLOCKSCALE_LIB_RUNTIME_FILEDESCRIPTOR_H
+#endif // BLOCKSCALE_RUNTIME_FILEDESCRIPTOR_H

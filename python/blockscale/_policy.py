@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Policies for the layers of a model: docs/Policy.md.
+"""Policies for the layers of a model or of a checkpoint: docs/Policy.md.
 
 The compiler reads a policy first, so that what it refuses is refused here with its message; a
 reader of JSON and this file then decide for layers as the compiler decides for products.
@@ -18,7 +18,7 @@ from typing import Any, Mapping, Sequence, Union
 
 from blockscale import _native
 from blockscale._errors import ArgumentError, check, read_file
-from blockscale.torch._forms import LayerForm, OperandForm
+from blockscale._forms import LayerForm, OperandForm
 
 Policy = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 #: What a product is compiled with to have its policy read.

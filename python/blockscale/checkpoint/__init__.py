@@ -1,0 +1,32 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checkpoints of quantized models: read, check, convert and quantize files of any size.
+
+    import blockscale.checkpoint as checkpoints
+
+    found = checkpoints.open("model")                 # maps the files, reads nothing yet
+    found.tensors["model.norm.weight"].numpy()        # a view without a copy
+    found.weights["model.layers.0.mlp.down_proj"]     # its layout, shape and parts
+    print(checkpoints.quantize("model", "model-nvfp4", {"version": 1, "rules": [
+        {"format": "nvfp4", "weight_only": True}]}))
+
+docs/Checkpoints.md of the project says more.
+"""
+
+from blockscale.checkpoint._calibrate import calibrate
+from blockscale.checkpoint._check import check
+from blockscale.checkpoint._checkpoint import Checkpoint, Tensor, Weight, open
+from blockscale.checkpoint._cluster import Cluster
+from blockscale.checkpoint._conversion import Conversion, ConvertedLayer
+from blockscale.checkpoint._convert import convert
+from blockscale.checkpoint._diff import Difference, TensorDifference, diff
+from blockscale.checkpoint._layouts import FAMILIES, LAYOUTS, Layout
+from blockscale.checkpoint._quantize import quantize
+from blockscale.checkpoint._report import Finding, Report
+from blockscale.checkpoint._rules import RULES, Rule
+from blockscale.checkpoint._summary import LayerSummary, Summary
+
+__all__ = ["Checkpoint", "Cluster", "Conversion", "ConvertedLayer", "Difference", "FAMILIES",
+           "Finding", "LAYOUTS", "LayerSummary", "Layout", "RULES", "Report", "Rule", "Summary",
+           "Tensor", "TensorDifference", "Weight", "calibrate", "check", "convert", "diff", "open",
+           "quantize"]

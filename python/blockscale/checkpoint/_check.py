@@ -1,0 +1,75 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks checkpoints: configurations, tensors, numbers."""
+
+from __future__ import annotations
+
+import collections
+from typing import Sequence
+
+from blockscale._errors import ArgumentError
+from blockscale.checkpoint import (_check_config, _check_order, _check_parts, _check_values)
+from blockscale.checkpoint._candidates import find_candidates
+from blockscale.checkpoint._check_tiles import check_tiles
+from blockscale.checkpoint._checkpoint import Checkpoint, Path, open as open_checkpoint
+from blockscale.checkpoint._report import Finding, Report, make_report
+from blockscale.checkpoint._rules import LOADERS
+
+
+#: Weights that break one of these rules cannot be dequantized, or tell nothing.
+_NOT_READ = ("shape-of-scales", "order-of-scales", "has-scales", "types-of-parts",
+             "described-tensors", "scales-are-numbers", "scales-are-positive",
+             "global-scale-is-positive")
+
+
+def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
+          loaders: Sequence[str] = ()) -> Report:
+    """Checks a checkpoint by the rules of docs/CheckpointFaults.md. All tensors are read.
+
+    Args:
+      path: of the checkpoint, or one that is open.
+      tensor_parallel: numbers of parts that weights are cut in.
+      loaders: whose behaviour is told, of "vLLM", "TensorRT-LLM", "SGLang", "transformers" and
+        "llama.cpp"; all without it.
+
+    Returns: what breaks a rule.
+
+    Raises: ArgumentError, FileError: for what cannot be read as a checkpoint.
+    """
+    for degree in tensor_parallel:
+        if isinstance(degree, bool) or not isinstance(degree, int) or degree < 1:
+            raise ArgumentError(f"expected degrees of tensor parallelism from 1 on, but got "
+                                f"{degree!r}")
+    by_name = {loader.lower(): loader for loader in LOADERS}
+    for loader in loaders:
+        if str(loader).lower() not in by_name:
+            raise ArgumentError(f"expected loaders of {', '.join(LOADERS)}, but got {loader!r}")
+    checkpoint = path if isinstance(path, Checkpoint) else open_checkpoint(path)
+    candidates = find_candidates(checkpoint)
+    findings: list[Finding] = [
+        *_check_config.check_presence(checkpoint, candidates),
+        *_check_config.check_configurations(checkpoint),
+        *_check_config.check_layers(checkpoint, candidates),
+        *_check_config.check_ties(checkpoint, candidates),
+        *_check_config.check_counts(checkpoint),
+        *_check_parts.check_groups(checkpoint, candidates),
+    ]
+    for candidate in candidates.values():
+        findings += _check_parts.check_parts(checkpoint, candidate)
+        findings += _check_parts.check_shapes(checkpoint, candidate)
+        findings += _check_parts.check_orientation(checkpoint, candidate)
+        findings += _check_parts.check_tensor_parallel(candidate, tensor_parallel)
+        findings += _check_values.check_values(candidate)
+    findings += _check_values.check_equal_scales(candidates)
+    used = {tensor.name for candidate in candidates.values() if candidate.layout is not None
+            for tensor in candidate.parts.values()}
+    findings += _check_values.check_plain(checkpoint, used)
+    findings += _check_values.check_cache(checkpoint)
+    if not any(finding.rule.name in _NOT_READ for finding in findings):
+        findings += _check_order.check_order(checkpoint)
+        for weight in checkpoint.weights.values():
+            findings += check_tiles(weight)
+    families = collections.Counter(weight.layout.family for weight in checkpoint.weights.values())
+    chosen = [by_name[str(loader).lower()] for loader in loaders]
+    return make_report(checkpoint.path, dict(families), findings, chosen,
+                       any(file.endswith(".gguf") for file in checkpoint.files))

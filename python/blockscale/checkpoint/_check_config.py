@@ -1,0 +1,176 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks of configurations against files, and of files against configurations."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Iterator, Mapping
+
+from blockscale.checkpoint import _names
+from blockscale.checkpoint._candidates import Candidate
+from blockscale.checkpoint._checkpoint import Checkpoint
+from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG, read_scheme
+from blockscale.checkpoint._layouts import DATA
+from blockscale.checkpoint._report import Finding, find
+
+_LAYER = re.compile(r"(?:.*\.)?layers\.(\d+)\..*")
+_OTHER_TOWERS = ("visual", "vision", "audio", "encoder.layers")
+
+
+def check_presence(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
+                   ) -> Iterator[Finding]:
+    """Whether there is a configuration at all, and an index."""
+    quantized = [each for each in candidates.values() if each.get(DATA) is not None]
+    says_itself = all(each.layout is not None and each.layout.family in ("gguf", "torchao")
+                      for each in quantized)
+    if os.path.isdir(checkpoint.path):
+        if quantized and not says_itself and not checkpoint.scheme.family:
+            yield find("has-configuration", CONFIG, "expected quantization_config, since "
+                       f"'{quantized[0].name}' is quantized, but got none")
+        if len(checkpoint.files) > 1 and not checkpoint.index:
+            yield find("has-index", checkpoint.path,
+                       f"expected an index of {len(checkpoint.files)} files, but got none")
+    for group in checkpoint.scheme.groups:
+        if not group.format:
+            yield find("known-algorithm", checkpoint.scheme.origin,
+                       "expected an algorithm that has a layout here, but got "
+                       f"'{group.algorithm}'")
+    if checkpoint.scheme.family and not checkpoint.scheme.groups:
+        yield find("known-algorithm", checkpoint.scheme.origin,
+                   "expected a configuration that says how layers are quantized, but got "
+                   f"quant_method '{checkpoint.scheme.family}' without that")
+
+
+def _can_be_quantized(checkpoint: Checkpoint, name: str, rank: int) -> bool:
+    """Whether a configuration that names classes of modules means a plain weight."""
+    if checkpoint.scheme.family == "gpt-oss":
+        return rank == 3
+    return rank == 2 and not _names.find_obstacle(name, {})
+
+
+def check_layers(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) -> Iterator[Finding]:
+    """Each layer against what the configuration says of it."""
+    scheme = checkpoint.scheme
+    if not scheme.groups:
+        return
+    for name, weight in checkpoint.weights.items():
+        if name in candidates or not weight.layout.is_plain:
+            continue
+        group = scheme.find(name)
+        if group is not None and _can_be_quantized(checkpoint, name, len(weight.shape)):
+            yield find("configured-weights", name,
+                       f"expected {group.algorithm}, as {scheme.origin} "
+                       f"says, but got a plain weight of {weight.dtype}")
+    for name, candidate in candidates.items():
+        if candidate.get(DATA) is None or candidate.layout is None:
+            continue
+        layout = candidate.layout
+        group = scheme.find(name)
+        if scheme.ignores(name):
+            yield find("ignored-weights", name, f"expected a plain weight, since {scheme.origin} "
+                       f"ignores it, but got {layout.name}")
+        elif group is None:
+            yield find("configured-format", name, f"expected a group of {scheme.origin} for it, "
+                       f"but got {layout.name} without one")
+        elif group.format and (group.format != layout.format or scheme.family != layout.family):
+            yield find("configured-format", name, f"expected {scheme.family} {group.algorithm}, as "
+                       f"{scheme.origin} says, but got {layout.name}")
+    named = {target for group in scheme.groups for target in group.targets}
+    for target in sorted(named):
+        if "." in target and not target.startswith("re:") and "*" not in target and (
+                target not in candidates and target not in checkpoint.weights):
+            yield find("configured-weights", target, f"expected a layer that {scheme.origin} "
+                       "names, but the files have no tensors of it")
+
+
+def check_configurations(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """The members of configurations, and both files against each other."""
+    inner = checkpoint.quantization.get("quantization")
+    outer = checkpoint.config.get("quantization_config")
+    if isinstance(inner, dict):
+        algorithm = inner.get("quant_algo")
+        needed = {"NVFP4": ("group_size", "kv_cache_quant_algo", "exclude_modules"),
+                  "W4A16_NVFP4": ("group_size", "kv_cache_quant_algo", "exclude_modules"),
+                  "MXFP8": ("kv_cache_quant_algo", "exclude_modules")}.get(str(algorithm), ())
+        for member in needed:
+            if member not in inner:
+                yield find("complete-configuration", MODELOPT_CONFIG,
+                           f"expected the member '{member}' with {algorithm}, but got none")
+        yield from _check_size(MODELOPT_CONFIG, str(algorithm), inner.get("group_size"))
+    if isinstance(outer, dict):
+        groups = outer.get("config_groups")
+        for name, group in (groups.items() if isinstance(groups, dict) else ()):
+            weights = group.get("weights") if isinstance(group, dict) else None
+            if isinstance(weights, dict):
+                algorithm = group.get("format") or outer.get("format") or outer.get("quant_algo")
+                yield from _check_size(f"{CONFIG}: config_groups: {name}", str(algorithm),
+                                       weights.get("group_size"))
+    if isinstance(outer, dict) and isinstance(inner, dict):
+        yield from _compare(checkpoint)
+
+
+def _check_size(where: str, algorithm: str, size: Any) -> Iterator[Finding]:
+    wanted = 16 if "nvfp4" in algorithm.lower() else 32 if "mxfp" in algorithm.lower() else None
+    if wanted and size is not None and size != wanted:
+        yield find("group-size", where, f"expected a group size of {wanted} with {algorithm}, but "
+                   f"got {size!r}")
+
+
+def _compare(checkpoint: Checkpoint) -> Iterator[Finding]:
+    one = read_scheme(checkpoint.config, {})
+    other = read_scheme({}, checkpoint.quantization)
+    if one.family != "modelopt":
+        yield find("one-configuration", MODELOPT_CONFIG,
+                   f"expected quant_method modelopt in {CONFIG}, but got '{one.family}'")
+        return
+    algorithms = [sorted({group.algorithm for group in scheme.groups}) for scheme in (one, other)]
+    if algorithms[0] != algorithms[1]:
+        yield find("one-configuration", MODELOPT_CONFIG, f"expected {algorithms[0]}, as {CONFIG} "
+                   f"says, but got {algorithms[1]}")
+    for name in sorted(set(one.ignored) ^ set(other.ignored))[:4]:
+        where = (CONFIG, MODELOPT_CONFIG)[name in other.ignored]
+        yield find("one-configuration", name, "expected both configurations to leave the same "
+                   f"layers, but only {where} leaves it")
+
+
+def check_ties(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) -> Iterator[Finding]:
+    """Heads of models whose embeddings are tied."""
+    if checkpoint.config.get("tie_word_embeddings") is not True:
+        return
+    for name, candidate in candidates.items():
+        if _names.is_head(name) and candidate.get(DATA) is not None:
+            yield find("ties", name, "expected no quantized head with tie_word_embeddings, but got "
+                       + (candidate.layout.name if candidate.layout else "scales"))
+
+
+def check_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Numbers of layers and of experts."""
+    text = checkpoint.config.get("text_config")
+    wanted = (text if isinstance(text, dict) else checkpoint.config).get("num_hidden_layers")
+    found = {int(match[1]) for name in checkpoint.tensors
+             if (match := _LAYER.fullmatch(name))
+             and not any(tower in name for tower in _OTHER_TOWERS)}
+    if isinstance(wanted, int) and found:
+        missing = [number for number in range(wanted) if number not in found]
+        if missing:
+            yield find("all-layers", CONFIG, f"expected {wanted} layers, as num_hidden_layers "
+                       f"says, but got none with number {', '.join(map(str, missing[:8]))}")
+    experts: dict[str, dict[int, set[str]]] = {}
+    for name in checkpoint.tensors:
+        split = _names.split_expert(name.rpartition(".")[0])
+        if split:
+            experts.setdefault(split[0], {}).setdefault(split[1], set()).add(
+                f"{split[2]}.{name.rpartition('.')[2]}")
+    for path, numbers in experts.items():
+        every = set().union(*numbers.values())
+        holes = [number for number in range(max(numbers) + 1) if number not in numbers]
+        if holes:
+            yield find("all-experts", path, f"expected experts 0 to {max(numbers)}, but got none "
+                       f"with number {', '.join(map(str, holes[:8]))}")
+        for number, names in numbers.items():
+            for name in sorted(every - names):
+                if not name.endswith(("bias", "input_scale", "input_global_scale")):
+                    yield find("all-experts", f"{path}.{number}", f"expected a tensor '{name}', as "
+                               "other experts have, but got none")

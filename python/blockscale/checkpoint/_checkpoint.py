@@ -1,0 +1,372 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checkpoints: their tensors, and the weights that these are parts of."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import json
+import math
+import os
+import warnings
+from typing import Any, Callable, Iterator, Mapping, Sequence, Union
+
+import ml_dtypes
+import numpy as np
+
+from blockscale._errors import ArgumentError
+from blockscale._native._checkpoint import TensorFile
+from blockscale.checkpoint import _names
+from blockscale.checkpoint._config import TORCHAO_NAMES, Scheme, read_config, read_scheme
+from blockscale.checkpoint._files import find_files
+from blockscale.checkpoint._layouts import DATA, LAYOUTS, PLAIN_DTYPES, SCALES, Layout
+
+#: The key of GGUF files that has the text of config.json.
+GGUF_CONFIG = "blockscale.config"
+Path = Union[str, "os.PathLike[str]"]
+_NUMPY = {
+    "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16, "U16": np.uint16,
+    "I32": np.int32, "U32": np.uint32, "I64": np.int64, "U64": np.uint64, "F16": np.float16,
+    "F32": np.float32, "F64": np.float64, "BF16": ml_dtypes.bfloat16,
+    "F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2,
+    "F8_E8M0": ml_dtypes.float8_e8m0fnu,
+}
+
+_TORCH = {
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
+    "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
+    "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu",
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor of a checkpoint.
+
+    Attributes:
+      name, shape, nbytes: its own.
+      dtype: by safetensors' names, as "BF16" or "F8_E4M3", or by GGUF's, as "MXFP4".
+      file: the path of its file.
+      offset: in bytes, from the file's begin.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
+    offset: int
+    file: str
+    _mapped: TensorFile
+
+    def bytes(self, begin: int = 0, end: int | None = None) -> np.ndarray:
+        """Some of its bytes, a view that cannot be written."""
+        stop = self.nbytes if end is None else end
+        return self._mapped.view_bytes(self.offset + begin, stop - begin)
+
+    def numpy(self) -> np.ndarray:
+        """Its elements, a view that cannot be written; bf16 and f8 in types of ml_dtypes.
+
+        Raises: ArgumentError for a type that NumPy has no elements for.
+        """
+        if self.dtype not in _NUMPY:
+            raise ArgumentError(f"'{self.name}': expected a dtype of NumPy or ml_dtypes, but got "
+                                f"{self.dtype}; bytes() has what is stored")
+        data = self.bytes()
+        dtype = np.dtype(_NUMPY[self.dtype])
+        if (self.offset % dtype.itemsize):
+            data = data.copy()
+            data.flags.writeable = False
+        return data.view(dtype).reshape(self.shape)
+
+    def torch(self, copy: bool = False) -> Any:
+        """Its elements as a tensor of PyTorch: a view of the file, which ends the process where it
+        is written, or a copy, which may be.
+
+        Raises: ArgumentError for a type that PyTorch has no elements for, or for a view where the
+          elements are not at a multiple of their size; ImportError without PyTorch.
+        """
+        try:
+            import torch
+        except ImportError as error:
+            raise ImportError("expected PyTorch to be installed for views of it; pip install "
+                              "'blockscale[torch]'") from error
+        dtype = getattr(torch, _TORCH.get(self.dtype, ""), None)
+        if dtype is None:
+            raise ArgumentError(f"'{self.name}': expected a dtype of PyTorch, but got "
+                                f"{self.dtype}; bytes() has what is stored")
+        data = self.bytes().copy() if copy else self.bytes()
+        if data.ctypes.data % dtype.itemsize:
+            raise ArgumentError(f"'{self.name}': expected elements at a multiple of "
+                                f"{dtype.itemsize} bytes, but got {self.offset}; ask for a copy")
+        with warnings.catch_warnings():
+            # That it cannot be written is told above.
+            warnings.simplefilter("ignore", UserWarning)
+            flat = torch.from_numpy(data)
+        return flat.view(dtype).reshape(self.shape)
+
+    def release(self, begin: int = 0, end: int | None = None) -> None:
+        """Says that these bytes are not needed any more: they stay in the file's cache alone."""
+        stop = self.nbytes if end is None else end
+        self._mapped.release(self.offset + begin, stop - begin)
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.name!r}, {self.dtype}, {list(self.shape)})"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Weight:
+    """A logical weight: what a layer multiplies by.
+
+    Attributes:
+      name: of the layer, as "model.layers.0.mlp.down_proj", or of the stack of experts.
+      layout: how it is stored.
+      shape: [N, K], or [E, N, K] of a stack. Plain stacks of some models are [E, K, N], which
+        `is_transposed` says; the shape is [E, N, K] nevertheless.
+      parts: its tensors by role: "data", "scales", "global_scale", "input_scale".
+      is_swizzled: whether its scales are in the layout swizzle_128x4.
+    """
+
+    name: str
+    layout: Layout
+    shape: tuple[int, ...]
+    parts: Mapping[str, Tensor]
+    is_transposed: bool = False
+    is_swizzled: bool = False
+
+    @property
+    def format(self) -> str:
+        return self.layout.format
+
+    @property
+    def dtype(self) -> str:
+        """Of the data: "bf16", .. of plain ones, else as files name it."""
+        dtype = self.parts[DATA].dtype
+        return PLAIN_DTYPES.get(dtype, dtype) if self.layout.is_plain else dtype
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts.values())
+
+    @property
+    def num_matrices(self) -> int:
+        return math.prod(self.shape[:-2])
+
+    def __repr__(self) -> str:
+        return f"Weight({self.name!r}, {self.layout.name}, {list(self.shape)})"
+
+
+def _order_stack(shape: tuple[int, ...], name: str, others: Mapping[str, Tensor],
+                 config: Mapping[str, Any]) -> bool | None:
+    """Whether a plain stack is [E, K, N]; None where sizes do not tell."""
+    text = config.get("text_config")
+    hidden = (text if isinstance(text, dict) else config).get("hidden_size")
+    path, _, last = name.rpartition(".")
+    rows_are_hidden = last in ("down_proj", "w2")
+    _, first, second = shape
+    if hidden is None or hidden not in (first, second):
+        return None
+    if first != second:
+        return (second if rows_are_hidden else first) == hidden
+    for other in _names.STACKS:
+        sibling = others.get(f"{path}.{other}")
+        if sibling is not None and sibling.shape[1:2] != sibling.shape[2:3]:
+            return _order_stack(sibling.shape, sibling.name, {}, config)
+    return None
+
+
+class Checkpoint:
+    """The tensors of a checkpoint and what its configuration says. Nothing is read before it is
+    asked for; views of tensors keep their file mapped.
+
+    Attributes:
+      path: as it was given.
+      files: the files of tensors by their paths.
+      folder: where its configuration is.
+      tensors: by name, in the order of the files.
+      index: the shard of each tensor, where there is an index.
+      config: config.json, {} where there is none.
+      quantization: hf_quant_config.json of ModelOpt, {} where there is none.
+      scheme: what these say of quantization.
+    """
+
+    def __init__(self, path: Path | Sequence[Path],
+                 open_file: Callable[[str], TensorFile] = TensorFile):
+        """`open_file` opens each of its files."""
+        if isinstance(path, (str, os.PathLike)):
+            self.path = os.fspath(path)
+            files, self.index, self.folder = find_files(self.path)
+        else:
+            files, self.index = [os.fspath(each) for each in path], {}
+            self.path, self.folder = ", ".join(files), ""
+            _check_files(files)
+        self.files = {path: open_file(path) for path in files}
+        found: dict[str, Tensor] = {}
+        for file, mapped in self.files.items():
+            for each in mapped.tensors:
+                if each.name in found:
+                    raise ArgumentError(f"expected each tensor once, but got '{each.name}' in "
+                                        f"'{found[each.name].file}' and in '{file}'")
+                found[each.name] = Tensor(each.name, each.type.name, each.shape, each.nbytes,
+                                          each.offset, file, mapped)
+        self.tensors: Mapping[str, Tensor] = found
+        self._check_index()
+        self.config, self.quantization = read_config(self.folder)
+        if not self.config and len(files) == 1:
+            self.config = self._read_gguf_config()
+        self.scheme: Scheme = read_scheme(self.config, self.quantization)
+
+    def _check_index(self) -> None:
+        for name, shard in self.index.items():
+            tensor = self.tensors.get(name)
+            if tensor is None or os.path.basename(tensor.file) != shard:
+                found = f"in '{os.path.basename(tensor.file)}'" if tensor else "nowhere"
+                raise ArgumentError(f"expected '{name}' in '{shard}', as the index says, but it is "
+                                    f"{found}")
+        if self.index:
+            for name, tensor in self.tensors.items():
+                if name not in self.index:
+                    raise ArgumentError(f"expected each tensor of a shard in the index, but "
+                                        f"'{name}' of '{tensor.file}' is not there")
+
+    def _read_gguf_config(self) -> dict[str, Any]:
+        """The configuration that a file of GGUF of ours has in its metadata."""
+        mapped, = self.files.values()
+        for entry in mapped.metadata:
+            if entry.key == GGUF_CONFIG and entry.type == "string":
+                try:
+                    members = json.loads(entry.value)
+                except ValueError:
+                    return {}
+                return members if isinstance(members, dict) else {}
+        return {}
+
+    @property
+    def nbytes(self) -> int:
+        return sum(tensor.nbytes for tensor in self.tensors.values())
+
+    @functools.cached_property
+    def torchao(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the metadata of files say of torchao's tensors, by the names of their layers."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for mapped in self.files.values():
+            for entry in mapped.metadata:
+                if entry.type != "string" or not entry.key.endswith(".weight"):
+                    continue
+                try:
+                    each = json.loads(entry.value)
+                except ValueError:
+                    continue
+                if isinstance(each, dict) and "_type" in each:
+                    found[entry.key.removesuffix(".weight")] = each
+        return found
+
+    @functools.cached_property
+    def torchao_names(self) -> frozenset[str]:
+        """The tensors that the metadata of files name for torchao."""
+        found: set[str] = set()
+        for mapped in self.files.values():
+            for entry in mapped.metadata:
+                if entry.key == TORCHAO_NAMES and entry.type == "string":
+                    with contextlib.suppress(ValueError, TypeError):
+                        found.update(map(str, json.loads(entry.value)))
+        return frozenset(found)
+
+    def _find_quantized(self, name: str) -> Iterator[Weight]:
+        """The weight whose data a tensor is, if its scales are there."""
+        tensor = self.tensors[name]
+        for layout in LAYOUTS:
+            ending, dtype = layout.data
+            if layout.is_plain or tensor.dtype != dtype or not name.endswith(ending):
+                continue
+            prefix = name[:len(name) - len(ending)]
+            parts = {DATA: tensor}
+            for role, end in layout.endings.items():
+                part = self.tensors.get(prefix + end)
+                if role != DATA and part is not None and part.dtype == layout.get_dtype(role):
+                    parts[role] = part
+            if layout.scales[0] and SCALES not in parts or len(tensor.shape) < 2:
+                continue
+            if not self._is_of(layout):
+                continue
+            is_swizzled = False
+            if layout.holds_swizzled:
+                data = self.torchao.get(prefix, {}).get("_data")
+                is_swizzled = isinstance(data, dict) and bool(data.get("is_swizzled_scales"))
+            yield Weight(prefix, layout, layout.get_weight_shape(tensor.shape), parts,
+                         is_swizzled=is_swizzled)
+            return
+
+    def _is_of(self, layout: Layout) -> bool:
+        """Tells layouts apart that have the same tensors."""
+        if layout.format == "mxfp8" and layout.family in ("modelopt", "compressed-tensors"):
+            return (layout.family == "compressed-tensors") == (
+                self.scheme.family == "compressed-tensors")
+        return True
+
+    def _find_plain(self, name: str) -> Iterator[Weight]:
+        tensor = self.tensors[name]
+        if tensor.dtype not in PLAIN_DTYPES:
+            return
+        layout = next(each for each in LAYOUTS
+                      if each.is_plain and each.data[1] == tensor.dtype)
+        if len(tensor.shape) == 2 and name.endswith(".weight"):
+            yield Weight(name.removesuffix(".weight"), layout, tensor.shape, {DATA: tensor})
+        elif len(tensor.shape) == 3 and _names.is_stack(name.removesuffix(".weight")):
+            stack = name.removesuffix(".weight")
+            is_transposed = _order_stack(tensor.shape, stack, self._stacks, self.config)
+            e, first, second = tensor.shape
+            if is_transposed is not None:
+                shape = (e, second, first) if is_transposed else tensor.shape
+                yield Weight(stack, layout, shape, {DATA: tensor}, is_transposed)
+
+    @functools.cached_property
+    def _stacks(self) -> Mapping[str, Tensor]:
+        return {name.removesuffix(".weight"): tensor for name, tensor in self.tensors.items()
+                if len(tensor.shape) == 3}
+
+    @functools.cached_property
+    def weights(self) -> Mapping[str, Weight]:
+        """Weights by the names of their layers or stacks, in the order of the files: those with
+        scales, and plain ones of two dimensions, and of three where sizes of the configuration
+        tell the order of the last two."""
+        found: dict[str, Weight] = {}
+        for name in self.tensors:
+            for weight in self._find_quantized(name):
+                found[weight.name] = weight
+        used = {part.name for weight in found.values() for part in weight.parts.values()}
+        plain = {}
+        for name in self.tensors:
+            if name not in used:
+                plain.update((weight.name, weight) for weight in self._find_plain(name))
+        # In the order of files, whatever they are.
+        places = {name: number for number, name in enumerate(self.tensors)}
+        both = {**plain, **found}
+        return dict(sorted(both.items(), key=lambda item: places[item[1].parts[DATA].name]))
+
+    @property
+    def others(self) -> Mapping[str, Tensor]:
+        """The tensors that are of no weight."""
+        used = {part.name for weight in self.weights.values() for part in weight.parts.values()}
+        return {name: tensor for name, tensor in self.tensors.items() if name not in used}
+
+
+def _check_files(files: Sequence[str]) -> None:
+    """Refuses files that are given twice, and no files at all."""
+    if not files:
+        raise ArgumentError("expected files of a checkpoint, but got none")
+    for number, file in enumerate(files):
+        if file in files[:number]:
+            raise ArgumentError(f"expected each tensor once, but got '{file}' twice")
+
+
+def open(path: Path | Sequence[Path]) -> Checkpoint:
+    """A checkpoint: a folder of safetensors with or without an index, the index itself, one file
+    of safetensors or GGUF, or several files, which have no configuration then.
+
+    Raises: ArgumentError for what is no checkpoint: headers that do not fit their file, tensors
+      that overlap or are there twice, an index that names shards elsewhere or tensors that are
+      not there; FileError.
+    """
+    return Checkpoint(path)

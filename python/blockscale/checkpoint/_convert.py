@@ -1,0 +1,372 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Converts checkpoints from one layout to another: exactly where there is a way, and with the count
+of blocks that change where there is none."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any, Iterator, Mapping, Sequence
+
+from blockscale._errors import ArgumentError
+from blockscale.checkpoint import _names
+from blockscale.checkpoint._candidates import TRANSFORM
+from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight
+from blockscale.checkpoint._config_write import (Quantized, describe_torchao, make_gguf_metadata,
+                                                 make_torchao_metadata, write_configs)
+from blockscale.checkpoint._conversion import Conversion, ConvertedLayer
+from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded, plan_stack_bias
+from blockscale.checkpoint._files import ENDINGS
+from blockscale.checkpoint._layouts import (FAMILIES, GLOBAL, INPUT, LAYOUTS, PLAIN_DTYPES,
+                                            Layout, find_layout, get_layout)
+from blockscale.checkpoint._measure import get_sqnr
+from blockscale.checkpoint._order import sort_tasks
+from blockscale.checkpoint._places import ClusterLike, How, open_place
+from blockscale.checkpoint._plan import SHARD_BYTES, Job, Output, Task, make_job
+from blockscale.checkpoint._run import Progress
+from blockscale.checkpoint._split import KEEPS_STACKS, Part, split_weight
+from blockscale.checkpoint._values import get_dtype
+
+#: What can be written: FAMILIES, and E4M3 with a scale for each 128 x 128.
+TARGETS = (*FAMILIES, "fp8-blocks")
+#: How weights are converted, as it is told.
+_WAYS = {"same": "codes and scales stay", "stack": "codes and scales stay",
+         "mxfp4_to_nvfp4": "MXFP4 to NVFP4 by powers of two", "mxfp4_to_fp8": "MXFP4 to FP8",
+         "quantize": "quantized again", "decode": "plain numbers"}
+_DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+
+
+def _choose_way(weight: Weight, to: str, format: str | None) -> tuple[str, Layout]:
+    """How a weight becomes one of a family.
+
+    Raises: ArgumentError where the family has no such format and there is no closed form.
+    """
+    wanted = format or weight.format
+    layout = find_layout(to, wanted)
+    if to == "fp8-blocks":
+        found = find_layout(to, "fp8_blocks")
+        assert found is not None
+        if weight.format == "fp8_blocks":
+            return "same", found
+        if weight.format == "mxfp4":
+            return "mxfp4_to_fp8", found
+        raise ArgumentError(f"expected MXFP4 to make FP8 in blocks of, but '{weight.name}' is "
+                            f"{weight.layout.name}; its scales have no such form")
+    if layout is None and format is None and weight.format == "mxfp4":
+        layout = find_layout(to, "nvfp4")
+    if layout is None:
+        formats = ", ".join(each.format for each in LAYOUTS if each.family == to)
+        raise ArgumentError(f"expected a format that {to} has ({formats}), but '{weight.name}' is "
+                            f"{weight.layout.name}; give format to quantize it again")
+    if layout.format == weight.format:
+        return "same", layout
+    if (weight.format, layout.format) == ("mxfp4", "nvfp4"):
+        return "mxfp4_to_nvfp4", layout
+    if format is None:
+        raise ArgumentError(f"expected {layout.format}, but '{weight.name}' is "
+                            f"{weight.layout.name}; give format to quantize it again")
+    return "quantize", layout
+
+
+def _choose_dtype(checkpoint: Checkpoint, dtype: str | None) -> str:
+    """The type of plain numbers: what is asked for, or that of the configuration, or bf16."""
+    if dtype is None:
+        named = checkpoint.config.get("dtype") or checkpoint.config.get("torch_dtype")
+        return _DTYPES.get(str(named), "bf16")
+    if dtype not in PLAIN_DTYPES.values():
+        raise ArgumentError(f"expected dtype to be one of {', '.join(PLAIN_DTYPES.values())}, but "
+                            f"got {dtype!r}")
+    return dtype
+
+
+class Planner:
+    """Makes the tasks of a conversion."""
+
+    def __init__(self, checkpoint: Checkpoint, to: str, format: str | None, dtype: str | None):
+        self._checkpoint = checkpoint
+        self._to = to
+        self._format = format
+        self._dtype = _choose_dtype(checkpoint, dtype)
+        self.layers: dict[str, Quantized] = {}
+        self.dropped: list[str] = []
+        self.other_activations: list[str] = []
+        self.metadata: dict[str, dict[str, str]] = {}
+
+    def _quantizes_activations(self, weight: Weight, layout: Layout, has_input: bool) -> bool:
+        """Whether the result quantizes activations: what the source does, as far as the layout
+        has that."""
+        group = self._checkpoint.scheme.find(weight.name)
+        before = group.quantizes_activations if group else INPUT in weight.parts
+        if layout.family == "gpt-oss":
+            return False  # Its configuration does not say.
+        after = before
+        if layout.needs_input_scale:
+            after = before and has_input
+        elif layout.activations:
+            after = layout.activations == "quantized"
+        if before != after:
+            self.other_activations.append(weight.name)
+        return after
+
+    def _plan_member(self, part: Part, weight: Weight, layout: Layout, way: str
+                     ) -> tuple[dict[str, Any], list[Output]]:
+        # A stack of experts has tensors of all of them.
+        experts = self._stacks.get(part.name)
+        batch = weight.shape[:-2] if part.name == weight.name else ()
+        count = part.count
+        if experts is not None:
+            batch, count = (experts[0],), part.count * experts[1]
+        shape = (*batch, count, part.cols)
+        has_input = INPUT in weight.parts and way == "same"
+        names, outputs = {}, []
+        for role, ending in layout.endings.items():
+            is_optional = layout.family == "torchao" and way == "same"
+            if (role == INPUT and not has_input
+                    or role == GLOBAL and is_optional and GLOBAL not in weight.parts):
+                continue
+            names[role] = part.name + ending
+            outputs.append(Output.of(names[role], layout.get_dtype(role),
+                                     layout.get_shape(role, shape)))
+        if INPUT in weight.parts and INPUT not in names:
+            self.dropped.append(f"'{weight.parts[INPUT].name}'")
+        quantized = Quantized(layout, self._quantizes_activations(weight, layout, has_input))
+        self.layers[part.name] = quantized
+        if layout.family == "torchao":
+            text = json.dumps(describe_torchao(quantized, self._dtype, GLOBAL in names,
+                                               INPUT in names))
+            for output in outputs:
+                self.metadata[output.name] = {f"{part.name}.weight": text}
+        return {"name": part.name, "weight": part.weight, "matrix": part.matrix,
+                "first": part.first, "step": part.step, "count": part.count,
+                "layout": layout.name, "outputs": names, "target_matrix": part.target_matrix,
+                "input_amax": None, "is_swizzled": layout.holds_swizzled}, outputs
+
+    @property
+    def _stacks(self) -> Mapping[str, tuple[int, int]]:
+        return self._experts
+
+    def _find_experts(self) -> None:
+        """The stacks that layers of experts become: the counts of experts and of layers in one."""
+        self._experts: dict[str, tuple[int, int]] = {}
+        if self._to != "gpt-oss":
+            return
+        numbers: dict[str, set[int]] = {}
+        for name, weight in self._checkpoint.weights.items():
+            split = _names.split_expert(name)
+            if split and not weight.layout.is_plain:
+                stack = "down_proj" if split[2] in ("down_proj", "w2") else "gate_up_proj"
+                numbers.setdefault(f"{split[0]}.{stack}", set()).add(split[1])
+        for stack, found in numbers.items():
+            if found != set(range(len(found))):
+                raise ArgumentError(f"expected experts 0 to {max(found)} of '{stack}', but got "
+                                    f"{len(found)} of them")
+            self._experts[stack] = (len(found), 1 if stack.endswith("down_proj") else 2)
+
+    def _join(self, parts: Sequence[Part]) -> list[Part]:
+        """Parts of layers of experts as parts of the stack that these become."""
+        joined = []
+        for part in parts:
+            split = _names.split_expert(part.name)
+            if split and self._to == "gpt-oss":
+                stack = "down_proj" if split[2] in ("down_proj", "w2") else "gate_up_proj"
+                part = dataclasses.replace(part, name=f"{split[0]}.{stack}",
+                                           target_matrix=split[1])
+            joined.append(part)
+        return joined
+
+    def _list_groups(self) -> Iterator[tuple[str, list[tuple[Part, Weight, Layout]]]]:
+        groups: dict[str, tuple[str, list[tuple[Part, Weight, Layout]]]] = {}
+        for weight in self._checkpoint.weights.values():
+            if weight.layout.is_plain:
+                continue
+            way, layout = _choose_way(weight, self._to, self._format)
+            if self._to == "gpt-oss" and len(weight.shape) == 2 and not _names.split_expert(
+                    weight.name):
+                raise ArgumentError(f"expected experts, as gpt-oss quantizes nothing else, but "
+                                    f"'{weight.name}' is {weight.layout.name}")
+            for parts in split_weight(self._checkpoint, weight, self._to):
+                for part, target in zip(parts, self._join(parts)):
+                    is_joined = target.name in self._experts
+                    shares = way in ("mxfp4_to_nvfp4", "quantize") and layout.shares_global
+                    key = _names.get_group(part.name) if shares or is_joined else part.name
+                    key += f"#{target.target_matrix}" if target.target_matrix else ""
+                    chosen = "stack" if is_joined and target.name.endswith("gate_up_proj") else way
+                    if is_joined and way != "same":
+                        raise ArgumentError(f"expected MXFP4 to make a stack of gpt-oss of, but "
+                                            f"'{weight.name}' is {weight.layout.name}")
+                    groups.setdefault(f"{chosen}:{key}", (chosen, []))[1].append(
+                        (target, weight, layout))
+        yield from groups.values()
+
+    def _plan_group(self, way: str, group: Sequence[tuple[Part, Weight, Layout]],
+                    seen: set[str]) -> Task:
+        if way == "stack":
+            # Gate before up.
+            group = sorted(group, key=lambda each: each[1].name.endswith(("up_proj", "w3")))
+            if len(group) != 2:
+                raise ArgumentError(f"expected gate and up of an expert for '{group[0][0].name}', "
+                                    f"but got '{group[0][1].name}' alone")
+        members, outputs = [], []
+        for part, weight, layout in group:
+            member, written = self._plan_member(part, weight, layout, way)
+            members.append(member)
+            outputs += [each for each in written if each.name not in seen]
+            seen.update(each.name for each in written)
+        nbytes = sum(weight.nbytes // max(weight.num_matrices, 1) for _, weight, _ in group)
+        arguments: dict[str, Any] = {"members": members}
+        kind = "convert"
+        if way == "quantize":
+            _, weight, layout = group[0]
+            kind = "quantize"
+            arguments.update({
+                "on": "cpu", "amax": None,
+                "scaling": "dynamic" if layout.format == "nvfp4" else "none",
+                "recipe": layout.recipe, "is_swept": False, "cast": None,
+                "dtype": get_dtype(weight), "measured": 1,
+                "counts_blocks": True})
+        else:
+            arguments["how"] = way
+        return Task(kind, members[0]["name"], arguments, tuple(outputs), nbytes)
+
+    def make_metadata(self, tasks: Sequence[Task]) -> dict[str, str]:
+        """Of the files of the result."""
+        names = [output.name for task in tasks for output in task.outputs]
+        return make_torchao_metadata(self.metadata, names) if self.metadata else {}
+
+    def plan(self) -> list[Task]:
+        """All tasks, in the order of the source."""
+        checkpoint = self._checkpoint
+        transforms = [name for name in checkpoint.tensors if name.endswith(TRANSFORM)]
+        if transforms and self._to != "modelopt":
+            raise ArgumentError(f"expected no transform of activations, as {self._to} has none, "
+                                f"but got '{transforms[0]}'")
+        self._find_experts()
+        tasks, seen, stacks = [], set[str](), []
+        if self._to == "plain":
+            tasks = [plan_decoded(checkpoint, weight, self._dtype)
+                     for weight in checkpoint.weights.values() if not weight.layout.is_plain]
+        else:
+            tasks = [self._plan_group(way, group, seen) for way, group in self._list_groups()]
+        copied = []
+        quantized = {weight.name for weight in checkpoint.weights.values()
+                     if not weight.layout.is_plain}
+        joined: dict[str, None] = {}
+        for name in checkpoint.others:
+            stack = name.removesuffix("_bias")
+            expert = _names.split_expert(name.removesuffix(".bias"))
+            if name.endswith("_bias") and stack in quantized and self._to not in KEEPS_STACKS and (
+                    self._to != "plain"):
+                stacks.append(stack)
+            elif name.endswith(".bias") and expert and self._experts:
+                last = "down_proj" if expert[2] in ("down_proj", "w2") else "gate_up_proj"
+                joined[f"{expert[0]}.{last}"] = None
+            else:
+                copied.append(name)
+        copied += [part.name for weight in checkpoint.weights.values() if weight.layout.is_plain
+                   for part in weight.parts.values()]
+        tasks += plan_copies(checkpoint, copied)
+        for stack in stacks:
+            tasks += plan_biases(checkpoint, stack, self._to)
+        tasks += [plan_stack_bias(checkpoint, stack, self._experts[stack][0]) for stack in joined]
+        return sort_tasks(checkpoint, tasks)
+
+
+def plan_convert(checkpoint: Checkpoint, destination: str, to: str, *, format: str | None = None,
+                 dtype: str | None = None, shard_bytes: int = SHARD_BYTES) -> tuple[Job, Planner]:
+    """The job that converts a checkpoint.
+
+    Raises: ArgumentError.
+    """
+    if to not in TARGETS:
+        raise ArgumentError(f"expected to to be one of {', '.join(TARGETS)}, but got {to!r}")
+    if format is not None and to in ("plain", "fp8-blocks"):
+        raise ArgumentError(f"expected no format with {to}, which has one, but got {format!r}")
+    if dtype is not None and to != "plain":
+        raise ArgumentError(f"expected no dtype with {to}, but got {dtype!r}")
+    planner = Planner(checkpoint, to, format, dtype)
+    tasks = planner.plan()
+    left = [name for name, weight in checkpoint.weights.items()
+            if weight.layout.is_plain and len(weight.shape) == 2 and not _names.is_embedding(name)]
+    files = write_configs(checkpoint.config, to, planner.layers, left,
+                          checkpoint.scheme.kv_cache)
+    file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
+    gguf = make_gguf_metadata(checkpoint.config, destination) if to == "gguf" else None
+    job = make_job(checkpoint, tasks, files, file_name=file_name,
+                   metadata=planner.make_metadata(tasks),
+                   gguf=gguf, shard_bytes=shard_bytes)
+    return job, planner
+
+
+def _summarize(checkpoint: Checkpoint, planner: Planner, job: Job,
+               results: Sequence[Any]) -> Conversion:
+    layers: dict[str, ConvertedLayer] = {}
+
+    def add(layer: ConvertedLayer) -> None:
+        before = layers.get(layer.name)
+        if before is not None:
+            layer = dataclasses.replace(layer, blocks=layer.blocks + before.blocks,
+                                        lost=layer.lost + before.lost,
+                                        comes_back=layer.comes_back and before.comes_back)
+        layers[layer.name] = layer
+    for task, result in zip(job.tasks, results):
+        if task.kind == "decode":
+            weight = checkpoint.weights[task.arguments["weight"]]
+            add(ConvertedLayer(weight.name, weight.layout.name, f"plain {task.arguments['dtype']}",
+                               _WAYS["decode"], _count_blocks(weight, weight.shape[-2]),
+                               result["lost"], True))
+        if task.kind not in ("convert", "quantize"):
+            continue
+        way = task.arguments.get("how", "quantize")
+        for member, found in zip(task.arguments["members"], result["members"]):
+            weight = checkpoint.weights[member["weight"]]
+            blocks = _count_blocks(weight, member["count"], 1)
+            if way == "quantize":
+                block = get_layout(member["layout"]).block
+                blocks = member["count"] * (weight.shape[-1] // block)
+            sqnr = None if way != "quantize" else get_sqnr(found["signal"], found["noise"])
+            add(ConvertedLayer(member["name"], weight.layout.name, member["layout"], _WAYS[way],
+                               blocks, found["changed" if way == "quantize" else "lost"],
+                               found.get("comes_back", True), sqnr))
+    return Conversion(tuple(layers.values()), tuple(planner.dropped),
+                      tuple(planner.other_activations))
+
+
+def _count_blocks(weight: Weight, rows: int, matrices: int | None = None) -> int:
+    """Blocks with a scale of some rows."""
+    count = max(weight.num_matrices, 1) if matrices is None else matrices
+    block = weight.layout.block
+    if weight.format == "fp8_blocks":
+        rows = -(-rows // block)
+    return count * rows * -(-weight.shape[-1] // block)
+
+
+def convert(source: Path, destination: Path, to: str, *, format: str | None = None,
+            dtype: str | None = None, resume: bool = False, threads: int | None = None,
+            sync: bool = False, progress: Progress | None = None,
+            shard_bytes: int = SHARD_BYTES, cluster: ClusterLike | None = None) -> Conversion:
+    """Converts a checkpoint to another layout.
+
+    Codes and block scales stay as they are where both layouts have the format; a scalar becomes its
+    reciprocal where the other layout stores that, and an ulp may be lost. MXFP4 becomes NVFP4,
+    where the layout has no MXFP4, by powers of two: exactly but for blocks whose scales are more
+    than 2^17 below the largest. All else is quantized again, and only where `format` asks for that.
+
+    Args:
+      source: a quantized checkpoint. Plain weights stay plain.
+      destination: a new folder, or a new file that ends in .safetensors or .gguf.
+      to: "modelopt", "compressed-tensors", "gpt-oss", "torchao", "gguf", "plain" or "fp8-blocks".
+      format: to which weights of other formats are quantized again.
+      dtype: of plain numbers: "f32", "bf16" or "f16"; None for that of the configuration.
+      resume, threads, sync, progress, shard_bytes, cluster: as those of quantize().
+
+    Returns: what became of each layer, and which blocks changed.
+
+    Raises: ArgumentError, FileError.
+    """
+    how = How(resume, threads, sync, progress, cluster)
+    with open_place(source, destination, how) as place:
+        job, planner = plan_convert(place.checkpoint, place.destination, to, format=format,
+                                    dtype=dtype, shard_bytes=shard_bytes)
+        return _summarize(place.checkpoint, planner, job, place.run(job))

@@ -1,0 +1,175 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The layouts of checkpoints: which tensors a weight has, and what is in them. docs/Checkpoints.md
+explains them field by field."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Sequence
+
+from blockscale._ops import FORMATS
+
+#: The roles of tensors of a weight.
+DATA, SCALES, GLOBAL, INPUT = ROLES = ("data", "scales", "global_scale", "input_scale")
+#: The families of layouts that can be written, by the names that --layout takes.
+FAMILIES = ("modelopt", "compressed-tensors", "gpt-oss", "torchao", "gguf", "plain")
+#: Rows and columns of a block of FP8 sources.
+FP8_BLOCK = 128
+#: The recipe of ggml's own encoder, which is one of blocks of GGUF alone: no policy has it.
+GGML = "ggml"
+#: The dtypes of plain weights, by our names of them.
+PLAIN_DTYPES = {"F32": "f32", "BF16": "bf16", "F16": "f16"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How a family of checkpoints stores the weights of a format.
+
+    Attributes:
+      name: for messages.
+      family: one of FAMILIES, or "fp8-blocks", which is only read.
+      format: of the weight, a key of FORMATS; "" for plain numbers, "fp8_blocks" for E4M3 with a
+        scale in F32 for each 128 x 128.
+      recipe: by which weights are quantized where a policy names none.
+      activation_recipe: by which activations are quantized when the model runs.
+      data, scales: what is behind the name of a layer or stack, with the dtypes that files have
+        for them. Data that have their scales within them have no `scales`.
+      global_scale, input_scale: the same of scalars in F32, "" where there are none. A weight
+        without input scale has plain activations, or its configuration says that they are
+        quantized.
+      is_reciprocal: whether these scalars are encode scales, by which numbers are multiplied
+        before they are quantized.
+      scalar_shape: the shape of these scalars.
+      is_stack: whether names are those of stacks of experts.
+      needs_input_scale: whether quantized activations have a static scale.
+      shares_global: whether loaders make one layer of several, with one global scale.
+      activations: "plain" or "quantized" where models compute with one kind alone.
+      holds_swizzled: whether scales may be in the layout swizzle_128x4, as they are written.
+    """
+
+    name: str
+    family: str
+    format: str
+    recipe: str = ""
+    activation_recipe: str = ""
+    data: tuple[str, str] = (".weight", "")
+    scales: tuple[str, str] = ("", "")
+    global_scale: str = ""
+    input_scale: str = ""
+    is_reciprocal: bool = False
+    scalar_shape: tuple[int, ...] = ()
+    is_stack: bool = False
+    needs_input_scale: bool = False
+    shares_global: bool = False
+    activations: str = ""
+    holds_swizzled: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        return not self.format
+
+    @property
+    def block(self) -> int:
+        """Elements of a row that share a scale."""
+        return FP8_BLOCK if self.format == "fp8_blocks" else FORMATS[self.format][2]
+
+    @property
+    def is_fp4(self) -> bool:
+        """Whether two codes are in a byte."""
+        return self.format in ("nvfp4", "mxfp4")
+
+    @property
+    def endings(self) -> dict[str, str]:
+        """What is behind a name, by role."""
+        found = {DATA: self.data[0], SCALES: self.scales[0], GLOBAL: self.global_scale,
+                 INPUT: self.input_scale}
+        return {role: ending for role, ending in found.items() if ending}
+
+    def get_dtype(self, role: str) -> str:
+        return {DATA: self.data[1], SCALES: self.scales[1]}.get(role, "F32")
+
+    def get_shape(self, role: str, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of a tensor of a weight [.., N, K] that is written."""
+        *batch, n, k = shape
+        if role == DATA:
+            if self.family == "gpt-oss":
+                return (*batch, n, k // 32, 16)
+            is_packed = self.is_fp4 and self.family != "gguf"
+            return (*batch, n, -(-k // 2)) if is_packed else tuple(shape)
+        if role == SCALES:
+            if self.holds_swizzled:  # Tiles, as a matrix of 32 rows and 16 columns each.
+                return (*batch, -(-n // 128) * 32, -(-k // (4 * self.block)) * 16)
+            rows = -(-n // self.block) if self.format == "fp8_blocks" else n
+            return (*batch, rows, -(-k // self.block))
+        return tuple(batch) or self.scalar_shape
+
+    def get_weight_shape(self, data: Sequence[int]) -> tuple[int, ...]:
+        """The shape [.., N, K] of a weight whose data have that shape."""
+        if self.family == "gpt-oss" and len(data) > 3:
+            data = (*data[:-2], data[-2] * data[-1])
+        if self.is_fp4 and self.family != "gguf":
+            return (*data[:-1], data[-1] * 2)
+        return tuple(data)
+
+
+LAYOUTS = (
+    Layout("ModelOpt NVFP4", "modelopt", "nvfp4", "modelopt", "modelopt", (".weight", "U8"),
+           (".weight_scale", "F8_E4M3"), ".weight_scale_2", ".input_scale",
+           needs_input_scale=True, shares_global=True),
+    Layout("ModelOpt MXFP8", "modelopt", "mxfp8", "rceil", "rceil", (".weight", "F8_E4M3"),
+           (".weight_scale", "U8"), activations="quantized"),
+    Layout("compressed-tensors nvfp4-pack-quantized", "compressed-tensors", "nvfp4",
+           "compressed_tensors", "compressed_tensors", (".weight_packed", "U8"),
+           (".weight_scale", "F8_E4M3"), ".weight_global_scale", ".input_global_scale",
+           is_reciprocal=True, scalar_shape=(1,), needs_input_scale=True,
+           shares_global=True),
+    Layout("compressed-tensors mxfp4-pack-quantized", "compressed-tensors", "mxfp4",
+           "compressed_tensors", "compressed_tensors", (".weight_packed", "U8"),
+           (".weight_scale", "U8")),
+    # The same tensors as ModelOpt's: config.json tells them apart.
+    Layout("compressed-tensors mxfp8-quantized", "compressed-tensors", "mxfp8",
+           "compressed_tensors", "rceil", (".weight", "F8_E4M3"), (".weight_scale", "U8")),
+    Layout("gpt-oss MXFP4", "gpt-oss", "mxfp4", "even", "even", ("_blocks", "U8"),
+           ("_scales", "U8"), is_stack=True),
+    Layout("torchao NVFP4", "torchao", "nvfp4", "torchao", "torchao", ("._weight_qdata", "U8"),
+           ("._weight_scale", "F8_E4M3"), "._weight_per_tensor_scale",
+           "._weight_act_per_tensor_scale", holds_swizzled=True),
+    Layout("torchao MXFP4", "torchao", "mxfp4", "rceil", "rceil", ("._weight_qdata", "U8"),
+           ("._weight_scale", "F8_E8M0"), activations="quantized",
+           holds_swizzled=True),
+    Layout("torchao MXFP8", "torchao", "mxfp8", "rceil", "rceil", ("._weight_qdata", "F8_E4M3"),
+           ("._weight_scale", "F8_E8M0"), activations="quantized",
+           holds_swizzled=True),
+    Layout("torchao MXFP8 E5M2", "torchao", "mxfp8_e5m2", "rceil", "rceil",
+           ("._weight_qdata", "F8_E5M2"), ("._weight_scale", "F8_E8M0"), activations="quantized",
+           holds_swizzled=True),
+    Layout("GGUF NVFP4", "gguf", "nvfp4", "modelopt", "", (".weight", "NVFP4"),
+           global_scale=".scale", input_scale=".input_scale", scalar_shape=(1,),
+           shares_global=True),
+    Layout("GGUF MXFP4", "gguf", "mxfp4", GGML, "", (".weight", "MXFP4"), activations="plain"),
+    Layout("FP8 in blocks of 128 x 128", "fp8-blocks", "fp8_blocks", "", "",
+           (".weight", "F8_E4M3"), (".weight_scale_inv", "F32")),
+    *(Layout(f"plain {name}", "plain", "", data=(".weight", dtype))
+      for dtype, name in PLAIN_DTYPES.items()),
+)
+
+#: Names of one expert's layers, by the stack that they are in, one row group after the other.
+EXPERTS = {
+    "gate_up_proj": (("gate_proj", "up_proj"), ("w1", "w3")),
+    "up_proj": (("up_proj",),),
+    "down_proj": (("down_proj",), ("w2",)),
+}
+#: Ends of names of tensors that are for other parts of a runtime than layers.
+IGNORED = (".k_scale", ".v_scale", ".k_proj.output_scale", ".v_proj.output_scale")
+
+
+def find_layout(family: str, format: str) -> Layout | None:
+    """The layout that a family has for a format, if there is one."""
+    return next((layout for layout in LAYOUTS
+                 if layout.family == family and layout.format == format), None)
+
+
+def get_layout(name: str) -> Layout:
+    """The layout of a name."""
+    return next(layout for layout in LAYOUTS if layout.name == name)

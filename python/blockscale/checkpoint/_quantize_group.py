@@ -1,0 +1,158 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Quantizes weights that share an amax."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any, Mapping
+
+import numpy as np
+
+from blockscale import _native
+from blockscale._errors import ArgumentError, check
+from blockscale._native import _checkpoint as _bytes
+from blockscale._ops import FORMATS
+from blockscale.checkpoint import _gpu, _kernels
+from blockscale.checkpoint._checkpoint import Checkpoint
+from blockscale.checkpoint._layouts import (DATA, GGML, GLOBAL, INPUT, SCALES, Layout,
+                                            get_layout)
+from blockscale.checkpoint._measure import Error
+from blockscale.checkpoint._values import Rows, list_chunks
+
+#: Pages of larger groups are given back after the amax was computed, and read again.
+_KEPT_BYTES = 64 << 20
+#: Weights of zeros alone are quantized as with this amax, whose global scale is 1.
+_AMAX_OF_ZEROS = 2688.0
+_BUFFERS = threading.local()
+
+
+def _get_buffers(rows: int, columns: int, scales: int) -> tuple[np.ndarray, np.ndarray]:
+    """Arrays of uint8 for codes and scales, those of this thread's last call where they are large
+    enough."""
+    found = []
+    for name, size in (("codes", rows * columns), ("scales", rows * scales)):
+        buffer = getattr(_BUFFERS, name, None)
+        if buffer is None or buffer.size < size:
+            buffer = np.empty(size, np.uint8)
+            setattr(_BUFFERS, name, buffer)
+        found.append(buffer[:size])
+    return found[0].reshape(rows, columns), found[1].reshape(rows, scales)
+
+
+def _find_amax(members: list[Rows], is_large: bool) -> float:
+    """The largest absolute value of all rows.
+
+    Raises: ArgumentError for numbers that are not finite.
+    """
+    largest = 0.0
+    for rows in members:
+        for begin, end in list_chunks(rows.count, rows.row_bytes):
+            found = _kernels.compute_amax(rows.read(begin, end), rows.dtype)
+            if not math.isfinite(found):
+                raise ArgumentError(f"'{rows.weight.name}': expected numbers that are finite, but "
+                                    f"got an amax of {found}")
+            largest = max(largest, found)
+            if is_large:
+                rows.release(begin, end)
+    return largest
+
+
+def _quantize_rows(x: np.ndarray, dtype: str, layout: Layout, how: Mapping[str, Any],
+                   amax: float | None, codes: np.ndarray, scales: np.ndarray) -> np.ndarray | None:
+    """Quantizes rows, and gives the blocks of GGUF that both become, where the layout has these."""
+    count, cols = x.shape
+    kind = layout.format.upper()
+    if how["recipe"] == GGML:
+        packed = _bytes.quantize_gguf(kind, _kernels.STORED[dtype], count, cols, x)
+        _bytes.unpack_gguf(kind, count, cols, packed, codes, scales)
+        return packed
+    run = _gpu.quantize if how["on"] == "cuda" else _kernels.quantize
+    run(x, dtype, layout.format, how["recipe"], amax, how["is_swept"], [codes, scales])
+    if layout.family == "gguf":
+        return _bytes.pack_gguf(kind, count, cols, codes, scales)[0]
+    return None
+
+
+def _write_member(member: Mapping[str, Any], rows: Rows, layout: Layout, how: Mapping[str, Any],
+                  amax: float | None, scale: np.float32 | None, sink: Any) -> dict[str, Any]:
+    """Quantizes rows of a weight, and measures the error of some of them."""
+    names, format = member["outputs"], layout.format
+    columns = _kernels.get_code_columns(format, rows.cols)
+    blocks = -(-rows.cols // FORMATS[format][2])
+    error = Error()
+    matrix = member["target_matrix"]
+    tiles = np.empty((rows.count, blocks), np.uint8) if member["is_swizzled"] else None
+    for begin, end in list_chunks(rows.count, rows.row_bytes):
+        x = rows.read(begin, end)
+        codes, scales = _get_buffers(end - begin, columns, blocks)
+        packed = _quantize_rows(x, rows.dtype, layout, how, amax, codes, scales)
+        at = matrix * rows.count + begin
+        if packed is not None:
+            sink.write(names[DATA], packed, at * packed.shape[1])
+        else:
+            sink.write(names[DATA], codes, at * columns)
+            if tiles is None:
+                sink.write(names[SCALES], scales, at * blocks)
+        if tiles is not None:
+            tiles[begin:end] = scales
+        measured = min(max((end - begin) // how["measured"], 1), end - begin)
+        if measured:
+            error.add(x[:measured], rows.dtype, codes[:measured], scales[:measured], format,
+                      scale, how["counts_blocks"])
+        rows.release(begin, end)
+    if tiles is not None:
+        swizzled = check(_native.swizzle(tiles))[0]
+        sink.write(names[SCALES], swizzled, matrix * swizzled.nbytes)
+    return error.describe()
+
+
+def _get_scalars(layout: Layout, how: Mapping[str, Any], amax: float) -> tuple[np.float32,
+                                                                                np.float32]:
+    """The global scale as it is stored, and the decode scale that it stands for."""
+    if layout.is_reciprocal:
+        encode = _kernels.get_global_scale(how["recipe"], amax, how["dtype"])
+        return encode, np.float32(1) / encode
+    decode = _kernels.get_global_scale(how["recipe"], amax, None)
+    return decode, decode
+
+
+def quantize_group(arguments: Mapping[str, Any], source: Checkpoint, sink: Any) -> Any:
+    """Quantizes weights that share an amax.
+
+    The arguments are:
+      members: each with `weight` and `matrix` of the source, `first`, `count` and `step` of its
+        rows, `layout`, `outputs` by role, `target_matrix`, `input_amax` and `is_swizzled`.
+      scaling: "none", "dynamic" or "amax", which is that of `amax`.
+      on: "cpu" or "cuda", which give the same bytes.
+      recipe, is_swept, cast, dtype: as forms of layers have them.
+      measured: one of so many rows is dequantized to measure the error, and `counts_blocks` whether
+        blocks are counted that have other numbers.
+    """
+    members = [Rows(source.weights[each["weight"]], each["matrix"], each["first"], each["count"],
+                    each["step"], arguments["cast"]) for each in arguments["members"]]
+    layouts = [get_layout(each["layout"]) for each in arguments["members"]]
+    size = sum(rows.count * rows.row_bytes for rows in members)
+    amax = None
+    if arguments["scaling"] != "none":
+        amax = (float(arguments["amax"]) if arguments["scaling"] == "amax"
+                else _find_amax(members, size > _KEPT_BYTES))
+        amax = amax or _AMAX_OF_ZEROS
+    found = []
+    for member, rows, layout in zip(arguments["members"], members, layouts):
+        stored = decode = None
+        if layout.format == "nvfp4":
+            stored = decode = np.float32(1)
+            if amax is not None:
+                stored, decode = _get_scalars(layout, arguments, amax)
+        error = _write_member(member, rows, layout, arguments, amax, decode, sink)
+        names, matrix = member["outputs"], member["target_matrix"]
+        if GLOBAL in names:
+            sink.write(names[GLOBAL], np.array([stored], np.float32), matrix * 4)
+        if INPUT in names:
+            value, _ = _get_scalars(layout, {**arguments, "recipe": layout.activation_recipe},
+                                    member["input_amax"])
+            sink.write(names[INPUT], np.array([value], np.float32), matrix * 4)
+        found.append({"name": member["name"], **error})
+    return {"amax": amax, "members": found}

@@ -1,0 +1,124 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a check found, as text and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any, Iterator, Mapping, Sequence
+
+from blockscale.checkpoint._rules import BY_NAME, LOADERS, READS, SEVERITIES, Rule
+
+#: So many findings of a rule are shown as text; JSON has all.
+_SHOWN = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What breaks a rule.
+
+    Attributes:
+      rule: that is broken.
+      name: of the tensor, layer or file.
+      message: what is expected and what is found.
+    """
+
+    rule: Rule
+    name: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.rule.severity}: {self.rule.label}: '{self.name}': {self.message}"
+
+
+def find(rule: str, name: str, message: str) -> Finding:
+    """A finding of a rule by its name."""
+    return Finding(BY_NAME[rule], name, message)
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What a check found.
+
+    Attributes:
+      path: of the checkpoint.
+      families: of its weights, with the count of them.
+      findings: in the order of rules.
+      loaders: those that are asked for.
+      is_gguf: whether it is a file of GGUF.
+    """
+
+    path: str
+    families: Mapping[str, int]
+    findings: tuple[Finding, ...]
+    loaders: tuple[str, ...] = LOADERS
+    is_gguf: bool = False
+
+    def count(self, severity: str) -> int:
+        return sum(finding.rule.severity == severity for finding in self.findings)
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.findings
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether there is more than warnings."""
+        return any(finding.rule.severity != "warning" for finding in self.findings)
+
+    def _group(self) -> Iterator[tuple[Rule, list[Finding]]]:
+        by_rule: dict[int, list[Finding]] = {}
+        for finding in self.findings:
+            by_rule.setdefault(finding.rule.number, []).append(finding)
+        for number in sorted(by_rule):
+            yield by_rule[number][0].rule, by_rule[number]
+
+    def explain(self, loader: str) -> str:
+        """What a loader does with this checkpoint."""
+        if (loader == "llama.cpp") != self.is_gguf:
+            return f"does not read {'GGUF' if self.is_gguf else 'safetensors'} of these types"
+        other = [family for family in self.families if family not in READS[loader]]
+        if other:
+            return f"does not read {' and '.join(other)}"
+        told = [f"{rule.label}: {rule.loaders[loader]}" for rule, _ in self._group()
+                if loader in rule.loaders]
+        return "; ".join(told) if told else "reads it"
+
+    def __str__(self) -> str:
+        weights = ", ".join(f"{count} {family}" for family, count in self.families.items())
+        lines = [f"{self.path}: {weights or 'no weights'}"]
+        for rule, found in self._group():
+            lines.append(f"{rule.severity}: {rule.label}: {rule.text}"
+                         + " (silent)" * rule.silent)
+            lines += [f"    {each.name}: {each.message}" for each in found[:_SHOWN]]
+            if len(found) > _SHOWN:
+                lines.append(f"    and {len(found) - _SHOWN} more")
+        lines += [f"{loader}: {self.explain(loader)}" for loader in self.loaders]
+        sums = [f"{count} {name}{'s' if count != 1 else ''}" for name in SEVERITIES
+                if (count := self.count(name))]
+        lines.append(", ".join(sums) if sums else "no faults found")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What --json writes."""
+        return {
+            "path": self.path, "families": dict(self.families),
+            "findings": [{"rule": each.rule.label, "severity": each.rule.severity,
+                          "name": each.name, "message": each.message, "text": each.rule.text,
+                          "silent": each.rule.silent,
+                          "loaders": {loader: each.rule.loaders[loader] for loader in self.loaders
+                                      if loader in each.rule.loaders}}
+                         for each in self.findings],
+            "loaders": {loader: self.explain(loader) for loader in self.loaders},
+            **{f"{name}s": self.count(name) for name in SEVERITIES}}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=1)
+
+
+def make_report(path: str, families: Mapping[str, int], findings: Sequence[Finding],
+                loaders: Sequence[str], is_gguf: bool) -> Report:
+    """A report with findings in the order of rules."""
+    ordered = sorted(findings, key=lambda each: each.rule.number)
+    return Report(path, families, tuple(ordered), tuple(loaders) or LOADERS, is_gguf)

@@ -1,0 +1,106 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What tasks of jobs do. Each function takes a task's arguments, the source, and where to write; it
+returns what it found, of types of JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Protocol
+
+import numpy as np
+
+from blockscale.checkpoint._checkpoint import Checkpoint
+from blockscale.checkpoint._convert_group import convert_group
+from blockscale.checkpoint._kernels import DTYPES
+from blockscale.checkpoint._plan import Task
+from blockscale.checkpoint._quantize_group import quantize_group
+from blockscale.checkpoint._values import CHUNK_BYTES, Rows, list_chunks
+
+
+class Sink(Protocol):
+    """Where tasks write."""
+
+    def write(self, name: str, data: np.ndarray, begin: int = 0) -> None:
+        """Writes bytes of a tensor of the result, from one of its bytes on."""
+
+
+def copy_tensors(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
+    """Copies tensors: `names` has that of the result by that of the source."""
+    for name, target in arguments["names"].items():
+        tensor = source.tensors[name]
+        for begin in range(0, tensor.nbytes, CHUNK_BYTES):
+            end = min(begin + CHUNK_BYTES, tensor.nbytes)
+            sink.write(target, tensor.bytes(begin, end), begin)
+            tensor.release(begin, end)
+    return None
+
+
+def copy_rows(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
+    """Copies `count` elements of a row of `tensor`, each `step` from the one before."""
+    tensor = source.tensors[arguments["tensor"]]
+    row = tensor.bytes().reshape(tensor.shape[0], -1, arguments["item_bytes"])
+    first, step = arguments["first"], arguments["step"]
+    chosen = row[arguments["matrix"], first::step][:arguments["count"]]
+    sink.write(arguments["target"], np.ascontiguousarray(chosen))
+    return None
+
+
+def stack_rows(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
+    """Writes rows of a matrix; each has the elements of some tensors by turns."""
+    size, at = arguments["item_bytes"], 0
+    for names in arguments["tensors"]:
+        parts = [source.tensors[name].bytes().reshape(-1, size) for name in names]
+        row = np.stack(parts, 1).reshape(-1)
+        sink.write(arguments["target"], row, at)
+        at += row.size
+    return None
+
+
+def decode(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
+    """Writes the numbers of a weight in a dtype, and counts the blocks that it has not all numbers
+    of."""
+    weight = source.weights[arguments["weight"]]
+    dtype = DTYPES[arguments["dtype"]]
+    lost = 0
+    block = weight.layout.block
+    for matrix in range(max(weight.num_matrices, 1)):
+        rows = Rows(weight, matrix)
+        start = matrix * rows.count
+        columns = (np.empty((rows.cols, rows.count), dtype) if arguments["transposes"] else None)
+        for begin, end in list_chunks(rows.count, rows.row_bytes):
+            numbers = rows.read(begin, end)
+            found = numbers.astype(dtype, copy=False)
+            lost += _count_changed(numbers, found, block)
+            if columns is None:
+                sink.write(arguments["target"], found,
+                           (start + begin) * rows.cols * dtype.itemsize)
+            else:
+                columns[:, begin:end] = found.T
+            rows.release(begin, end)
+        if columns is not None:
+            sink.write(arguments["target"], columns, matrix * columns.nbytes)
+    return {"lost": lost}
+
+
+def _count_changed(numbers: np.ndarray, found: np.ndarray, block: int) -> int:
+    """Blocks of rows with numbers that another type does not have."""
+    if numbers.dtype == found.dtype:
+        return 0
+    changed = (numbers != found.astype(numbers.dtype)) & ~np.isnan(numbers)
+    starts = range(0, changed.shape[1], block)
+    return int(np.logical_or.reduceat(changed, starts, axis=1).sum())
+
+
+KINDS: Mapping[str, Callable[[Mapping[str, Any], Checkpoint, Any], Any]] = {
+    "copy": copy_tensors,
+    "copy_rows": copy_rows,
+    "stack_rows": stack_rows,
+    "decode": decode,
+    "convert": convert_group,
+    "quantize": quantize_group,
+}
+
+
+def run(task: Task, source: Checkpoint, sink: Sink) -> Any:
+    """Does a task: what it writes depends on the task and the source alone."""
+    return KINDS[task.kind](task.arguments, source, sink)

@@ -1,0 +1,104 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""check() names the rule of each planted fault and no other, and finds none in clean files."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import decoders
+import faults
+import numpy as np
+
+import blockscale.checkpoint as checkpoint
+
+#: By name: the decoder, the layout, and the rule of a policy.
+CLEAN = {
+    "modelopt-nvfp4": ("dense", "modelopt", {"format": "nvfp4"}),
+    "modelopt-w4a16": ("dense", "modelopt", {"format": "nvfp4", "weight_only": True}),
+    "modelopt-mxfp8": ("moe", "modelopt", {"format": "mxfp8"}),
+    "compressed-tensors-nvfp4": ("moe", "compressed-tensors", {"format": "nvfp4"}),
+    "gpt-oss-mxfp4": ("gptoss", "gpt-oss", {"format": "mxfp4"}),
+    "torchao-nvfp4": ("dense", "torchao", {"format": "nvfp4", "weight_only": True}),
+}
+
+
+def write_source(folder, family):
+    """A decoder without the expert of zeros alone, which check() finds strange."""
+    tensors = decoders.make_tensors(family)
+    for name, array in tensors.items():
+        if array.ndim == 2 and not array.any():
+            tensors[name] = decoders.make_weight(7, array.shape)
+    decoders.write_folder(folder, tensors, decoders.CONFIGS[family])
+    return tensors
+
+
+def find_amaxes(tensors):
+    """Amaxes of activations of every layer; those of one input are the same."""
+    return {name.removesuffix(".weight"): 12.0 for name in tensors if name.endswith("proj.weight")}
+
+
+class TestFaults(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = Path(scratch.name)
+        cls.clean = {}
+        for name, (family, layout, rule) in CLEAN.items():
+            tensors = write_source(cls.folder / f"{name}-source", family)
+            checkpoint.quantize(cls.folder / f"{name}-source", cls.folder / name,
+                                {"version": 1, "rules": [rule]}, layout=layout,
+                                amaxes=find_amaxes(tensors))
+            cls.clean[name] = faults.Files.read(cls.folder / name)
+
+    def test_clean_files(self):
+        for name in CLEAN:
+            with self.subTest(name):
+                # As they were written, and as the functions of this test write them.
+                self.assertTrue(checkpoint.check(self.folder / name).is_clean)
+                self.clean[name].copy().write(self.folder / f"{name}-copy")
+                report = checkpoint.check(self.folder / f"{name}-copy")
+                self.assertTrue(report.is_clean, report)
+
+    def test_faults(self):
+        for name, file, rule, plant, options in faults.FAULTS:
+            with self.subTest(name):
+                files = self.clean[file].copy()
+                plant(files)
+                files.write(self.folder / name)
+                report = checkpoint.check(self.folder / name, **options)
+                self.assertEqual({finding.rule.name for finding in report.findings}, {rule},
+                                 "\n".join(map(str, report.findings[:6])))
+
+    def test_what_scales_tell_of_their_order(self):
+        """Of E8M0, too; and nothing where rows and columns are alike."""
+        random = np.random.default_rng(1)
+        values = random.standard_normal((256, 1024), np.float32)
+        gains = np.exp(random.standard_normal(1024)).astype(np.float32)
+        for name, weight, expected in (("channels", values * gains, {"place-of-scales"}),
+                                       ("alike", values, set())):
+            decoders.write_folder(self.folder / f"{name}-plain", {
+                "model.layers.0.mlp.down_proj.weight": decoders.bf16(weight)}, {})
+            checkpoint.quantize(self.folder / f"{name}-plain", self.folder / f"{name}-mxfp8",
+                                {"version": 1, "rules": [{"format": "mxfp8"}]})
+            files = faults.Files.read(self.folder / f"{name}-mxfp8")
+            self.assertTrue(checkpoint.check(self.folder / f"{name}-mxfp8").is_clean)
+            scales = "model.layers.0.mlp.down_proj.weight_scale"
+            files.tensors[scales] = faults.to_tiles(files.tensors[scales])
+            files.write(self.folder / f"{name}-tiles")
+            report = checkpoint.check(self.folder / f"{name}-tiles")
+            self.assertEqual({finding.rule.name for finding in report.findings}, expected, report)
+
+    def test_how_many_there_are(self):
+        """Faults of all kinds, and of every rule but those that say why not."""
+        self.assertGreaterEqual(len(faults.FAULTS), 25)
+        self.assertGreaterEqual({rule.name for rule in checkpoint.RULES}, {
+            rule for _, _, rule, _, _ in faults.FAULTS})
+        planted = {rule for _, _, rule, _, _ in faults.FAULTS}
+        # In test_gguf.py: files of GGUF.
+        self.assertEqual({rule.name for rule in checkpoint.RULES} - planted, {"has-tensor-scale"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What configurations say of layers: every family's form, patterns of names, and thousands of
+them."""
+
+import time
+import unittest
+
+from blockscale.checkpoint._config import Patterns, read_scheme
+
+LINEAR = {"targets": ["Linear"], "weights": {}}
+
+
+class SchemeTest(unittest.TestCase):
+    def find(self, config, name, quantization=None):
+        found = read_scheme({"quantization_config": config} if config else {}, quantization or {})
+        group = found.find(name)
+        return found.family, group and (group.algorithm, group.format,
+                                        group.quantizes_activations, group.has_static_scale)
+
+    def test_families(self):
+        for config, wanted in (
+                ({"quant_method": "modelopt", "quant_algo": "NVFP4"},
+                 ("modelopt", ("NVFP4", "nvfp4", True, True))),
+                ({"quant_algo": "W4A16_NVFP4"},
+                 ("modelopt", ("W4A16_NVFP4", "nvfp4", False, False))),
+                ({"quant_method": "modelopt", "quant_algo": "MXFP8"},
+                 ("modelopt", ("MXFP8", "mxfp8", True, False))),
+                ({"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized",
+                  "config_groups": {"group_0": {**LINEAR, "input_activations": {
+                      "dynamic": "local"}}}},
+                 ("compressed-tensors", ("nvfp4-pack-quantized", "nvfp4", True, True))),
+                ({"quant_method": "compressed-tensors", "format": "mixed-precision",
+                  "config_groups": {"group_0": {**LINEAR, "format": "mxfp8-quantized",
+                                                "input_activations": {"dynamic": True}}}},
+                 ("compressed-tensors", ("mxfp8-quantized", "mxfp8", True, False))),
+                ({"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized",
+                  "config_groups": {"group_0": {**LINEAR, "input_activations": None}}},
+                 ("compressed-tensors", ("mxfp4-pack-quantized", "mxfp4", False, False))),
+                ({"quant_method": "mxfp4"}, ("gpt-oss", ("mxfp4", "mxfp4", False, False))),
+                ({"quant_method": "fp8", "weight_block_size": [128, 128]},
+                 ("fp8-blocks", ("fp8", "fp8_blocks", True, False))),
+                ({"quant_method": "torchao", "quant_type": {"default": {
+                    "_type": "MXDynamicActivationMXWeightConfig", "_data": {"weight_dtype": {
+                        "_type": "torch.dtype", "_data": "float4_e2m1fn_x2"}}}}},
+                 ("torchao", ("MXDynamicActivationMXWeightConfig", "mxfp4", True, False))),
+                ({"quant_method": "awq"}, ("awq", None)), (None, ("", None))):
+            with self.subTest(config):
+                self.assertEqual(self.find(config, "model.layers.0.mlp.down_proj"), wanted)
+
+    def test_hf_quant_config(self):
+        """It counts where config.json says nothing."""
+        inner = {"quantization": {"quant_algo": "NVFP4", "exclude_modules": ["lm_head"]}}
+        self.assertEqual(self.find(None, "a.b", inner)[1][0], "NVFP4")
+        self.assertEqual(self.find(None, "lm_head", inner), ("modelopt", None))
+        self.assertEqual(self.find({"quant_method": "mxfp4"}, "a.b", inner)[0], "gpt-oss")
+
+    def test_mixed_precision(self):
+        config = {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
+            "a.b": {"quant_algo": "NVFP4"}, "a.c": {"quant_algo": "MXFP8"}}}
+        self.assertEqual(self.find(config, "a.b")[1][0], "NVFP4")
+        self.assertEqual(self.find(config, "a.c")[1][0], "MXFP8")
+        self.assertIsNone(self.find(config, "a.d")[1])
+
+    def test_patterns(self):
+        for pattern, name, wanted in (
+                ("lm_head", "lm_head", True), ("lm_head", "model.lm_head", True),
+                ("lm_head", "lm_heads", False), ("a.b", "a.b.c", True), ("a.b", "a.bc", False),
+                ("b.c", "a.b.c", True), ("a.b.weight", "a.b", True),
+                ("model.layers.*.self_attn", "model.layers.3.self_attn.q_proj", True),
+                ("model.layers.*.self_attn", "model.layers.3.mlp.up_proj", False),
+                ("*router*", "a.router.w", True), ("layers.[01].x", "layers.1.x", True),
+                ("layers.?.x", "layers.12.x", False), ("re:.*lm_head", "model.lm_head", True),
+                ("re:lm_head", "model.lm_head", False), ("re:(", "(", False)):
+            with self.subTest(pattern, name=name):
+                self.assertEqual(Patterns([pattern]).match(name), wanted)
+
+    def test_as_many_patterns_as_layers(self):
+        """The time goes with the number of layers, not with its square."""
+        names = [f"model.layers.{layer}.mlp.experts.{expert}.up_proj"
+                 for layer in range(60) for expert in range(256)]
+        patterns = Patterns([*names[::2], "model.layers.*.self_attn*"])
+        start = time.process_time()
+        self.assertEqual(sum(map(patterns.match, names)), len(names) // 2)
+        self.assertLess(time.process_time() - start, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
