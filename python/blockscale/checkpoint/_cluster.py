@@ -59,12 +59,12 @@ class Cluster:
         for name, count in (("workers", workers), ("threads", threads)):
             if count is not None and count < 1:
                 raise ArgumentError(f"expected {name} to be 1 or more, but got {count}")
-        self.ray = _import_ray()
-        self.threads = threads
         address = address or os.environ.get("RAY_ADDRESS") or None
         if address and workers:
             raise ArgumentError(f"expected no number of workers with the address of a cluster, but "
                                 f"got {workers}")
+        self.ray = _import_ray()
+        self.threads = threads
         self._address = address
         #: Those that are there; the next run goes on with them.
         self.workers: list[Any] = []
