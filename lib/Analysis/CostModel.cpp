@@ -70,8 +70,8 @@ llvm::Expected<KernelCost> CostModel::getCost(const Work &work) const {
     auto unit = static_cast<Unit>(i);
     if (!gpu.has(unit))
       return llvm::createStringError(
-          "expected a GPU with tensor cores for operands of 4 bits (" +
-          target::listFp4Gpus() + "), but got " + StringRef(gpu.name));
+          "expected a GPU with " + target::describeUnit(unit) + " (" +
+          target::listGpus(unit) + "), but got " + StringRef(gpu.name));
     cost.flops += work.flops[i];
     double seconds =
         work.flops[i] * (1 / gpu.getPeakFlops(unit)) * (1 / gpu.flopsShare);

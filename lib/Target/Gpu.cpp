@@ -7,6 +7,8 @@
 
 #include "blockscale/Target/Gpu.h"
 
+#include <optional>
+
 namespace blockscale::target {
 
 // f32 rates follow from bf16's. A multiprocessor has 128 lanes, 256 f32 FLOP a
@@ -60,13 +62,50 @@ static constexpr Gpu kGpus[] = {
      4297.0 / 4800,
      /*multiprocessors=*/132},
     // f32 from the RTX Blackwell architecture paper, as the others. torchao has
-    // no shares, and writes 1.792e15 for the 1.792e12 bytes of that paper.
+    // no shares, and writes 1.792e15 for the 1.792e12 bytes of that paper. The
+    // rates are those of its boost clock, 2.407 GHz, and of products that sum
+    // in
+    // f32, which plain FP8 does at half its rate and block-scaled FP8 does not:
+    // others measured 2004e12 of FP4, 609e12 of MXFP8.
     {"RTX 5090",
      {104.8e12, 209.5e12, 419e12, 1676e12},
      1.792e12,
      kFlopsShare,
      kBytesShare,
      /*multiprocessors=*/170},
+    // The same chip without that limit: 188 of the multiprocessors at 2.617
+    // GHz,
+    // of which each does 4096 FLOP of 4 bits a clock. Others measured 1629e12
+    // of
+    // NVFP4 and 802e12 of MXFP8 in products of 8192 x 8192 x 8192.
+    {"RTX PRO 6000",
+     {126.0e12, 503.8e12, 1007.6e12, 2015.2e12},
+     1.792e12,
+     kFlopsShare,
+     kBytesShare,
+     /*multiprocessors=*/188},
+    // The data sheet has 1e15 of sparse FP4 and the bytes; the others follow as
+    // on RTX PRO 6000. Others measured 231e9 to 234e9 bytes.
+    {"GB10",
+     {500e12 / 16, 125e12, 250e12, 500e12},
+     273e9,
+     kFlopsShare,
+     232.0 / 273,
+     /*multiprocessors=*/48},
+    // From the GA102 architecture paper; tensor cores of sums in f32.
+    {"RTX 3090",
+     {35.6e12, 71e12, 0, 0},
+     936e9,
+     kFlopsShare,
+     kBytesShare,
+     /*multiprocessors=*/82},
+    // From the data sheet.
+    {"A10",
+     {31.2e12, 125e12, 0, 0},
+     600e9,
+     kFlopsShare,
+     kBytesShare,
+     /*multiprocessors=*/72},
 };
 
 /// Seconds from a load of memory to its data where the memory is busy.
@@ -88,10 +127,11 @@ const Gpu *findGpu(std::string_view name) {
   return nullptr;
 }
 
-static std::string list(bool onlyFp4) {
+/// The names of all, or of those that have a unit.
+static std::string list(std::optional<Unit> unit) {
   std::string names;
   for (const Gpu &gpu : kGpus) {
-    if (onlyFp4 && !gpu.has(Unit::Fp4))
+    if (unit && !gpu.has(*unit))
       continue;
     if (!names.empty())
       names += ", ";
@@ -100,8 +140,16 @@ static std::string list(bool onlyFp4) {
   return names;
 }
 
-std::string listGpus() { return list(/*onlyFp4=*/false); }
+std::string listGpus() { return list(std::nullopt); }
 
-std::string listFp4Gpus() { return list(/*onlyFp4=*/true); }
+std::string listGpus(Unit unit) { return list(unit); }
+
+std::string describeUnit(Unit unit) {
+  constexpr std::array<std::string_view, kUnitCount> kBits = {"32", "16", "8",
+                                                              "4"};
+  std::string bits(kBits[static_cast<unsigned>(unit)]);
+  return unit == Unit::F32 ? "lanes of " + bits + " bits"
+                           : "tensor cores for operands of " + bits + " bits";
+}
 
 } // namespace blockscale::target

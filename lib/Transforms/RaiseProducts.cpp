@@ -500,7 +500,7 @@ struct RaiseProductsPass : public impl::RaiseProductsBase<RaiseProductsPass> {
     DequantizeOp::getCanonicalizationPatterns(patterns, &getContext());
     RaiseProductRules rules;
     // The CPU has products of every form.
-    rules.allowPlain = !target || target->hasWgmma();
+    rules.allowPlain = !target || target->hasPlainProducts();
     rules.exact = exact;
     populateRaiseProductPatterns(patterns, rules);
     populateFoldProductScalePatterns(patterns);

@@ -217,7 +217,7 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
     Args:
       source: a traced Module, MLIR text, bytecode that MLIR wrote, or the path of a
         file.
-      target: "cpu", or a chip: sm_80, sm_89, sm_90a, sm_100a, sm_103a or sm_110a.
+      target: "cpu", or a chip, as "sm_100a"; the error of another name lists all.
       on: where it is called: "cpu", "emulator" or "cuda"; None for "cpu", or for a chip
         "emulator".
       entry: the function to call; None for the only public one.

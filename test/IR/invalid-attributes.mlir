@@ -85,7 +85,7 @@ func.func private @recipe() attributes {recipe = #blockscale<recipe cublas>}
 
 // -----
 
-// expected-error @below {{expected the chip to be one of sm_80, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, but got 'sm_90'}}
+// expected-error @below {{expected the chip to be one of sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, sm_121a, but got 'sm_90'}}
 gpu.module @chip [#blockscale.target<chip = "sm_90">] {
 }
 

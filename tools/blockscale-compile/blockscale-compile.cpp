@@ -12,6 +12,7 @@
 #include "blockscale/Driver/Bytecode.h"
 #include "blockscale/Driver/Compile.h"
 #include "blockscale/Runtime/FileOutput.h"
+#include "blockscale/Target/Chip.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -30,15 +31,14 @@ struct CommandLine {
   cl::OptionCategory category{"blockscale-compile options"};
   cl::opt<std::string> inputFile{cl::Positional, cl::Required,
                                  cl::desc("<module.mlir>"), cl::cat(category)};
-  cl::list<std::string> targetNames{
-      "target",
-      cl::OneOrMore,
-      cl::CommaSeparated,
-      cl::desc(
-          "What to compile for: cpu, sm_80, sm_89, sm_90a, sm_100a, sm_103a "
-          "or sm_110a; several for a bundle"),
-      cl::value_desc("name,..."),
-      cl::cat(category)};
+  std::string targetHelp = "What to compile for: cpu, " + target::listChips() +
+                           "; several for a bundle";
+  cl::list<std::string> targetNames{"target",
+                                    cl::OneOrMore,
+                                    cl::CommaSeparated,
+                                    cl::desc(targetHelp),
+                                    cl::value_desc("name,..."),
+                                    cl::cat(category)};
   cl::opt<Emission> emit{
       "emit", cl::Required, cl::desc("What to write:"),
       cl::values(

@@ -12,6 +12,7 @@
 #include "blockscale/Runtime/FileOutput.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Error.h"
@@ -137,10 +138,6 @@ static llvm::Error run() {
   if (!comparison)
     return comparison.takeError();
   const target::Gpu &gpu = *comparison->gpu;
-  bool hasAll =
-      llvm::all_of(comparison->recipes, [&](const LinearRecipe *each) {
-        return gpu.has(each->unit);
-      });
   if (!cli->plotFile.empty()) {
     runtime::Status written =
         runtime::writeFileAtomically(cli->plotFile, drawSpeedups(*comparison));
@@ -156,10 +153,17 @@ static llvm::Error run() {
   printFormulas(*comparison, llvm::outs());
   llvm::outs() << "\n";
   printTable(*comparison, llvm::outs());
-  if (!hasAll)
-    llvm::outs() << "\n- : " << gpu.name
-                 << " has no tensor cores for operands of 4 bits; "
-                 << target::listFp4Gpus() << " have\n";
+  llvm::SmallSetVector<target::Unit, 2> missing;
+  for (const LinearRecipe *recipe : comparison->recipes)
+    if (!gpu.has(recipe->unit))
+      missing.insert(recipe->unit);
+  StringRef start = "\n- : ";
+  for (target::Unit unit : missing) {
+    llvm::outs() << start << gpu.name << " has no "
+                 << target::describeUnit(unit) << "; " << target::listGpus(unit)
+                 << " have\n";
+    start = "- : ";
+  }
   return llvm::Error::success();
 }
 

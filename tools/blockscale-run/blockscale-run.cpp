@@ -47,12 +47,13 @@ struct CommandLine {
                  clEnumValN(Place::Cuda, "cuda",
                             "a GPU of this machine, by its driver")),
       cl::init(Place::CPU), cl::cat(category)};
-  cl::opt<std::string> chipName{
-      "target",
-      cl::desc("GPU to compile for: sm_80, sm_89, sm_90a, sm_100a, "
-               "sm_103a or sm_110a (default: sm_100a with "
-               "--on=emulator, what suits the GPU with --on=cuda)"),
-      cl::value_desc("name"), cl::init("sm_100a"), cl::cat(category)};
+  std::string targetHelp =
+      "GPU to compile for: " + target::listChips() +
+      " (default: sm_100a with --on=emulator, what suits the GPU with "
+      "--on=cuda)";
+  cl::opt<std::string> chipName{"target", cl::desc(targetHelp),
+                                cl::value_desc("name"), cl::init("sm_100a"),
+                                cl::cat(category)};
   cl::opt<bool> optimize{
       "optimize",
       cl::desc("Optimize code of the CPU (default 1); without it the "

@@ -29,10 +29,10 @@ TEST(Chip, Sm100aHasTheInstructionsOfTheQuantizers) {
 
 // Chips before SM100 have cvt to 8 bits from sm_89 on, and none to 4.
 TEST(Chip, PortableChipsLackTheInstructionsOfSm100) {
-  for (const char *name : {"sm_80", "sm_89", "sm_90a"}) {
+  for (const char *name : {"sm_80", "sm_86", "sm_89", "sm_90a"}) {
     const Chip *chip = findChip(name);
     ASSERT_NE(chip, nullptr) << name;
-    EXPECT_EQ(chip->hasFp8Cvt(), chip->name != "sm_80") << name;
+    EXPECT_EQ(chip->hasFp8Cvt(), chip->name >= "sm_89") << name;
     EXPECT_FALSE(chip->hasFp4Cvt()) << name;
     EXPECT_FALSE(chip->hasWideGlobalAccess()) << name;
     EXPECT_FALSE(chip->hasTcgen05()) << name;
@@ -42,11 +42,41 @@ TEST(Chip, PortableChipsLackTheInstructionsOfSm100) {
   }
 }
 
+// Consumer Blackwell has SM100's conversions but those at random, and neither
+// its products nor Hopper's.
+TEST(Chip, ConsumerBlackwellHasConversionsOfSm100) {
+  for (const char *name : {"sm_120a", "sm_121a"}) {
+    const Chip *chip = findChip(name);
+    ASSERT_NE(chip, nullptr) << name;
+    EXPECT_TRUE(chip->hasFp4Cvt()) << name;
+    EXPECT_TRUE(chip->hasFp8Cvt()) << name;
+    EXPECT_TRUE(chip->hasWideGlobalAccess()) << name;
+    EXPECT_FALSE(chip->hasStochasticCvt()) << name;
+    EXPECT_FALSE(chip->hasProducts()) << name;
+    EXPECT_FALSE(chip->needsWideTransforms()) << name;
+  }
+}
+
+// The most shared memory of a block, as the CUDA programming guide has it: 163,
+// 99 and 227 KiB.
+TEST(Chip, SharedMemoryOfABlock) {
+  for (auto [name, kibibytes] : {std::pair("sm_80", 163),
+                                 {"sm_86", 99},
+                                 {"sm_89", 99},
+                                 {"sm_90a", 227},
+                                 {"sm_100a", 227},
+                                 {"sm_120a", 99},
+                                 {"sm_121a", 99}})
+    EXPECT_EQ(findChip(name)->limits.getSharedBytesOfBlock(), kibibytes * 1024)
+        << name;
+}
+
 // The alternatives of a message are the chips that have the feature.
 TEST(Chip, ListNamesChipsWithAFeature) {
-  EXPECT_EQ(listChips(&Chip::hasFp4Cvt), "sm_100a, sm_103a, sm_110a");
+  EXPECT_EQ(listChips(&Chip::hasFp4Cvt),
+            "sm_100a, sm_103a, sm_110a, sm_120a, sm_121a");
   EXPECT_EQ(listChips(&Chip::hasFp8Cvt),
-            "sm_89, sm_90a, sm_100a, sm_103a, sm_110a");
+            "sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, sm_121a");
   EXPECT_EQ(listChips(&Chip::hasStochasticCvt), "sm_100a, sm_103a");
 }
 

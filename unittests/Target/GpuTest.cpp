@@ -34,6 +34,8 @@ TEST(Gpu, ConstantsOfOthers) {
   EXPECT_EQ(findGpu("H200")->peakBytes, 4.8e12);
   EXPECT_EQ(findGpu("RTX 5090")->peakBytes, 1.792e12);
   EXPECT_EQ(findGpu("RTX 5090")->getPeakFlops(Unit::Fp4), 1676e12);
+  EXPECT_EQ(findGpu("RTX 3090")->peakBytes, 936e9);
+  EXPECT_EQ(findGpu("A10")->multiprocessors, 72);
 }
 
 // What streaming kernels are held to: at 8 TB/s and 1 us some 54 KB a
@@ -46,18 +48,42 @@ TEST(Gpu, StreamingKernels) {
   EXPECT_NEAR(findGpu("H200")->getInstructionsPerByte() * 3.03125, 21.8, 0.05);
 }
 
-// Hopper's tensor cores have no operands of 4 bits; every GPU has the rest.
+// Hopper's tensor cores have no operands of 4 bits, Ampere's none of 8 either;
+// every GPU has those of 16.
 TEST(Gpu, OperandsOfFourBits) {
   for (const char *name : {"H100", "H200"}) {
     EXPECT_FALSE(findGpu(name)->has(Unit::Fp4)) << name;
     EXPECT_TRUE(findGpu(name)->has(Unit::Fp8)) << name;
   }
-  EXPECT_EQ(listFp4Gpus(), "B200, GB200, B300, RTX 5090");
+  EXPECT_EQ(listGpus(Unit::Fp4),
+            "B200, GB200, B300, RTX 5090, RTX PRO 6000, GB10");
+  EXPECT_EQ(listGpus(Unit::Fp8), "B200, GB200, B300, H100, H200, RTX 5090, "
+                                 "RTX PRO 6000, GB10");
+  EXPECT_EQ(listGpus(Unit::Bf16), listGpus());
+  EXPECT_EQ(describeUnit(Unit::Fp4), "tensor cores for operands of 4 bits");
+  EXPECT_EQ(describeUnit(Unit::Bf16), "tensor cores for operands of 16 bits");
+}
+
+// A multiprocessor of the consumer and workstation kind multiplies 4096 FLOP of
+// 4 bits a clock, at a clock that is near those of the boards.
+TEST(Gpu, ClocksOfConsumerBlackwell) {
+  for (auto [name, gigahertz] : {std::pair("RTX 5090", 2.407),
+                                 {"RTX PRO 6000", 2.617},
+                                 {"GB10", 2.54}}) {
+    const Gpu *gpu = findGpu(name);
+    ASSERT_NE(gpu, nullptr) << name;
+    EXPECT_NEAR(gpu->getPeakFlops(Unit::Fp4) / gpu->multiprocessors / 4096e9,
+                gigahertz, 0.01)
+        << name;
+    EXPECT_LT(gpu->getPeakFlops(Unit::Fp8), gpu->getPeakFlops(Unit::Fp4));
+    EXPECT_LT(gpu->getPeakFlops(Unit::Bf16), gpu->getPeakFlops(Unit::Fp8));
+  }
 }
 
 // A name is matched whole, and the list for messages names every GPU.
 TEST(Gpu, Names) {
   for (const char *name : {"", "B2", "b200", "B2000", "sm_100a", "RTX"})
     EXPECT_EQ(findGpu(name), nullptr) << name;
-  EXPECT_EQ(listGpus(), "B200, GB200, B300, H100, H200, RTX 5090");
+  EXPECT_EQ(listGpus(), "B200, GB200, B300, H100, H200, RTX 5090, "
+                        "RTX PRO 6000, GB10, RTX 3090, A10");
 }

@@ -14,6 +14,19 @@
 
 namespace blockscale::target {
 
+/// What fits into a multiprocessor at once.
+struct MultiprocessorLimits {
+  int threads;
+  int blocks;
+  int sharedBytes;
+
+  /// The most that one block can have: the driver keeps the rest.
+  int getSharedBytesOfBlock() const { return sharedBytes - kReservedBytes; }
+
+  /// Shared memory that each block has and no kernel sees.
+  static constexpr int kReservedBytes = 1 << 10;
+};
+
 /// Instructions and limits of one chip. Passes ask for features by name and
 /// never compare chip numbers.
 struct Chip {
@@ -42,6 +55,7 @@ struct Chip {
   /// Whether TransformerEngine has kernels for the chip that quantize the
   /// transform of a tensor: what is fused is of the sizes that those take.
   bool wideTransforms;
+  MultiprocessorLimits limits;
 
   bool hasFp4Cvt() const { return fp4Cvt; }
   bool hasFp8Cvt() const { return fp8Cvt; }
@@ -51,6 +65,9 @@ struct Chip {
   bool hasTcgen05() const { return tcgen05; }
   /// Whether there are kernels of matrix products for the chip.
   bool hasProducts() const { return wgmma || tcgen05; }
+  /// Whether there are kernels of products of an operand with scales and a
+  /// plain one.
+  bool hasPlainProducts() const { return wgmma; }
   bool needsWideTransforms() const { return wideTransforms; }
 };
 

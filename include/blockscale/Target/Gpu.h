@@ -58,8 +58,11 @@ const Gpu *findGpu(std::string_view name);
 /// The known names, separated by ", ".
 std::string listGpus();
 
-/// The names of those with tensor cores for operands of 4 bits.
-std::string listFp4Gpus();
+/// The names of those that have a unit.
+std::string listGpus(Unit unit);
+
+/// A unit for messages: "tensor cores for operands of 4 bits".
+std::string describeUnit(Unit unit);
 
 } // namespace blockscale::target
 

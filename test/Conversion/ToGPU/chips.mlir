@@ -2,7 +2,7 @@
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_103a | FileCheck %s
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_110a | FileCheck %s --check-prefix=SM110
 
-// UNKNOWN: error: expected the chip to be one of sm_80, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, but got 'sm_90'
+// UNKNOWN: error: expected the chip to be one of sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, sm_121a, but got 'sm_90'
 
 // CHECK: gpu.module @blockscale_kernels [#blockscale.target<chip = "sm_103a", O = 2>]
 // SM110: gpu.module @blockscale_kernels [#blockscale.target<chip = "sm_110a", O = 2>]
