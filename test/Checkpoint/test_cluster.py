@@ -142,16 +142,18 @@ class TestJobs(unittest.TestCase):
         self.assertGreater(len(summary.quantized), 20)
 
     def test_a_worker_that_is_killed_loses_nothing(self):
-        killed = []
+        killed, niceness = [], set()
 
         def kill(*_):
             if not killed:
                 killed.extend(list_workers())
+                niceness.update(os.getpriority(os.PRIO_PROCESS, process) for process in killed)
                 for process in killed:
                     os.kill(process, signal.SIGKILL)
         with mock.patch("blockscale.checkpoint._distribute.LEAST_BYTES", 1):
             self.quantize(self.source, self.folder / "killed", progress=kill)
         self.assertTrue(killed)
+        self.assertEqual(niceness, {os.nice(0)})
         self.assertEqual(read_all(self.folder / "killed"), self.expected)
 
     def test_a_job_that_ended_early_goes_on(self):

@@ -77,6 +77,8 @@ class Cluster:
         settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         if address is None:
             count = workers or len(os.sched_getaffinity(0))
+            # As threads of this process; Ray's workers give way to all others else.
+            os.environ.setdefault("RAY_worker_niceness", "0")
             # Results are small: tasks read and write files themselves.
             settings |= {"num_cpus": count * self.threads, "include_dashboard": False,
                          "object_store_memory": 128 << 20}
