@@ -12,18 +12,14 @@
 
 namespace blockscale::cuda {
 
-/// The limits of compute capabilities 9.0 and 10.x that programs ask for, from
-/// the table of the CUDA programming guide. The L2 cache is that of 10.0.
+/// The limits that programs ask for and that all chips share, from the table of
+/// the CUDA programming guide; the others are the chip's (Target/Chip.h). The
+/// L2 cache is that of 10.0.
 inline constexpr int kMaxThreads = 1024;
-inline constexpr int kMaxThreadsOfMultiprocessor = 2048;
-inline constexpr int kMaxBlocksOfMultiprocessor = 32;
 inline constexpr uint32_t kMaxCluster = 16;
 inline constexpr int kRegisters = 65536;
 inline constexpr int kRegistersOfThread = 255;
 inline constexpr int kSharedBytes = 48 << 10;
-inline constexpr int kSharedBytesOptIn = 227 << 10;
-inline constexpr int kReservedSharedBytes = 1 << 10;
-inline constexpr int kSharedBytesOfMultiprocessor = 228 << 10;
 inline constexpr int kConstBytes = 64 << 10;
 inline constexpr int kL2Bytes = 126 << 20;
 inline constexpr int kMaxPitch = 0x7FFFFFFF;

@@ -22,6 +22,10 @@ static std::string getName(const Session &session) {
   return "BlockScale emulator of " + session.chip;
 }
 
+static bool hasClusters(const Session &session) {
+  return session.capability.major >= 9;
+}
+
 /// The numbers of cudaDeviceAttr that have an answer; CUdevice_attribute has
 /// the same numbers.
 static std::optional<int> getAttribute(const Session &session, int attribute) {
@@ -54,7 +58,7 @@ static std::optional<int> getAttribute(const Session &session, int attribute) {
   case 38:
     return kL2Bytes;
   case 39:
-    return kMaxThreadsOfMultiprocessor;
+    return session.limits.threads;
   case 41: // Unified addresses.
     return 1;
   case 75:
@@ -62,15 +66,15 @@ static std::optional<int> getAttribute(const Session &session, int attribute) {
   case 76:
     return session.capability.minor;
   case 81:
-    return kSharedBytesOfMultiprocessor;
+    return session.limits.sharedBytes;
   case 97:
-    return kSharedBytesOptIn;
+    return session.limits.getSharedBytesOfBlock();
   case 106:
-    return kMaxBlocksOfMultiprocessor;
+    return session.limits.blocks;
   case 111:
-    return kReservedSharedBytes;
-  case 120: // Clusters.
-    return 1;
+    return session.limits.kReservedBytes;
+  case 120:
+    return hasClusters(session);
   case 17: // A limit of run time.
   case 18: // An integrated device.
   case 19: // Mapped host memory.
@@ -150,13 +154,13 @@ Error cudaGetDeviceProperties(DeviceProperties *properties, int device) {
   properties->multiprocessors = session.multiprocessors;
   properties->unifiedAddressing = 1;
   properties->l2Bytes = kL2Bytes;
-  properties->maxThreadsOfMultiprocessor = kMaxThreadsOfMultiprocessor;
-  properties->sharedBytesOfMultiprocessor = kSharedBytesOfMultiprocessor;
+  properties->maxThreadsOfMultiprocessor = session.limits.threads;
+  properties->sharedBytesOfMultiprocessor = session.limits.sharedBytes;
   properties->registersOfMultiprocessor = kRegisters;
-  properties->sharedBytesOptIn = kSharedBytesOptIn;
-  properties->maxBlocksOfMultiprocessor = kMaxBlocksOfMultiprocessor;
-  properties->reservedSharedBytes = kReservedSharedBytes;
-  properties->clusterLaunch = 1;
+  properties->sharedBytesOptIn = session.limits.getSharedBytesOfBlock();
+  properties->maxBlocksOfMultiprocessor = session.limits.blocks;
+  properties->reservedSharedBytes = session.limits.kReservedBytes;
+  properties->clusterLaunch = hasClusters(session);
   return Error::Success;
 }
 

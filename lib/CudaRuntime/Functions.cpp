@@ -33,18 +33,19 @@ static int getMaxThreads(const ProgramFunction &code) {
 }
 
 /// Blocks that fit into a multiprocessor at once, by threads and shared memory.
-static int getResidentBlocks(const ProgramFunction &code, int threads,
+static int getResidentBlocks(const KernelCall &call, int threads,
                              uint64_t dynamicSharedBytes) {
+  const target::MultiprocessorLimits &limits = call.session.limits;
   uint64_t shared =
-      code.staticSharedBytes + dynamicSharedBytes + kReservedSharedBytes;
-  if (threads < 1 || threads > getMaxThreads(code) ||
-      shared > kSharedBytesOptIn + kReservedSharedBytes)
+      call.code->staticSharedBytes + dynamicSharedBytes + limits.kReservedBytes;
+  if (threads < 1 || threads > getMaxThreads(*call.code) ||
+      shared > uint64_t(limits.sharedBytes))
     return 0;
   uint64_t warps = (threads + kWarpSize - 1) / kWarpSize;
-  uint64_t byThreads = kMaxThreadsOfMultiprocessor / (warps * kWarpSize);
-  uint64_t byShared = kSharedBytesOfMultiprocessor / shared;
+  uint64_t byThreads = limits.threads / (warps * kWarpSize);
+  uint64_t byShared = limits.sharedBytes / shared;
   return static_cast<int>(
-      std::min({byThreads, byShared, uint64_t(kMaxBlocksOfMultiprocessor)}));
+      std::min({byThreads, byShared, uint64_t(limits.blocks)}));
 }
 
 /// The sizes of the clusters that the kernel was compiled for; zeros where it
@@ -83,7 +84,8 @@ static Error set(llvm::StringRef function, const void *symbol,
     return call.error;
   switch (attribute) {
   case FunctionAttribute::MaxDynamicSharedBytes: {
-    int64_t limit = int64_t(kSharedBytesOptIn) - call.code->staticSharedBytes;
+    int64_t limit = int64_t(call.session.limits.getSharedBytesOfBlock()) -
+                    call.code->staticSharedBytes;
     if (value < 0 || value > limit)
       return fail(function, Error::InvalidValue,
                   llvm::formatv("expected at most {0} bytes of dynamic shared "
@@ -183,7 +185,7 @@ Error cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     unsigned /*flags*/) {
   KernelCall call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", symbol);
   if (call.error == Error::Success)
-    *blocks = getResidentBlocks(*call.code, threads, sharedBytes);
+    *blocks = getResidentBlocks(call, threads, sharedBytes);
   return call.error;
 }
 
@@ -215,8 +217,7 @@ Error cudaOccupancyMaxActiveClusters(int *clusters, const void *symbol,
   uint64_t threads =
       uint64_t(config->block.x) * config->block.y * config->block.z;
   uint64_t blocks = getResidentBlocks(
-      *call.code,
-      static_cast<int>(std::min<uint64_t>(threads, kMaxThreads + 1)),
+      call, static_cast<int>(std::min<uint64_t>(threads, kMaxThreads + 1)),
       config->dynamicSharedBytes);
   *clusters = static_cast<int>(call.session.multiprocessors * blocks / ctas);
   return Error::Success;

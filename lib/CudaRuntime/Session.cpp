@@ -47,13 +47,12 @@ static void setChip(Session &session) {
   llvm::StringRef name = getVariable(kChipVariable, kDefaultChip);
   const target::Chip *chip = target::findChip(std::string_view(name));
   unsigned number = 0;
-  if (!chip || !chip->hasProducts() || !name.consume_front("sm_") ||
-      name.consumeInteger(10, number))
-    refuse(kChipVariable,
-           "one of " + target::listChips(&target::Chip::hasProducts), name);
+  if (!chip || !name.consume_front("sm_") || name.consumeInteger(10, number))
+    refuse(kChipVariable, "one of " + target::listChips(), name);
   session.chip = chip->name;
   session.capability = {static_cast<int>(number / 10),
                         static_cast<int>(number % 10)};
+  session.limits = chip->limits;
   session.multiprocessors = target::findGpu(chip->gpu)->multiprocessors;
 }
 

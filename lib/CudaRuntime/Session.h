@@ -12,6 +12,7 @@
 #include "blockscale/Emulator/Device.h"
 #include "blockscale/Emulator/Launch.h"
 #include "blockscale/Runtime/ChipMatch.h"
+#include "blockscale/Target/Chip.h"
 
 #include <mutex>
 #include <set>
@@ -27,6 +28,7 @@ struct Session {
   std::string chip;
   runtime::ComputeCapability capability;
   int multiprocessors = 0;
+  target::MultiprocessorLimits limits = {};
   emulator::RunOptions options;
   /// Whether each launch says what it executed.
   bool printsLaunches = false;

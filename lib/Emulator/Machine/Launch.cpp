@@ -249,6 +249,7 @@ static bool checkLimits(const Program &program, const ProgramFunction &kernel,
   shape.sharedBytes =
       llvm::alignTo(kernel.staticSharedBytes, kernel.dynamicSharedAlignment) +
       request.dynamicSharedBytes;
+  shape.maxSharedBytes = getMaxSharedBytes(program.getModule().target);
   shape.parameterBytes = kernel.parameters.bytes;
   for (unsigned index : kernel.reached.set_bits()) {
     const ProgramFunction &function = program.getFunctions()[index];

@@ -16,7 +16,6 @@ namespace blockscale::emulator {
 static constexpr unsigned kMaxThreads = 1024;
 static constexpr Dim3 kMaxBlock = {1024, 1024, 64};
 static constexpr Dim3 kMaxGrid = {0x7FFFFFFF, 0xFFFF, 0xFFFF};
-static constexpr uint64_t kMaxSharedBytes = 232448; // 227 KB
 static constexpr uint64_t kMaxParameterBytes = 32764;
 
 static uint64_t getProduct(const Dim3 &dim) {
@@ -43,6 +42,15 @@ struct Limits {
   }
 };
 } // namespace
+
+uint64_t getMaxSharedBytes(llvm::StringRef target) {
+  unsigned number = 0;
+  if (!target.consume_front("sm_") || target.consumeInteger(10, number))
+    number = 0;
+  bool isSmall = number == 86 || number == 89 || number / 10 == 12;
+  uint64_t kibibytes = isSmall ? 99 : number / 10 == 8 ? 163 : 227;
+  return kibibytes << 10;
+}
 
 bool checkLaunch(const LaunchShape &shape, Faults &faults) {
   Limits limits{faults};
@@ -82,10 +90,10 @@ bool checkLaunch(const LaunchShape &shape, Faults &faults) {
                                 "multiple of the cluster's {1}, but got {2}",
                                 i, shape.cluster[i], shape.grid[i]),
                   "round the grid up, and let the CTAs outside do nothing");
-  if (shape.sharedBytes > kMaxSharedBytes)
+  if (shape.sharedBytes > shape.maxSharedBytes)
     limits.fail(llvm::formatv("expected at most {0} bytes of shared memory in "
                               "a CTA, but got {1}",
-                              kMaxSharedBytes, shape.sharedBytes),
+                              shape.maxSharedBytes, shape.sharedBytes),
                 "use fewer stages or smaller tiles");
   if (shape.parameterBytes > kMaxParameterBytes)
     limits.fail(llvm::formatv("expected at most {0} bytes of parameters, but "

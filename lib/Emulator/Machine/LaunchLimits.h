@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The limits that a launch on compute capability 9.0 to 10.x must keep. CUDA
+// The limits that a launch on compute capability 8.0 to 12.x must keep. CUDA
 // Programming Guide, table "Technical Specifications per Compute Capability",
 // and PTX ISA, ".reqntid", ".maxntid" and "Cluster dimension directives".
 //
@@ -27,6 +27,8 @@ struct LaunchShape {
   Dim3 cluster = {1, 1, 1};
   /// Static and dynamic, in bytes.
   uint64_t sharedBytes = 0;
+  /// What the chip has of it.
+  uint64_t maxSharedBytes = 232448;
   uint64_t parameterBytes = 0;
   /// What variables of a thread take, in the function that has most of them.
   uint64_t localBytes = 0;
@@ -34,6 +36,11 @@ struct LaunchShape {
   std::optional<Dim3> requiredBlock;
   std::optional<Dim3> maximumBlock;
 };
+
+/// The most bytes of shared memory that a CTA has on a target of PTX, as
+/// "sm_120a". A target of the emulator that is none of them counts as the one
+/// with most.
+uint64_t getMaxSharedBytes(llvm::StringRef target);
 
 /// A fault for every limit broken; true where there is none.
 bool checkLaunch(const LaunchShape &shape, Faults &faults);

@@ -16,7 +16,7 @@ struct LaunchLimitsTest : testing::Test {
   llvm::SmallVector<Fault> faults;
 
   /// A GEMM's launch: 4 warps, pairs of CTAs, all the shared memory.
-  LaunchShape shape = {{4, 16, 1}, {128, 1, 1}, {2, 1, 1}, 232448,
+  LaunchShape shape = {{4, 16, 1}, {128, 1, 1}, {2, 1, 1}, 232448, 232448,
                        32764,      524288,      {},        {}};
 
   void expectBroken(const LaunchShape &broken, llvm::StringRef text) {
@@ -79,10 +79,25 @@ TEST_F(LaunchLimitsTest, Memory) {
   LaunchShape other = shape;
   other.sharedBytes = 232449;
   expectBroken(other, "at most 232448 bytes of shared memory");
+  other.maxSharedBytes = getMaxSharedBytes("sm_120a");
+  other.sharedBytes = other.maxSharedBytes + 1;
+  expectBroken(other, "at most 101376 bytes of shared memory in a CTA, but got "
+                      "101377");
   other = shape;
   other.parameterBytes = 32765;
   expectBroken(other, "at most 32764 bytes of parameters");
   other = shape;
   other.localBytes = 524289;
   expectBroken(other, "at most 524288 bytes of local memory in a thread");
+}
+
+// The chips of consumers have less of it than those of data centers of the same
+// generation.
+TEST(SharedBytes, OfTargets) {
+  for (const char *target :
+       {"sm_90", "sm_90a", "sm_100a", "sm_103f", "sm_110a"})
+    EXPECT_EQ(getMaxSharedBytes(target), 232448u) << target;
+  for (const char *target : {"sm_86", "sm_89", "sm_120", "sm_120a", "sm_121a"})
+    EXPECT_EQ(getMaxSharedBytes(target), 101376u) << target;
+  EXPECT_EQ(getMaxSharedBytes("sm_80"), 166912u);
 }
