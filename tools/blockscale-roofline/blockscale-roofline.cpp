@@ -157,7 +157,7 @@ static llvm::Error run() {
   for (const LinearRecipe *recipe : comparison->recipes)
     if (!gpu.has(recipe->unit))
       missing.insert(recipe->unit);
-  StringRef start = "\n- : ";
+  llvm::StringRef start = "\n- : ";
   for (target::Unit unit : missing) {
     llvm::outs() << start << gpu.name << " has no "
                  << target::describeUnit(unit) << "; " << target::listGpus(unit)
