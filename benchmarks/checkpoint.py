@@ -11,8 +11,8 @@ processes: the command, `cat` of the source to /dev/null, and `cp` of the result
 the system's page cache, as far as that goes. Prints seconds, the ratio of the command's to the sum
 of both others', and the command's largest resident memory, of all pages and of its own alone. The
 last column is the same ratio of processor time, the command's divided by the number of cores, which
-other work on the machine raises less. With --check the exit status is 1 if the median is above the bar of 2, or the
-memory above 2 GiB.
+other work on the machine raises less. With --check the exit status is 1 if the median is above the
+bar of 2, or the memory above 2 GiB.
 """
 
 import argparse

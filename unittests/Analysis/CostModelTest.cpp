@@ -154,7 +154,7 @@ TEST_F(CostModelTest, Reasons) {
     ASSERT_FALSE(cost);
     EXPECT_EQ(llvm::toString(cost.takeError()),
               "expected a GPU with tensor cores for operands of 4 bits (B200, "
-              "GB200, B300, RTX 5090), but got H200");
+              "GB200, B300, RTX 5090, RTX PRO 6000, GB10), but got H200");
   });
 }
 
