@@ -7,6 +7,8 @@
 
 #include "blockscale-c/Checkpoint.h"
 
+#include "Sizes.h"
+
 #include "../Runtime/CApi.h"
 
 #include "blockscale/Checkpoint/Comparison.h"
@@ -19,6 +21,7 @@
 #include "blockscale/Numerics/Pack.h"
 #include "blockscale/Runtime/FloatEnvironment.h"
 
+using blockscale::capi::kMaxSize;
 using blockscale::checkpoint::alternateRows;
 using blockscale::checkpoint::CodeStatistics;
 using blockscale::checkpoint::compareTensors;
@@ -56,9 +59,6 @@ using blockscale::runtime::Status;
 //===----------------------------------------------------------------------===//
 // Arguments
 //===----------------------------------------------------------------------===//
-
-/// Beyond it places would not fit 64 bits.
-static constexpr int64_t kMaxSize = int64_t(1) << 31;
 
 namespace {
 
@@ -160,6 +160,20 @@ static GgufBlockFormat takeFormat(Arguments &arguments, const char *type,
   return format;
 }
 
+static int64_t countBlocks(const GgufBlockFormat &format, int64_t rows,
+                           int64_t cols) {
+  return rows * (cols / format.blockElements);
+}
+
+/// Blocks of rows, whose sizes were checked.
+static void requireBlocks(Arguments &arguments, const GgufBlockFormat &format,
+                          int64_t rows, int64_t cols, const void *blocks,
+                          size_t blockBytes) {
+  arguments.requireBuffer(
+      "blocks", blocks, blockBytes,
+      {rows, cols / format.blockElements, format.getBlockBytes()});
+}
+
 /// Codes and scales of rows, whose sizes were checked.
 static void requireCodes(Arguments &arguments, int64_t rows, int64_t cols,
                          int64_t blockCols, const void *codes, size_t codeBytes,
@@ -192,23 +206,34 @@ static uint8_t *toBytes(void *memory) { return static_cast<uint8_t *>(memory); }
 // Orders
 //===----------------------------------------------------------------------===//
 
+/// The format of blocks of rows. Checks what holds them in both orders.
+static GgufBlockFormat takeBothOrders(Arguments &arguments, const char *type,
+                                      int64_t rows, int64_t cols,
+                                      const void *codes, size_t codeBytes,
+                                      const void *scales, size_t scaleBytes,
+                                      const void *blocks, size_t blockBytes,
+                                      const uint64_t *changed) {
+  GgufBlockFormat format = takeFormat(arguments, type, rows, cols);
+  requireCodes(arguments, rows, cols, format.groupElements, codes, codeBytes,
+               scales, scaleBytes);
+  requireBlocks(arguments, format, rows, cols, blocks, blockBytes);
+  arguments.requirePointer("changed", changed);
+  return format;
+}
+
 blockscale_status blockscale_gguf_pack(const char *type, int64_t rows,
                                        int64_t cols, const void *codes,
                                        size_t code_bytes, const void *scales,
                                        size_t scale_bytes, void *blocks,
                                        size_t block_bytes, uint64_t *changed) {
   Arguments arguments;
-  GgufBlockFormat format = takeFormat(arguments, type, rows, cols);
-  requireCodes(arguments, rows, cols, format.groupElements, codes, code_bytes,
-               scales, scale_bytes);
-  int64_t perRow = cols / format.blockElements;
-  arguments.requireBuffer("blocks", blocks, block_bytes,
-                          {rows, perRow, format.getBlockBytes()});
-  arguments.requirePointer("changed", changed);
+  GgufBlockFormat format =
+      takeBothOrders(arguments, type, rows, cols, codes, code_bytes, scales,
+                     scale_bytes, blocks, block_bytes, changed);
   if (!arguments.ok())
     return arguments.report();
-  *changed = packGgufBlocks(format, rows * perRow, toBytes(codes),
-                            toBytes(scales), toBytes(blocks));
+  *changed = packGgufBlocks(format, countBlocks(format, rows, cols),
+                            toBytes(codes), toBytes(scales), toBytes(blocks));
   return BLOCKSCALE_OK;
 }
 
@@ -219,17 +244,13 @@ blockscale_status blockscale_gguf_unpack(const char *type, int64_t rows,
                                          size_t scale_bytes,
                                          uint64_t *changed) {
   Arguments arguments;
-  GgufBlockFormat format = takeFormat(arguments, type, rows, cols);
-  requireCodes(arguments, rows, cols, format.groupElements, codes, code_bytes,
-               scales, scale_bytes);
-  int64_t perRow = cols / format.blockElements;
-  arguments.requireBuffer("blocks", blocks, block_bytes,
-                          {rows, perRow, format.getBlockBytes()});
-  arguments.requirePointer("changed", changed);
+  GgufBlockFormat format =
+      takeBothOrders(arguments, type, rows, cols, codes, code_bytes, scales,
+                     scale_bytes, blocks, block_bytes, changed);
   if (!arguments.ok())
     return arguments.report();
-  *changed = unpackGgufBlocks(format, rows * perRow, toBytes(blocks),
-                              toBytes(codes), toBytes(scales));
+  *changed = unpackGgufBlocks(format, countBlocks(format, rows, cols),
+                              toBytes(blocks), toBytes(codes), toBytes(scales));
   return BLOCKSCALE_OK;
 }
 
@@ -286,16 +307,15 @@ blockscale_status blockscale_gguf_quantize(const char *type,
                     std::string(kElementTypeNames[static_cast<int>(input)]));
   arguments.requireBuffer("x", x, x_bytes,
                           {rows, cols, getElementBytes(input)});
-  int64_t perRow = cols / format.blockElements;
-  arguments.requireBuffer("blocks", blocks, block_bytes,
-                          {rows, perRow, format.getBlockBytes()});
+  requireBlocks(arguments, format, rows, cols, blocks, block_bytes);
   if (!arguments.ok())
     return arguments.report();
   DefaultFloatEnvironment environment;
   InputFormat inputFormat = input == ElementType::BF16  ? InputFormat::BF16
                             : input == ElementType::F16 ? InputFormat::F16
                                                         : InputFormat::F32;
-  quantizeToGgufBlocks(format, inputFormat, rows * perRow, x, toBytes(blocks));
+  quantizeToGgufBlocks(format, inputFormat, countBlocks(format, rows, cols), x,
+                       toBytes(blocks));
   return BLOCKSCALE_OK;
 }
 

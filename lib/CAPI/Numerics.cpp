@@ -8,6 +8,7 @@
 #include "blockscale-c/Numerics.h"
 
 #include "Config.h"
+#include "Sizes.h"
 
 #include "../Runtime/CApi.h"
 
@@ -25,9 +26,6 @@ using blockscale::runtime::DefaultFloatEnvironment;
 using blockscale::runtime::report;
 using blockscale::runtime::Result;
 using blockscale::runtime::Status;
-
-/// Beyond it sizes in bytes would not fit 64 bits.
-static constexpr int64_t kMaxSize = int64_t(1) << 31;
 
 namespace {
 

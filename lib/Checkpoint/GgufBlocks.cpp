@@ -121,23 +121,26 @@ static uint64_t sumOverBlocks(int64_t blocks, Body body) {
   return std::accumulate(counts.begin(), counts.end(), uint64_t(0));
 }
 
-template <int64_t GroupBytes>
-static uint64_t packRange(const GgufBlockFormat &format, int64_t begin,
-                          int64_t end, const uint8_t *codes,
-                          const uint8_t *scales, uint8_t *packed) {
+/// Goes through blocks, in each first through its scales by
+/// moveScale(scale, packed), then through the codes by moveCodes(codes,
+/// packed), 32 at a time. Returns how often moveScale() says that a scale means
+/// something else to ggml. Either side is what is read.
+template <typename Byte, typename PackedByte, typename MoveScale,
+          typename MoveCodes>
+static uint64_t walkRange(const GgufBlockFormat &format, int64_t begin,
+                          int64_t end, Byte *codes, Byte *scales,
+                          PackedByte *packed, MoveScale moveScale,
+                          MoveCodes moveCodes) {
   int64_t count = format.getScaleCount();
   codes += begin * format.blockElements / 2;
   scales += begin * count;
   packed += begin * format.getBlockBytes();
-  const ScaleMeanings &meanings = findMeanings(format.scale);
   uint64_t changed = 0;
   for (int64_t block = begin; block < end; ++block) {
-    for (int64_t i = 0; i < count; ++i) {
-      changed += meanings[*scales].isOther;
-      *packed++ = *scales++;
-    }
+    for (int64_t i = 0; i < count; ++i)
+      changed += moveScale(*scales++, *packed++);
     for (int64_t i = 0; i < format.blockElements / 2; i += 16) {
-      splitPairs<GroupBytes>(codes, packed);
+      moveCodes(codes, packed);
       codes += 16;
       packed += 16;
     }
@@ -146,27 +149,35 @@ static uint64_t packRange(const GgufBlockFormat &format, int64_t begin,
 }
 
 template <int64_t GroupBytes>
+static uint64_t packRange(const GgufBlockFormat &format, int64_t begin,
+                          int64_t end, const uint8_t *codes,
+                          const uint8_t *scales, uint8_t *packed) {
+  const ScaleMeanings &meanings = findMeanings(format.scale);
+  return walkRange(
+      format, begin, end, codes, scales, packed,
+      [&](uint8_t from, uint8_t &to) {
+        to = from;
+        return meanings[from].isOther;
+      },
+      [](const uint8_t *from, uint8_t *to) {
+        splitPairs<GroupBytes>(from, to);
+      });
+}
+
+template <int64_t GroupBytes>
 static uint64_t unpackRange(const GgufBlockFormat &format, int64_t begin,
                             int64_t end, const uint8_t *packed, uint8_t *codes,
                             uint8_t *scales) {
-  int64_t count = format.getScaleCount();
-  codes += begin * format.blockElements / 2;
-  scales += begin * count;
-  packed += begin * format.getBlockBytes();
   const ScaleMeanings &meanings = findMeanings(format.scale);
-  uint64_t changed = 0;
-  for (int64_t block = begin; block < end; ++block) {
-    for (int64_t i = 0; i < count; ++i) {
-      changed += meanings[*packed].isOther;
-      *scales++ = meanings[*packed++].normalized;
-    }
-    for (int64_t i = 0; i < format.blockElements / 2; i += 16) {
-      joinPairs<GroupBytes>(packed, codes);
-      codes += 16;
-      packed += 16;
-    }
-  }
-  return changed;
+  return walkRange(
+      format, begin, end, codes, scales, packed,
+      [&](uint8_t &to, uint8_t from) {
+        to = meanings[from].normalized;
+        return meanings[from].isOther;
+      },
+      [](uint8_t *to, const uint8_t *from) {
+        joinPairs<GroupBytes>(from, to);
+      });
 }
 
 uint64_t blockscale::checkpoint::packGgufBlocks(const GgufBlockFormat &format,
