@@ -23,6 +23,7 @@ import blockscale
 from blockscale._errors import ArgumentError, Error
 from blockscale._files import write
 from blockscale._ops import FORMATS
+from blockscale._tables import make_table
 from blockscale.checkpoint._bar import Bar
 from blockscale.checkpoint._calibrate import calibrate, read_texts
 from blockscale.checkpoint._check import check
@@ -33,7 +34,7 @@ from blockscale.checkpoint._layouts import FAMILIES, PLAIN_DTYPES
 from blockscale.checkpoint._plan import SHARD_BYTES
 from blockscale.checkpoint._quantize import MEASURED, quantize
 from blockscale.checkpoint._rules import LOADERS
-from blockscale.checkpoint._summary import Summary, format_bytes, make_table
+from blockscale.checkpoint._summary import Summary, format_bytes
 
 PROGRAM = "blockscale-checkpoint"
 

@@ -8,7 +8,8 @@ import dataclasses
 import json
 from typing import Any, Mapping
 
-from blockscale.checkpoint._summary import make_table, to_json
+from blockscale._tables import make_table
+from blockscale.checkpoint._summary import to_json
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ import json
 import math
 from typing import Any, Mapping, Sequence
 
+from blockscale._tables import make_table
 from blockscale.checkpoint._measure import get_sqnr
 from blockscale.checkpoint._picture import draw_bars
 
@@ -54,17 +55,6 @@ def format_bytes(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     raise AssertionError
-
-
-def make_table(rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> str:
-    """Rows of text in columns; those of `numbers` end at the same place."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = []
-    for row in rows:
-        cells = [f"{cell:>{width}}" if number in numbers else f"{cell:<{width}}"
-                 for number, (cell, width) in enumerate(zip(row, widths))]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
 
 
 def to_json(value: float) -> float | None:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm
 from blockscale._policy import Decision, Layer, Policy, Rules
+from blockscale._tables import make_table
 from blockscale._types import element_name
 from blockscale.torch._kernels import LOG
 from blockscale.torch._modules import (QuantizedExperts, QuantizedLinear, QuantizedStack,
@@ -69,9 +70,7 @@ class Summary:
                 for each in self.layers]
         rows.append(("sum", str(self.before), str(self.after),
                      f"{len(self.quantized)} quantized, {len(self.left)} left"))
-        widths = [max(map(len, column)) for column in list(zip(*rows))[:3]]
-        return "\n".join(f"{name:<{widths[0]}}  {before:>{widths[1]}}  {after:>{widths[2]}}  {text}"
-                         for name, before, after, text in rows)
+        return make_table(rows, (1, 2))
 
 
 @dataclasses.dataclass(eq=False)

@@ -1,0 +1,18 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tables of text."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+
+def make_table(rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> str:
+    """Rows of text in columns; those of `numbers` end at the same place."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = []
+    for row in rows:
+        cells = [f"{cell:>{width}}" if number in numbers else f"{cell:<{width}}"
+                 for number, (cell, width) in enumerate(zip(row, widths))]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
