@@ -18,13 +18,7 @@ python=$root/.venv/bin/python
 "$python" -m venv --clear --without-pip "$venv"
 "$python" -c 'import site; print(site.getsitepackages()[0])' \
   >"$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/project.pth"
-library=BlockScale_DIR=$build/cmake
-if [ -e "$build/standalone/libBlockScaleC.so" ]; then
-  # Sources may be newer than what was built.
-  cmake --build "$build" --target BlockScaleStandalone BlockScaleStandaloneTool
-  library=BLOCKSCALE_STANDALONE=$build/standalone
-fi
-"$python" -m pip --python "$venv/bin/python" install --disable-pip-version-check --no-input \
-  --no-index --no-deps --no-build-isolation --force-reinstall \
-  --config-settings=build-dir="$build/package-build" \
-  --config-settings=cmake.define."$library" "$root"
+# python/CMakeLists.txt brings the library of that build up to date, and takes it.
+BLOCKSCALE_BUILD_DIR=$build "$python" -m pip --python "$venv/bin/python" install \
+  --disable-pip-version-check --no-input --no-index --no-deps --no-build-isolation \
+  --force-reinstall --config-settings=build-dir="$build/package-build" "$root"
