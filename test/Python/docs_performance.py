@@ -102,46 +102,41 @@ def hopper_both():
                  [[name, *(row[key] for key in kept)] for name, row in log.items()])
 
 
-def _find(pattern, text):
-    """All numbers that a pattern with one group finds in the text of a log."""
-    return [float(each) for each in re.findall(pattern, text)]
+#: The titles of parts in the log of benchmarks/gpu/llama.py.
+_PARTS = {"bf16": "bf16", "nvfp4, weights only": "NVFP4 weights",
+          "nvfp4, weights only, with the head": "with the head",
+          "mxfp8, weights only": "MXFP8 weights",
+          "mxfp8, weights only, with the head": "with the head",
+          "both operands NVFP4": "both operands NVFP4"}
+
+
+def _read_part(text):
+    """Tokens a second and milliseconds of prefill by the best way, GB of weights and GiB at the
+    most; None for what a part does not say."""
+    patterns = ((max, r"decode, .*: ([\d.]+) tokens/s"),
+                (min, r"prefill of 4096, (?!torchao).*: ([\d.]+) ms"),
+                (max, r"weights ([\d.]+) GB"), (max, r"peak memory ([\d.]+)"))
+    return [best(map(float, re.findall(pattern, text)), default=None)
+            for best, pattern in patterns]
 
 
 def torch_decoder():
-    """The parts of benchmarks/gpu/llama.py, the best way of each."""
+    """The parts of both runs of benchmarks/gpu/llama.py, beside the plain model of their run."""
+    def show(value, digits):
+        return "" if value is None else f"{value:.{digits}f}"
+
     log = (ROOT / "docs/logs/llama-h100.txt").read_text(encoding="utf-8")
-    names = {"bf16": "bf16", "nvfp4, weights only": "NVFP4 weights",
-             "nvfp4, weights only, with the head": "with the head",
-             "mxfp8, weights only": "MXFP8 weights",
-             "mxfp8, weights only, with the head": "with the head",
-             "both operands NVFP4": "both operands NVFP4"}
-    # Of the second run, bf16 is the reference of both operands only.
-    first, second = log.split("bf16\n  weights ")[1:]
-    rows = []
-    for run in (first, second):
-        parts = re.split(r"(?m)^(\S.*)$\n(?=  )", "bf16\n  weights " + run)
-        found = dict(zip(parts[1::2], parts[2::2]))
-        plain = {what: best(_find(pattern, found["bf16"]) or [0]) for what, (best, pattern)
-                 in _WAYS.items()}
-        for name, text in found.items():
-            if name not in names or (run is second and name == "bf16"):
-                continue
-            speed, prefill = (best(_find(pattern, text) or [0]) for best, pattern in
-                              _WAYS.values())
-            peak = _find(r"peak memory ([\d.]+)", text)
-            rows.append([names[name], f"{speed:.0f}" if speed else "",
-                         f"{speed / plain['decode']:.2f}" if speed else "", f"{prefill:.0f}",
-                         f"{plain['prefill'] / prefill:.2f}",
-                         *(f"{each:.1f}" for each in (_find(r"weights ([\d.]+) GB", text) or [""])
-                           if each), *([""] if "weights" not in text else []),
-                         f"{peak[0]:.1f}" if peak else ""])
+    rows, plain = {}, None
+    for title, text in re.findall(r"(?m)^(\S.*)\n((?:(?:  |met |MISSED).*\n)+)", log):
+        if title not in _PARTS:
+            continue
+        speed, prefill, weights, peak = found = _read_part(text)
+        plain = found if title == "bf16" else plain
+        rows.setdefault(title, [
+            _PARTS[title], show(speed, 0), show(speed and speed / plain[0], 2), show(prefill, 0),
+            show(plain[1] / prefill, 2), show(weights, 1), show(peak, 1)])
     return table(["Llama-3-8B", "tokens/s", "of bf16", "prefill, ms", "of bf16", "weights, GB",
-                  "peak, GiB"], rows)
-
-
-#: How the log of benchmarks/gpu/llama.py says what a way reaches, and which way is best.
-_WAYS = {"decode": (max, r"decode, .*: ([\d.]+) tokens/s"),
-         "prefill": (min, r"prefill of 4096, (?!torchao).*: ([\d.]+) ms")}
+                  "peak, GiB"], rows.values())
 
 
 def torch_experts():
