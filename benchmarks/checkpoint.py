@@ -34,6 +34,8 @@ import numpy as np
 from blockscale._native._checkpoint import Metadata, lay_out
 
 BAR, MEMORY_BAR = 2.0, 2 << 30
+#: What the command's options ask for.
+POLICY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}
 HIDDEN, INNER, VOCABULARY = 4096, 14336, 32000
 COMMAND = [sys.executable, "-c",
            "import sys; from blockscale.checkpoint._command import main; sys.exit(main())"]
@@ -152,8 +154,8 @@ def main():
             print(f"{ours[0]:9.2f}{size / 2**30 / ours[0]:7.2f}{cat[0]:7.2f}{copy[0]:7.2f}"
                   f"{ratios[-1][0]:7.2f}{ratios[-1][1]:19.2f}", flush=True)
     ratio, processor = map(statistics.median, zip(*ratios))
-    print(f"median ratio {ratio:.2f} (bar {BAR}), of processor time {processor:.2f}; resident memory at most "
-          f"{memory['VmHWM'] / 2**20:.0f} MiB, {memory['RssAnon'] / 2**20:.0f} MiB of its own")
+    print(f"median ratio {ratio:.2f} (bar {BAR}), of processor time {processor:.2f}; resident "
+          f"memory at most {memory['VmHWM'] / 2**20:.0f} MiB, {memory['RssAnon'] / 2**20:.0f} MiB of its own")
     failed = ratio > BAR or max(memory.values()) > MEMORY_BAR
     return int(options.check and failed)
 

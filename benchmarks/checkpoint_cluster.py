@@ -21,12 +21,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from checkpoint import make_source
+from checkpoint import POLICY, make_source
 
 import blockscale.checkpoint as checkpoint
 
 BAR = 1.6
-POLICY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}
 
 
 def quantize(source, target, cluster):

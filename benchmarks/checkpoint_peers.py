@@ -28,7 +28,7 @@ from pathlib import Path
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import torch
-from checkpoint import make_source
+from checkpoint import POLICY, make_source
 from compressed_tensors.compressors import BaseCompressor
 from compressed_tensors.quantization import preset_name_to_scheme
 from compressed_tensors.quantization.utils import calculate_qparams, generate_gparam
@@ -41,7 +41,6 @@ import blockscale.checkpoint as checkpoint
 
 BAR = 20.0
 FUSED = re.compile(r"\.(q|k|v|gate|up)_proj\.weight$")
-POLICY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}
 
 
 def read_groups(folder):

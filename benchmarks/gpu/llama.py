@@ -22,7 +22,6 @@ Prints the figures, the bytes of weights, and the bars; the exit status is 1 if 
 """
 
 import argparse
-import inspect
 import sys
 from pathlib import Path
 
@@ -30,8 +29,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from torch_models import (COMPILED, attempt, capture, free, peak_gib, print_head,  # noqa: E402
-                          report_bar, time_calls, weights_only)
+from torch_models import (COMPILED, attempt, capture, free, get_position_argument,  # noqa: E402
+                          peak_gib, print_head, report_bar, time_calls, weights_only)
 
 #: Decode and prefill over bf16's speed; bytes over bf16's, and with the head quantized.
 BARS = {"nvfp4": (1.9, 0.95, 0.40, 0.33), "mxfp8": (1.4, 0.95, 0.60, 0.56)}
@@ -74,8 +73,6 @@ class Decoder:
         self.cache = StaticCache(config=model.config, max_cache_len=count)
         self.token = torch.ones(1, 1, dtype=torch.long, device=options.device)
         self.position = torch.zeros(1, dtype=torch.long, device=options.device)
-        # Versions of transformers before 5 do not know the place of tokens by the cache.
-        self.needs_position = "cache_position" in inspect.signature(model.forward).parameters
         ids = torch.arange(options.context, device=options.device)[None] % 1000 % \
             model.config.vocab_size
         self.call(ids, torch.arange(options.context, device=options.device))
@@ -83,9 +80,8 @@ class Decoder:
         self.reset()
 
     def call(self, ids, position):
-        more = {"cache_position": position} if self.needs_position else {}
         out = self.model(input_ids=ids, past_key_values=self.cache, use_cache=True,
-                         logits_to_keep=1, **more)
+                         logits_to_keep=1, **get_position_argument(self.model, position))
         return out.logits[:, -1:].argmax(-1)
 
     def reset(self):

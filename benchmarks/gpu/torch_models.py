@@ -6,6 +6,7 @@ On the CPU, where they only show that they run, nothing is captured.
 """
 
 import gc
+import inspect
 import platform
 import statistics
 import sys
@@ -20,6 +21,13 @@ COMPILED = {"default": {}, "max-autotune": {"mode": "max-autotune-no-cudagraphs"
 def weights_only(fmt, head=False):
     return {"version": 1, "leave_last_projection": not head,
             "rules": [{"format": fmt, "weight_only": True}]}
+
+
+def get_position_argument(model, position):
+    """The keyword of a call that says the places of tokens. Versions of transformers before 5 do
+    not know them by the cache."""
+    takes = "cache_position" in inspect.signature(model.forward).parameters
+    return {"cache_position": position} if takes else {}
 
 
 def print_head(commit="unknown"):

@@ -35,7 +35,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks/gpu"))
 
-from torch_models import print_head, weights_only  # noqa: E402
+from torch_models import get_position_argument, print_head, weights_only  # noqa: E402
 
 OPS = torch.ops.blockscale
 PARTS = ("bytes", "encoder", "decoder", "steps", "experts", "lengths", "threads", "refused",
@@ -198,22 +198,19 @@ def check_decoder(checks, device):
 
 def check_steps(checks, device):
     """Steps of decoding by the backend, whose attentions are products, beside steps of the model."""
-    import inspect
-
     import blockscale.torch
     from transformers import StaticCache
     model = make("decoder", **DECODER)
     blockscale.torch.quantize_(model, weights_only("nvfp4"))
     model.to(device)
-    needs_position = "cache_position" in inspect.signature(model.forward).parameters
     heard = []
 
     def decode(compile):
         cache = StaticCache(config=model.config, max_cache_len=96)
 
         def step(ids, position):
-            more = {"cache_position": position} if needs_position else {}
-            return model(ids, past_key_values=cache, use_cache=True, **more).logits[:, -1]
+            return model(ids, past_key_values=cache, use_cache=True,
+                         **get_position_argument(model, position)).logits[:, -1]
         torch.manual_seed(0)
         found = [step(torch.randint(0, 1000, (2, 50), device=device),
                       torch.arange(50, device=device))]
