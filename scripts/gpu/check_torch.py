@@ -17,6 +17,8 @@ Needs torch, transformers and the package blockscale with its extra for torch. P
   threads   10 threads call 1,000 times each, with the right results and no growth of memory
   refused   wrong inputs are exceptions that say what to change, and the GPU works afterwards
   checkpoints  files that the GPU quantizes have the CPU's bytes
+  ahead     a program compiled ahead, to machine code, has the CPU's bytes
+  devices   where there are several GPUs, each has the first one's results, from threads, too
 
 Prints the head of a log, and `N passed, N failed` at the end.
 """
@@ -29,6 +31,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -39,7 +42,7 @@ from torch_models import get_position_argument, print_head, weights_only  # noqa
 
 OPS = torch.ops.blockscale
 PARTS = ("bytes", "encoder", "decoder", "steps", "experts", "lengths", "threads", "refused",
-         "checkpoints")
+         "checkpoints", "ahead", "devices")
 
 
 class Checks:
@@ -451,6 +454,74 @@ def check_checkpoints(checks, device):
                                         layout=family, on=place)
                     made.append(path.read_bytes())
                 checks.check(f"{family} {kind} {rule}", made[0] == made[1])
+
+
+class QuantizedMlp(torch.nn.Module):
+    """Codes and scales of what a small network computes from small whole numbers, whose sums are
+    exact in any order."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(64, 96)
+        with torch.no_grad():
+            for each in (self.first.weight, self.first.bias):
+                each.copy_(torch.randint(-3, 4, each.shape))
+
+    def forward(self, x):
+        return OPS.quantize(torch.relu(self.first(x)), format="nvfp4")
+
+
+def check_ahead(checks, device):
+    import blockscale.torch
+    from blockscale.torch import _cuda
+    torch.manual_seed(0)
+    model, x = QuantizedMlp(), torch.randint(-3, 4, (5, 64)).float()
+    rows = torch.export.Dim("rows", min=2, max=1000)
+    imported = blockscale.torch.from_export(
+        torch.export.export(model, (x,), dynamic_shapes={"x": {0: rows}}))
+    on, target = ("cpu", "cpu") if device == "cpu" else ("cuda", _cuda.get_chip(0))
+    ahead = imported.compile_ahead(targets=[target])
+    here = imported.compile()
+    functions = {"loaded": imported.load(ahead, target=target, on=on),
+                 "compiled": imported.compile(target=target, on=on)}
+    for name, there in functions.items():
+        checks.check(name, there.compiled.is_loaded == (name == "loaded") and all(
+            torch.equal(one, other.cpu()) for rows in (2, 5, 300) for one, other in zip(
+                here(x[:1].repeat(rows, 1)), there(x[:1].repeat(rows, 1).to(device)))))
+    checks.check("the file has machine code", b"\x7fELF" in ahead, f"{len(ahead)} bytes")
+
+
+def check_devices(checks, device):
+    import blockscale
+    import blockscale.torch
+    count = 0 if device == "cpu" else torch.cuda.device_count()
+    if count < 2:
+        print(f"  needs several GPUs, but there is {count}")
+        return
+    model = make("decoder", **DECODER)
+    blockscale.torch.quantize_(model, weights_only("nvfp4"))
+    models = [copy.deepcopy(model).to(f"cuda:{number}") for number in range(count)]
+    ids = torch.randint(0, 1000, (2, 33))
+
+    def run(number, function=None):
+        with torch.no_grad():
+            return (function or models[number])(
+                ids.to(f"cuda:{number}"), use_cache=False).logits.cpu()
+    wanted = run(0)
+    checks.check("layer by layer", all(torch.equal(run(each), wanted) for each in range(count)))
+    compiled = [torch.compile(each, backend="blockscale", fullgraph=True) for each in models]
+    found = [run(number, function) for number, function in enumerate(compiled)]
+    checks.check("compiled", all(torch.equal(each, found[0]) for each in found))
+    with ThreadPoolExecutor(count) as pool:
+        turns = [number for _ in range(50) for number in range(count)]
+        checks.check("from threads", all(torch.equal(each, wanted)
+                                         for each in pool.map(run, turns)))
+    layer = models[0].model.layers[0].mlp.gate_proj
+    try:
+        layer(torch.zeros(2, 512, device="cuda:1", dtype=torch.bfloat16))
+        checks.check("x on another GPU", False, "no exception")
+    except blockscale.Error as error:
+        checks.check("x on another GPU", "expected" in str(error), str(error).splitlines()[0])
 
 
 def main():
