@@ -94,9 +94,10 @@ class Listener:
 
     def compare(self, x, y, here, magnitude):
         wanted = here(x).double()
-        sums = 2e-6 * max(1, x.shape[-1] / 256) * magnitude(x.abs()).double()
-        # Both results are rounded to bf16, by half of its last place each.
-        bound = sums + 2.0 ** -8 * wanted.abs()
+        # Each of both results is within the bound of docs/Numerics.md, section 13, before it is
+        # rounded by at most half of bf16's last place.
+        sums = 1e-6 * max(1, x.shape[-1] / 256) * magnitude(x.abs()).double()
+        bound = 2 * (sums + 2.0 ** -8 * wanted.abs())
         part = (y.double() - wanted).abs() / bound.clamp_min(1e-30)
         self.worst = max(self.worst, part.nan_to_num(torch.inf).max().item())
 
