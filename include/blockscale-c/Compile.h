@@ -90,7 +90,7 @@ typedef struct blockscale_compile_config {
   const char *cpu;
   /// Features of that CPU to add and to leave out, as in "+f,-g".
   const char *features;
-  /// ptxas to use; null for a search.
+  /// The ptxas that makes machine code; null for a search.
   const char *ptxas;
   /// Not 0: a kernel of a GPU has one op.
   int no_fusion;
@@ -110,6 +110,10 @@ typedef struct blockscale_compile_config {
   /// A file with the policy by which products of linalg are quantized first
   /// (docs/Policy.md); null for none.
   const char *policy;
+  /// Not 0: a bundle has machine code of kernels beside their PTX, which spares
+  /// a GPU's driver its compiler; where no ptxas is named or found, it has PTX
+  /// alone.
+  int machine_code;
 } blockscale_compile_config;
 
 blockscale_compile_config blockscale_compile_config_default(void);

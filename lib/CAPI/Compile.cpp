@@ -80,6 +80,7 @@ getOptions(const blockscale_compile_config &config) {
   if (config.tuned)
     options.tuned = config.tuned;
   options.fuse = !config.no_fusion;
+  options.machineCode = config.machine_code != 0;
   Status status = checkOptions(options);
   if (!status.ok())
     return status;
@@ -92,7 +93,8 @@ static_assert(static_cast<int>(Emission::Object) == BLOCKSCALE_EMIT_OBJECT);
 /// What is compiled, as "bundle for sm_90a".
 static std::string describe(const CompileOptions &options) {
   return (getName(options.emission) + " for " +
-          llvm::join(options.targets, ","))
+          llvm::join(options.targets, ",") +
+          (options.machineCode ? ", with machine code" : ""))
       .str();
 }
 

@@ -212,7 +212,12 @@ static Status create(StringRef content, const std::string &name,
         return status;
       }
     }
-  options->isSaved |= key.has_value();
+  if (key) {
+    options->isSaved = true;
+    // Whoever finds it needs no compiler of the driver either.
+    if (options->place == Place::Cuda)
+      options->ptxas = *findPtxas("");
+  }
   Result<std::unique_ptr<Executable>> made =
       compileFunction(content, name, config, *options);
   if (!made.ok())

@@ -9,6 +9,7 @@
 
 #include "blockscale/Emit/LaunchPlan.h"
 #include "blockscale/Emit/Ptx.h"
+#include "blockscale/Emit/Ptxas.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -26,17 +27,19 @@ struct Emitted {
   runtime::LaunchPlan plan;
   /// The PTX of the kernels; empty where there are none.
   std::string ptx;
+  /// Their machine code; may be empty.
+  std::string cubin;
 };
 
 } // namespace
 
-static Result<Emitted> emit(ModuleOp module, StringRef chip) {
+static Result<Emitted> emit(ModuleOp module, StringRef chip, StringRef ptxas) {
   // Before the PTX, which takes the place of the kernels.
   FailureOr<runtime::LaunchPlan> plan = emitLaunchPlan(module, chip);
   if (failed(plan))
     return Status::failure("no launch plan could be made of the module",
                            ErrorKind::Compilation);
-  Emitted emitted{std::move(*plan), ""};
+  Emitted emitted{std::move(*plan), "", ""};
   if (module.getOps<gpu::GPUModuleOp>().empty())
     return emitted;
   FailureOr<std::string> ptx = emitPtx(module);
@@ -44,44 +47,50 @@ static Result<Emitted> emit(ModuleOp module, StringRef chip) {
     return Status::failure("no PTX could be emitted for the module",
                            ErrorKind::Compilation);
   emitted.ptx = std::move(*ptx);
+  if (ptxas.empty())
+    return emitted;
+  llvm::Expected<Assembly> assembly = assemblePtx(ptxas, emitted.ptx, chip);
+  if (!assembly)
+    return Status::failure(llvm::toString(assembly.takeError()),
+                           ErrorKind::Compilation);
+  emitted.cubin = std::move(assembly->cubin);
   return emitted;
 }
 
 Status addTarget(runtime::BundleContent &content, ModuleOp module,
-                 StringRef chip) {
-  Result<Emitted> emitted = emit(module, chip);
+                 StringRef chip, StringRef ptxas) {
+  Result<Emitted> emitted = emit(module, chip, ptxas);
   if (!emitted.ok())
     return emitted.status();
   content.targets.push_back(
       {runtime::writeLaunchPlan(emitted->plan, &content.constants),
-       std::move(emitted->ptx),
-       {}});
+       std::move(emitted->ptx), std::move(emitted->cubin)});
   return Status::success();
 }
 
 Result<std::shared_ptr<const runtime::Bundle>>
 buildBundle(ModuleOp module, const std::string &entry,
-            const ToGPUOptions &options, CompileObserver &observer) {
+            const ToGPUOptions &options, StringRef ptxas,
+            CompileObserver &observer) {
   const std::string &chip = options.chip;
   Status status =
       lowerEntry(module, entry, getToGPUStages(options), chip, observer);
   if (!status.ok())
     return status;
-  Result<Emitted> emitted = emit(module, chip);
+  Result<Emitted> emitted = emit(module, chip, ptxas);
   if (!emitted.ok())
     return emitted.status();
   return runtime::Bundle::create(std::move(emitted->plan),
-                                 std::move(emitted->ptx));
+                                 std::move(emitted->ptx), emitted->cubin);
 }
 
 SavedFunction saveBundle(const runtime::Bundle &bundle,
-                         const Signature &signature, const std::string &cubin) {
+                         const Signature &signature) {
   const runtime::Bundle::Target &target = bundle.getTargets().front();
   runtime::BundleContent content;
   content.targets.push_back(
       {runtime::writeLaunchPlan(target.plan, &content.constants),
-       std::string(target.ptx),
-       cubin.empty() ? std::string(target.cubin) : cubin});
+       std::string(target.ptx), std::string(target.cubin)});
   return {target.plan.chip, {}, signature, "", runtime::writeBundle(content)};
 }
 

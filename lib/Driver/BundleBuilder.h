@@ -18,21 +18,22 @@
 namespace blockscale {
 
 /// Adds a target: the launch plan and the PTX of a module that a pipeline has
-/// lowered for `chip`. The kernels of the module become PTX.
+/// lowered for `chip`. The kernels of the module become PTX, and machine code,
+/// too, by the program `ptxas`, unless that is empty.
 runtime::Status addTarget(runtime::BundleContent &content,
-                          mlir::ModuleOp module, llvm::StringRef chip);
+                          mlir::ModuleOp module, llvm::StringRef chip,
+                          llvm::StringRef ptxas);
 
 /// Lowers what function `entry` needs of `module` for the chip of `options`: a
-/// bundle of one target, which was never text.
+/// bundle of one target, which was never text. `ptxas` is as for addTarget.
 runtime::Result<std::shared_ptr<const runtime::Bundle>>
 buildBundle(mlir::ModuleOp module, const std::string &entry,
-            const ToGPUOptions &options, CompileObserver &observer);
+            const ToGPUOptions &options, llvm::StringRef ptxas,
+            CompileObserver &observer);
 
-/// A function of a bundle of one target, to be saved, with machine code of its
-/// kernels where there is some.
+/// A function of a bundle of one target, to be saved.
 SavedFunction saveBundle(const runtime::Bundle &bundle,
-                         const Signature &signature,
-                         const std::string &cubin = "");
+                         const Signature &signature);
 
 /// The bundle of a function that was saved, which has that function. Takes its
 /// code.

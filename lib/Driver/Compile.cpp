@@ -138,13 +138,19 @@ Status Compiler::prepare() {
     return machine ? Status::success()
                    : fail(llvm::toString(machine.takeError()));
   }
-  if (options.emission != Emission::Cubin)
+  bool isOptional = options.emission == Emission::Bundle;
+  if (options.emission != Emission::Cubin &&
+      !(isOptional && options.machineCode))
     return Status::success();
   llvm::Expected<std::string> found =
       options.ptxas.empty() ? findPtxas()
                             : findPtxas({{"ptxas", options.ptxas}});
-  if (!found)
-    return fail(llvm::toString(found.takeError()), ErrorKind::NotFound);
+  if (!found) {
+    std::string message = llvm::toString(found.takeError());
+    return isOptional && options.ptxas.empty()
+               ? Status::success()
+               : fail(message, ErrorKind::NotFound);
+  }
   ptxas = *found;
   return Status::success();
 }
@@ -229,7 +235,7 @@ Result<std::string> Compiler::compileBundle() {
     Status status =
         lower(*copy, getChipStages(options, chip), options.targets.size());
     if (status.ok())
-      status = addTarget(content, *copy, chip);
+      status = addTarget(content, *copy, chip, ptxas);
     if (!status.ok())
       return status;
   }

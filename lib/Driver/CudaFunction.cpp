@@ -159,7 +159,8 @@ create(const std::shared_ptr<const runtime::Bundle> &bundle,
 
 Result<std::unique_ptr<Executable>>
 createCudaFunction(ModuleOp module, const Signature &signature,
-                   ToGPUOptions &options, int gpu, CompileObserver &observer) {
+                   ToGPUOptions &options, int gpu, const std::string &ptxas,
+                   CompileObserver &observer) {
   // Before the work: that there is no GPU is told at once.
   Result<std::shared_ptr<const runtime::CudaContext>> context =
       runtime::CudaContext::open(gpu);
@@ -172,7 +173,7 @@ createCudaFunction(ModuleOp module, const Signature &signature,
     options.chip = *target;
   }
   Result<std::shared_ptr<const runtime::Bundle>> bundle =
-      buildBundle(module, signature.name, options, observer);
+      buildBundle(module, signature.name, options, ptxas, observer);
   if (!bundle.ok())
     return bundle.status();
   return create(*bundle, *context, signature);

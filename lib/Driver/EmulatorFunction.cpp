@@ -8,8 +8,6 @@
 #include "BundleBuilder.h"
 #include "Functions.h"
 
-#include "blockscale/Emit/Ptxas.h"
-
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
@@ -28,12 +26,12 @@ class EmulatorFunction : public Executable {
 public:
   EmulatorFunction(Signature signature,
                    std::shared_ptr<const runtime::Bundle> bundle,
-                   const runtime::PlanFunction &function, std::string cubin)
+                   const runtime::PlanFunction &function)
       : Executable(std::move(signature)), bundle(std::move(bundle)),
-        function(function), cubin(std::move(cubin)) {}
+        function(function) {}
 
   Result<SavedFunction> save() const override {
-    return saveBundle(*bundle, getSignature(), cubin);
+    return saveBundle(*bundle, getSignature());
   }
   std::string getTarget() const override { return getChipTarget().plan.chip; }
   Result<Shapes>
@@ -53,8 +51,6 @@ private:
 
   std::shared_ptr<const runtime::Bundle> bundle;
   const runtime::PlanFunction &function;
-  /// Machine code of the PTX, if somebody wants to save it.
-  std::string cubin;
 };
 
 /// Tells an observer of the kernels.
@@ -125,13 +121,13 @@ Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
 
 static Result<std::unique_ptr<Executable>>
 create(std::shared_ptr<const runtime::Bundle> bundle,
-       const Signature &signature, std::string cubin) {
+       const Signature &signature) {
   Result<const runtime::PlanFunction *> function =
       bundle->getTargets().front().plan.find(signature.name);
   if (!function.ok())
     return function.status();
   return std::unique_ptr<Executable>(std::make_unique<EmulatorFunction>(
-      signature, std::move(bundle), **function, std::move(cubin)));
+      signature, std::move(bundle), **function));
 }
 
 Result<std::unique_ptr<Executable>>
@@ -139,26 +135,15 @@ createEmulatorFunction(ModuleOp module, const Signature &signature,
                        const ToGPUOptions &options, const std::string &ptxas,
                        CompileObserver &observer) {
   Result<std::shared_ptr<const runtime::Bundle>> bundle =
-      buildBundle(module, signature.name, options, observer);
-  if (!bundle.ok())
-    return bundle.status();
-  std::string cubin;
-  std::string_view ptx = (*bundle)->getTargets().front().ptx;
-  if (!ptxas.empty() && !ptx.empty()) {
-    llvm::Expected<Assembly> assembly = assemblePtx(ptxas, ptx, options.chip);
-    if (!assembly)
-      return Status::failure(llvm::toString(assembly.takeError()),
-                             runtime::ErrorKind::Compilation);
-    cubin = std::move(assembly->cubin);
-  }
-  return create(*bundle, signature, std::move(cubin));
+      buildBundle(module, signature.name, options, ptxas, observer);
+  return bundle.ok() ? create(*bundle, signature) : bundle.status();
 }
 
 Result<std::unique_ptr<Executable>> loadEmulatorFunction(SavedFunction saved) {
   Result<std::shared_ptr<const runtime::Bundle>> bundle = loadBundle(saved);
   if (!bundle.ok())
     return bundle.status();
-  return create(*bundle, saved.signature, "");
+  return create(*bundle, saved.signature);
 }
 
 } // namespace blockscale

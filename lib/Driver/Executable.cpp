@@ -41,7 +41,8 @@ Executable::create(ModuleOp module, const Signature &signature,
   case Place::Cuda:
     break;
   }
-  return createCudaFunction(module, signature, pipeline, options.gpu, observer);
+  return createCudaFunction(module, signature, pipeline, options.gpu,
+                            options.ptxas, observer);
 }
 
 Result<std::unique_ptr<Executable>> Executable::load(SavedFunction saved,

@@ -29,7 +29,8 @@ createEmulatorFunction(mlir::ModuleOp module, const Signature &signature,
 /// the one that suits the GPU best.
 runtime::Result<std::unique_ptr<Executable>>
 createCudaFunction(mlir::ModuleOp module, const Signature &signature,
-                   ToGPUOptions &options, int gpu, CompileObserver &observer);
+                   ToGPUOptions &options, int gpu, const std::string &ptxas,
+                   CompileObserver &observer);
 
 /// Functions that were saved, each for its place.
 runtime::Result<std::unique_ptr<Executable>>

@@ -62,10 +62,15 @@ std::string blockscale::runtime::writeBundle(const BundleContent &content) {
   return bytes;
 }
 
-Result<std::shared_ptr<const Bundle>> Bundle::create(LaunchPlan plan,
-                                                     std::string ptx) {
+Result<std::shared_ptr<const Bundle>>
+Bundle::create(LaunchPlan plan, std::string ptx, std::string_view cubin) {
+  size_t size = ptx.size();
+  ptx += '\0';
+  ptx += cubin;
   std::shared_ptr<Bundle> bundle(new Bundle(std::move(ptx)));
-  Target target{std::move(plan), bundle->bytes, {}, {}};
+  std::string_view bytes = bundle->bytes;
+  Target target{
+      std::move(plan), bytes.substr(0, size), {}, bytes.substr(size + 1)};
   if (!target.ptx.empty()) {
     Result<PtxHeader> header = parsePtxHeader(target.ptx);
     if (!header.ok())

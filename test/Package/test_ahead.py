@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 import zipfile
 from pathlib import Path
 
@@ -127,13 +128,35 @@ class CacheTest(FolderTest):
         self.assertEqual(len(list(self.cache.glob("*/*.bsf"))), 4)
         self.assertEqual(len(list(self.cache.glob("*/*"))), 8)
 
+    # The driver gets machine code, which ptxas made for the first process; it is a script here.
     @unittest.skipUnless(FAKE_CUDA.exists(), "no driver without a GPU was built")
     def test_on_a_gpu(self):
-        os.environ["BLOCKSCALE_LIBCUDA"] = str(FAKE_CUDA)
-        self.addCleanup(os.environ.pop, "BLOCKSCALE_LIBCUDA")
-        for expected in (False, True):
-            compiled = bs.compile(SOURCE, target="sm_90a", on="cuda")
-            self.assertEqual(compiled.is_loaded, expected)
+        log, ptxas = self.folder / "log", self.folder / "ptxas"
+        ptxas.write_text("""#!/bin/sh
+[ "$1" = --version ] && { echo "Cuda compilation tools, release 13.0, V13.0.88"; exit; }
+echo >> "$0.calls"
+{ printf '\\177ELF'; cat "$3"; } > "$5"
+""")
+        ptxas.chmod(0o755)
+        variables = {"BLOCKSCALE_LIBCUDA": str(FAKE_CUDA), "FAKE_CUDA_LOG": str(log),
+                     "BLOCKSCALE_PTXAS": str(ptxas)}
+        with unittest.mock.patch.dict(os.environ, variables):
+            for expected in (False, True):
+                compiled = bs.compile(SOURCE, target="sm_90a", on="cuda")
+                self.assertEqual(compiled.is_loaded, expected)
+        loads = [line for line in log.read_text().splitlines() if line.startswith("load ")]
+        self.assertEqual([line.endswith(" a cubin") for line in loads], [True, True])
+        self.assertEqual((self.folder / "ptxas.calls").read_text(), "\n")
+
+    # Without a cache, the driver compiles.
+    @unittest.skipUnless(FAKE_CUDA.exists(), "no driver without a GPU was built")
+    def test_on_a_gpu_without_a_cache(self):
+        log = self.folder / "log"
+        variables = {"BLOCKSCALE_LIBCUDA": str(FAKE_CUDA), "FAKE_CUDA_LOG": str(log),
+                     "BLOCKSCALE_CACHE_DIR": ""}
+        with unittest.mock.patch.dict(os.environ, variables):
+            self.assertFalse(bs.compile(SOURCE, target="sm_90a", on="cuda").is_loaded)
+        self.assertRegex(log.read_text(), r"load \d+ bytes of PTX")
 
 
 class AheadTest(FolderTest):

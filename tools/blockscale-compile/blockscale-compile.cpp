@@ -11,6 +11,7 @@
 
 #include "blockscale/Driver/Bytecode.h"
 #include "blockscale/Driver/Compile.h"
+#include "blockscale/Emit/Ptxas.h"
 #include "blockscale/Runtime/FileOutput.h"
 #include "blockscale/Target/Chip.h"
 
@@ -81,6 +82,11 @@ struct CommandLine {
   cl::opt<std::string> ptxasFile{"ptxas",
                                  cl::desc("ptxas to use, instead of a search"),
                                  cl::value_desc("file"), cl::cat(category)};
+  cl::opt<bool> machineCode{
+      "machine-code",
+      cl::desc("Machine code of kernels beside their PTX; needs ptxas (with "
+               "--emit=bundle)"),
+      cl::cat(category)};
   cl::opt<bool> ptxasInfo{
       "ptxas-info",
       cl::desc("Print registers, spills and memory of each kernel on "
@@ -133,7 +139,8 @@ static constexpr const char *kOverview =
     "The launch plan says how the functions run: buffers, launches, their "
     "order "
     "and sizes.\ndocs/LaunchPlan.md describes it.\n\n"
-    "A cubin needs ptxas of CUDA 13 or later, the first of $BLOCKSCALE_PTXAS, "
+    "Machine code needs ptxas of CUDA 13 or later, the first of "
+    "$BLOCKSCALE_PTXAS, "
     "PATH, bin in\n$CUDA_ROOT, $CUDA_HOME and $CUDA_PATH, the project's .venv "
     "and /usr/local/cuda/bin.\n\n"
     "The output is written when everything succeeded, or not at all; a dump "
@@ -148,26 +155,41 @@ static void printResources(const KernelResources &kernel) {
                << " bytes of shared memory\n";
 }
 
-static CompileOptions getOptions() {
+static llvm::Expected<CompileOptions> getOptions() {
   CompileOptions options;
   options.targets = cli->targetNames;
   options.emission = cli->emit;
   options.host = {cli->cpu, cli->features, cli->optimize};
   options.ptxas = cli->ptxasFile;
+  options.machineCode = cli->machineCode;
   options.fuse = cli->fuse;
   options.tuned = cli->tuned;
   options.candidates = cli->candidates;
+  if (options.machineCode && options.ptxas.empty()) {
+    // Who asks for it here is told that there is no ptxas.
+    llvm::Expected<std::string> found = findPtxas();
+    if (!found)
+      return found.takeError();
+    options.ptxas = *found;
+  }
   return options;
 }
 
 /// Refuses options that would not have any effect.
 static llvm::Error checkOptions() {
-  for (const cl::Option *option : {static_cast<cl::Option *>(&cli->ptxasFile),
-                                   static_cast<cl::Option *>(&cli->ptxasInfo)})
-    if (option->getNumOccurrences() && cli->emit != Emission::Cubin)
-      return llvm::createStringError(
-          "expected --" + option->ArgStr +
-          " with --emit=cubin, but got --emit=" + getName(cli->emit));
+  if (cli->machineCode && cli->emit != Emission::Bundle)
+    return llvm::createStringError("expected --machine-code with "
+                                   "--emit=bundle, but got --emit=" +
+                                   getName(cli->emit));
+  if (cli->ptxasInfo && cli->emit != Emission::Cubin)
+    return llvm::createStringError("expected --ptxas-info with --emit=cubin, "
+                                   "but got --emit=" +
+                                   getName(cli->emit));
+  if (cli->ptxasFile.getNumOccurrences() && cli->emit != Emission::Cubin &&
+      !cli->machineCode)
+    return llvm::createStringError("expected --ptxas with --emit=cubin or "
+                                   "--machine-code, but got --emit=" +
+                                   getName(cli->emit));
   if (cli->optimize.getNumOccurrences() && cli->emit != Emission::Object &&
       cli->emit != Emission::LLVM)
     return llvm::createStringError("expected --optimize with --emit=object or "
@@ -200,8 +222,10 @@ static llvm::Error toError(const runtime::Status &status) {
 static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
   if (llvm::Error error = checkOptions())
     return error;
-  CompileOptions options = getOptions();
-  if (llvm::Error error = toError(blockscale::checkOptions(options)))
+  llvm::Expected<CompileOptions> options = getOptions();
+  if (!options)
+    return options.takeError();
+  if (llvm::Error error = toError(blockscale::checkOptions(*options)))
     return error;
   if (cli->outputFile != "-" &&
       runtime::sameFile(cli->outputFile, cli->inputFile))
@@ -219,7 +243,7 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
     return error;
   StageDump dump(cli->dumpStages);
   runtime::Result<Compilation> compiled =
-      blockscale::compile(*module, options, dump);
+      blockscale::compile(*module, *options, dump);
   if (!compiled.ok())
     return toError(compiled.status());
   if (cli->ptxasInfo)

@@ -186,6 +186,12 @@ TEST_F(CompileTest, OptionsAreChecked) {
   setTarget("sm_100a", BLOCKSCALE_EMIT_CUBIN);
   config.ptxas = "/nowhere/ptxas";
   expectFailure(BLOCKSCALE_NOT_FOUND, "/nowhere/ptxas");
+  setTarget("sm_100a", BLOCKSCALE_EMIT_BUNDLE);
+  config.machine_code = 1;
+  expectFailure(BLOCKSCALE_NOT_FOUND, "/nowhere/ptxas");
+  // Nothing of a bundle without machine code needs it.
+  config.machine_code = 0;
+  EXPECT_EQ(compile(kQuantize), BLOCKSCALE_OK) << blockscale_last_error();
 }
 
 // A folder without choices leaves the schedule to the model, with a remark.

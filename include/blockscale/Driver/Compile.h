@@ -26,8 +26,11 @@ struct CompileOptions {
   Emission emission = Emission::MLIR;
   /// The CPU of target cpu.
   HostTarget host;
-  /// The ptxas that makes a cubin; found by a search where it is empty.
+  /// The ptxas that makes machine code; found by a search where it is empty.
   std::string ptxas;
+  /// Whether a bundle has machine code of kernels beside their PTX: by `ptxas`,
+  /// or by one that a search finds, if it finds one.
+  bool machineCode = false;
   /// Whether kernels of a GPU may have several ops.
   bool fuse = true;
   /// A folder of measured choices of schedules; none where it is empty.

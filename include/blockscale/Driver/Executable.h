@@ -37,7 +37,7 @@ struct ExecutableOptions {
   int gpu = 0;
   /// Whether save() will be asked for.
   bool isSaved = false;
-  /// The ptxas that makes machine code for save() of what the emulator runs;
+  /// The ptxas that makes machine code of a GPU's kernels beside their PTX;
   /// none is made where it is empty.
   std::string ptxas;
 };

@@ -56,8 +56,8 @@ public:
   };
 
   /// A bundle of one target that was just compiled. The plan has its constants.
-  static Result<std::shared_ptr<const Bundle>> create(LaunchPlan plan,
-                                                      std::string ptx);
+  static Result<std::shared_ptr<const Bundle>>
+  create(LaunchPlan plan, std::string ptx, std::string_view cubin = {});
   /// Failures name what is damaged, the expected and the found.
   static Result<std::shared_ptr<const Bundle>> parse(std::string bytes);
   /// Reads and parses a file; failures begin with its path.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 from typing import Any, Callable, Hashable, Sequence
 
@@ -41,8 +42,11 @@ def get_bucket(rows: int) -> int | None:
 
 
 def _emit(module: Module, chip: str, emission: int) -> bytes:
-    (data, _), _ = check(_native.compile(module.source, module.name, [chip], emission, None, True,
-                                         None, False, False, None))
+    # Machine code is for a cache: without one the driver compiles as fast.
+    is_kept = bool(os.environ.get("BLOCKSCALE_CACHE_DIR"))
+    (data, _), _ = check(_native.compile(
+        module.source, module.name, [chip], emission, None, True, None, False, False, None,
+        machine_code=is_kept and emission == _BUNDLE))
     return data
 
 
