@@ -267,6 +267,8 @@ static llvm::Error decodeMma(Decoder &decoder, Op &op) {
     return refuse("a shift of A");
   auto data = std::make_unique<TensorMmaData>();
   data->variant.kind = getKind(instruction);
+  data->variant.mayHaveLongK =
+      decoder.getProgram().getModule().target == "sm_103a";
   data->variant.ctaGroup = instruction.has("cta_group::2") ? 2 : 1;
   data->isAInTensorMemory =
       instruction.operands[1].kind == OperandKind::Address;

@@ -52,6 +52,7 @@ struct DescriptorReader {
                                      llvm::StringRef operand);
   std::optional<MmaAccumulator> getAccumulator();
   void checkReserved();
+  bool isLongK() const { return variant.kind >= MmaKind::MXF4 && get(31, 31); }
   bool checkScaleId(unsigned first, llvm::StringRef operand);
   void checkTranspose(const InstructionDescriptor &descriptor);
   bool checkShape(const InstructionDescriptor &descriptor);
@@ -127,7 +128,9 @@ std::optional<MmaAccumulator> DescriptorReader::getAccumulator() {
 }
 
 bool DescriptorReader::checkScaleId(unsigned first, llvm::StringRef operand) {
-  if (variant.kind < MmaKind::MXF4 || get(first, first + 1) % 2 == 0)
+  // With K = 96 and blocks of 32 there are three: each byte may be the first.
+  if (variant.kind < MmaKind::MXF4 || isLongK() ||
+      get(first, first + 1) % 2 == 0)
     return true;
   report(llvm::formatv("expected the scale factor id of {0} of kind::{1} to be "
                        "0 or 2, but got {2} in the instruction descriptor "
@@ -206,12 +209,11 @@ static bool isShape(const InstructionDescriptor &descriptor,
 }
 
 bool DescriptorReader::checkShape(const InstructionDescriptor &descriptor) {
-  bool isLongK = variant.kind >= MmaKind::MXF4 && get(31, 31);
-  if (isLongK) {
+  if (isLongK() && (!variant.mayHaveLongK || descriptor.isSparse)) {
     report(llvm::formatv("expected K to be 64, but bit 31 of the instruction "
                          "descriptor {0:x} makes it 96",
                          bits),
-           "clear the bit; sm_103a alone has K = 96");
+           "clear the bit; sm_103a alone has K = 96, of dense products");
     return false;
   }
   if (isShape(descriptor, variant))
@@ -269,7 +271,8 @@ decodeInstructionDescriptor(uint32_t bits, const MmaVariant &variant,
   result.m = in.get(24, 28) << 4;
   result.n = in.get(17, 22) << 3;
   result.isSparse = in.get(2, 2);
-  result.k = getK(variant.kind) * (result.isSparse ? 2 : 1);
+  result.k =
+      in.isLongK() ? kLongK : getK(variant.kind) * (result.isSparse ? 2 : 1);
   result.a = *a;
   result.b = *b;
   result.accumulator = *accumulator;
@@ -308,11 +311,18 @@ bool checkBlockSize(const InstructionDescriptor &descriptor, unsigned blockSize,
     return refuse("expected scales of blocks of 32 values to be UE8M0, but the "
                   "instruction descriptor says UE4M3",
                   "set bit 23, or use .block16");
-  if (blockSize == 16 && (descriptor.scaleIdA != 0 || descriptor.scaleIdB != 0))
-    return refuse(llvm::formatv("expected the scale factor ids of .block16 to "
-                                "be 0, but got {0} for A and {1} for B",
-                                descriptor.scaleIdA, descriptor.scaleIdB),
-                  "an MMA uses all four bytes of a column; move on by columns");
+  // With K = 96 there are six scales, a word and a half.
+  bool isLongK = descriptor.k == kLongK;
+  unsigned wrong = isLongK ? 1 : 3;
+  if (blockSize == 16 &&
+      ((descriptor.scaleIdA | descriptor.scaleIdB) & wrong) != 0)
+    return refuse(
+        llvm::formatv("expected the scale factor ids of .block16 to "
+                      "be {0}, but got {1} for A and {2} for B",
+                      isLongK ? "0 or 2" : "0", descriptor.scaleIdA,
+                      descriptor.scaleIdB),
+        isLongK ? "an MMA uses six bytes of two columns"
+                : "an MMA uses all four bytes of a column; move on by columns");
   return true;
 }
 

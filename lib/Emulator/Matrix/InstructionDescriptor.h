@@ -74,7 +74,7 @@ struct InstructionDescriptor {
   /// MN-major operands.
   bool transposeA, transposeB;
   /// Block-scaled kinds only: the scale factors' format, and the byte of a
-  /// column of tensor memory at which an MMA's factors start.
+  /// word of tensor memory at which an MMA's factors start.
   ScaleFormat scaleFormat;
   unsigned scaleIdA, scaleIdB;
 };
@@ -86,10 +86,17 @@ struct MmaVariant {
   unsigned ctaGroup = 1;
   /// tcgen05.mma.ws.
   bool isWeightStationary = false;
+  /// Whether the chip has kLongK.
+  bool mayHaveLongK = false;
 };
 
+/// The K of packed values that sm_103a has beside 64: three quarters of the 128
+/// bytes that shared memory swizzles, so that every third product reads two
+/// matrices.
+inline constexpr unsigned kLongK = 96;
+
 /// Reserved bits are faults that leave the descriptor good. None where a type,
-/// the shape or a scale factor id is not one that sm_100a has.
+/// the shape or a scale factor id is not one that the chip has.
 std::optional<InstructionDescriptor>
 decodeInstructionDescriptor(uint32_t bits, const MmaVariant &variant,
                             Faults &faults);

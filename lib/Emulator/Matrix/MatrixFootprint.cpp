@@ -13,16 +13,16 @@
 
 namespace blockscale::emulator {
 
-/// Bytes of K that an MMA takes of each row.
+/// Bytes of K that an MMA takes of each row, but with K = 96.
 static constexpr unsigned kRowBytes = 32;
 
 llvm::SmallVector<SharedRange, 2> getMatrixRanges(uint64_t descriptor,
                                                   Major major, unsigned rank,
-                                                  unsigned rows,
-                                                  unsigned bytes) {
+                                                  unsigned rows, unsigned bytes,
+                                                  bool mayLeadByAddress) {
   llvm::SmallVector<Fault, 1> faults;
   std::optional<SmemDescriptor> matrix =
-      decodeSmemDescriptor(descriptor, faults);
+      decodeSmemDescriptor(descriptor, faults, mayLeadByAddress);
   llvm::SmallVector<SharedRange, 2> ranges;
   if (!matrix)
     return ranges;
@@ -65,12 +65,14 @@ static unsigned getValueBytes(MmaFormat format) {
 static void addOperand(AsyncWork &work, uint64_t descriptor, bool isTransposed,
                        MmaFormat format, unsigned rank, unsigned rows,
                        unsigned k) {
-  llvm::append_range(
-      work.reads,
-      isTransposed
-          ? getMatrixRanges(descriptor, Major::MN, rank,
-                            rows * getValueBytes(format), k)
-          : getMatrixRanges(descriptor, Major::K, rank, rows, kRowBytes));
+  bool isLongK = k == kLongK;
+  llvm::append_range(work.reads,
+                     isTransposed
+                         ? getMatrixRanges(descriptor, Major::MN, rank,
+                                           rows * getValueBytes(format), k)
+                         : getMatrixRanges(descriptor, Major::K, rank, rows,
+                                           isLongK ? kLongK / 2 : kRowBytes,
+                                           /*mayLeadByAddress=*/isLongK));
 }
 
 /// Cells from an address on; `lanes` is of the address's lane 0. None where
@@ -80,6 +82,14 @@ static CellRange getCells(unsigned rank, uint32_t address, uint8_t lanes,
   unsigned lane = getLane(address);
   return {rank, uint8_t(lane < TensorMemory::kLanes ? lanes << lane / 16 : 0),
           getColumn(address), columns};
+}
+
+static void addScales(AsyncWork &work, unsigned rank, uint32_t address,
+                      unsigned id, unsigned blocks, unsigned rows) {
+  for (unsigned i = 0; i < countScaleWords(id, blocks); ++i)
+    work.cellReads.push_back(
+        getCells(rank, getScaleCell(address) + i * getScalePitch(rows),
+                 kAllLaneGroups, (rows + 31) / 32));
 }
 
 AsyncWork getMmaFootprint(const MmaInstruction &instruction,
@@ -107,10 +117,9 @@ AsyncWork getMmaFootprint(const MmaInstruction &instruction,
                shape->n / ranks.size(), shape->k);
     if (!isBlockScaled(shape->kind))
       continue;
-    work.cellReads.push_back(getCells(rank, getScaleCell(instruction.scaleA),
-                                      kAllLaneGroups, (rows + 31) / 32));
-    work.cellReads.push_back(getCells(rank, getScaleCell(instruction.scaleB),
-                                      kAllLaneGroups, (columns + 31) / 32));
+    unsigned blocks = shape->k / instruction.blockSize;
+    addScales(work, rank, instruction.scaleA, shape->scaleIdA, blocks, rows);
+    addScales(work, rank, instruction.scaleB, shape->scaleIdB, blocks, columns);
   }
   return work;
 }

@@ -35,10 +35,9 @@ getFragmentCells(const Fragment &fragment, unsigned rank, uint32_t address);
 
 /// The chunks of 16 bytes of a matrix in shared memory, `rows` by `bytes` (of
 /// K), joined to ranges. An MN-major matrix has `rows` bytes by `bytes` lines.
-llvm::SmallVector<SharedRange, 2> getMatrixRanges(uint64_t descriptor,
-                                                  Major major, unsigned rank,
-                                                  unsigned rows,
-                                                  unsigned bytes);
+llvm::SmallVector<SharedRange, 2>
+getMatrixRanges(uint64_t descriptor, Major major, unsigned rank, unsigned rows,
+                unsigned bytes, bool mayLeadByAddress = false);
 
 } // namespace blockscale::emulator
 

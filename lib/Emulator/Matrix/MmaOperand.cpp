@@ -13,6 +13,8 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
+
 namespace blockscale::emulator {
 
 namespace {
@@ -131,11 +133,32 @@ static bool readColumns(const Memory &shared, uint32_t base,
   return true;
 }
 
+/// Whether 48 bytes of each row have places.
+static bool checkLongK(const SmemDescriptor &descriptor, Faults &faults) {
+  if (descriptor.swizzle != Swizzle::Span128)
+    return refuseOperand(faults, FaultKind::Descriptor,
+                         "expected the layout of an operand with K = 96 to be "
+                         "2, the swizzle of 128 bytes",
+                         "K = 96 is for rows of 128 bytes");
+  bool isEnough = descriptor.start % 128 + kLongK / 2 <= 128;
+  return isEnough || descriptor.isLeadingAddress ||
+         refuseOperand(faults, FaultKind::Descriptor,
+                       llvm::formatv("expected the address of the next 128 "
+                                     "bytes of rows of which K = 96 takes 48 "
+                                     "from byte {0} on, but bit 52 of the "
+                                     "shared memory descriptor is 0",
+                                     descriptor.start % 128),
+                       "set the bit, and put the address into bits 16-29");
+}
+
 bool readSharedOperand(const Memory &shared, unsigned rank, uint64_t bits,
                        const MmaOperandLayout &layout, MmaMatrix &matrix,
                        Faults &faults) {
-  std::optional<SmemDescriptor> descriptor = decodeSmemDescriptor(bits, faults);
+  std::optional<SmemDescriptor> descriptor =
+      decodeSmemDescriptor(bits, faults, layout.k == kLongK);
   if (!descriptor)
+    return false;
+  if (layout.k == kLongK && !checkLongK(*descriptor, faults))
     return false;
   bool isColumns = layout.major == Major::MN;
   if (!isColumns && descriptor->swizzle == Swizzle::Span128Atom32)
@@ -211,38 +234,59 @@ double decodeScale(uint8_t byte, ScaleFormat format) {
                                       : decodeUE8M0(byte);
 }
 
-bool readScales(const TensorMemory &memory, uint32_t address,
-                const ScaleLayout &layout, MmaMatrix &scales, Faults &faults) {
-  unsigned columns = (layout.rows + 31) / 32;
-  if (!memory.checkAccess(address, TensorMemory::kLanes, columns, "tcgen05.mma",
-                          faults))
-    return false;
-  scales.k = layout.blocks;
+unsigned countScaleWords(unsigned id, unsigned blocks) {
+  return (id + blocks + 3) / 4;
+}
+
+unsigned getScalePitch(unsigned rows) { return (rows + 127) / 128 * 4; }
+
+namespace {
+/// Scale factors being read.
+struct ScaleReader {
+  const TensorMemory &memory;
+  const ScaleLayout &layout;
+  Faults &faults;
   UnwrittenCells unwritten;
-  bool isBadTold = false, isDifferenceTold = false;
-  uint32_t used =
-      (layout.blocks == 4 ? 0xFFFFFFFF : (1u << 8 * layout.blocks) - 1)
-      << (8 * layout.id);
-  for (unsigned row = 0; row < layout.rows; ++row) {
-    unsigned column = getColumn(address) + row / 32;
-    unsigned lane = 32 * layout.firstQuarter + row % 32;
-    uint32_t word = memory.get(lane, column);
-    for (unsigned i = 0; i < layout.quarters; ++i) {
-      unsigned copy = lane + 32 * i;
-      if (!memory.isWritten(copy, column))
-        unwritten.note(copy, column);
-      else if (((memory.get(copy, column) ^ word) & used) && !isDifferenceTold)
-        isDifferenceTold = !refuseOperand(
-            faults, FaultKind::TensorMemory,
-            llvm::formatv("expected all quarters of the lanes to hold the same "
-                          "scale factors, but lanes {0} and {1} of column {2} "
-                          "differ",
-                          lane, copy, column),
-            "copy scale factors with tcgen05.cp.32x128b.warpx4, or store them "
-            "by all four warps");
-    }
-    for (unsigned block = 0; block < layout.blocks; ++block) {
-      uint8_t byte = word >> 8 * (layout.id + block);
+  bool isBadTold = false;
+  bool isDifferenceTold = false;
+
+  uint32_t readWord(unsigned lane, unsigned column, uint32_t used);
+  void readRow(unsigned row, unsigned column, MmaMatrix &scales);
+};
+} // namespace
+
+/// A word, which all copies of it are compared with in the bits that are used.
+uint32_t ScaleReader::readWord(unsigned lane, unsigned column, uint32_t used) {
+  uint32_t word = memory.get(lane, column);
+  for (unsigned i = 0; i < layout.quarters; ++i) {
+    unsigned copy = lane + 32 * i;
+    if (!memory.isWritten(copy, column))
+      unwritten.note(copy, column);
+    else if (((memory.get(copy, column) ^ word) & used) && !isDifferenceTold)
+      isDifferenceTold = !refuseOperand(
+          faults, FaultKind::TensorMemory,
+          llvm::formatv("expected all quarters of the lanes to hold the same "
+                        "scale factors, but lanes {0} and {1} of column {2} "
+                        "differ",
+                        lane, copy, column),
+          "copy scale factors with tcgen05.cp.32x128b.warpx4, or store them "
+          "by all four warps");
+  }
+  return word;
+}
+
+void ScaleReader::readRow(unsigned row, unsigned column, MmaMatrix &scales) {
+  unsigned lane = 32 * layout.firstQuarter + row % 32;
+  unsigned last = layout.id + layout.blocks;
+  for (unsigned first = layout.id; first < last;
+       column += getScalePitch(layout.rows)) {
+    unsigned end = std::min(last, first / 4 * 4 + 4);
+    uint32_t used = 0;
+    for (unsigned i = first; i < end; ++i)
+      used |= 0xFFu << 8 * (i % 4);
+    uint32_t word = readWord(lane, column, used);
+    for (; first < end; ++first) {
+      uint8_t byte = word >> 8 * (first % 4);
       if (isBadScale(byte, layout.format) && !isBadTold) {
         reportBadScale(row, byte, layout.format, faults);
         isBadTold = true;
@@ -250,7 +294,21 @@ bool readScales(const TensorMemory &memory, uint32_t address,
       scales.values.push_back(decodeScale(byte, layout.format));
     }
   }
-  unwritten.report("tcgen05.mma", faults);
+}
+
+bool readScales(const TensorMemory &memory, uint32_t address,
+                const ScaleLayout &layout, MmaMatrix &scales, Faults &faults) {
+  unsigned words = countScaleWords(layout.id, layout.blocks);
+  unsigned columns =
+      (words - 1) * getScalePitch(layout.rows) + (layout.rows + 31) / 32;
+  if (!memory.checkAccess(address, TensorMemory::kLanes, columns, "tcgen05.mma",
+                          faults))
+    return false;
+  scales.k = layout.blocks;
+  ScaleReader reader{memory, layout, faults, {}};
+  for (unsigned row = 0; row < layout.rows; ++row)
+    reader.readRow(row, getColumn(address) + row / 32, scales);
+  reader.unwritten.report("tcgen05.mma", faults);
   return true;
 }
 

@@ -14,9 +14,14 @@
 //     in f8f6f4, mxf8f6f4   (b6x16_p32, b4x16_p64)
 //   e2m1 in mxf4, mxf4nvf4  64 values, the even ones in the low halves
 //
+// With K = 96, of e2m1 in mxf4 and mxf4nvf4 alone, it takes 48 bytes. Those
+// behind the end of 128 bytes, which the start address lies in, are the first
+// ones of the matrix at the leading address.
+//
 // Scale factors lie in tensor memory: those of row r in lane r % 32 of column
 // r / 32 of their own, a byte for each block along K, and the same in all four
-// quarters of the lanes.
+// quarters of the lanes. Where a word has not all of them, they go on in the
+// next word, which lies four columns further for each 128 rows that are begun.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,7 +79,7 @@ void reportBadScale(unsigned row, uint8_t byte, ScaleFormat format,
 
 struct ScaleLayout {
   ScaleFormat format;
-  /// The first byte of a column, and how many are used: 4 together at most.
+  /// The first byte of the first word, and how many bytes are used.
   unsigned id;
   unsigned blocks;
   /// Rows, and the quarters of the lanes that hold them all alike.
@@ -82,6 +87,10 @@ struct ScaleLayout {
   unsigned firstQuarter = 0;
   unsigned quarters = 4;
 };
+
+/// Words of a row's scale factors, and the columns between them.
+unsigned countScaleWords(unsigned id, unsigned blocks);
+unsigned getScalePitch(unsigned rows);
 
 /// Appends the scale factors' rows. A NaN, and a sign of UE4M3, is a fault that
 /// lets the product go on.

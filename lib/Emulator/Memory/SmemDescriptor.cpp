@@ -32,8 +32,8 @@ static std::optional<Swizzle> decodeLayout(unsigned layout) {
   }
 }
 
-std::optional<SmemDescriptor> decodeSmemDescriptor(uint64_t bits,
-                                                   Faults &faults) {
+std::optional<SmemDescriptor>
+decodeSmemDescriptor(uint64_t bits, Faults &faults, bool mayLeadByAddress) {
   auto report = [&](std::string what, llvm::StringRef advice) {
     faults.push_back({FaultKind::Descriptor, std::move(what), advice.str()});
   };
@@ -56,25 +56,32 @@ std::optional<SmemDescriptor> decodeSmemDescriptor(uint64_t bits,
            "the layouts are not those of the descriptors of sm_90");
     return std::nullopt;
   }
-  if (bits >> 52 & 1) {
+  bool isLeadingAddress = bits >> 52 & 1;
+  if (isLeadingAddress && !mayLeadByAddress) {
     report(llvm::formatv("expected a leading offset, but bit 52 of the shared "
                          "memory descriptor {0:x} makes it an address",
                          bits),
-           "clear the bit; sm_103a alone has leading addresses");
+           "clear the bit; leading addresses are for K = 96 on sm_103a");
     return std::nullopt;
   }
   auto field = [&](unsigned shift) {
     return uint32_t(bits >> shift & 0x3FFF) << 4;
   };
-  return SmemDescriptor{field(0), field(16), field(32),
-                        unsigned(bits >> 49 & 7), *swizzle};
+  return SmemDescriptor{field(0),  field(16),
+                        field(32), unsigned(bits >> 49 & 7),
+                        *swizzle,  isLeadingAddress};
 }
 
 uint32_t locate(const SmemDescriptor &descriptor, Major major, uint32_t byte,
                 uint32_t line) {
   uint32_t leading = descriptor.leading, stride = descriptor.stride;
   unsigned span = getSpan(descriptor.swizzle);
-  uint32_t offset;
+  uint32_t start = descriptor.start, offset;
+  if (descriptor.isLeadingAddress && span != 0 && major == Major::K &&
+      start % span + byte >= span) {
+    byte -= span - start % span;
+    start = leading;
+  }
   if (span == 0) {
     uint32_t alongByte = major == Major::K ? leading : stride;
     uint32_t alongLine = major == Major::K ? stride : leading;
@@ -85,7 +92,7 @@ uint32_t locate(const SmemDescriptor &descriptor, Major major, uint32_t byte,
     offset = line % group * span + line / group * stride;
     offset += major == Major::K ? byte : byte % span + byte / span * leading;
   }
-  return applySwizzle(descriptor.swizzle, descriptor.start + offset,
+  return applySwizzle(descriptor.swizzle, start + offset,
                       descriptor.baseOffset);
 }
 

@@ -33,16 +33,20 @@ enum class Major : uint8_t { K, MN };
 /// Addresses and offsets in bytes; addresses are those of the own CTA.
 struct SmemDescriptor {
   uint32_t start;
+  /// An offset, or with `isLeadingAddress` an address.
   uint32_t leading;
   uint32_t stride;
   unsigned baseOffset;
   Swizzle swizzle;
+  bool isLeadingAddress = false;
 };
 
 /// Reserved bits are a fault that leaves the descriptor good. None where it
-/// means nothing on sm_100a: an unknown layout, or a leading address.
-std::optional<SmemDescriptor> decodeSmemDescriptor(uint64_t bits,
-                                                   Faults &faults);
+/// means nothing: an unknown layout, or a leading address where there may be
+/// none.
+std::optional<SmemDescriptor>
+decodeSmemDescriptor(uint64_t bits, Faults &faults,
+                     bool mayLeadByAddress = false);
 
 /// Shared address of a byte of the matrix. K-major: `byte` runs along K and
 /// `line` is the row of M or N. MN-major: `byte` runs along M or N and `line`
@@ -58,6 +62,10 @@ std::optional<SmemDescriptor> decodeSmemDescriptor(uint64_t bits,
 ///
 /// The last has groups of 4 lines where atoms have 32 bytes. The swizzle
 /// applies to the sum with the start address.
+///
+/// With a leading address, a K-major matrix of span S ends at the end of the
+/// span that the start address lies in, and goes on at the leading address,
+/// which is where another matrix of the same strides starts.
 uint32_t locate(const SmemDescriptor &descriptor, Major major, uint32_t byte,
                 uint32_t line);
 

@@ -200,6 +200,13 @@ TEST_F(InstructionDescriptorTest, Shapes) {
   expectFault(0x10200480, {MmaKind::MXF4NVF4}, false, "M = 256, N = 128");
   expectFault(0x08200480u | 1u << 31, {MmaKind::MXF4NVF4}, false,
               "makes it 96");
+  MmaVariant longK = {MmaKind::MXF4NVF4};
+  longK.mayHaveLongK = true;
+  expectFault(0x08200484u | 1u << 31, longK, false, "makes it 96");
+  auto decoded =
+      decodeInstructionDescriptor(0x08200480u | 1u << 31, longK, faults);
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->k, 96u);
   EXPECT_TRUE(
       decodeInstructionDescriptor(plain(32, 64, 1) | 3u << 30, f16Ws, faults));
   EXPECT_TRUE(decodeInstructionDescriptor(plain(128, 24, 2), i8, faults));
