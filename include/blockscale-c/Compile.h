@@ -60,6 +60,17 @@ typedef void (*blockscale_diagnostic_callback)(
 typedef int (*blockscale_progress_callback)(const char *step, size_t number,
                                             size_t count, void *user);
 
+//===-- Chips -------------------------------------------------------------===//
+
+/// The chips to compile for, separated by ", ".
+const char *blockscale_chips(void);
+/// The one whose kernels suit a GPU best, by its compute capability: "sm_90a"
+/// for 9 and 0. Null where it runs those of none.
+const char *blockscale_chip_for_capability(int major, int minor);
+/// Not 0: there are kernels of matrix products for the chip, whose operands
+/// both have scales, or of which one is plain.
+int blockscale_chip_has_products(const char *chip, int weight_only);
+
 //===-- Compilation -------------------------------------------------------===//
 
 typedef enum blockscale_emission {

@@ -9,7 +9,6 @@
 #include "Functions.h"
 
 #include "blockscale/Runtime/CudaRun.h"
-#include "blockscale/Target/Chip.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -58,18 +57,22 @@ private:
 
 } // namespace
 
-/// The target that suits the GPU best.
-static Result<std::string> chooseTarget(const runtime::CudaContext &context) {
+const target::Chip *chooseChip(runtime::ComputeCapability capability) {
   std::string list = target::listChips();
   SmallVector<StringRef> names;
   StringRef(list).split(names, ", ");
   std::vector<std::string_view> chips(names.begin(), names.end());
-  std::optional<size_t> chosen =
-      runtime::chooseChip(chips, context.getCapability());
-  if (!chosen)
-    return Status::failure("expected a GPU that one of " + list +
+  std::optional<size_t> chosen = runtime::chooseChip(chips, capability);
+  return chosen ? target::findChip(chips[*chosen]) : nullptr;
+}
+
+/// The target that suits the GPU best.
+static Result<std::string> chooseTarget(const runtime::CudaContext &context) {
+  const target::Chip *chip = chooseChip(context.getCapability());
+  if (!chip)
+    return Status::failure("expected a GPU that one of " + target::listChips() +
                            " suits, but got " + context.describe());
-  return names[*chosen].str();
+  return std::string(chip->name);
 }
 
 Result<std::string> chooseChip(int gpu) {

@@ -16,8 +16,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+from chip_list import list_chips  # noqa: E402
+
 PYTHON = ROOT / ".venv/bin/python"
-OTHER_CHIPS = ("sm_80", "sm_89", "sm_90a", "sm_103a", "sm_110a")
+BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+IN_CHECK = "sm_100a"
 
 
 def run(*options):
@@ -46,7 +50,7 @@ def main():
             return 1
     passed = failed = 0
     runs = [("--seed", str(seed)) for seed in range(first, first + seeds)]
-    for options in runs + [("--target", chip) for chip in OTHER_CHIPS]:
+    for options in runs + [("--target", chip) for chip in list_chips(BUILD) if chip != IN_CHECK]:
         equal, different = run(*options)
         print(f"{' '.join(options)}: {equal} equal, {different} different", flush=True)
         passed, failed = passed + equal, failed + different

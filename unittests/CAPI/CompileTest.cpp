@@ -78,6 +78,35 @@ TEST_F(CompileTest, EmitsEachFormOfCode) {
   }
 }
 
+// The table of chips: each GPU has the chip of its capability where there is
+// one, else the best one that has no features of one capability alone.
+TEST(Chips, AreFoundByCapability) {
+  std::string chips = blockscale_chips();
+  std::vector<std::tuple<int, int, std::string>> known = {
+      {8, 0, "sm_80"},    {8, 6, "sm_86"},    {8, 7, "sm_86"},
+      {8, 9, "sm_89"},    {9, 0, "sm_90a"},   {10, 0, "sm_100a"},
+      {10, 3, "sm_103a"}, {11, 0, "sm_110a"}, {12, 0, "sm_120a"},
+      {12, 1, "sm_121a"}, {13, 0, "sm_89"}};
+  for (const auto &[major, minor, name] : known) {
+    const char *chip = blockscale_chip_for_capability(major, minor);
+    ASSERT_NE(chip, nullptr) << name;
+    EXPECT_EQ(chip, name);
+    EXPECT_TRUE((", " + chips + ",").find(", " + name + ",") !=
+                std::string::npos)
+        << name;
+  }
+  EXPECT_EQ(blockscale_chip_for_capability(7, 5), nullptr);
+}
+
+TEST(Chips, SayWhichProductsTheyHave) {
+  EXPECT_TRUE(blockscale_chip_has_products("sm_90a", 0));
+  EXPECT_TRUE(blockscale_chip_has_products("sm_90a", 1));
+  EXPECT_TRUE(blockscale_chip_has_products("sm_100a", 0));
+  EXPECT_FALSE(blockscale_chip_has_products("sm_100a", 1));
+  EXPECT_FALSE(blockscale_chip_has_products("sm_100", 0));
+  EXPECT_FALSE(blockscale_chip_has_products(nullptr, 0));
+}
+
 // Bytecode is read by the program that is beside the library, or by the one
 // that the configuration names, of a compilation and of an executable.
 TEST_F(CompileTest, ReadsBytecodeByAProgram) {

@@ -186,6 +186,10 @@ INSTANTIATE_TEST_SUITE_P(RowElements, QuantizeKernels,
                                          std::make_tuple("sm_100a", 83)));
 INSTANTIATE_TEST_SUITE_P(LongRowElements, QuantizeKernels,
                          testing::Values(std::make_tuple("sm_80", 160),
+                                         std::make_tuple("sm_86", 4096),
+                                         std::make_tuple("sm_120a", 4096),
+                                         std::make_tuple("sm_120a", 83),
+                                         std::make_tuple("sm_121a", 160),
                                          std::make_tuple("sm_100a", 4096),
                                          std::make_tuple("sm_100a", 160)));
 

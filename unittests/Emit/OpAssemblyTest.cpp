@@ -141,5 +141,8 @@ TEST_P(OpKernels, NoSpillsOfSharedStrips) {
 
 INSTANTIATE_TEST_SUITE_P(Chips, OpKernels,
                          testing::Values("sm_80", "sm_90a", "sm_100a"));
+INSTANTIATE_TEST_SUITE_P(LongChips, OpKernels,
+                         testing::Values("sm_86", "sm_89", "sm_103a", "sm_110a",
+                                         "sm_120a", "sm_121a"));
 
 } // namespace

@@ -11,6 +11,8 @@
 #include "blockscale/Driver/EmulatorDevice.h"
 #include "blockscale/Driver/SavedFunction.h"
 #include "blockscale/Driver/Stages.h"
+#include "blockscale/Runtime/ChipMatch.h"
+#include "blockscale/Target/Chip.h"
 
 namespace blockscale {
 
@@ -41,6 +43,10 @@ struct ExecutableOptions {
   /// none is made where it is empty.
   std::string ptxas;
 };
+
+/// The chip whose kernels suit a GPU of this compute capability best; null
+/// where it runs those of none.
+const target::Chip *chooseChip(runtime::ComputeCapability capability);
 
 /// The chip that suits the GPU of this number best.
 runtime::Result<std::string> chooseChip(int gpu);

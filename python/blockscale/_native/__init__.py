@@ -14,9 +14,9 @@ from blockscale._native._library import LIBRARY
 from blockscale._native._numerics import get_global_scale, swizzle, unswizzle
 
 __all__ = [
-    "Arrays", "compile", "create_executable", "dtype_name", "exchange", "Exchanged", "Executable",
-    "get_global_scale", "load_executable", "recipes", "set_num_threads", "status_name", "swizzle",
-    "unswizzle", "version", "xla_handler",
+    "Arrays", "chips", "choose_chip", "compile", "create_executable", "dtype_name", "exchange",
+    "Exchanged", "Executable", "get_global_scale", "has_products", "load_executable", "recipes",
+    "set_num_threads", "status_name", "swizzle", "unswizzle", "version", "xla_handler",
 ]
 
 
@@ -41,5 +41,19 @@ def _list_recipes() -> tuple[str, ...]:
     return tuple(names)
 
 
+def choose_chip(major: int, minor: int) -> str | None:
+    """The chip to compile for, by the compute capability of a GPU; None where it runs the kernels
+    of no chip."""
+    name: bytes | None = LIBRARY.blockscale_chip_for_capability(major, minor)
+    return name.decode() if name else None
+
+
+def has_products(chip: str, is_weight_only: bool) -> bool:
+    """Whether there are kernels of matrix products for a chip, of two operands with scales or of
+    one and a plain one."""
+    return bool(LIBRARY.blockscale_chip_has_products(chip.encode(), is_weight_only))
+
+
+chips: str = LIBRARY.blockscale_chips().decode()
 version: str = LIBRARY.blockscale_version().decode()
 recipes = _list_recipes()

@@ -20,13 +20,10 @@ from torch import Tensor
 
 from blockscale._compile import refuse_capture
 from blockscale._errors import fail
-from blockscale._native import status_name
+from blockscale._native import choose_chip, status_name
 from blockscale._native._library import LIBRARY, get_error
 from blockscale._native._structures import CallArgument
 
-#: Chips by compute capability: what PTX for one runs on. Others have no kernels of ours.
-CHIPS = {(8, 0): "sm_80", (8, 9): "sm_89", (9, 0): "sm_90a", (10, 0): "sm_100a",
-         (10, 3): "sm_103a", (11, 0): "sm_110a"}
 #: The codes that argument dtypes have in C, by the bytes of an element.
 _DTYPES = {torch.bool: 0, torch.uint8: 1, torch.int8: 2, torch.bfloat16: 3, torch.uint16: 3,
            torch.int32: 6, torch.int64: 8, torch.float16: 9, torch.float32: 10}
@@ -56,7 +53,7 @@ def _open_device(index: int) -> int:
 @functools.lru_cache(maxsize=None)
 def get_chip(index: int) -> str | None:
     """What to compile for on a device; None if we have no kernels for it."""
-    return CHIPS.get(torch.cuda.get_device_capability(index))
+    return choose_chip(*torch.cuda.get_device_capability(index))
 
 
 class _Call:

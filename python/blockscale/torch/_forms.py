@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import torch
 
+from blockscale._native import has_products
 from blockscale._ops import FORMATS
 from blockscale._types import DataLayout, Layout
 from blockscale.torch import _cuda
@@ -14,9 +15,6 @@ from blockscale.torch import _cuda
 #: "tiles" have scales in the layout swizzle_128x4; "fragments" have that and data in the layout
 #: fragments_64x64, as products on Hopper read them.
 ROW_MAJOR, TILES, FRAGMENTS = LAYOUTS = ("row_major", "tiles", "fragments")
-#: Chips with products of two operands with scales, and of one such operand and a plain one.
-_BOTH = ("sm_90a", "sm_100a", "sm_103a", "sm_110a")
-_WEIGHT_ONLY = ("sm_90a",)
 
 
 def has_product(device: torch.device, is_weight_only: bool) -> bool:
@@ -25,7 +23,7 @@ def has_product(device: torch.device, is_weight_only: bool) -> bool:
     if device.type != "cuda":
         return True
     chip = _cuda.get_chip(device.index or 0)
-    return chip in (_WEIGHT_ONLY if is_weight_only else _BOTH)
+    return chip is not None and has_products(chip, is_weight_only)
 
 
 def get_layout(device: torch.device, is_weight_only: bool) -> str:

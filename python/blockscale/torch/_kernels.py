@@ -108,7 +108,7 @@ class Kernel:
             if found is None:
                 chip = _cuda.get_chip(device)
                 if chip is None:
-                    raise ArgumentError(f"expected a GPU of {', '.join(_cuda.CHIPS.values())} for "
+                    raise ArgumentError(f"expected a GPU that one of {_native.chips} suits for "
                                         f"{self.name}, but got cuda:{device}, whose capability is "
                                         f"{torch.cuda.get_device_capability(device)}")
                 LOG.debug("compile %s for %s, %s rows", self.name, chip,

@@ -2,7 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls of ops that run in the emulator, as kernels of two chips under two schedules,
 and give the bytes of the CPU. The calls of a batch are one function, so each place
-runs one process."""
+runs one process. Where $BLOCKSCALE_TEST_CHIPS names chips, separated by commas, the
+kernels are those of these, each under both schedules."""
 
 import argparse
 import itertools
@@ -24,10 +25,20 @@ from ops import with_one_nan
 SCHEDULES = (("--schedule=prompt",), ("--schedule=adversarial", "--seed=1"))
 # Code that is not optimized gives the same bits, and is compiled in a third of the time.
 ON_CPU = ("--on=cpu", "--optimize=0")
-# The kernels are those of every chip; the oldest one refuses most instructions.
-PLACES = (ON_CPU, ("--on=emulator", "--target=sm_100a", *SCHEDULES[0]),
-          ("--on=emulator", "--target=sm_80", *SCHEDULES[1]))
 CALLS_OF_A_BATCH = 40
+
+
+def make_places(*defaults):
+    """The CPU, and the emulator for pairs of a chip and a schedule's number: for `defaults`
+    unless the environment names chips."""
+    if named := os.environ.get("BLOCKSCALE_TEST_CHIPS"):
+        defaults = itertools.product(named.split(","), range(len(SCHEDULES)))
+    return (ON_CPU, *(("--on=emulator", f"--target={chip}", *SCHEDULES[i])
+                      for chip, i in defaults))
+
+
+# The oldest chip refuses most instructions.
+PLACES = make_places(("sm_100a", 0), ("sm_80", 1))
 
 
 class Earlier:

@@ -20,14 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from expect import Expectations, first_difference
-from gpu_calls import ON_CPU, run_module
+from gpu_calls import ON_CPU, make_places, run_module
 from module import DTYPES
 from ops import with_one_nan
 from plain_cases import CASES
 
-PLACES = (ON_CPU, ("--on=emulator", "--target=sm_100a", "--schedule=prompt"),
-          ("--on=emulator", "--target=sm_90a", "--schedule=prompt"),
-          ("--on=emulator", "--target=sm_80", "--schedule=adversarial", "--seed=1"))
+PLACES = make_places(("sm_100a", 0), ("sm_90a", 0), ("sm_80", 1))
 CASES_OF_A_BATCH = 16
 FUNCTION = re.compile(r"func\.func @(\w+)\((.*?)\) -> \(?(.*?)\)? \{\n(.*)\n\}\n?$", re.S)
 TYPE = re.compile(r"tensor<((?:(?:\d+|\?)x)*)(\w+)>|(\w+)")

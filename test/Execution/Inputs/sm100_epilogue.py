@@ -14,7 +14,7 @@ import os
 import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -335,7 +335,10 @@ def main(cases=CASES):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where to compile")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--target", help="the chip, instead of that of each case")
     options = parser.parse_args()
+    if options.target:
+        cases = [replace(case, chip=options.target) for case in cases]
     expect = Expectations()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, problems in pool.map(

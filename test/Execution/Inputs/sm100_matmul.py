@@ -176,10 +176,10 @@ def draw(seed, number, name="mm"):
     return op, case, text
 
 
-def check(folder, seed, number):
+def check(folder, seed, number, chip):
     """The problem of each schedule of a case."""
     op, case, text = draw(seed, number)
-    places = [["--on=emulator", *schedule] for schedule in SCHEDULES]
+    places = [["--on=emulator", f"--target={chip}", *schedule] for schedule in SCHEDULES]
     places += [["--on=cpu"]] if op.scaling else []
     runs = [wrong or results[0] for wrong, results in
             run_places(text, case.arguments, 1, folder / f"{number}", places)]
@@ -242,13 +242,15 @@ def main():
     parser.add_argument("folder", type=Path, help="where to compile")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=60)
+    parser.add_argument("--target", default="sm_100a", help="the chip")
     parser.add_argument("--ledger", action="store_true", help="count what cases need")
     options = parser.parse_args()
     expect = Expectations()
     if options.ledger:
         record_ledger(expect, options.folder, options.seed, options.cases)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        cases = pool.map(lambda i: check(options.folder, options.seed, i), range(options.cases))
+        cases = pool.map(lambda i: check(options.folder, options.seed, i, options.target),
+                         range(options.cases))
         for i, (op, problems) in enumerate(cases):
             for schedule, problem in zip(SCHEDULES, problems):
                 expect.record(f"case {i} {schedule}: {op}", problem)
