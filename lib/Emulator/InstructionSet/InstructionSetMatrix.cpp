@@ -60,20 +60,20 @@ static constexpr InstructionEntry kMatrixInstructions[] = {
     {"mma",
      ".sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}"
      ".f32.e2m1.e2m1.f32.ue8m0",
-     "v4:f32 v4:b32 v2:b32 v4:f32 s:b32 v2:b16 s:b32 v2:b16"},
+     "v4:f32 v4:b32 v2:b32 v4:f32 v1:b32 v2:b16 v1:b32 v2:b16"},
     {"mma",
      ".sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"
      ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
-     "v4:f32 v4:b32 v2:b32 v4:f32 s:b32 v2:b16 s:b32 v2:b16"},
+     "v4:f32 v4:b32 v2:b32 v4:f32 v1:b32 v2:b16 v1:b32 v2:b16"},
     {"mma",
      ".sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"
      ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
-     "v4:f32 v4:b32 v2:b32 v4:f32 s:b32 v2:b16 s:b32 v2:b16"},
+     "v4:f32 v4:b32 v2:b32 v4:f32 v1:b32 v2:b16 v1:b32 v2:b16"},
     {"mma",
      ".sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale"
      "{.scale_vec::1X}.f32"
      ".e4m3|e5m2|e3m2|e2m3|e2m1.e4m3|e5m2|e3m2|e2m3|e2m1.f32.ue8m0",
-     "v4:f32 v4:b32 v2:b32 v4:f32 s:b32 v2:b16 s:b32 v2:b16"},
+     "v4:f32 v4:b32 v2:b32 v4:f32 v1:b32 v2:b16 v1:b32 v2:b16"},
     {"mma", ".sync.aligned.m8n8k16.row.col{.satfinite}.s32.u8|s8.u8|s8.s32",
      "v2:s32 v1:b32 v1:b32 v2:s32"},
     {"mma", ".sync.aligned.m16n8k16.row.col{.satfinite}.s32.u8|s8.u8|s8.s32",

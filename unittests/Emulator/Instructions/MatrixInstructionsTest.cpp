@@ -279,14 +279,17 @@ TEST_F(DecodeMatrix, ScalesBlocksOf16) {
     addScales(words, /*isA=*/true, thread, 0, 4, scaleA);
     addScales(words, /*isA=*/false, thread + 2, 0, 4, scaleB);
     std::string text = std::to_string(thread);
+    // Scales stand alone or, as in CUTLASS, in braces.
+    std::string ofA = thread ? "{%a6}" : "%a6", ofB = thread ? "{%a7}" : "%a7";
     std::vector<double> product = getProduct(runWarp(
         R"(
       .reg .f32 %c;
       mov.f32 %c, 0f00000000;
       mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3
         {%d0, %d1, %d2, %d3}, {%a0, %a1, %a2, %a3}, {%a4, %a5}, {%c, %c, %c, %c},
-        %a6, {0, )" +
-            text + "}, %a7, {0, " + std::to_string(thread + 2) + "};",
+        )" + ofA +
+            ", {0, " + text + "}, " + ofB + ", {0, " +
+            std::to_string(thread + 2) + "};",
         words, 4));
     for (unsigned m = 0; m < 16; ++m)
       for (unsigned n = 0; n < 8; ++n) {
