@@ -15,6 +15,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from blockscale._errors import ArgumentError
+from blockscale._native import chips, choose_chip
 from blockscale.checkpoint import _kernels
 
 #: Where rows go.
@@ -34,10 +35,9 @@ def check_gpu() -> None:
                           "'blockscale[torch]'") from error
     if not torch.cuda.is_available():
         raise ArgumentError("expected a GPU for on='cuda', but got none; leave it out")
-    from blockscale.torch import _cuda
-    if _cuda.get_chip(torch.cuda.current_device()) is None:
-        raise ArgumentError(f"expected a GPU of {', '.join(_cuda.CHIPS.values())}, but got one of "
-                            f"capability {torch.cuda.get_device_capability()}")
+    capability = torch.cuda.get_device_capability()
+    if choose_chip(*capability) is None:
+        raise ArgumentError(f"expected a GPU of {chips}, but got one of capability {capability}")
 
 
 @functools.lru_cache(maxsize=None)
