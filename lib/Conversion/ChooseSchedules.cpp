@@ -66,7 +66,7 @@ rate(const gemm::Product &product, const target::Chip &chip, bool hasRemark) {
       add(schedule, timeline.total * 1e3);
     return candidates;
   }
-  auto format = gemm::findGemmFormat(product);
+  auto format = gemm::findGemmFormat(product, gemm::kTileSteps);
   if (!format)
     return candidates;
   auto rated = gemm::rateSchedules(product, *format, chip);

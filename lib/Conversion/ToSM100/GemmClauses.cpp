@@ -7,55 +7,10 @@
 
 #include "GemmClauses.h"
 #include "GemmLayout.h"
-#include "GemmSchedule.h"
 
 using namespace mlir;
 
 namespace blockscale::gemm {
-
-LogicalResult verifyScales(const Product &product, const LaunchSite &site) {
-  if (product.hasPlainOperand())
-    return refuseProduct(product, site, "c6")
-           << "expected both operands to have scales, but got plain "
-           << (product.scaleA ? product.b : product.a)
-                  .getType()
-                  .getElementType()
-           << "; quantize it (blockscale.quantize), or dequantize the other "
-              "operand and multiply by linalg";
-  if (failed(verifyScale(product, site, "scale_a", product.scaleA,
-                         product.groups != GroupDim::None)))
-    return failure();
-  return verifyScale(product, site, "scale_b", product.scaleB,
-                     product.groups == GroupDim::Columns);
-}
-
-int64_t getRowMultiple(const GemmFormat &format) {
-  if (format.isPadded(format.a) || format.isPadded(format.b))
-    return kRowBytes;
-  // cuTensorMapEncodeTiled, "globalStrides".
-  bool isPacked = format.a == numerics::ElementFormat::E2M1;
-  return isPacked ? 2 * kCopyBytes : kCopyBytes;
-}
-
-FailureOr<GemmFormat> verifyFormat(const Product &product,
-                                   const LaunchSite &site) {
-  if (std::optional<GemmFormat> format = findGemmFormat(product))
-    return *format;
-  return refuseProduct(product, site, "c5")
-         << "expected data of floating-point formats, which alone tcgen05.mma "
-            "multiplies under block scales, but got "
-         << product.a.getType().getElementType() << " and "
-         << product.b.getType().getElementType()
-         << "; quantize to one of these, or run the product on the CPU";
-}
-
-void requireDepth(LaunchSite &site, const GemmFormat &format,
-                  OpFoldResult depth) {
-  // Rows are whole blocks, so that only a larger multiple needs a check.
-  int64_t multiple = getRowMultiple(format);
-  if (!getConstantIntValue(depth) && multiple > format.block)
-    site.call.requireMultiple(depth, multiple, "K" + getClauseNote(site, "c2"));
-}
 
 LogicalResult verifySchedule(const Product &product, const LaunchSite &site,
                              const GemmFormat &format,

@@ -19,27 +19,10 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMCLAUSES_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMCLAUSES_H
 
-#include "GemmFormat.h"
-#include "Products/ProductClauses.h"
-
-#include "DeviceEmission/LaunchSite.h"
+#include "Products/ScaledClauses.h"
 
 namespace blockscale::gemm {
 
-/// The multiple of elements that a row of data is where no gaps are between
-/// rows.
-int64_t getRowMultiple(const GemmFormat &format);
-
-mlir::LogicalResult verifyScales(const Product &product,
-                                 const LaunchSite &site);
-/// The format that the product is computed in.
-mlir::FailureOr<GemmFormat> verifyFormat(const Product &product,
-                                         const LaunchSite &site);
-/// Requires, at run time, that a dynamic K is a multiple of the elements that
-/// copies need. For a static one, rows are moved apart
-/// (Products/AlignedRows.h).
-void requireDepth(LaunchSite &site, const GemmFormat &format,
-                  mlir::OpFoldResult depth);
 mlir::LogicalResult verifySchedule(const Product &product,
                                    const LaunchSite &site,
                                    const GemmFormat &format,

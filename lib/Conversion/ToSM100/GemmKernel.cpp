@@ -19,7 +19,7 @@ static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
   return b.offset(memory, b.getI8Type(), b.i32(offset));
 }
 
-GemmContext::GemmContext(KernelBuilder &b, const Tcgen05Spec &spec,
+GemmContext::GemmContext(KernelBuilder &b, const ScaledGemmSpec &spec,
                          const GemmArguments &arguments)
     : spec(spec), arguments(arguments),
       shared(spec.format, spec.schedule.getRows(), spec.schedule.getCols(),
@@ -77,7 +77,7 @@ static void emitBarrier(KernelBuilder &b, const GemmContext &context) {
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
 }
 
-void emitGemm(KernelBuilder &b, const Tcgen05Spec &spec,
+void emitGemm(KernelBuilder &b, const ScaledGemmSpec &spec,
               GemmArguments arguments) {
   arguments.narrowSizes(b);
   GemmContext context(b, spec, arguments);

@@ -10,9 +10,7 @@
 #include "GemmRoles.h"
 #include "GemmSchedule.h"
 #include "Kernels.h"
-#include "Products/AlignedRows.h"
-#include "WidenKernel.h"
-#include "blockscale/IR/TypeRules.h"
+#include "Products/OperandData.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -20,37 +18,10 @@ using namespace mlir;
 
 namespace blockscale::gemm {
 
-/// Data in the format that is multiplied, in rows from which copies can begin:
-/// those of memory, or a workspace.
-static OperandData getData(LaunchSite &site, Value data,
-                           numerics::ElementFormat format, Value matrices,
-                           Value rows, OpFoldResult depth) {
-  ImplicitLocOpBuilder &b = site.b;
-  numerics::ElementFormat stored = emit::getElementFormat(data);
-  Value memory = site.lookup(data);
-  Value allRows = emit::mul(b, matrices, rows);
-  Value elements = emit::toIndex(b, depth);
-  if (stored != format) {
-    memory = launchWiden(site, memory, stored, emit::mul(b, allRows, elements));
-    return {memory,
-            format,
-            matrices,
-            rows,
-            elements,
-            /*pitch=*/Value(),
-            /*isWorkspace=*/true};
-  }
-  AlignedRows aligned =
-      alignRows(site, memory, numerics::getFormatInfo(format).storageBits,
-                allRows, depth);
-  return {aligned.memory, format,        matrices,           rows,
-          elements,       aligned.pitch, aligned.isWorkspace};
-}
-
 /// Multiplies. `arguments` have the result and what it is made of, with rows of
 /// `cols`.
 static void launchGemm(const GemmRequest &request, LaunchSite &site,
-                       const Tcgen05Spec &spec, const GemmSizes &sizes,
+                       const ScaledGemmSpec &spec, const GemmSizes &sizes,
                        Value cols, GemmArguments arguments) {
   ImplicitLocOpBuilder &b = site.b;
   GemmScheduleAttr schedule = spec.schedule;
@@ -64,18 +35,18 @@ static void launchGemm(const GemmRequest &request, LaunchSite &site,
                ? createScaleMap(site, spec, scale)
                : site.lookup(scale);
   };
-  SmallVector<OperandData> operands = {getData(site, first.a, spec.format.a,
-                                               isBatch ? sizes.matrices : one,
-                                               rows, sizes.depth)};
+  SmallVector<OperandData> operands = {
+      getOperandData(site, first.a, spec.format.a,
+                     isBatch ? sizes.matrices : one, rows, sizes.depth)};
   arguments.mapA = createDataMap(site, spec, operands.front(),
                                  mine.dataA / schedule.getMulticast());
   arguments.scaleA = getScale(first.scaleA);
   for (auto [product, own] :
        llvm::zip_equal(request.products, arguments.products)) {
     operands.push_back(
-        getData(site, product.b, spec.format.b,
-                spec.groups == GroupDim::Columns ? one : sizes.matrices,
-                emit::toIndex(b, sizes.cols), sizes.depth));
+        getOperandData(site, product.b, spec.format.b,
+                       spec.groups == GroupDim::Columns ? one : sizes.matrices,
+                       emit::toIndex(b, sizes.cols), sizes.depth));
     own.mapB = createDataMap(site, spec, operands.back(),
                              std::min(mine.dataB, spec.getResultCols()));
     own.scaleB = getScale(product.scaleB);
@@ -113,7 +84,7 @@ LogicalResult lowerTcgen05Products(ArrayRef<Operation *> ops,
   for (const Product &each : request->products)
     if (failed(verifyScales(each, site)))
       return failure();
-  FailureOr<GemmFormat> found = verifyFormat(product, site);
+  FailureOr<GemmFormat> found = verifyFormat(product, site, kTileSteps);
   if (failed(found))
     return failure();
   const GemmFormat &format = *found;
@@ -133,8 +104,8 @@ LogicalResult lowerTcgen05Products(ArrayRef<Operation *> ops,
   for (const Product &each : request->products)
     if (failed(verifySameSchedule(each, site, schedule)))
       return failure();
-  Tcgen05Spec spec{
-      {format.getName(), format.block, format.getTileElements(), schedule},
+  ScaledGemmSpec spec{
+      {format.getName(), format.block, format.getStageElements(), schedule},
       format};
   request->setResults(spec, site, sizes);
   if (schedule.getSplits() == 1) {
@@ -143,7 +114,7 @@ LogicalResult lowerTcgen05Products(ArrayRef<Operation *> ops,
     return success();
   }
   launchSplit(*request, site, spec, sizes, [&](Value sums, Value cols) {
-    Tcgen05Spec partial = spec;
+    ScaledGemmSpec partial = spec;
     partial.keepSums();
     GemmArguments arguments(partial);
     arguments.result = sums;

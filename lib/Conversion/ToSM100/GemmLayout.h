@@ -8,12 +8,18 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMLAYOUT_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMLAYOUT_H
 
-#include "GemmFormat.h"
+#include "Products/GemmFormat.h"
 
 #include <array>
 
 namespace blockscale::gemm {
 
+/// Steps of K of a stage, and bytes of a row of it.
+inline constexpr int64_t kTileSteps = 4;
+inline constexpr int64_t kRowBytes = kTileSteps * kStepBytes;
+
+/// The columns of tensor memory that a tile of scales takes.
+inline constexpr int64_t kScaleTileColumns = 4;
 /// Columns of tensor memory; all are allocated.
 inline constexpr int64_t kTensorColumns = 512;
 

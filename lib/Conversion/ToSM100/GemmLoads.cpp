@@ -254,7 +254,7 @@ void LoadEmitter::emit() {
   int64_t stepTiles = format.getScaleTiles();
   // Elements of a byte, where a group begins at any block. Codes in a byte's
   // place begin at 0.
-  int64_t packed = format.getTileElements() / kRowBytes;
+  int64_t packed = format.getStageElements() / kRowBytes;
   auto emitSteps = [&](const TileCoord &tile, ValueRange carried) {
     Lanes begin(b, tile.begin), allTiles(b, tile.product.bandTiles);
     Lanes firstByte =

@@ -33,6 +33,43 @@ static constexpr uint64_t kDataDescriptor =
 static constexpr uint64_t kScaleDescriptor =
     uint64_t(128 / kDescriptorUnit) << 32 | uint64_t(1) << 46;
 
+/// The format of an operand. The kinds of 4 bits have fewer bits for it, but
+/// the same place.
+static uint32_t getOperandCode(const GemmFormat &format,
+                               numerics::ElementFormat operand) {
+  if (format.kind != NVVM::MMABlockScaleKind::MXF8F6F4)
+    return 1;
+  switch (operand) {
+  case numerics::ElementFormat::E4M3:
+    return 0;
+  case numerics::ElementFormat::E5M2:
+    return 1;
+  case numerics::ElementFormat::E2M3:
+    return 3;
+  case numerics::ElementFormat::E3M2:
+    return 4;
+  default:
+    return 5; // E2M1
+  }
+}
+
+/// The instruction descriptor of a step (PTX ISA, "Instruction descriptor").
+static uint32_t getDescriptor(const GemmFormat &format,
+                              GemmScheduleAttr schedule, int64_t step) {
+  // Which scales of a word of four the step takes.
+  auto scaleId = static_cast<uint32_t>(step * format.stepScales % kTileCols);
+  uint32_t hasE8M0 = format.scale == numerics::ScaleFormat::E8M0;
+  return scaleId << 4 | getOperandCode(format, format.a) << 7 |
+         getOperandCode(format, format.b) << 10 |
+         static_cast<uint32_t>(schedule.getCols() >> 3) << 17 | hasE8M0 << 23 |
+         static_cast<uint32_t>(schedule.getRows() >> 4) << 24 | scaleId << 29;
+}
+
+static NVVM::Tcgen05MMABlockScale getBlockScale(const GemmFormat &format) {
+  return format.block == 16 ? NVVM::Tcgen05MMABlockScale::BLOCK16
+                            : NVVM::Tcgen05MMABlockScale::BLOCK32;
+}
+
 namespace {
 
 /// One of the two operands.
@@ -66,7 +103,7 @@ private:
 
   KernelBuilder &b;
   const GemmContext &context;
-  const Tcgen05Spec &spec;
+  const ScaledGemmSpec &spec;
   SmallVector<Operand, 2> operands;
 };
 
@@ -118,12 +155,12 @@ void ProductEmitter::emitProduct(Value accumulator, Value adds, int64_t step,
     scales.push_back(
         getTensorPointer(b, context.tensorMemory, operand.columns + columns));
   }
-  uint32_t descriptor = spec.format.getDescriptor(
-      spec.schedule.getRows(), spec.schedule.getCols(), step);
+  uint32_t descriptor = gemm::getDescriptor(spec.format, spec.schedule, step);
   NVVM::Tcgen05MMABlockScaleOp::create(
-      b, spec.format.kind, context.cluster.getGroup(), spec.format.blockScale,
-      NVVM::Tcgen05MMACollectorOp::DISCARD, accumulator, data[0], data[1],
-      b.i32(descriptor), adds, scales[0], scales[1]);
+      b, spec.format.kind, context.cluster.getGroup(),
+      getBlockScale(spec.format), NVVM::Tcgen05MMACollectorOp::DISCARD,
+      accumulator, data[0], data[1], b.i32(descriptor), adds, scales[0],
+      scales[1]);
 }
 
 void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
@@ -178,7 +215,7 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
   int64_t distance = context.tensor.sums[1] - context.tensor.sums[0];
   Value accumulator = getTensorPointer(b, Lanes(b, context.tensorMemory) +
                                               Lanes(b, full.index) * distance);
-  int64_t tileElements = spec.format.getTileElements();
+  int64_t tileElements = spec.format.getStageElements();
   Lanes depth(b, tile.product.depth);
   Lanes begin(b, tile.begin), end(b, tile.end);
   Lanes steps = minUnsigned(end, depth >> llvm::Log2_64(tileElements)) - begin;

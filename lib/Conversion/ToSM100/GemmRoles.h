@@ -32,7 +32,7 @@ inline constexpr int64_t kResultWarps = 4;
 /// The values and places that the roles of a kernel share.
 struct GemmContext {
   /// `arguments` have the sizes as i32.
-  GemmContext(KernelBuilder &b, const Tcgen05Spec &spec,
+  GemmContext(KernelBuilder &b, const ScaledGemmSpec &spec,
               const GemmArguments &arguments);
 
   /// `offset` bytes from the beginning of shared memory.
@@ -41,7 +41,7 @@ struct GemmContext {
   mlir::Value getShared(KernelBuilder &b, int64_t offset, mlir::Value slot,
                         int64_t bytes) const;
 
-  const Tcgen05Spec &spec;
+  const ScaledGemmSpec &spec;
   const GemmArguments &arguments;
   SharedLayout shared;
   TensorLayout tensor;
@@ -72,7 +72,7 @@ void emitResults(KernelBuilder &b, const GemmContext &context,
                  mlir::Value thread);
 
 /// Emits the whole kernel. `arguments` hold its parameters.
-void emitGemm(KernelBuilder &b, const Tcgen05Spec &spec,
+void emitGemm(KernelBuilder &b, const ScaledGemmSpec &spec,
               GemmArguments arguments);
 /// Threads of a block.
 inline constexpr int64_t kGemmThreads = (kResultWarps + 2) * kWarpThreads;

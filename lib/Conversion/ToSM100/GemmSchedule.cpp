@@ -8,7 +8,6 @@
 #include "GemmSchedule.h"
 #include "GemmLayout.h"
 #include "Products/AssumedSizes.h"
-#include "blockscale/IR/TypeRules.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -21,34 +20,6 @@ namespace blockscale::gemm {
 static constexpr int64_t kMaxSplits = 16;
 static constexpr int64_t kMinPartSteps = 4;
 
-/// The format that operands of format `mine` are multiplied in beside those of
-/// `other`.
-static numerics::ElementFormat getMultiplied(numerics::ElementFormat mine,
-                                             numerics::ElementFormat other,
-                                             bool canPad) {
-  using numerics::ElementFormat;
-  int bits = numerics::getFormatInfo(mine).bits;
-  bool isAlike = mine == ElementFormat::E2M1 && (other == mine || canPad);
-  return bits == 8 || isAlike ? mine : ElementFormat::E4M3;
-}
-
-std::optional<GemmFormat> findGemmFormat(const Product &product) {
-  if (product.hasPlainOperand())
-    return std::nullopt;
-  RankedTensorType typeA = product.a.getType(), typeB = product.b.getType();
-  auto a = getElementFormat(typeA.getElementType());
-  auto b = getElementFormat(typeB.getElementType());
-  // Maps of padded codes have rows of whole boxes, from which copies begin.
-  bool canPad = product.groups != GroupDim::Columns;
-  canPad &= llvm::any_of(ArrayRef{typeA, typeB}, [](RankedTensorType type) {
-    int64_t depth = type.getShape().back();
-    return !ShapedType::isDynamic(depth) && depth % kRowBytes == 0;
-  });
-  Type scale = product.scaleA.getType().getElementType();
-  return GemmFormat::get(getMultiplied(a, b, canPad),
-                         getMultiplied(b, a, canPad), getScaleFormat(scale));
-}
-
 static GemmShape getShape(const Product &product, const GemmFormat &format) {
   AssumedSizes sizes(product);
   bool isPacked = format.stepElements == 64;
@@ -60,7 +31,7 @@ static GemmShape getShape(const Product &product, const GemmFormat &format) {
           sizes.depth,
           sizes.matrices,
           isPacked ? target::Unit::Fp4 : target::Unit::Fp8,
-          static_cast<double>(format.getTileElements()),
+          static_cast<double>(format.getStageElements()),
           static_cast<double>(kTileSteps * format.stepScales),
           getLoaded(format.a),
           getLoaded(format.b)};
@@ -139,7 +110,7 @@ void remarkSchedule(const Product &product, const GemmFormat &format,
              "{3} multiply, {4} read shared memory, {5} load, so that it has "
              "to {6}; tiles: {7}, waves: {8}, {9} of the peak ({10}); assumed "
              "are {11}, and {12} for sizes that are not known",
-             print(schedule), schedule.getStages(), format.getTileElements(),
+             print(schedule), schedule.getStages(), format.getStageElements(),
              llvm::formatv("{0:f0}", best.multiply).str(),
              llvm::formatv("{0:f0}", best.read).str(),
              llvm::formatv("{0:f0}", best.load).str(), longest,

@@ -8,8 +8,8 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMSCHEDULE_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMSCHEDULE_H
 
-#include "GemmFormat.h"
-#include "Products/ProductClauses.h"
+#include "GemmLayout.h"
+#include "Products/ScaledClauses.h"
 #include "blockscale/Analysis/GemmTimeline.h"
 #include "blockscale/Target/Chip.h"
 
@@ -20,12 +20,6 @@ struct RatedSchedule {
   GemmScheduleAttr schedule;
   GemmTimeline timeline;
 };
-
-/// The formats that the product of the op is computed in. Codes of 6 bits,
-/// which memory has in a byte each, become FP8 before, and so do those of 4
-/// bits beside FP8 unless K is known to be a multiple of 128. Nothing where the
-/// tensor cores have no such product.
-std::optional<GemmFormat> findGemmFormat(const Product &product);
 
 /// The schedules that the op can have, the best first. Sizes that are not known
 /// are taken to be large.

@@ -17,6 +17,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "Products/Arithmetic.h"
 #include "Products/EpilogueWriter.h"
+#include "Products/TilePadding.h"
 #include "WgmmaRoles.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -230,7 +231,10 @@ Value WgmmaResults::emitSums(const TileCoord &tile, ValueRange sums,
         return SmallVector<Value>{Lanes(b, parity) ^ Lanes(b, b.i32(1))};
       });
   if (context.spec.hasPadding())
-    emitInFirst([&] { emitPadding(tile); });
+    emitInFirst([&] {
+      emitTilePadding(b, context.spec, context.arguments, tile, thread.number,
+                      getTeamThreads(context.spec));
+    });
   return last.front();
 }
 
@@ -238,54 +242,6 @@ void WgmmaResults::emitInFirst(function_ref<void()> body) {
   if (context.cluster.parts * context.spec.getTeams() == 1)
     return body();
   emit::emitIf(b, compare(Predicate::eq, Lanes(b, teamOfAll), 0), body);
-}
-
-void WgmmaResults::emitPadding(const TileCoord &tile) {
-  Lanes firstRow = Lanes(b, tile.row) * context.spec.schedule.getRows();
-  Lanes firstCol = Lanes(b, tile.col) * context.spec.getResultCols();
-  Lanes endRow = firstRow + context.spec.schedule.getRows();
-  Lanes endCol = firstCol + context.spec.getResultCols();
-  auto getPaddedEnd = [&](Lanes end, Lanes size, int64_t multiple) {
-    Lanes padded = (size + (multiple - 1)) & -multiple;
-    return select(compare(Predicate::ult, end, size), end,
-                  maxUnsigned(end, padded));
-  };
-  Lanes paddedRow =
-      getPaddedEnd(endRow, Lanes(b, tile.product.rows), kTileRows);
-  Lanes paddedCol =
-      getPaddedEnd(endCol, Lanes(b, context.arguments.cols), Sink::kPaddedCols);
-  // First rows below the tile, then columns beside it.
-  emitCount(b, b.i32(2), {}, [&](Value region, ValueRange) {
-    Lanes isBelow = compare(Predicate::eq, Lanes(b, region), 0);
-    Lanes rowBegin = select(isBelow, endRow, firstRow);
-    Lanes rowEnd = select(isBelow, paddedRow, endRow);
-    Lanes colBegin = select(isBelow, firstCol, endCol);
-    Lanes fragments = (paddedCol - colBegin) >> llvm::Log2_64(kFragment);
-    Lanes count = (rowEnd - rowBegin) * fragments;
-    emitWhile(
-        b, thread.number,
-        [&](ValueRange values) {
-          return blockscale::isBelow(b, values.front(), count);
-        },
-        [&](ValueRange values) {
-          Lanes number(b, values.front());
-          Lanes line = divide(b, number, fragments);
-          Lanes row = rowBegin + line;
-          Lanes col = colBegin + (number - line * fragments) * kFragment;
-          const ProductRange &product = tile.product;
-          Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
-          ResultRow padding = {product.number,
-                               Lanes(b, tile.firstResult) + toI64(b, row),
-                               no,
-                               row,
-                               product.rows,
-                               product.firstBand};
-          createRowWriter(b, context.spec, context.arguments, padding)
-              ->emitPadding(col);
-          return SmallVector<Value>{number + getTeamThreads(context.spec)};
-        });
-    return SmallVector<Value>();
-  });
 }
 
 void WgmmaResults::emitTile(const TileCoord &tile) {

@@ -158,9 +158,6 @@ private:
   mlir::Value loadSums(mlir::Value place);
   /// Runs `body` in one team of the cluster.
   void emitInFirst(llvm::function_ref<void()> body);
-  /// Writes the padding behind the last rows and columns of a product, if the
-  /// tile has these: tiles are smaller than those that are padded.
-  void emitPadding(const TileCoord &tile);
   void emitStoreSums(mlir::ValueRange sums);
   int64_t getParts() const;
 

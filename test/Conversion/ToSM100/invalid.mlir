@@ -169,7 +169,7 @@ func.func @sm100_mm_c1_depth(%a: memref<48x64xf8E4M3FN>, %ends: memref<2xi32>, %
 func.func @sm100_mm_c5(%a: memref<64x64xi8>, %b: memref<64x64xf8E4M3FN>, %s: memref<1x1x32x4x4xf8E8M0FNU>, %y: memref<64x64xf32>) {
   blockscale.kernel ins(%a, %b, %s : memref<64x64xi8>, memref<64x64xf8E4M3FN>, memref<1x1x32x4x4xf8E8M0FNU>) outs(%y : memref<64x64xf32>) {
   ^bb0(%la: tensor<64x64xi8>, %lb: tensor<64x64xf8E4M3FN>, %ls: tensor<64x2xf8E8M0FNU, #swizzled>, %ly: tensor<64x64xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c5): expected data of floating-point formats, which alone tcgen05.mma multiplies under block scales, but got 'i8' and 'f8E4M3FN'; quantize to one of these, or run the product on the CPU}}
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c5): expected data of floating-point formats, which alone tensor cores multiply under block scales, but got 'i8' and 'f8E4M3FN'; quantize to one of these, or run the product on the CPU}}
     %0 = blockscale.scaled_mm %la, %lb scales(%ls, %ls) block [1, 32]
         : tensor<64x64xi8>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU, #swizzled>, tensor<64x2xf8E8M0FNU, #swizzled> -> tensor<64x64xf32>
     blockscale.yield %0 : tensor<64x64xf32>

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// tcgen05.mma multiplies 32 bytes of K of each operand, a *step*, by their
-// block scales. A tile of an operand has rows of 128 bytes, what TMA swizzles:
-// four steps. Scales come in tiles of 512 bytes, four for each of 128 rows.
+// tcgen05.mma and mma.sync multiply 32 bytes of K of each operand, a *step*, by
+// their block scales. A stage of the ring has rows of a few steps, which TMA
+// swizzles. Scales come in tiles of 512 bytes, four for each of 128 rows.
 //
 //   kind       data               elements a step  scales a row and step
 //   mxf4nvf4   E2M1, E4M3 scales  64               4
@@ -15,53 +15,58 @@
 //   mxf8f6f4   FP8, or FP8 and    32               1
 //              E2M1, E8M0 scales
 //
-// (PTX ISA, "tcgen05.mma", "Block scaling" and "Instruction descriptor".)
+// (PTX ISA, "tcgen05.mma", "Block scaling", and "Block Scaling for mma.sync".)
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMFORMAT_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMFORMAT_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_GEMMFORMAT_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_GEMMFORMAT_H
 
-#include "Products/GemmSpec.h"
+#include "GemmSpec.h"
 #include "blockscale/Numerics/Format.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#include "llvm/Support/MathExtras.h"
 
 #include <string>
 
 namespace blockscale::gemm {
 
-/// Bytes of K of one instruction, and of a row of a tile.
+/// Bytes of K of one instruction.
 inline constexpr int64_t kStepBytes = 32;
-inline constexpr int64_t kRowBytes = 128;
-inline constexpr int64_t kTileSteps = kRowBytes / kStepBytes;
-
-/// Dimensions of such a tile in memory.
-inline constexpr int64_t kScaleTileRank = std::size(numerics::kTileShape);
-/// The columns of tensor memory that such a tile takes.
-inline constexpr int64_t kScaleTileColumns = 4;
+/// Bytes of a row in which a copy can put each code of 4 bits in a byte's place
+/// (cuTensorMapEncodeTiled, CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B).
+inline constexpr int64_t kPaddedRowBytes = 128;
 
 /// The formats of a product that the tensor core has an instruction for.
 struct GemmFormat {
-  /// The format of a product; none where the tensor core has no instruction for
-  /// data stored this way, that is 6-bit codes in a byte each.
+  /// The format of a product whose stages have `stageSteps` steps; none where
+  /// the tensor core has no instruction for data stored this way, that is 6-bit
+  /// codes in a byte each.
   static std::optional<GemmFormat> get(numerics::ElementFormat a,
                                        numerics::ElementFormat b,
-                                       numerics::ScaleFormat scale);
+                                       numerics::ScaleFormat scale,
+                                       int64_t stageSteps);
 
   numerics::ElementFormat a, b;
   numerics::ScaleFormat scale;
   mlir::NVVM::MMABlockScaleKind kind = {};
-  mlir::NVVM::Tcgen05MMABlockScale blockScale = {};
   /// Elements that share a scale.
   int64_t block = 0;
   /// Elements of a step along K, and scales of a row for them.
   int64_t stepElements = 0;
   int64_t stepScales = 0;
+  /// Steps of a stage.
+  int64_t stageSteps = 0;
 
-  int64_t getTileElements() const { return kTileSteps * stepElements; }
-  /// Tiles of scales along K of a tile.
-  int64_t getScaleTiles() const { return kTileSteps * stepScales / kTileCols; }
+  int64_t getStageElements() const { return stageSteps * stepElements; }
+  /// Bytes of a row of a stage.
+  int64_t getRowBytes() const { return stageSteps * kStepBytes; }
+  /// Tiles of scales along K that a stage needs, of the last one maybe a part.
+  int64_t getScaleTiles() const {
+    return llvm::divideCeil(stageSteps * stepScales, kTileCols);
+  }
   /// The number, among these tiles of scales, of the one that has the scales of
   /// a step.
   int64_t getScaleTile(int64_t step) const {
@@ -72,19 +77,16 @@ struct GemmFormat {
     return format == numerics::ElementFormat::E2M1 &&
            kind == mlir::NVVM::MMABlockScaleKind::MXF8F6F4;
   }
-  /// The instruction descriptor of a step of a tile of `rows` x `cols`.
-  uint32_t getDescriptor(int64_t rows, int64_t cols, int64_t step) const;
-
   /// The part of the names of kernels that stands for the formats, for example
   /// "e4m3_e2m1_e8m0".
   std::string getName() const;
 };
 
-/// All that the code of a kernel depends on.
-struct Tcgen05Spec : GemmSpec {
+/// All that the code of a kernel depends on that multiplies under block scales.
+struct ScaledGemmSpec : GemmSpec {
   GemmFormat format;
 };
 
 } // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMFORMAT_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_GEMMFORMAT_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_WIDENKERNEL_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_WIDENKERNEL_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_WIDENKERNEL_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_WIDENKERNEL_H
 
 #include "DeviceEmission/LaunchSite.h"
 #include "blockscale/Numerics/Format.h"
@@ -21,4 +21,4 @@ mlir::Value launchWiden(LaunchSite &site, mlir::Value data,
 
 } // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_WIDENKERNEL_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_WIDENKERNEL_H

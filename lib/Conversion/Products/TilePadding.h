@@ -1,0 +1,24 @@
+//===- TilePadding.h - Padding beside tiles ----------------------*- C++ -*===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_TILEPADDING_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_TILEPADDING_H
+
+#include "TileOrder.h"
+
+namespace blockscale::gemm {
+
+/// Writes the padding behind the last rows and columns of a product, if the
+/// tile has these and is smaller than what is padded. `threads` threads run it,
+/// and `thread` (i32) is the number of one.
+void emitTilePadding(KernelBuilder &b, const GemmSpec &spec,
+                     const GemmArguments &arguments, const TileCoord &tile,
+                     mlir::Value thread, int64_t threads);
+
+} // namespace blockscale::gemm
+
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_TILEPADDING_H
