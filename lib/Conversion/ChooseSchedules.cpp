@@ -7,6 +7,7 @@
 
 #include "ToSM100/GemmSchedule.h"
 #include "ToSM90/WgmmaSchedule.h"
+#include "ToWarp/WarpSchedule.h"
 #include "TunedSchedules.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Conversion/Passes.h"
@@ -64,6 +65,17 @@ rate(const gemm::Product &product, const target::Chip &chip, bool hasRemark) {
       gemm::remarkWgmmaSchedule(product, *format, rated);
     for (const auto &[schedule, timeline] : rated)
       add(schedule, timeline.total * 1e3);
+    return candidates;
+  }
+  if (chip.hasBlockScaleMma()) {
+    auto format = gemm::findGemmFormat(product, gemm::kWarpStageSteps);
+    if (!format)
+      return candidates;
+    auto rated = gemm::rateWarpSchedules(product, *format, chip);
+    if (hasRemark)
+      gemm::remarkWarpSchedule(product, *format, rated);
+    for (const auto &[schedule, timeline] : rated)
+      add(schedule, timeline.seconds * 1e9);
     return candidates;
   }
   auto format = gemm::findGemmFormat(product, gemm::kTileSteps);

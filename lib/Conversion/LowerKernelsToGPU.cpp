@@ -14,6 +14,7 @@
 #include "ToGPU/Strips/StripChoice.h"
 #include "ToSM100/Kernels.h"
 #include "ToSM90/Kernels.h"
+#include "ToWarp/Kernels.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/Conversion/Passes.h"
@@ -95,19 +96,22 @@ static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
   const target::Chip &chip = site.getChip();
   if (!chip.hasProducts())
     return (*llvm::find_if(body.others, isProduct))->emitOpError()
-           << "needs tcgen05.mma.block_scale or wgmma.mma_async, which "
+           << "needs tcgen05.mma.block_scale, wgmma.mma_async or "
+              "mma.sync.block_scale, which "
            << chip.name << " lacks: expected the CPU, or one of "
            << target::listChips(&target::Chip::hasProducts);
   for (Operation *op : body.others)
     if (auto product = dyn_cast<ProductOpInterface>(op);
-        product && chip.hasTcgen05() && failed(emit::verifyRowMajor(product)))
+        product && !chip.hasWgmma() && failed(emit::verifyRowMajor(product)))
       return failure();
   if (failed(site.verify()))
     return failure();
   SmallVector<Operation *> all(body.others);
   llvm::append_range(all, body.producers);
-  return chip.hasTcgen05() ? gemm::lowerTcgen05Products(all, site)
-                           : gemm::lowerWgmmaProducts(all, site);
+  if (chip.hasTcgen05())
+    return gemm::lowerTcgen05Products(all, site);
+  return chip.hasWgmma() ? gemm::lowerWgmmaProducts(all, site)
+                         : gemm::lowerWarpProducts(all, site);
 }
 
 static LogicalResult lowerElementwise(KernelOp kernel, const KernelBody &body,

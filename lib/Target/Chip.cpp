@@ -55,12 +55,12 @@ static constexpr Chip kChips[] = {
      /*fp4Cvt=*/true,
      /*fp8Cvt=*/true, /*stochasticCvt=*/false, /*wideGlobalAccess=*/true,
      /*wgmma=*/false, /*tcgen05=*/false, /*wideTransforms=*/false,
-     /*limits=*/kConsumer},
+     /*limits=*/kConsumer, /*blockScaleMma=*/true},
     {"sm_121a", "+ptx88", /*gpu=*/"GB10", /*kernelSuffix=*/"_sm121",
      /*fp4Cvt=*/true,
      /*fp8Cvt=*/true, /*stochasticCvt=*/false, /*wideGlobalAccess=*/true,
      /*wgmma=*/false, /*tcgen05=*/false, /*wideTransforms=*/false,
-     /*limits=*/kConsumer},
+     /*limits=*/kConsumer, /*blockScaleMma=*/true},
 };
 
 const Chip *findChip(std::string_view name) {

@@ -174,6 +174,41 @@ Products makeProducts() {
   return products;
 }
 
+/// Products of the chips that multiply by mma.sync, which have tiles of one
+/// size. FP4 beside FP8 and codes of 6 bits are widened by kernels of their
+/// own.
+Products makeWarpProducts() {
+  Products products;
+  StringRef fp4 = "f4E2M1FN", e4m3 = "f8E4M3FN", e8m0 = "f8E8M0FNU";
+  StringRef tile = "rows = 128, cols = 128";
+  StringRef epilogue = "global_scale_a(%rows : tensor<?xf32>) "
+                       "global_scale_b(%rows : tensor<?xf32>) "
+                       "global_scaling after_rounding "
+                       "bias(%bias : tensor<?xbf16>)";
+  for (StringRef result : {"bf16", "f16", "f32"}) {
+    products.add(fp4, fp4, e4m3, 16, tile, result);
+    products.add(fp4, fp4, e4m3, 16, tile, result, epilogue);
+    products.add(e4m3, "f8E5M2", e8m0, 32, tile, result);
+  }
+  products.add(fp4, fp4, e8m0, 32, tile, "bf16");
+  products.add(e4m3, fp4, e8m0, 32, tile, "bf16");
+  products.more = 1;
+  for (bool isOther : {false, true}) {
+    products.addGroups(fp4, e4m3, 16, tile, /*areOfDepth=*/isOther);
+    products.addGroups(e4m3, e8m0, 32, tile, /*areOfDepth=*/isOther);
+    products.addSwiglu(fp4, e4m3, 16, "torchao", tile, /*isGrouped=*/isOther);
+    products.addSwiglu(fp4, e4m3, 16, "te_4over6_mse", tile,
+                       /*isGrouped=*/isOther);
+    products.addSwiglu(e4m3, e8m0, 32, "rceil", tile, /*isGrouped=*/isOther);
+  }
+  return products;
+}
+
+TEST(WarpGemmKernels, NoSpills) {
+  Products products = makeWarpProducts();
+  expectNoSpills(products.text, "sm_120a", products.count + products.more);
+}
+
 class GemmKernels : public testing::TestWithParam<const char *> {};
 
 TEST_P(GemmKernels, NoSpills) {

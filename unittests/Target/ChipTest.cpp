@@ -42,8 +42,8 @@ TEST(Chip, PortableChipsLackTheInstructionsOfSm100) {
   }
 }
 
-// Consumer Blackwell has SM100's conversions but those at random, and neither
-// its products nor Hopper's.
+// Consumer Blackwell has SM100's conversions but those at random, and products
+// of a warp: neither SM100's nor Hopper's.
 TEST(Chip, ConsumerBlackwellHasConversionsOfSm100) {
   for (const char *name : {"sm_120a", "sm_121a"}) {
     const Chip *chip = findChip(name);
@@ -52,7 +52,10 @@ TEST(Chip, ConsumerBlackwellHasConversionsOfSm100) {
     EXPECT_TRUE(chip->hasFp8Cvt()) << name;
     EXPECT_TRUE(chip->hasWideGlobalAccess()) << name;
     EXPECT_FALSE(chip->hasStochasticCvt()) << name;
-    EXPECT_FALSE(chip->hasProducts()) << name;
+    EXPECT_TRUE(chip->hasBlockScaleMma()) << name;
+    EXPECT_TRUE(chip->hasProducts()) << name;
+    EXPECT_FALSE(chip->hasPlainProducts()) << name;
+    EXPECT_FALSE(chip->hasTcgen05() || chip->hasWgmma()) << name;
     EXPECT_FALSE(chip->needsWideTransforms()) << name;
   }
 }

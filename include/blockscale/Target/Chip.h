@@ -56,6 +56,8 @@ struct Chip {
   /// transform of a tensor: what is fused is of the sizes that those take.
   bool wideTransforms;
   MultiprocessorLimits limits;
+  /// `mma.sync.kind::mxf4nvf4.block_scale` and its kin.
+  bool blockScaleMma = false;
 
   bool hasFp4Cvt() const { return fp4Cvt; }
   bool hasFp8Cvt() const { return fp8Cvt; }
@@ -63,8 +65,9 @@ struct Chip {
   bool hasWideGlobalAccess() const { return wideGlobalAccess; }
   bool hasWgmma() const { return wgmma; }
   bool hasTcgen05() const { return tcgen05; }
+  bool hasBlockScaleMma() const { return blockScaleMma; }
   /// Whether there are kernels of matrix products for the chip.
-  bool hasProducts() const { return wgmma || tcgen05; }
+  bool hasProducts() const { return wgmma || tcgen05 || blockScaleMma; }
   /// Whether there are kernels of products of an operand with scales and a
   /// plain one.
   bool hasPlainProducts() const { return wgmma; }

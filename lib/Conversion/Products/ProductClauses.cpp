@@ -15,7 +15,9 @@ namespace blockscale::gemm {
 
 /// What the names of the clauses of a chip begin with.
 static StringRef getClausePrefix(const target::Chip &chip) {
-  return chip.hasTcgen05() ? "sm100_mm_" : "sm90_mm_";
+  if (chip.hasTcgen05())
+    return "sm100_mm_";
+  return chip.hasWgmma() ? "sm90_mm_" : "warp_mm_";
 }
 
 std::string getClauseNote(const LaunchSite &site, StringRef clause) {

@@ -7,7 +7,7 @@ all but the last product are exact (exact.py); those are within rounding.
 Scales differ between tokens, experts, rows, blocks and the gate and up projections, so
 that results differ if a kernel multiplies by those of another one.
 
-Usage: sm100_moe.py MODULE FOLDER [CHIP]
+Usage: sm100_moe.py MODULE FOLDER [CHIP..]
 """
 
 import sys
@@ -96,8 +96,9 @@ def check(expect, module, folder, chip, exact_results=0):
 
 def main():
     expect = Expectations()
-    check(expect, Path(sys.argv[1]).read_text(encoding="utf-8"), Path(sys.argv[2]),
-          *(sys.argv[3:] or ["sm_100a"]))
+    module, folder, *chips = sys.argv[1:]
+    for chip in chips or ["sm_100a"]:
+        check(expect, Path(module).read_text(encoding="utf-8"), Path(folder) / chip, chip)
     expect.finish()
 
 

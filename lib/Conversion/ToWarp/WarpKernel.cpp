@@ -1,0 +1,75 @@
+//===- WarpKernel.cpp - Roles into a kernel -------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "WarpRoles.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale::gemm {
+
+using emit::Lanes;
+
+static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
+  return b.offset(memory, b.getI8Type(), b.i32(offset));
+}
+
+WarpContext::WarpContext(KernelBuilder &b, const ScaledGemmSpec &spec,
+                         const GemmArguments &arguments)
+    : spec(spec), arguments(arguments), shared(spec),
+      order(b, spec, arguments, {/*blocks=*/1, /*tiles=*/1, /*tile=*/b.i32(0)}),
+      memory(getDynamicSharedMemory(b)),
+      stageFull(getPlace(b, memory, shared.stageFull),
+                spec.schedule.getStages(), /*arrivals=*/1),
+      stageEmpty(getPlace(b, memory, shared.stageEmpty),
+                 spec.schedule.getStages(), /*arrivals=*/kMultiplyWarps) {}
+
+Value WarpContext::getShared(KernelBuilder &b, int64_t offset) const {
+  return getPlace(b, memory, offset);
+}
+
+Value WarpContext::getShared(KernelBuilder &b, int64_t offset, Value slot,
+                             int64_t bytes) const {
+  return b.offset(memory, b.getI8Type(), Lanes(b, slot) * bytes + offset);
+}
+
+WarpThread::WarpThread(KernelBuilder &b, Value number) : number(number) {
+  Lanes all(b, number);
+  Lanes warp = all >> llvm::Log2_64(kWarpThreads);
+  lane = all & (kWarpThreads - 1);
+  row = (warp >> llvm::Log2_64(kColWarps)) * kMmaRows;
+  col = (warp & (kColWarps - 1)) * kMmaCols;
+}
+
+void emitWarpGemm(KernelBuilder &b, const ScaledGemmSpec &spec,
+                  GemmArguments arguments) {
+  arguments.narrowSizes(b);
+  WarpContext context(b, spec, arguments);
+  Lanes thread(
+      b, arith::IndexCastOp::create(b, b.getI32Type(),
+                                    emitThreadNumber(b, kWarpGemmThreads)));
+  Lanes multiplies =
+      compare(arith::CmpIPredicate::ult, thread, kMultiplyThreads);
+  Lanes loads = multiplies ^ multiplies.like(1);
+  emit::emitIf(b, loads, [&] {
+    emitInOneThread(b, [&] {
+      arguments.emitPrefetch(b);
+      context.stageFull.emitInit(b);
+      context.stageEmpty.emitInit(b);
+      NVVM::FenceMbarrierInitOp::create(b);
+    });
+  });
+  gpu::BarrierOp::create(b);
+  emit::emitIf(
+      b, multiplies,
+      [&] { emitWarpProducts(b, context, WarpThread(b, thread)); },
+      [&] { emitInOneThread(b, [&] { emitWarpLoads(b, context); }); });
+}
+
+} // namespace blockscale::gemm

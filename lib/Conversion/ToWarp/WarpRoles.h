@@ -1,0 +1,109 @@
+//===- WarpRoles.h - The warps of a matrix product ---------------*- C++ -*===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   loads      one thread of the last warp: TMA brings a step of 64 bytes of K
+//   of
+//              both operands, and their scales, into a stage of shared memory
+//   products   the other warps: each brings the fragments of its rows and
+//   columns
+//              to registers and adds their products to sums, which are
+//              registers, too; then results go to memory by way of shared
+//              memory
+//
+// Each role goes through the tiles of the CTA; barriers of stages keep them
+// together. While results are written, stages of the next tile arrive.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOWARP_WARPROLES_H
+#define BLOCKSCALE_LIB_CONVERSION_TOWARP_WARPROLES_H
+
+#include "Products/Barriers.h"
+#include "Products/TileOrder.h"
+#include "WarpLayout.h"
+
+namespace blockscale::gemm {
+
+/// Threads of a block: warps that multiply, and the one that loads.
+inline constexpr int64_t kWarpGemmThreads = kMultiplyThreads + kWarpThreads;
+
+/// The values and places that the roles of a kernel share.
+struct WarpContext {
+  /// `arguments` have the sizes as i32.
+  WarpContext(KernelBuilder &b, const ScaledGemmSpec &spec,
+              const GemmArguments &arguments);
+
+  /// `offset` bytes from the beginning of shared memory.
+  mlir::Value getShared(KernelBuilder &b, int64_t offset) const;
+  /// Element `slot` of an array of elements of `bytes` bytes there.
+  mlir::Value getShared(KernelBuilder &b, int64_t offset, mlir::Value slot,
+                        int64_t bytes) const;
+
+  const ScaledGemmSpec &spec;
+  const GemmArguments &arguments;
+  WarpLayout shared;
+  TileOrder order;
+  mlir::Value memory;
+  BarrierRing stageFull, stageEmpty;
+};
+
+/// A thread that multiplies, all i32.
+struct WarpThread {
+  WarpThread(KernelBuilder &b, mlir::Value number);
+
+  /// Its number among those that multiply, and that of its lane.
+  mlir::Value number, lane;
+  /// The first row and column, of each `kRepeatRows`, that its warp has.
+  mlir::Value row, col;
+};
+
+/// Emits the role that loads operands. One thread runs it.
+void emitWarpLoads(KernelBuilder &b, const WarpContext &context);
+/// Emits the role that multiplies and writes results. `kMultiplyThreads`
+/// threads run it.
+void emitWarpProducts(KernelBuilder &b, const WarpContext &context,
+                      const WarpThread &thread);
+
+/// Writes results. The threads that multiply get here together.
+class WarpResults : public OtherTiles {
+public:
+  WarpResults(KernelBuilder &b, const WarpContext &context,
+              const WarpThread &thread);
+
+  /// Makes results of a tile of the sums in registers: those of the
+  /// instructions of the first rows, column by column, then of the next rows.
+  void emitSums(const TileCoord &tile, mlir::ValueRange sums);
+  void emitTile(const TileCoord &tile) override;
+  void emitRest(const ProductRange &product, mlir::Value cluster,
+                mlir::Value clusters) override;
+
+private:
+  /// Runs `write` for the fragments of part `part` (i32) of a tile that the
+  /// thread has: with the row of the result, the place of its sums in shared
+  /// memory, in f32, and the column of the result.
+  void emitPart(const TileCoord &tile, mlir::Value part,
+                llvm::function_ref<void(const ResultRow &row, mlir::Value place,
+                                        mlir::Value col)>
+                    write);
+  void emitBarrier();
+  void emitStoreSums(mlir::ValueRange sums);
+  mlir::Value loadSums(mlir::Value place);
+
+  KernelBuilder &b;
+  const WarpContext &context;
+  const WarpThread &thread;
+  /// Columns of a fragment.
+  int64_t width;
+};
+
+/// Emits the whole kernel. `arguments` hold its parameters.
+void emitWarpGemm(KernelBuilder &b, const ScaledGemmSpec &spec,
+                  GemmArguments arguments);
+
+} // namespace blockscale::gemm
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOWARP_WARPROLES_H

@@ -1,0 +1,175 @@
+//===- WarpSchedule.cpp - Choice of a schedule ----------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A step takes as long as the tensor cores multiply, shared memory is read, or
+// operands arrive from the L2 cache, whichever is the longest. Tiles come in
+// waves of one for each multiprocessor. Nothing multiplies while results of a
+// tile are written. The rates of memories are assumptions, nothing was
+// measured: trust the order of schedules more than shares of the peak.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpSchedule.h"
+#include "Products/AssumedSizes.h"
+#include "blockscale/Target/Gpu.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace blockscale::gemm {
+
+/// Parts of K, and steps that each has at least.
+static constexpr int64_t kMaxSplits = 16;
+static constexpr int64_t kMinPartSteps = 8;
+
+/// FLOP of a multiprocessor in a clock, dense, of operands of 4 bits. Those of
+/// 8 bits have half of them: block-scaled ones are not slowed down on GPUs for
+/// games, as plain ones are.
+static constexpr double kFp4Flops = 4096;
+/// Bytes in a clock: from shared memory, and from the L2 cache.
+static constexpr double kSharedBytes = 128;
+static constexpr double kL2Bytes = 32;
+/// Instructions an element of those that write results, clocks before the first
+/// one, and instructions of all warps in a clock.
+static constexpr double kWriteInstructions = 3;
+static constexpr double kWriteStart = 400;
+static constexpr double kIssue = 4;
+/// Clocks from the launch to the first product.
+static constexpr double kFill = 5500;
+
+static WarpTimeline getTimeline(const AssumedSizes &sizes,
+                                const ScaledGemmSpec &spec,
+                                const target::Gpu &gpu) {
+  const GemmFormat &format = spec.format;
+  GemmScheduleAttr schedule = spec.schedule;
+  WarpLayout shared(spec);
+  double flops = kFp4Flops * static_cast<double>(format.stepElements) / 64;
+  auto rows = static_cast<double>(schedule.getRows());
+  auto cols = static_cast<double>(schedule.getCols());
+  auto ofA = static_cast<double>(shared.dataBytesA + shared.scaleBytesA);
+  auto ofB = static_cast<double>(shared.dataBytesB + shared.scaleBytesB);
+  WarpTimeline time;
+  time.multiply =
+      2 * rows * cols * static_cast<double>(format.getStageElements()) / flops;
+  // Each warp reads its rows and columns.
+  time.read = (ofA * kColWarps + ofB * kRowWarps) / kSharedBytes;
+  time.load = (ofA + ofB) / kL2Bytes;
+  time.step = std::max({time.multiply, time.read, time.load});
+
+  auto splits = static_cast<double>(schedule.getSplits());
+  time.steps = std::ceil(
+      std::ceil(sizes.depth / static_cast<double>(format.getStageElements())) /
+      splits);
+  time.tiles = std::ceil(sizes.rows / rows) * std::ceil(sizes.cols / cols) *
+               sizes.matrices * splits;
+  time.waves = std::ceil(
+      time.tiles / std::min<double>(static_cast<double>(schedule.getCtas()),
+                                    gpu.multiprocessors));
+  time.write =
+      rows * cols / kWarpThreads * kWriteInstructions / kIssue + kWriteStart;
+  time.total = time.waves * (time.steps * time.step + time.write) + kFill;
+
+  double clock =
+      gpu.getPeakFlops(target::Unit::Fp4) / (gpu.multiprocessors * kFp4Flops);
+  if (splits > 1) {
+    // Sums go to memory and back, and another kernel adds them.
+    double sums = sizes.rows * sizes.cols * sizes.matrices * splits * 4;
+    double seconds = 2 * sums / (gpu.peakBytes * gpu.bytesShare);
+    time.total += (seconds + target::kLaunchSeconds) * clock;
+  }
+  double useful = 2 * sizes.rows * sizes.cols * sizes.depth * sizes.matrices;
+  time.share = useful / (gpu.multiprocessors * flops) / time.total;
+  time.seconds = time.total / clock;
+  return time;
+}
+
+SmallVector<RatedWarpSchedule> rateWarpSchedules(const Product &product,
+                                                 const GemmFormat &format,
+                                                 const target::Chip &chip) {
+  const target::Gpu &gpu = *target::findGpu(chip.gpu);
+  AssumedSizes sizes(product);
+  SmallVector<RatedWarpSchedule> rated;
+  auto add = [&](int64_t splits) {
+    auto get = [&](int64_t stages) {
+      return GemmScheduleAttr::get(
+          product.op->getContext(), kWarpTileRows, kWarpTileCols, stages,
+          kBandRows / kWarpTileRows, gpu.multiprocessors, /*multicast=*/1,
+          splits);
+    };
+    ScaledGemmSpec spec{
+        {format.getName(), format.block, format.getStageElements(), get(1)},
+        format};
+    spec.products = product.siblings;
+    spec.schedule = get(WarpLayout::getMaxStages(spec, chip));
+    rated.push_back({spec.schedule, getTimeline(sizes, spec, gpu)});
+  };
+  add(/*splits=*/1);
+  bool isWhole = product.groups != GroupDim::None || product.hasEpilogue ||
+                 !product.a.getType().hasStaticShape() ||
+                 !product.b.getType().hasStaticShape();
+  // Parts of K where tiles leave multiprocessors idle.
+  auto steps = static_cast<int64_t>(rated.front().timeline.steps);
+  for (int64_t splits = 2; splits <= kMaxSplits && !isWhole; splits *= 2)
+    if (splits * kMinPartSteps <= steps)
+      add(splits);
+  llvm::sort(rated, [](const RatedWarpSchedule &x, const RatedWarpSchedule &y) {
+    return x.timeline.total < y.timeline.total;
+  });
+  return rated;
+}
+
+static std::string print(GemmScheduleAttr schedule) {
+  std::string text =
+      llvm::formatv("{0} x {1}", schedule.getRows(), schedule.getCols());
+  if (schedule.getSplits() > 1)
+    text += llvm::formatv(", K in {0} parts", schedule.getSplits());
+  return text;
+}
+
+static std::string printShare(const WarpTimeline &timeline) {
+  return llvm::formatv("{0:f1} %", timeline.share * 100);
+}
+
+void remarkWarpSchedule(const Product &product, const GemmFormat &format,
+                        ArrayRef<RatedWarpSchedule> rated) {
+  const auto &[schedule, best] = rated.front();
+  StringRef longest = best.step == best.multiply ? "multiply"
+                      : best.step == best.load   ? "load"
+                                                 : "read";
+  std::string others;
+  for (const RatedWarpSchedule &other : rated.drop_front().take_front(2))
+    others += (others.empty() ? "" : "; ") + print(other.schedule) + ", " +
+              printShare(other.timeline);
+  remark::analysis(product.op->getLoc(),
+                   remark::RemarkOpts::name("schedule").category("gpu-launch"))
+      << remark::add(
+             "tiles of {0} in {1} stages: of the clocks of a step of {2} of K, "
+             "{3} multiply, {4} read shared memory, {5} load, so that it has "
+             "to {6}; tiles: {7}, waves: {8}, {9} of the peak{10}; assumed are "
+             "{11} FLOP of 4 bits, {12} bytes of shared memory and {13} of the "
+             "L2 cache a clock and multiprocessor, {14} instructions to write "
+             "a result, {15} clocks to begin, and {16} for sizes that are not "
+             "known",
+             print(schedule), schedule.getStages(), format.getStageElements(),
+             llvm::formatv("{0:f0}", best.multiply).str(),
+             llvm::formatv("{0:f0}", best.read).str(),
+             llvm::formatv("{0:f0}", best.load).str(), longest,
+             llvm::formatv("{0:f0}", best.tiles).str(),
+             llvm::formatv("{0:f0}", best.waves).str(), printShare(best),
+             others.empty() ? "" : " (" + others + ")",
+             llvm::formatv("{0:f0}", kFp4Flops).str(),
+             llvm::formatv("{0:f0}", kSharedBytes).str(),
+             llvm::formatv("{0:f0}", kL2Bytes).str(),
+             llvm::formatv("{0:f0}", kWriteInstructions).str(),
+             llvm::formatv("{0:f0}", kFill).str(), kAssumedSize);
+}
+
+} // namespace blockscale::gemm
