@@ -63,29 +63,29 @@ static constexpr Gpu kGpus[] = {
      /*multiprocessors=*/132},
     // f32 from the RTX Blackwell architecture paper, as the others. torchao has
     // no shares, and writes 1.792e15 for the 1.792e12 bytes of that paper. The
-    // rates are those of its boost clock, 2.407 GHz, and of products that sum
-    // in
-    // f32, which plain FP8 does at half its rate and block-scaled FP8 does not:
-    // others measured 2004e12 of FP4, 609e12 of MXFP8.
+    // rates are those of its boost clock, 2.407 GHz, and of sums in f32. For
+    // these, plain FP8 has half its rate and block-scaled FP8 all of it:
+    // Dao-AILab/quack#153 measured 609e12 of MXFP8.
     {"RTX 5090",
      {104.8e12, 209.5e12, 419e12, 1676e12},
      1.792e12,
      kFlopsShare,
      kBytesShare,
      /*multiprocessors=*/170},
-    // The same chip without that limit: 188 of the multiprocessors at 2.617
-    // GHz,
-    // of which each does 4096 FLOP of 4 bits a clock. Others measured 1629e12
-    // of
-    // NVFP4 and 802e12 of MXFP8 in products of 8192 x 8192 x 8192.
+    // The same chip without that limit: 188 multiprocessors at 2.617 GHz, each
+    // of which does 4096 FLOP of 4 bits a clock. The data sheet rounds to
+    // 125e12
+    // of f32 and 4e15 of sparse FP4. In products of 8192 x 8192 x 8192,
+    // NVIDIA/cutlass#3272 measured 1629e12 of NVFP4 and 802e12 of MXFP8.
     {"RTX PRO 6000",
      {126.0e12, 503.8e12, 1007.6e12, 2015.2e12},
      1.792e12,
      kFlopsShare,
      kBytesShare,
      /*multiprocessors=*/188},
-    // The data sheet has 1e15 of sparse FP4 and the bytes; the others follow as
-    // on RTX PRO 6000. Others measured 231e9 to 234e9 bytes.
+    // The data sheet has 1e15 of sparse FP4 and the bytes, and NVIDIA's talk at
+    // Hot Chips 2025 has 31e12 of f32; the others follow as on RTX PRO 6000.
+    // antirez/ds4#773 measured 231e9 to 234e9 bytes.
     {"GB10",
      {500e12 / 16, 125e12, 250e12, 500e12},
      273e9,

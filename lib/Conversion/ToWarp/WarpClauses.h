@@ -9,11 +9,10 @@
 //               that groups part in its grouped form
 //   warp_mm_c2  a row of data of a dynamic length is a multiple of 16 bytes
 //   warp_mm_c3  M, N, K and the number of matrices or groups are below 2^31
-//   warp_mm_c4  a schedule has tiles of 128 x 128, two stages at least and as
-//   many
-//               as shared memory holds at most, and one part of K where there
-//               are groups or ops that follow; each of two products that has a
-//               schedule has the same
+//   warp_mm_c4  a schedule has tiles of 128 x 128, two stages at least and at
+//               most as many as shared memory holds, and one part of K where
+//               there are groups or ops that follow; each of two products that
+//               has a schedule has the same
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,13 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   loads      one thread of the last warp: TMA brings a step of 64 bytes of K
-//   of
-//              both operands, and their scales, into a stage of shared memory
+//   loads      one thread of the last warp: TMA brings 64 bytes of K of both
+//              operands, and their scales, into a stage of shared memory
 //   products   the other warps: each brings the fragments of its rows and
-//   columns
-//              to registers and adds their products to sums, which are
-//              registers, too; then results go to memory by way of shared
+//              columns to registers and adds their products to sums, which are
+//              in registers, too; then results go to memory by way of shared
 //              memory
 //
 // Each role goes through the tiles of the CTA; barriers of stages keep them

@@ -1,5 +1,6 @@
 // RUN: blockscale-opt %s --blockscale-to-sm100 | FileCheck %s
 // RUN: blockscale-opt %s --blockscale-to-gpu=chip=sm_90a | FileCheck %s --check-prefix=SM90
+// RUN: blockscale-opt %s --blockscale-to-gpu=chip=sm_120a | FileCheck %s --check-prefix=WARP
 // RUN: blockscale-opt %s --blockscale-to-cpu=to=lower-kernels | FileCheck %s --check-prefix=CPU
 
 // Rows of codes that are no multiple of 16 bytes are moved apart before a product; maps have
@@ -126,6 +127,13 @@ func.func @columns(%a: tensor<40x16xf4E2M1FN>, %b: tensor<24x16xf4E2M1FN>, %ends
 // SM90-LABEL: func.func @dynamic
 // SM90: cf.assert {{.*}}expected K, on sm_90a (sm90_mm_c2), to be a multiple of 32
 // SM90-NOT: align_rows
+// WARP-LABEL: func.func @even
+// WARP-NOT: align_rows
+// WARP-LABEL: func.func @mxfp4
+// WARP-NOT: align_rows
+// WARP-LABEL: func.func @dynamic
+// WARP: cf.assert {{.*}}expected K, on sm_120a (warp_mm_c2), to be a multiple of 32
+// WARP-NOT: align_rows
 func.func @even(%a: tensor<100x64xf4E2M1FN>, %sa: tensor<100x4xf8E4M3FN, #swizzled>) -> tensor<100x100xf32> {
   %y = blockscale.scaled_mm %a, %a scales(%sa, %sa) block [1, 16]
       : tensor<100x64xf4E2M1FN>, tensor<100x64xf4E2M1FN>, tensor<100x4xf8E4M3FN, #swizzled>,
