@@ -270,15 +270,13 @@ static Step executeMapA(Warp &warp, const Op &op, LaneMask active) {
   const auto &data = op.get<SpaceData>();
   LaneValues scratch;
   const uint64_t *ranks = warp.read(op.sources[1], scratch);
-  unsigned size = warp.getCluster().getCtas().size();
   return executeAddress(warp, op, active,
                         [&](unsigned lane, uint64_t value,
                             Faults &faults) -> std::optional<uint64_t> {
                           std::optional<uint64_t> shared =
                               getShared(data, value, faults);
                           if (shared)
-                            shared =
-                                mapToCta(*shared, ranks[lane], size, faults);
+                            shared = mapToCta(*shared, ranks[lane]);
                           if (shared && data.isGeneric)
                             return toGeneric(StateSpace::Shared, *shared);
                           return shared;

@@ -10,6 +10,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
+
 namespace blockscale::emulator {
 
 namespace {
@@ -21,7 +23,7 @@ struct Window {
 } // namespace
 
 static constexpr Window kWindows[] = {
-    {StateSpace::Shared, 0x0100'0000'0000, uint64_t(kMaxClusterSize) << 24},
+    {StateSpace::Shared, 0x0100'0000'0000, uint64_t(1) << 32},
     {StateSpace::Local, 0x0200'0000'0000, uint64_t(1) << 32},
     {StateSpace::Param, 0x0300'0000'0000, uint64_t(1) << 32},
     {StateSpace::Const, 0x0400'0000'0000, uint64_t(1) << 32},
@@ -54,17 +56,8 @@ std::optional<uint64_t> fromGeneric(StateSpace space, uint64_t generic,
   return std::nullopt;
 }
 
-std::optional<uint64_t> mapToCta(uint64_t shared, uint32_t rank,
-                                 unsigned clusterSize, Faults &faults) {
-  if (rank < clusterSize)
-    return (shared & 0xFFFFFF) | getSharedBase(rank);
-  faults.push_back(
-      {FaultKind::WrongSpace,
-       llvm::formatv("expected the rank of a CTA of the cluster of {0}, but "
-                     "got {1}",
-                     clusterSize, rank),
-       "take the rank modulo %cluster_nctarank, or launch larger clusters"});
-  return std::nullopt;
+uint64_t mapToCta(uint64_t shared, uint32_t rank) {
+  return (shared & 0xFFFFFF) | getSharedBase(std::min(rank, kNoCtaRank));
 }
 
 bool isOwnShared(uint64_t shared, unsigned ownRank, Faults &faults) {

@@ -12,7 +12,7 @@
 // A generic address belongs to the space in whose window it falls, and to
 // global memory where it falls in none:
 //
-//   0x0100'0000'0000  shared::cluster   bits 24-27 the CTA's rank in its
+//   0x0100'0000'0000  shared::cluster   bits 24-31 the CTA's rank in its
 //                                       cluster, bits 0-23 the byte
 //   0x0200'0000'0000  local
 //   0x0300'0000'0000  param             of the kernel
@@ -47,14 +47,17 @@ std::optional<uint64_t> fromGeneric(StateSpace space, uint64_t generic,
                                     Faults &faults);
 
 constexpr unsigned kMaxClusterSize = 16;
+/// The highest rank that an address can have, which no CTA has.
+constexpr uint32_t kNoCtaRank = 0xFF;
 
 inline uint32_t getSharedBase(unsigned rank) { return uint32_t(rank) << 24; }
 inline unsigned getCtaRank(uint64_t shared) { return (shared >> 24) & 0xFF; }
 
-/// mapa: the byte of the CTA of rank `rank` that corresponds to this one. None,
-/// and a fault, where the cluster has no such CTA.
-std::optional<uint64_t> mapToCta(uint64_t shared, uint32_t rank,
-                                 unsigned clusterSize, Faults &faults);
+/// mapa: the byte of the CTA of rank `rank` that corresponds to this one. PTX
+/// does not say what it is where the cluster has no such CTA; here it is an
+/// address of no CTA, so that its use is a fault and its computation is none:
+/// CUTLASS computes such addresses and does not use them.
+uint64_t mapToCta(uint64_t shared, uint32_t rank);
 
 /// Whether an address that an instruction takes as shared::cta is the own
 /// CTA's; a fault where it is not.

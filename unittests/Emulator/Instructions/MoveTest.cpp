@@ -174,13 +174,25 @@ TEST_F(DecodeMove, MapsToOtherCtas) {
   EXPECT_EQ(get<uint32_t>("to"), (std::vector<uint32_t>{121101, 20100}));
 }
 
-// There is no third CTA.
+// There is no third CTA: its addresses can be computed, and are not to be used.
 TEST_F(DecodeMove, MapToNoCta) {
   runBody(R"(
     .shared .b32 s;
     mov.u32 %r0, s;
     mapa.shared::cluster.u32 %r1, %r0, 2;
+    mapa.shared::cluster.u32 %r2, %r0, -1;
     mov.b64 %d, 0;)",
-          {0}, /*wantsFindings=*/true);
-  expectFinding(FaultKind::WrongSpace, "rank of a CTA of the cluster of 1");
+          {0});
+  for (const char *use :
+       {"mapa.shared::cluster.u32 %r1, s, 2; st.shared::cluster.b32 [%r1], 0;",
+        "mapa.shared::cluster.u32 %r1, s, -1;"
+        "ld.shared::cluster.b32 %r2, [%r1];",
+        "cvta.shared.u64 %d, 0; mapa.u64 %d, %d, 300; st.b32 [%d], 0;",
+        "mapa.shared::cluster.u32 %r1, s, 1;"
+        "mbarrier.arrive.shared::cluster.b64 _, [%r1];"}) {
+    runBody(std::string(".shared .align 8 .b64 s;\n") + use +
+                "\nmov.b64 %d, 0;",
+            {0}, /*wantsFindings=*/true);
+    expectFinding(FaultKind::WrongSpace, "one of the 1 CTAs of the cluster");
+  }
 }

@@ -44,29 +44,29 @@ TEST(AddressWindow, ElsewhereIsGlobal) {
 // PTX ISA, mapa: the address of the same variable in another CTA. For the own
 // rank it is the shared::cta address itself.
 TEST(AddressWindow, MapaNamesTheSameByteOfAnotherCta) {
-  llvm::SmallVector<Fault> faults;
   uint64_t own = getSharedBase(2) + 0x1234;
-  EXPECT_EQ(mapToCta(own, 2, 4, faults), own);
-  auto other = mapToCta(own, 3, 4, faults);
-  ASSERT_TRUE(other);
-  EXPECT_EQ(getCtaRank(*other), 3u);
-  EXPECT_EQ(mapToCta(*other, 2, 4, faults), own);
-  EXPECT_TRUE(faults.empty());
+  EXPECT_EQ(mapToCta(own, 2), own);
+  uint64_t other = mapToCta(own, 3);
+  EXPECT_EQ(getCtaRank(other), 3u);
+  EXPECT_EQ(mapToCta(other, 2), own);
 }
 
 // The even CTA of a pair is the one without bit 24.
 TEST(AddressWindow, PairLeaderByMask) {
-  llvm::SmallVector<Fault> faults;
   uint64_t odd = getSharedBase(3) + 0x88;
-  EXPECT_EQ(mapToCta(odd, 2, 4, faults), odd & 0xFEFFFFFF);
+  EXPECT_EQ(mapToCta(odd, 2), odd & 0xFEFFFFFF);
 }
 
+// However large the rank is, the address is one of shared memory, of a CTA that
+// no cluster has.
 TEST(AddressWindow, MapaOfAMissingCta) {
-  llvm::SmallVector<Fault> faults;
-  EXPECT_EQ(mapToCta(0x10, 4, 4, faults), std::nullopt);
-  ASSERT_EQ(faults.size(), 1u);
-  EXPECT_EQ(faults[0].what,
-            "expected the rank of a CTA of the cluster of 4, but got 4");
+  for (uint32_t rank : {kMaxClusterSize, 0x100u, 0x101u, 0xFFFFFFFFu}) {
+    uint64_t shared = mapToCta(0x10, rank);
+    EXPECT_GE(getCtaRank(shared), kMaxClusterSize) << rank;
+    SpaceAddress found = resolveGeneric(toGeneric(StateSpace::Shared, shared));
+    EXPECT_EQ(found.space, StateSpace::Shared) << rank;
+    EXPECT_EQ(found.address, shared) << rank;
+  }
 }
 
 // An instruction on shared::cta does not reach into another CTA.
