@@ -35,8 +35,8 @@ static constexpr int64_t kMinPartSteps = 8;
 /// games, as plain ones are.
 static constexpr double kFp4Flops = 4096;
 /// Bytes in a clock: from shared memory, and from the L2 cache, of which Chips
-/// and Cheese ("Blackwell: Nvidia's Massive GPU", 2025) measured 8.7e12 a second
-/// on RTX PRO 6000, whose 188 multiprocessors have a clock of 2.617 GHz.
+/// and Cheese ("Blackwell: Nvidia's Massive GPU", 2025) measured 8.7e12 a
+/// second on RTX PRO 6000, whose 188 multiprocessors have a clock of 2.617 GHz.
 static constexpr double kSharedBytes = 128;
 static constexpr double kL2Bytes = 8.7e12 / (188 * 2.617e9);
 /// Instructions an element of those that write results, clocks before the first
