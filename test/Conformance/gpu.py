@@ -13,7 +13,7 @@ COMPLETE = ("amax", "dequantize", "expand_scale", "global_scale", "hadamard", "q
             "scale_sweep", "swizzle")
 # What chips with block-scaled tensor cores have besides.
 PRODUCTS = ("scaled_mm", "scaled_grouped_mm")
-PRODUCT_CHIPS = ("sm_100a", "sm_103a", "sm_110a")
+PRODUCT_CHIPS = ("sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
 
 
 def refusal(operation, chip):

@@ -137,6 +137,9 @@ _PRODUCT_RULES = [
     ("gemm_swiglu", "wait",
      r"\| tcgen05\.wait::ld\.sync\.aligned; \| add\.s32 .* \| tcgen05\.ld", "deleted",
      "the wait behind the next load is for this one, too, and its registers are read later"),
+    ("gemm_warp", "scale", "", "of another thread for [ab]",
+     "the four threads of a column load its scales all, and the second two of a row those that the "
+     "first two load"),
     ("gemm_hopper", "fence", r"\| wgmma\.fence\.sync\.aligned; \| wgmma\.mma_async", "deleted",
      "since the fence before it only products of the same shape have accessed its registers"),
     ("gemm_hopper", "commit", r"\| wgmma\.commit_group", "deleted",

@@ -1,8 +1,10 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The project's own products of SM100 that are broken: one of each form that a tile, its
-loads and its epilogue have; and two of Hopper, where NVFP4 weights are decoded and K is split
-in a cluster, and where MXFP8 weights are prepacked and rows come in groups. Each has several tiles for each cluster, a ring of stages that
+loads and its epilogue have; two of Hopper, where NVFP4 weights are decoded and K is split
+in a cluster, and where MXFP8 weights are prepacked and rows come in groups; and two of consumer
+Blackwell, where the last stage of NVFP4 has one step, and where two stages of MXFP8 share scales
+and rows come in groups. Each has several tiles for each cluster, a ring of stages that
 wraps twice, rows and columns at the end that fill no tile, and scales that differ from block
 to block. Their results are compared with numpy before any place is broken.
 """
@@ -101,6 +103,12 @@ PRODUCTS = (
             "rows = 32, cols = 128, stages = 2, ctas = 4, splits = 2", chip=90),
     Product("gemm_hopper_rows", Op("mm", **HOPPER_MXFP8, shape=dict(M=72, N=200, K=736, G=3)),
             "rows = 32, cols = 128, stages = 2, ctas = 2", ends=(20, 20, 65), chip=90),
+    Product("gemm_warp_tail", Op("mm", **NVFP4, **LINEAR, result="bf16", global_a="rank_0",
+                                 shape=dict(B=(), M=150, N=140, K=672)),
+            "rows = 128, cols = 128, stages = 2, ctas = 2", chip=120),
+    Product("gemm_warp_rows", Op("mm", **MXFP8, **GROUPED_ROWS, result="bf16",
+                                 shape=dict(M=150, N=140, K=352, G=3)),
+            "rows = 128, cols = 128, stages = 2, ctas = 2", ends=(20, 20, 140), chip=120),
 )
 
 

@@ -5,7 +5,9 @@ fences, announced bytes, commits, arrivals, barriers and their counts, masks of
 CTAs, coordinates of tiles, cells of tensor memory, constants of descriptors, and
 the terms that swizzle an address. Where products take an operand from registers, also
 the products, what decodes their operand, the bytes of scales that are loaded, and the
-comparisons by which tails are left out. Knows PTX as text, nothing of any kernel.
+comparisons by which tails are left out. Of block-scaled products of a warp, also the addresses
+of fragments, and which scales of which threads they take. Knows PTX as text, nothing of any
+kernel.
 """
 
 import dataclasses
@@ -185,13 +187,62 @@ def _register_products(kernel):
             yield from _constants(kernel, line, "wait", [lambda v: v + 1])
         if re.match(r"ld\.(shared|global)\.b8", opcode):
             yield Mutation(line, _moved(match, _OFFSET.search(match[5]), 1), "byte", "the next one")
+    yield from _tails(kernel)
+
+
+def _tails(kernel):
+    """Comparisons hold for one number more or less."""
+    for line, match in kernel.instructions.items():
+        opcode = match[3]
         if comparison := re.match(r"setp\.(lt|le|gt|ge)\.[su]", opcode):
             other = opcode.replace(comparison[1], _OTHER_COMPARISON[comparison[1]], 1)
             yield Mutation(line, _replace(match, other, match[5]), "tail", f"{opcode} -> {other}")
 
 
+# Block-scaled products of a warp: the results, the addends, and for each operand the scales and
+# the numbers of their byte and of the thread that has them.
+_WARP_PRODUCT = re.compile(r"\{([^{}]*)\}, \{[^{}]*\}, \{[^{}]*\}, \{([^{}]*)\}, "
+                           r"(%\w+), \{(%\w+), (%\w+)\}, (%\w+), \{(%\w+), (%\w+)\}")
+
+
+def _warp_products(kernel):
+    """Each product is left out, and takes the scales of the other operand, of another byte and
+    of another thread; fragments begin 16 bytes behind their place; constants that bring scales to
+    their place change; comparisons hold for one number more or less."""
+    scales = set()
+    for line, match in kernel.instructions.items():
+        if not match[3].startswith("mma.sync") or not (
+                parts := _WARP_PRODUCT.fullmatch(match[5])):
+            continue
+        pairs = zip(parts[1].split(","), parts[2].split(","))
+        yield Mutation(line, " ".join(f"mov.b32 {to.strip()}, {of.strip()};" for to, of in pairs),
+                       "product", "deleted")
+        scales |= {parts[3], parts[6]}
+        for side, (scale, other) in enumerate(((3, 6), (6, 3))):
+            operands = match[5][:parts.start(scale)] + parts[other] + match[5][parts.end(scale):]
+            yield Mutation(line, _replace(match, match[3], operands), "scale",
+                           f"of the other operand for {'ab'[side]}")
+            for i, what in enumerate(("byte", "thread"), scale + 1):
+                operands = match[5][:parts.start(i)] + "%other" + match[5][parts.end(i):]
+                text = (f"{{ .reg .b16 %other; xor.b16 %other, {parts[i]}, 1; "
+                        f"{_replace(match, match[3], operands).strip()} }}")
+                yield Mutation(line, text, "scale", f"of another {what} for {'ab'[side]}")
+    if not scales:
+        return
+    for line in kernel.reaching(sorted(scales), 3):
+        for pattern, change in _DECODES:
+            if pattern.match(kernel.instructions[line][3]):
+                yield from _constants(kernel, line, "decode", [change])
+    for line, match in kernel.instructions.items():
+        if match[3].startswith("ldmatrix"):
+            yield Mutation(line, _moved(match, _OFFSET.search(match[5]), 16), "fragment",
+                           "16 bytes behind it")
+    yield from _tails(kernel)
+
+
 def split_statements(text):
-    """The text with one statement on each line."""
+    """The text with one statement on each line, and each on one."""
+    text = re.sub(r"(?m)^\s*mma\.sync[^;]*;", lambda match: "\t" + " ".join(match[0].split()), text)
     lines = []
     for line in text.splitlines():
         code = line.split("//")[0]
@@ -338,7 +389,7 @@ def find_mutations(text, name):
     kernel = Kernel(lines, name)
     found = {}
     for source in (_waits_and_fences, _barriers, _displaced_commits, _tiles, _cells,
-                   _descriptors, _swizzles, _register_products):
+                   _descriptors, _swizzles, _register_products, _warp_products):
         for mutation in source(kernel):
             found.setdefault((mutation.line, mutation.text), mutation)
     return lines, sorted(found.values(), key=lambda m: (m.line, m.what))

@@ -29,17 +29,22 @@ def record_counts(expect, counts, least):
                       f"expected at least {number} cases, but got {counts[name]}")
 
 
-def main(description, check, least, count):
+def main(description, check, least, count, target=None):
     """`check` has a case's op, its properties and its problems, from a folder, the seed and the
-    number of the case. `count` cases are run unless the command line says otherwise."""
+    number of the case, and from the chip where one is named by `target`. `count` cases are run
+    for that chip unless the command line says otherwise."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("folder", type=Path, help="where to compile")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=count)
+    if target:
+        parser.add_argument("--target", default=target, help="the chip")
     options = parser.parse_args()
+    chip = [options.target] if target else []
     expect, counts = Expectations(), Counter()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        cases = pool.map(lambda i: check(options.folder, options.seed, i), range(options.cases))
+        cases = pool.map(lambda i: check(options.folder, options.seed, i, *chip),
+                         range(options.cases))
         for i, (op, found, problems) in enumerate(cases):
             counts.update(found)
             for schedule, problem in zip(SCHEDULES, problems):

@@ -13,7 +13,6 @@ from expect import first_difference
 from gpu_calls import SCHEDULES, run_places
 from sm100_matmul import KINDS, add_odd_block, draw_case, draw_op
 
-CHIP = "sm_120a"
 TILE, MOST_STAGES = 128, 4
 # Of each property of a case, how many cases have it at least; see `properties`.
 LEAST = {"nvfp4": 10, "mxf4": 2, "mxf8f6f4": 15, "rows": 4, "columns": 4, "split": 4,
@@ -72,17 +71,17 @@ def properties(op, case, fields):
     return found - {""}
 
 
-def check(folder, seed, number):
+def check(folder, seed, number, chip):
     """The case's op and properties, and the problem of each schedule."""
     op, case, text, fields = draw(seed, number)
     folder = folder / f"{number}"
     if not op.scaling:
-        return op, properties(op, case, fields), random_cases.find_problems(text, case, CHIP, folder)
-    places = [["--on=cpu"], *(["--on=emulator", f"--target={CHIP}", *each] for each in SCHEDULES)]
+        return op, properties(op, case, fields), random_cases.find_problems(text, case, chip, folder)
+    places = [["--on=cpu"], *(["--on=emulator", f"--target={chip}", *each] for each in SCHEDULES)]
     (failed, wanted), *runs = run_places(text, case.arguments, 1, folder, places)
     problems = [failed or wrong or first_difference(got, wanted) for wrong, got in runs]
     return op, properties(op, case, fields), problems
 
 
 if __name__ == "__main__":
-    random_cases.main(__doc__, check, LEAST, 36)
+    random_cases.main(__doc__, check, LEAST, 36, target="sm_120a")
