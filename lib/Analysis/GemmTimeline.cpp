@@ -14,9 +14,9 @@
 
 namespace blockscale {
 
-/// FLOP of a multiprocessor in a clock, dense.
+/// FLOP of a multiprocessor in a clock, dense; rates of other operands follow
+/// from those of the GPU.
 static constexpr double kFp8Flops = 16384;
-static constexpr double kFp4Flops = 2 * kFp8Flops;
 /// Bytes in a clock: from shared memory, and from the L2 cache.
 static constexpr double kSharedBytes = 128;
 static constexpr double kL2Bytes = 64;
@@ -32,7 +32,8 @@ static double ceilDiv(double x, double y) { return std::ceil(x / y); }
 
 GemmTimeline::GemmTimeline(const target::Gpu &gpu, const GemmShape &shape,
                            GemmScheduleAttr schedule, double sharedColumns) {
-  double flops = shape.unit == target::Unit::Fp4 ? kFp4Flops : kFp8Flops;
+  double flops = kFp8Flops * gpu.getPeakFlops(shape.unit) /
+                 gpu.getPeakFlops(target::Unit::Fp8);
   double rows = schedule.getRows(), cols = schedule.getCols();
   // Multiprocessors of a tile: each has a part of the rows of both operands.
   double blocks = rows / 128;

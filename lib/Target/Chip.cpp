@@ -44,7 +44,7 @@ static constexpr Chip kChips[] = {
     {"sm_103a", "+ptx88", /*gpu=*/"B300", /*kernelSuffix=*/"", /*fp4Cvt=*/true,
      /*fp8Cvt=*/true, /*stochasticCvt=*/true, /*wideGlobalAccess=*/true,
      /*wgmma=*/false, /*tcgen05=*/true, /*wideTransforms=*/true,
-     /*limits=*/kDatacenter},
+     /*limits=*/kDatacenter, /*blockScaleMma=*/false, /*longTcgen05=*/true},
     {"sm_110a", "+ptx90", /*gpu=*/"B200", /*kernelSuffix=*/"_sm110",
      /*fp4Cvt=*/true,
      /*fp8Cvt=*/true, /*stochasticCvt=*/false, /*wideGlobalAccess=*/true,

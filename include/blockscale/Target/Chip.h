@@ -58,6 +58,8 @@ struct Chip {
   MultiprocessorLimits limits;
   /// `mma.sync.kind::mxf4nvf4.block_scale` and its kin.
   bool blockScaleMma = false;
+  /// `tcgen05.mma.block_scale` with K = 96, of operands of 4 bits.
+  bool longTcgen05 = false;
 
   bool hasFp4Cvt() const { return fp4Cvt; }
   bool hasFp8Cvt() const { return fp8Cvt; }
@@ -66,6 +68,7 @@ struct Chip {
   bool hasWgmma() const { return wgmma; }
   bool hasTcgen05() const { return tcgen05; }
   bool hasBlockScaleMma() const { return blockScaleMma; }
+  bool hasLongTcgen05() const { return longTcgen05; }
   /// Whether there are kernels of matrix products for the chip.
   bool hasProducts() const { return wgmma || tcgen05 || blockScaleMma; }
   /// Whether there are kernels of products of an operand with scales and a

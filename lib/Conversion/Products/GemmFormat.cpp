@@ -42,7 +42,8 @@ std::string GemmFormat::getName() const {
   std::string name;
   for (ElementFormat operand : {a, b})
     name += std::string(getFormatInfo(operand).name) + "_";
-  return name + (scale == ScaleFormat::E4M3 ? "e4m3" : "e8m0");
+  name += scale == ScaleFormat::E4M3 ? "e4m3" : "e8m0";
+  return name + (hasLongSteps ? "_k96" : "");
 }
 
 } // namespace blockscale::gemm

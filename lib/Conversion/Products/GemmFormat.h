@@ -59,6 +59,8 @@ struct GemmFormat {
   int64_t stepScales = 0;
   /// Steps of a stage.
   int64_t stageSteps = 0;
+  /// Whether stages are multiplied three at a time by steps of 48 bytes.
+  bool hasLongSteps = false;
 
   int64_t getStageElements() const { return stageSteps * stepElements; }
   /// Bytes of a row of a stage.

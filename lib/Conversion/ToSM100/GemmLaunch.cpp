@@ -87,7 +87,7 @@ LogicalResult lowerTcgen05Products(ArrayRef<Operation *> ops,
   FailureOr<GemmFormat> found = verifyFormat(product, site, kTileSteps);
   if (failed(found))
     return failure();
-  const GemmFormat &format = *found;
+  GemmFormat format = getFormatOn(*found, site.getChip());
   GemmSizes sizes = request->getSizes(site);
   request->requireSizes(site, sizes);
   requireDepth(site, format, sizes.depth);
@@ -104,6 +104,8 @@ LogicalResult lowerTcgen05Products(ArrayRef<Operation *> ops,
   for (const Product &each : request->products)
     if (failed(verifySameSchedule(each, site, schedule)))
       return failure();
+  // A long step may have a part of two stages.
+  format.hasLongSteps &= schedule.getStages() > 1;
   ScaledGemmSpec spec{
       {format.getName(), format.block, format.getStageElements(), schedule},
       format};

@@ -10,7 +10,15 @@
 
 #include "llvm/Support/MathExtras.h"
 
+using namespace mlir;
+
 namespace blockscale::gemm {
+
+GemmFormat getFormatOn(GemmFormat format, const target::Chip &chip) {
+  format.hasLongSteps = chip.hasLongTcgen05() &&
+                        format.kind != NVVM::MMABlockScaleKind::MXF8F6F4;
+  return format;
+}
 
 SharedLayout::SharedLayout(const GemmFormat &format, int64_t rows, int64_t cols,
                            int64_t stages) {
@@ -46,8 +54,11 @@ static constexpr int64_t kSharedUnit = 32;
 
 TensorLayout::TensorLayout(const GemmFormat &format, int64_t rows,
                            int64_t cols) {
+  int64_t scaleTiles = format.getScaleTiles();
+  if (format.hasLongSteps)
+    scaleTiles = std::max(scaleTiles, kLongScaleTiles);
   auto getColumns = [&](int64_t operandRows) {
-    return operandRows / kTileRows * format.getScaleTiles() * kScaleTileColumns;
+    return operandRows / kTileRows * scaleTiles * kScaleTileColumns;
   };
   BlockRows mine(rows, cols);
   int64_t scaleColumns = llvm::alignTo(

@@ -9,6 +9,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMLAYOUT_H
 
 #include "Products/GemmFormat.h"
+#include "blockscale/Target/Chip.h"
 
 #include <array>
 
@@ -17,6 +18,17 @@ namespace blockscale::gemm {
 /// Steps of K of a stage, and bytes of a row of it.
 inline constexpr int64_t kTileSteps = 4;
 inline constexpr int64_t kRowBytes = kTileSteps * kStepBytes;
+
+/// Bytes of K of one instruction on chips that multiply 96 codes of 4 bits, of
+/// which eight instructions take whole stages.
+inline constexpr int64_t kLongStepBytes = 48;
+inline constexpr int64_t kLongStages = 3;
+inline constexpr int64_t kLongSteps = kLongStages * kRowBytes / kLongStepBytes;
+/// Tiles of scales along K that begin and end with such instructions.
+inline constexpr int64_t kLongScaleTiles = 3;
+
+/// The format as the chip multiplies it.
+GemmFormat getFormatOn(GemmFormat format, const target::Chip &chip);
 
 /// The columns of tensor memory that a tile of scales takes.
 inline constexpr int64_t kScaleTileColumns = 4;

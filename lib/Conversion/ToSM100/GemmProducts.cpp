@@ -10,6 +10,12 @@
 // wait. A step of K that begins beyond the product has none; what a step has
 // beyond it adds nothing.
 //
+// Chips with K = 96 take eight steps of 48 bytes of each row from three full
+// stages; what is left goes by steps of 32 bytes. Step 2 begins in one stage
+// and ends in the next, and so does step 5. Scales are copied three tiles at a
+// time, which two steps (NVFP4) or four (MXFP4) use up: six scales a row begin
+// at byte 0 or 2 of a word of four, three at any byte.
+//
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
@@ -28,6 +34,12 @@ using emit::Lanes;
 static constexpr uint64_t kDataDescriptor =
     uint64_t(1) << 16 | uint64_t(1024 / kDescriptorUnit) << 32 |
     uint64_t(1) << 46 | uint64_t(2) << 61;
+/// The same of a tile whose rows go on in another one, whose address is not
+/// there yet.
+static constexpr uint64_t kLongDescriptor =
+    uint64_t(1024 / kDescriptorUnit) << 32 | uint64_t(1) << 46 |
+    uint64_t(1) << 52 | uint64_t(2) << 61;
+static constexpr int64_t kNextAddressShift = 16;
 /// Descriptor of a tile of scales, which has rows of 16 bytes and is not
 /// swizzled: groups of eight rows are 128 bytes apart.
 static constexpr uint64_t kScaleDescriptor =
@@ -53,16 +65,19 @@ static uint32_t getOperandCode(const GemmFormat &format,
   }
 }
 
-/// The instruction descriptor of a step (PTX ISA, "Instruction descriptor").
+/// The instruction descriptor of a step (PTX ISA, "Instruction descriptor")
+/// whose scales begin with this one of a row.
 static uint32_t getDescriptor(const GemmFormat &format,
-                              GemmScheduleAttr schedule, int64_t step) {
-  // Which scales of a word of four the step takes.
-  auto scaleId = static_cast<uint32_t>(step * format.stepScales % kTileCols);
+                              GemmScheduleAttr schedule, int64_t scale,
+                              bool isLong) {
+  // Which scale of a word of four is the first.
+  auto scaleId = static_cast<uint32_t>(scale % kTileCols);
   uint32_t hasE8M0 = format.scale == numerics::ScaleFormat::E8M0;
   return scaleId << 4 | getOperandCode(format, format.a) << 7 |
          getOperandCode(format, format.b) << 10 |
          static_cast<uint32_t>(schedule.getCols() >> 3) << 17 | hasE8M0 << 23 |
-         static_cast<uint32_t>(schedule.getRows() >> 4) << 24 | scaleId << 29;
+         static_cast<uint32_t>(schedule.getRows() >> 4) << 24 | scaleId << 29 |
+         static_cast<uint32_t>(isLong) << 31;
 }
 
 static NVVM::Tcgen05MMABlockScale getBlockScale(const GemmFormat &format) {
@@ -76,9 +91,11 @@ namespace {
 struct Operand {
   /// The number of rows of the operand whose scales the CTA has.
   int64_t rows;
-  /// Descriptors of stage 0, i64.
-  Value data, scales;
+  /// Descriptors of stage 0, i64; the second is a null without long steps.
+  Value data, longData, scales;
   int64_t dataBytes, scaleBytes;
+  /// The offset of the data of stage 0 in shared memory.
+  int64_t offset;
   /// The first column of tensor memory that the scales are copied to.
   int64_t columns;
 };
@@ -93,10 +110,21 @@ private:
   /// Adds the product of a stage. `left` (i32) are the elements of K that it
   /// has; null where it is full.
   void emitStage(Value slot, Value left, Value accumulator, Value isFirst);
-  /// Copies tile `scaleTile` along K of all rows of an operand.
-  void emitScales(const Operand &operand, Value descriptor, int64_t scaleTile);
-  void emitProduct(Value accumulator, Value adds, int64_t step,
-                   ArrayRef<Value> descriptors);
+  /// Adds the product of three full stages, for which it waits and of which it
+  /// says that they are empty.
+  void emitLongStages(ArrayRef<RingSlot> slots, Value accumulator,
+                      Value isFirst);
+  /// Copies tile `scaleTile` along K of all rows of an operand to place `place`
+  /// of tensor memory.
+  void emitScales(const Operand &operand, Value descriptor, int64_t scaleTile,
+                  int64_t place);
+  /// The descriptor of what stage `slot` has of an operand, of which `first` is
+  /// that of stage 0.
+  Lanes getStage(Value first, Value slot, int64_t bytes);
+  /// Adds the product of data whose scales begin with this one in tensor
+  /// memory.
+  void emitProduct(Value accumulator, Value adds, ArrayRef<Value> data,
+                   int64_t scale, bool isLong);
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
 
   Value getDescriptor(int64_t offset, uint64_t rest);
@@ -113,11 +141,13 @@ ProductEmitter::ProductEmitter(KernelBuilder &b, const GemmContext &context)
     : b(b), context(context), spec(context.spec) {
   auto add = [&](int64_t dataRows, int64_t data, int64_t scaleRows,
                  int64_t scales, int64_t columns) {
+    bool isLong = spec.format.hasLongSteps;
     operands.push_back({scaleRows, getDescriptor(data, kDataDescriptor),
+                        isLong ? getDescriptor(data, kLongDescriptor) : Value(),
                         getDescriptor(scales, kScaleDescriptor),
                         SharedLayout::getDataBytes(dataRows),
                         SharedLayout::getScaleBytes(spec.format, scaleRows),
-                        columns});
+                        data, columns});
   };
   add(context.mine.dataA, context.shared.dataA, context.mine.scaleA,
       context.shared.scaleA, context.tensor.scaleA);
@@ -130,11 +160,11 @@ Value ProductEmitter::getDescriptor(int64_t offset, uint64_t rest) {
 }
 
 void ProductEmitter::emitScales(const Operand &operand, Value descriptor,
-                                int64_t scaleTile) {
+                                int64_t scaleTile, int64_t place) {
   int64_t bands = operand.rows / kTileRows;
   for (int64_t band = 0; band < bands; ++band) {
     int64_t source = band * spec.format.getScaleTiles() + scaleTile;
-    int64_t target = scaleTile * bands + band;
+    int64_t target = place * bands + band;
     NVVM::Tcgen05CpOp::create(
         b, NVVM::Tcgen05CpShape::SHAPE_32x128b, context.cluster.getGroup(),
         NVVM::Tcgen05CpMulticast::WARPX4, NVVM::Tcgen05CpSrcFormatAttr(),
@@ -144,18 +174,18 @@ void ProductEmitter::emitScales(const Operand &operand, Value descriptor,
   }
 }
 
-void ProductEmitter::emitProduct(Value accumulator, Value adds, int64_t step,
-                                 ArrayRef<Value> descriptors) {
-  SmallVector<Value> data, scales;
-  for (auto [operand, descriptor] : llvm::zip_equal(operands, descriptors)) {
-    data.push_back(Lanes(b, descriptor) +
-                   step * (kStepBytes / kDescriptorUnit));
-    int64_t columns = spec.format.getScaleTile(step) *
-                      (operand.rows / kTileRows) * kScaleTileColumns;
+void ProductEmitter::emitProduct(Value accumulator, Value adds,
+                                 ArrayRef<Value> data, int64_t scale,
+                                 bool isLong) {
+  SmallVector<Value> scales;
+  for (const Operand &operand : operands) {
+    int64_t columns =
+        scale / kTileCols * (operand.rows / kTileRows) * kScaleTileColumns;
     scales.push_back(
         getTensorPointer(b, context.tensorMemory, operand.columns + columns));
   }
-  uint32_t descriptor = gemm::getDescriptor(spec.format, spec.schedule, step);
+  uint32_t descriptor =
+      gemm::getDescriptor(spec.format, spec.schedule, scale, isLong);
   NVVM::Tcgen05MMABlockScaleOp::create(
       b, spec.format.kind, context.cluster.getGroup(),
       getBlockScale(spec.format), NVVM::Tcgen05MMACollectorOp::DISCARD,
@@ -163,19 +193,29 @@ void ProductEmitter::emitProduct(Value accumulator, Value adds, int64_t step,
       scales[1]);
 }
 
+Lanes ProductEmitter::getStage(Value first, Value slot, int64_t bytes) {
+  Lanes stage(b, b.zext64(slot));
+  return Lanes(b, first) + stage * (bytes / kDescriptorUnit);
+}
+
 void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
                                Value isFirst) {
   SmallVector<Value> data, scales;
   for (const Operand &operand : operands) {
-    Lanes stage(b, b.zext64(slot));
-    data.push_back(Lanes(b, operand.data) +
-                   stage * (operand.dataBytes / kDescriptorUnit));
-    scales.push_back(Lanes(b, operand.scales) +
-                     stage * (operand.scaleBytes / kDescriptorUnit));
+    data.push_back(getStage(operand.data, slot, operand.dataBytes));
+    scales.push_back(getStage(operand.scales, slot, operand.scaleBytes));
   }
   auto emitScaleTile = [&](int64_t scaleTile) {
     for (auto [operand, descriptor] : llvm::zip_equal(operands, scales))
-      emitScales(operand, descriptor, scaleTile);
+      emitScales(operand, descriptor, scaleTile, scaleTile);
+  };
+  auto emitStep = [&](Value adds, int64_t step) {
+    SmallVector<Value> parts;
+    for (Value descriptor : data)
+      parts.push_back(Lanes(b, descriptor) +
+                      step * (kStepBytes / kDescriptorUnit));
+    emitProduct(accumulator, adds, parts, step * spec.format.stepScales,
+                /*isLong=*/false);
   };
   auto isNewScaleTile = [&](int64_t step) {
     return step == 0 ||
@@ -188,7 +228,7 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
          ++scaleTile)
       emitScaleTile(scaleTile);
     for (int64_t step = 0; step < kTileSteps; ++step)
-      emitProduct(accumulator, step == 0 ? adds : yes, step, data);
+      emitStep(step == 0 ? adds : yes, step);
     return;
   }
   for (int64_t step = 0; step < kTileSteps; ++step) {
@@ -197,8 +237,54 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
     emit::emitIf(b, exists, [&] {
       if (isNewScaleTile(step))
         emitScaleTile(spec.format.getScaleTile(step));
-      emitProduct(accumulator, step == 0 ? adds : yes, step, data);
+      emitStep(step == 0 ? adds : yes, step);
     });
+  }
+}
+
+void ProductEmitter::emitLongStages(ArrayRef<RingSlot> slots, Value accumulator,
+                                    Value isFirst) {
+  int64_t stepScales = 2 * kLongStepBytes / spec.format.block;
+  int64_t copySteps = kLongScaleTiles * kTileCols / stepScales;
+  Lanes first(b, isFirst);
+  Value yes = first.like(1), adds = first ^ first.like(1);
+  int64_t arrived = 0;
+  auto waitFor = [&](int64_t stage) {
+    for (; arrived <= stage; ++arrived)
+      context.stageFull.emitWaitFull(b, slots[arrived]);
+  };
+  auto emitScaleTile = [&](int64_t scaleTile) {
+    int64_t stage = scaleTile / spec.format.getScaleTiles();
+    waitFor(stage);
+    for (const Operand &operand : operands)
+      emitScales(
+          operand,
+          getStage(operand.scales, slots[stage].index, operand.scaleBytes),
+          scaleTile % spec.format.getScaleTiles(),
+          scaleTile % kLongScaleTiles);
+  };
+  for (int64_t step = 0; step < kLongSteps; ++step) {
+    int64_t begin = step * kLongStepBytes, end = begin + kLongStepBytes;
+    int64_t stage = begin / kRowBytes, last = (end - 1) / kRowBytes;
+    waitFor(last);
+    if (step % copySteps == 0)
+      for (int64_t i = 0; i < kLongScaleTiles; ++i)
+        emitScaleTile(step / copySteps * kLongScaleTiles + i);
+    SmallVector<Value> data;
+    for (const Operand &operand : operands) {
+      Lanes next =
+          getStage(getDescriptor(operand.offset, /*rest=*/0), slots[last].index,
+                   operand.dataBytes);
+      data.push_back(
+          (getStage(operand.longData, slots[stage].index, operand.dataBytes) +
+           begin % kRowBytes / kDescriptorUnit) |
+          next << kNextAddressShift);
+    }
+    emitProduct(accumulator, step == 0 ? adds : yes, data,
+                step % copySteps * stepScales, /*isLong=*/true);
+    if (end / kRowBytes > stage)
+      context.cluster.emitCommitToAll(
+          b, context.stageEmpty.get(b, slots[stage].index));
   }
 }
 
@@ -227,11 +313,28 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
     return slot.getNext(b, spec.schedule.getStages()).get();
   };
   using Predicate = arith::CmpIPredicate;
-  SmallVector<Value> slots =
-      emitCount(b, steps, stage.get(), [&](Value step, ValueRange carried) {
-        Lanes isFirst = compare(Predicate::eq, Lanes(b, step), 0);
-        return emitStep(RingSlot::of(carried), {}, isFirst);
-      });
+  SmallVector<Value> slots = stage.get();
+  Lanes done(b, b.i32(0));
+  if (spec.format.hasLongSteps) {
+    Lanes groups(b, arith::DivUIOp::create(b, steps, b.i32(kLongStages)));
+    done = groups * kLongStages;
+    slots = emitCount(b, groups, slots, [&](Value group, ValueRange carried) {
+      SmallVector<RingSlot> three = {RingSlot::of(carried)};
+      while (three.size() < kLongStages)
+        three.push_back(three.back().getNext(b, spec.schedule.getStages()));
+      emitLongStages(three, accumulator,
+                     compare(Predicate::eq, Lanes(b, group), 0));
+      return three.back().getNext(b, spec.schedule.getStages()).get();
+    });
+  }
+  Lanes others = spec.format.hasLongSteps ? steps - done : steps;
+  slots = emitCount(b, others, slots, [&](Value step, ValueRange carried) {
+    Lanes number = Lanes(b, step);
+    if (spec.format.hasLongSteps)
+      number = number + done;
+    return emitStep(RingSlot::of(carried), {},
+                    compare(Predicate::eq, number, 0));
+  });
   Type types[] = {b.getI32Type(), b.getI32Type()};
   slots = emitIfElse(
       b, compare(Predicate::ugt, end - begin, steps), types,

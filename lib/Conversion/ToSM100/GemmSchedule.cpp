@@ -46,8 +46,9 @@ static SmallVector<RatedSchedule> sort(SmallVector<RatedSchedule> rated) {
 }
 
 SmallVector<RatedSchedule> rateSchedules(const Product &product,
-                                         const GemmFormat &format,
+                                         const GemmFormat &stored,
                                          const target::Chip &chip) {
+  GemmFormat format = getFormatOn(stored, chip);
   const target::Gpu &gpu = *target::findGpu(chip.gpu);
   GemmShape shape = getShape(product, format);
   SmallVector<RatedSchedule> rated;
