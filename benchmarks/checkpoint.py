@@ -3,12 +3,15 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time and memory of `blockscale-checkpoint quantize`, against reading and writing alone.
 
-    build/package/bin/python benchmarks/checkpoint.py [--gib N] [--runs N] [--folder F] [--check]
+    build/package/bin/python benchmarks/checkpoint.py [--gib N] [--runs N] [--folder F] [--cold]
+                                                      [--check]
 
 Makes a decoder of random bf16 weights, of about N GiB, in a folder, and quantizes it to NVFP4 with
 global scales that fused layers share. In each run three things follow one another, in new
 processes: the command, `cat` of the source to /dev/null, and `cp` of the result. The source is in
-the system's page cache, as far as that goes. Prints seconds, the ratio of the command's to the sum
+the system's page cache, as far as that goes. The command's kernels are in its cache, where a run
+before the others leaves them, as any use of the command does; with --cold there is no cache, and
+each run compiles them. Prints seconds, the ratio of the command's to the sum
 of both others', and the command's largest resident memory, of all pages and of its own alone. The
 last column is the same ratio of processor time, the command's divided by the number of cores, which
 other work on the machine raises less. With --check the exit status is 1 if the median is above the
@@ -126,6 +129,7 @@ def parse():
     parser.add_argument("--runs", type=int, default=5, help="paired runs (5)")
     parser.add_argument("--folder", help="where files are made, and removed again")
     parser.add_argument("--threads", type=int, help="of the command")
+    parser.add_argument("--cold", action="store_true", help="compile the kernels in each run")
     parser.add_argument("--check", action="store_true", help="exit with 1 above a bar")
     return parser.parse_args()
 
@@ -134,20 +138,25 @@ def main():
     options = parse()
     ratios, memory = [], {}
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        os.environ["BLOCKSCALE_CACHE_DIR"] = "" if options.cold else str(Path(folder) / "kernels")
         source, result, other = (Path(folder) / name for name in ("source", "result", "other"))
         make_source(source, int(options.gib * 2**30))
         files = sorted(map(str, source.glob("*.safetensors")))
         size = sum(os.path.getsize(file) for file in files)
         threads = [] if options.threads is None else [f"--threads={options.threads}"]
         read = ["sh", "-c", 'cat "$@" > /dev/null', "sh", *files]
+        quantize = [*COMMAND, "quantize", str(source), str(result), "--format=nvfp4",
+                    "--weight-only", "--quiet", *threads]
         measure(read)
+        if not options.cold:
+            measure(quantize)
         cores = len(os.sched_getaffinity(0))
-        print(f"{size / 2**30:.2f} GiB on {cores} cores")
+        print(f"{size / 2**30:.2f} GiB on {cores} cores, kernels "
+              f"{'compiled in each run' if options.cold else 'in the cache'}")
         print(f"{'quantize':>9}{'GiB/s':>7}{'cat':>7}{'cp':>7}{'ratio':>7}{'of processor time':>19}")
         for _ in range(options.runs):
             remove(result, other)
-            ours = measure([*COMMAND, "quantize", str(source), str(result), "--format=nvfp4",
-                            "--weight-only", "--quiet", *threads], memory)
+            ours = measure(quantize, memory)
             cat = measure(read)
             copy = measure(["cp", "-r", str(result), str(other)])
             ratios.append((ours / [1, cores]) / (cat + copy))

@@ -73,7 +73,9 @@ class Suites:
         self.timeout = timeout
         self.is_installed = False
         self.installing = threading.Lock()
-        self.environment = dict(os.environ, BLOCKSCALE_BUILD_DIR=str(build))
+        # Commands keep kernels in the user's cache, unless the variable is there.
+        self.environment = dict(os.environ, BLOCKSCALE_BUILD_DIR=str(build),
+                                BLOCKSCALE_CACHE_DIR="")
         self.cores = threading.Semaphore(cores)
         self.seconds = {}  # of tests, by their names
 

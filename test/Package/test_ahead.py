@@ -14,6 +14,7 @@ import unittest
 import unittest.mock
 import zipfile
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -53,8 +54,7 @@ class CacheTest(FolderTest):
     def setUp(self):
         super().setUp()
         self.cache = self.folder / "cache"
-        os.environ["BLOCKSCALE_CACHE_DIR"] = str(self.cache)
-        self.addCleanup(os.environ.pop, "BLOCKSCALE_CACHE_DIR")
+        self.enterContext(mock.patch.dict(os.environ, BLOCKSCALE_CACHE_DIR=str(self.cache)))
 
     def compile(self, source=SOURCE, **options):
         """A function that computes, and the steps that made it."""

@@ -6,6 +6,9 @@ import argparse
 import contextlib
 import io
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -40,6 +43,39 @@ class CommandTest(unittest.TestCase):
 
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def test_kernels_are_kept(self):
+        """The first process compiles them, and the next one finds them."""
+        environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder)}
+        environment.pop("BLOCKSCALE_CACHE_DIR", None)
+        found = []
+        for number in range(2):
+            result = self.folder / str(number)
+            subprocess.run([sys.executable, "-m", _command.__name__, "quantize", self.plain, result,
+                            "--format=nvfp4", "--weight-only", "--quiet"], env=environment,
+                           check=True)
+            self.assertEqual(checkpoints.read_bytes(result), checkpoints.read_bytes(self.nvfp4))
+            found.append({path: path.stat().st_mtime_ns
+                          for path in (self.folder / "blockscale").rglob("*.bsf")})
+        self.assertEqual(len(found[0]), 2)
+        self.assertEqual(found[0], found[1])
+
+    def test_where_kernels_are_kept(self):
+        """In the user's cache, unless the environment names another folder, or none."""
+        name = "BLOCKSCALE_CACHE_DIR"
+        for given, expected in (({"HOME": "/home"}, "/home/.cache/blockscale"),
+                                ({"HOME": "/home", "XDG_CACHE_HOME": "/cache"},
+                                 "/cache/blockscale"),
+                                ({"HOME": "/home", "XDG_CACHE_HOME": ""},
+                                 "/home/.cache/blockscale"),
+                                ({"XDG_CACHE_HOME": "relative"}, None),
+                                ({"HOME": "/home", name: "/named"}, "/named"),
+                                ({"HOME": "/home", name: ""}, "")):
+            with mock.patch.dict(os.environ, given):
+                for each in {name, "XDG_CACHE_HOME"} - given.keys():
+                    os.environ.pop(each, None)
+                self.assertEqual(run("list", self.nvfp4)[0], 0)
+                self.assertEqual(os.environ.get(name), expected, given)
 
     def test_list(self):
         status, out, _ = run("list", self.nvfp4)

@@ -37,6 +37,7 @@ from blockscale.checkpoint._rules import LOADERS
 from blockscale.checkpoint._summary import Summary, format_bytes
 
 PROGRAM = "blockscale-checkpoint"
+_CACHE = "BLOCKSCALE_CACHE_DIR"
 
 
 def _parse_size(text: str) -> int:
@@ -336,6 +337,16 @@ def _make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _keep_kernels() -> None:
+    """Keeps compiled kernels in the user's cache, unless the environment names a folder, or none:
+    they have no numbers of a checkpoint, and are the same again and again."""
+    if _CACHE in os.environ:
+        return
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    if os.path.isabs(folder):
+        os.environ[_CACHE] = os.path.join(folder, "blockscale")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the program; its exit status: 0, 1 where a check finds faults or checkpoints differ,
     and 2 for what cannot be done."""
@@ -343,6 +354,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # An address is always behind "=": what follows --cluster may be MODEL.
     options = _make_parser().parse_args(
         ["--cluster=" if each == "--cluster" else each for each in given])
+    _keep_kernels()
     try:
         status: int = options.run(options)
         return status

@@ -5,9 +5,11 @@ sizes."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
-from typing import Any, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Callable, Iterable, Iterator, Sequence, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -26,17 +28,31 @@ DTYPES = {"f32": np.dtype(np.float32), "bf16": np.dtype(ml_dtypes.bfloat16),
           "f16": np.dtype(np.float16)}
 #: The names that files have for them.
 STORED = {name: dtype for dtype, name in PLAIN_DTYPES.items()}
-_LOCK = threading.Lock()
+_Made = TypeVar("_Made")
 
 
-def _once(function: Any) -> Any:
-    """A function whose results are kept, which one thread at a time computes."""
-    kept = functools.lru_cache(maxsize=None)(function)
+def _once(make: Callable[..., _Made]) -> Callable[..., _Made]:
+    """A function whose results are kept. The first thread that asks for one makes it, and others
+    that ask for the same wait, but not those that ask for another."""
+    lock = threading.Lock()
+    found: dict[tuple[Any, ...], Future[_Made]] = {}
 
-    @functools.wraps(function)
-    def get(*key: Any) -> Any:
-        with _LOCK:
-            return kept(*key)
+    @functools.wraps(make)
+    def get(*key: Any) -> _Made:
+        with lock:
+            future = found.get(key)
+            is_first = future is None
+            if future is None:
+                future = found[key] = Future()
+        if is_first:
+            try:
+                future.set_result(make(*key))
+            except BaseException as error:
+                # Who asks again tries again.
+                with lock:
+                    del found[key]
+                future.set_exception(error)
+        return future.result()
     return get
 
 
@@ -75,6 +91,24 @@ def _get_dequantizer(format: str, has_global: bool, dtype: str) -> Compiled:
     if has_global:
         return compile_module(jit(dequantize_with).trace(*specs, Spec((), "f32")))
     return compile_module(jit(dequantize).trace(*specs))
+
+
+@contextlib.contextmanager
+def make_ahead(quantizers: Iterable[tuple[str, str, str, bool, bool]],
+               dequantizers: Iterable[tuple[str, bool, str]]) -> Iterator[None]:
+    """Makes kernels on threads, beside the work that needs them later. What goes wrong is an error
+    where they are needed.
+
+    Args:
+      quantizers: format, recipe, dtype, whether scales are swept, and whether there is an amax.
+      dequantizers: format, whether there is a global scale, and dtype.
+    """
+    makers = [functools.partial(_get_quantizer, *key) for key in set(quantizers)]
+    makers += [functools.partial(_get_dequantizer, *key) for key in set(dequantizers)]
+    with ThreadPoolExecutor(max(len(makers), 1), "blockscale-compile") as pool:
+        for make in makers:
+            pool.submit(make)
+        yield
 
 
 def get_code_columns(format: str, cols: int) -> int:

@@ -24,6 +24,7 @@ from blockscale.checkpoint._layouts import FAMILIES, GLOBAL, INPUT
 from blockscale.checkpoint._order import sort_tasks
 from blockscale.checkpoint._plan import SHARD_BYTES, Job, Output, Task, make_job
 from blockscale.checkpoint._places import ClusterLike, How, open_place
+from blockscale.checkpoint._quantize_group import make_kernels_ahead
 from blockscale.checkpoint._run import Progress
 from blockscale.checkpoint._split import Part, split_weight
 from blockscale.checkpoint._summary import LayerSummary, Summary
@@ -322,4 +323,8 @@ def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "
         job, planner, choices, given = plan_quantize(
             place.checkpoint, place.destination, policy, layout=layout, amaxes=amaxes,
             on=on, measured=measured, shard_bytes=shard_bytes)
-        return summarize(planner, choices, job, place.run(job), given)
+        groups = [task.arguments for task in job.tasks if task.kind == "quantize"]
+        # Workers of a cluster have kernels of their own.
+        with make_kernels_ahead(groups if cluster is None else []):
+            results = place.run(job)
+        return summarize(planner, choices, job, results, given)

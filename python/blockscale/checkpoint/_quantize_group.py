@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 import numpy as np
 
@@ -116,6 +117,18 @@ def _get_scalars(layout: Layout, how: Mapping[str, Any], amax: float) -> tuple[n
         return encode, np.float32(1) / encode
     decode = _kernels.get_global_scale(how["recipe"], amax, None)
     return decode, decode
+
+
+def make_kernels_ahead(groups: Iterable[Mapping[str, Any]]) -> contextlib.AbstractContextManager[None]:
+    """Makes what `quantize_group` of these arguments calls on the CPU, while the body runs."""
+    quantizers, dequantizers = [], []
+    for each in groups:
+        for format in {get_layout(member["layout"]).format for member in each["members"]}:
+            dequantizers.append((format, format == "nvfp4", "f32"))
+            if each["recipe"] != GGML and each["on"] == "cpu":
+                quantizers.append((format, each["recipe"], each["dtype"], each["is_swept"],
+                                   each["scaling"] != "none"))
+    return _kernels.make_ahead(quantizers, dequantizers)
 
 
 def quantize_group(arguments: Mapping[str, Any], source: Checkpoint, sink: Any) -> Any:
