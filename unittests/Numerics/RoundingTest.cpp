@@ -28,6 +28,7 @@ TEST(Rounding, E4M3) {
 void expectE2M1(uint32_t bits) {
   uint32_t code = addE2M1Code(fromBits(bits)) - kE2M1Base;
   ASSERT_EQ(code, encode(ElementFormat::E2M1, fromBits(bits))) << bits;
+  ASSERT_EQ(countE2M1Code(fromBits(bits)), code) << bits;
 }
 
 // Every value from 1/8 to 8, where all ties are, and every 61st elsewhere.
@@ -37,7 +38,8 @@ TEST(Rounding, E2M1) {
   for (uint32_t bits = 0; bits < kFloatInfinityBits; bits += 61)
     expectE2M1(bits);
   expectE2M1(kFloatInfinityBits);
-  expectE2M1(kFloatNanBits);
+  for (uint32_t nan : {kFloatInfinityBits + 1, kFloatNanBits, 0x7FFFFFFFu})
+    expectE2M1(nan);
   EXPECT_EQ(addE2M1Code(-5.0f), addE2M1Code(5.0f));
 }
 

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Conversions of f32 as GPUs without `cvt` do them fast: sums whose last place
-// is the spacing of codes. unittests/Numerics/RoundingTest.cpp proves them.
+// Conversions of f32 as CPUs and GPUs without `cvt` do them fast: sums whose
+// last place is the spacing of codes. unittests/Numerics/RoundingTest.cpp
+// proves them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,6 +44,25 @@ inline uint32_t addE2M1Code(float x) {
   float magnitude = std::abs(x);
   return std::min({toBits(magnitude + (0x1p23f - 2)),
                    toBits(std::fma(magnitude, 0.5f, 0x1p23f)), kE2M1Base + 7});
+}
+
+/// The least f32 above 5, the tie between the last two codes of E2M1, which
+/// goes to the lesser one.
+inline constexpr float kE2M1AboveLastTie = 0x1.400002p2f;
+
+/// The E2M1 code of a magnitude: `encodeE2M1Magnitude` (Codec.h) for CPUs with
+/// vectors, which compare and add integers beside sums of floats, and have few
+/// units for fused products and for minima of floats.
+///
+/// The sum of `addE2M1Code` has the codes up to 6, that of 4; what is not below
+/// `kE2M1AboveLastTie`, such as NaN, has the next one.
+template <typename Number>
+constexpr Bits<Number> countE2M1Code(Number magnitude) {
+  Bits<Number> sum = toBits(magnitude + (0x1p23f - 2));
+  Bits<Number> code =
+      minUnsigned(sum, like(sum, kE2M1Base + 6)) - (kE2M1Base - 1);
+  auto isBelowLast = isLess(magnitude, like(magnitude, kE2M1AboveLastTie));
+  return code - select(isBelowLast, like(sum, 1u), like(sum, 0u));
 }
 
 } // namespace blockscale::numerics

@@ -252,9 +252,13 @@ SmallVector<Lanes> splitByResidue(Lanes x, int64_t count) {
   return lanes;
 }
 
+Lanes shuffleLanes(Lanes a, Lanes b, ArrayRef<int64_t> lanes) {
+  ImplicitLocOpBuilder &builder = a.getBuilder();
+  return Lanes(builder, vector::ShuffleOp::create(builder, a, b, lanes));
+}
+
 static Lanes shuffle(Lanes x, ArrayRef<int64_t> mask) {
-  ImplicitLocOpBuilder &builder = x.getBuilder();
-  return Lanes(builder, vector::ShuffleOp::create(builder, x, x, mask));
+  return shuffleLanes(x, x, mask);
 }
 
 /// Appends the lanes of x to `parts`, as vectors of `count` lanes.
@@ -302,10 +306,9 @@ Lanes concatenate(ArrayRef<Lanes> parts) {
     return parts.front();
   Lanes left = concatenate(parts.take_front(parts.size() / 2));
   Lanes right = concatenate(parts.drop_front(parts.size() / 2));
-  ImplicitLocOpBuilder &builder = left.getBuilder();
-  auto mask = llvm::to_vector(
-      llvm::seq<int64_t>(0, left.getCount() + right.getCount()));
-  return Lanes(builder, vector::ShuffleOp::create(builder, left, right, mask));
+  return shuffleLanes(left, right,
+                      llvm::to_vector(llvm::seq<int64_t>(
+                          0, left.getCount() + right.getCount())));
 }
 
 std::pair<Lanes, Lanes> splitHalves(Lanes x) {

@@ -193,6 +193,10 @@ Lanes bitcastLanes(Lanes x, mlir::Type element);
 std::pair<Lanes, Lanes> deinterleave(Lanes x);
 Lanes interleave(Lanes even, Lanes odd);
 
+/// The lanes of `a` and `b` with the numbers `lanes`; those of `b` follow those
+/// of `a`.
+Lanes shuffleLanes(Lanes a, Lanes b, llvm::ArrayRef<int64_t> lanes);
+
 /// Column i of the matrix whose rows are `rows`, as many lanes as there are
 /// rows: a power of two, as is the number of columns.
 llvm::SmallVector<Lanes> transposeLanes(llvm::ArrayRef<Lanes> rows);

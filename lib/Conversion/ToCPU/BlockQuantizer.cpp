@@ -7,6 +7,7 @@
 
 #include "BlockQuantizer.h"
 #include "blockscale/Numerics/FourOverSix.h"
+#include "blockscale/Numerics/Rounding.h"
 #include "blockscale/Numerics/StochasticRounding.h"
 
 using namespace mlir;
@@ -102,6 +103,9 @@ Lanes emitEncodeElements(const BlockFormat &format, Lanes bits, Lanes factor,
   if (randomBytes)
     return numerics::encodeE2M1StochasticBits(scaled, extend(*randomBytes, 32),
                                               negativeZero);
+  if (format.format == numerics::ElementFormat::E2M1)
+    return numerics::countE2M1Code(numerics::magnitudeOf(scaled)) +
+           numerics::getSign(scaled, /*position=*/3, negativeZero);
   return numerics::encodeBits(format.format, scaled, negativeZero);
 }
 

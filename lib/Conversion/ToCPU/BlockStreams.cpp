@@ -10,6 +10,11 @@
 // needs anyway, share the lanes of the factors, and their codes come together
 // without moving a lane.
 //
+// Lanes of streams are not in the order of memory. Vector registers move lanes
+// cheaply within pieces of 128 bits alone, and this takes rows of words apart
+// in such pieces. Codes and scales get their order back when they are stored,
+// where they are few.
+//
 // From an amax to a factor it is a long way of dependent operations. So the
 // scales of a chunk of blocks are computed before the codes of any, in a loop
 // whose iterations overlap.
@@ -37,10 +42,10 @@ static constexpr int64_t kElementsPerChunk = 2048;
 /// which is a row or less.
 static constexpr int64_t kElementsAhead = 2048;
 
-/// A run of elements, split so that the codes of those in equal lanes are
-/// neighbours in memory and fill an i32: vector i has the elements i, i + n, ..
-/// as f32 bits, or of bf16 the elements 2 i and 2 i + 1 and so on, paired in a
-/// word.
+/// Elements whose codes are neighbours in memory and fill an i32, in equal
+/// lanes of vectors: vector i has the elements i, i + n, .. as f32 bits, or of
+/// bf16 the elements 2 i and 2 i + 1 and so on, paired in a word. `StreamOrder`
+/// says which i32 of the data a lane belongs to.
 using Streams = SmallVector<Lanes>;
 
 /// The largest magnitudes of each lane, as i16 pairs or f32 bits. Magnitude
@@ -64,12 +69,13 @@ static Lanes emitLaneAmax(const Streams &streams, bool isPaired) {
   return isPaired ? maxMagnitude(amax, amax >> 16, isPaired) : amax;
 }
 
-/// The amax of each block from that of its lanes.
-static Lanes emitBlockAmax(Lanes amax, int64_t blocks, bool isPaired) {
-  while (amax.getCount() > blocks) {
-    auto [left, right] = deinterleave(amax);
-    amax = maxMagnitude(left, right, isPaired);
-  }
+/// The amax of each block from that of its lanes, in the order of
+/// `StreamOrder::blockOfLane`.
+static Lanes emitBlockAmax(Lanes amax, const StreamOrder &order,
+                           bool isPaired) {
+  for (const StreamOrder::Halves &halves : order.reductions)
+    amax = maxMagnitude(shuffleLanes(amax, amax, halves.left),
+                        shuffleLanes(amax, amax, halves.right), isPaired);
   return toF32(isPaired ? amax << 16 : amax);
 }
 
@@ -87,15 +93,17 @@ static SmallVector<Lanes> getElements(const Streams &streams, bool isPaired) {
   return elements;
 }
 
-/// The codes of E2M1, packed.
+/// The codes of E2M1, packed. Sums rather than unions: what is added to each
+/// code is added to all of them at once.
 static Lanes encodeNibbles(const BlockFormat &format, ArrayRef<Lanes> elements,
                            Lanes factor) {
-  std::optional<Lanes> data;
-  for (auto [i, bits] : llvm::enumerate(elements)) {
-    Lanes code = emitEncodeElements(format, bits, factor) << 4 * i;
-    data = data ? *data | code : code;
-  }
-  return *data;
+  auto encode = [&](Lanes bits) {
+    return emitEncodeElements(format, bits, factor);
+  };
+  Lanes data = encode(elements.back());
+  for (Lanes bits : llvm::reverse(elements.drop_back()))
+    data = (data << 4) + encode(bits);
+  return data;
 }
 
 /// Codes of other formats, without signs, in the order of memory.
@@ -143,6 +151,10 @@ BlockStreams::BlockStreams(ImplicitLocOpBuilder &b, const BlockFormat &format,
   words = allocate(b, {groups, getGroupElements(format) / (isPaired ? 2 : 1)},
                    b.getI32Type());
   factors = allocate(b, {groups, kBlocks}, b.getF32Type());
+  int64_t perLane = getWordsPerLane(format, isPaired);
+  int64_t elements = kLanesAtOnce * perLane * (isPaired ? 2 : 1);
+  order = StreamOrder(kLanesAtOnce, perLane,
+                      /*blocks=*/elements / format.getBlockSize());
 }
 
 void BlockStreams::emitFree() {
@@ -163,15 +175,19 @@ void BlockStreams::emitAmaxes(const BlockRun &run, Value block, Value group,
   int64_t step = kLanesAtOnce * perLane;
   SmallVector<Lanes> amaxes;
   for (int64_t word = 0; word < all.getCount(); word += step) {
-    Streams streams = splitByResidue(slice(all, word, step), perLane);
+    Streams rows;
+    for (int64_t i = 0; i < perLane; ++i)
+      rows.push_back(slice(all, word + i * kLanesAtOnce, kLanesAtOnce));
+    Streams streams = splitRows<Lanes>(rows, kLanesAtOnce, shuffleLanes);
     for (auto [i, stream] : llvm::enumerate(streams))
       storeLanes(stream, words, {group, getIndex(b, word + i * kLanesAtOnce)});
-    amaxes.push_back(emitLaneAmax(streams, isPaired));
+    amaxes.push_back(
+        emitBlockAmax(emitLaneAmax(streams, isPaired), order, isPaired));
   }
-  Lanes amax = emitBlockAmax(concatenate(amaxes), kBlocks, isPaired);
-  BlockScales scales = emitBlockScales(format, global, amax);
-  storeLanes(truncate(scales.bytes, 8), run.scales,
-             offsetBy(b, run.firstScale, block));
+  BlockScales scales = emitBlockScales(format, global, concatenate(amaxes));
+  Lanes bytes = truncate(scales.bytes, 8);
+  storeLanes(shuffleLanes(bytes, bytes, order.getLanesOfBlocks(kBlocks)),
+             run.scales, offsetBy(b, run.firstScale, block));
   storeLanes(toBits(scales.factor), factors, {group, getIndex(b, 0)});
 }
 
@@ -188,18 +204,19 @@ void BlockStreams::emitCodes(const BlockRun &run, Value block, Value group) {
       streams.push_back(loadLanes(
           b, words, {group, add(b, word, getIndex(b, i * kLanesAtOnce))},
           kLanesAtOnce));
-    Lanes factor = repeatLanes(
-        toF32(loadLanes(b, factors, {group, mul(b, vector, blocks)}, blocks)),
-        kLanesAtOnce / blocks);
+    Lanes ofBlocks =
+        toF32(loadLanes(b, factors, {group, mul(b, vector, blocks)}, blocks));
+    Lanes factor = shuffleLanes(ofBlocks, ofBlocks, order.blockLaneOfLane);
     Value element = add(b, firstElement, mul(b, vector, elements));
     SmallVector<Lanes> ordered = getElements(streams, isPaired);
+    auto sort = [&](Lanes x) { return shuffleLanes(x, x, order.laneOfData); };
     auto getData = [&] {
       if (format.getCodesPerByte() == 2)
-        return encodeNibbles(format, ordered, factor);
+        return sort(encodeNibbles(format, ordered, factor));
       Lanes x = loadElements(b, run.x, offsetBy(b, run.firstElement, element),
                              elements);
-      return finishBytes(format, encodeBytes(format, ordered, factor), x,
-                         factor);
+      return finishBytes(format, sort(encodeBytes(format, ordered, factor)), x,
+                         sort(factor));
     };
     storeLanes(
         bitcastLanes(getData(), b.getI8Type()), run.data,

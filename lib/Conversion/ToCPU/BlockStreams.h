@@ -10,6 +10,7 @@
 
 #include "BlockQuantizer.h"
 #include "Emission/LoopEmitter.h"
+#include "StreamOrder.h"
 
 namespace blockscale::cpu {
 
@@ -48,6 +49,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   BlockFormat format;
   bool isPaired;
+  StreamOrder order;
   /// Words of x in the order of the streams, and factors of blocks, of the
   /// groups of a chunk.
   mlir::Value words, factors;
