@@ -1,12 +1,18 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The kernels of checkpoints are made once, by one thread, while others wait or make theirs."""
+"""What threads of a job share: kernels, which one makes while others wait or make theirs, mapped
+pages, and files, to which one writes at a time."""
 
+import os
+import tempfile
 import threading
+import types
 import unittest
 from unittest import mock
 
-from blockscale.checkpoint import _kernels
+import numpy as np
+
+from blockscale.checkpoint import _kernels, _quantize_group, _run
 
 
 class OnceTest(unittest.TestCase):
@@ -79,6 +85,52 @@ class AheadTest(unittest.TestCase):
     def test_nothing_to_make(self):
         with _kernels.make_ahead([], []):
             pass
+
+
+class BudgetTest(unittest.TestCase):
+    def test_what_is_taken_comes_back(self):
+        budget = _quantize_group._Budget(100)
+        with budget.take(60) as first, budget.take(41) as second, budget.take(40) as third:
+            self.assertEqual((first, second, third), (True, False, True))
+        with self.assertRaises(ValueError), budget.take(100) as taken:
+            self.assertTrue(taken)
+            raise ValueError
+        with budget.take(100) as taken:
+            self.assertTrue(taken)
+
+
+class SinkTest(unittest.TestCase):
+    def test_a_file_takes_one_write_at_a_time(self):
+        """Two files take one each."""
+        names = ("a", "b")
+        shards = [types.SimpleNamespace(name=name, offsets={name: 8}) for name in names]
+        job = types.SimpleNamespace(shards=shards, places={"a": 0, "b": 1})
+        writing, most = {}, {}
+        both = threading.Barrier(2, timeout=30)
+        pwrite = os.pwrite
+
+        def write(handle, data, at):
+            writing[handle] = writing.get(handle, 0) + 1
+            most[handle] = max(most.get(handle, 0), writing[handle])
+            both.wait()
+            count = pwrite(handle, data, at)
+            writing[handle] -= 1
+            return count
+        with tempfile.TemporaryDirectory() as folder:
+            sink = _run.Sink(job, folder)
+            self.addCleanup(sink.close)
+            data = np.arange(4, dtype=np.uint8)
+            threads = [threading.Thread(target=sink.write, args=(name, data, 4 * i))
+                       for name in names for i in range(3)]
+            with mock.patch("os.pwrite", write):
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            for name in names:
+                with open(os.path.join(folder, name), "rb") as file:
+                    self.assertEqual(file.read(), bytes(8) + 3 * data.tobytes())
+        self.assertEqual(list(most.values()), [1, 1])
 
 
 if __name__ == "__main__":

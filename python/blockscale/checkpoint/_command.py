@@ -216,7 +216,7 @@ def _add_job_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true",
                         help="go on with a job of the same arguments that did not end")
     parser.add_argument("--threads", type=_parse_count, metavar="N",
-                        help="threads that work; one for each core without it")
+                        help="threads that work; two for each core without it")
     parser.add_argument("--cluster", metavar="[=ADDRESS]",
                         help="work on a Ray cluster: that of ADDRESS or RAY_ADDRESS, else one of "
                              "processes of this machine; MODEL and RESULT may be URLs then, and "

@@ -298,7 +298,7 @@ def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "
       amaxes: of activations by the names of layers, or a file of JSON with them.
       on: "cpu", or "cuda" for a GPU, which needs PyTorch. The bytes are the same.
       resume: goes on with a job of the same arguments that did not end.
-      threads: that work; None for one for each core.
+      threads: that work; None for two for each core, one of which may wait to write.
       sync: waits until all is on the disk before the result takes its name.
       progress: called with a name, the bytes that were read and all that will be.
       measured: one of so many rows is dequantized to measure the error; 1 for all.

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -22,11 +22,36 @@ from blockscale.checkpoint._layouts import (DATA, GGML, GLOBAL, INPUT, SCALES, L
 from blockscale.checkpoint._measure import Error
 from blockscale.checkpoint._values import Rows, list_chunks
 
-#: Pages of larger groups are given back after the amax was computed, and read again.
-_KEPT_BYTES = 64 << 20
+#: Pages that groups of all threads have mapped at once.
+_MAPPED_BYTES = 1 << 30
 #: Weights of zeros alone are quantized as with this amax, whose global scale is 1.
 _AMAX_OF_ZEROS = 2688.0
 _BUFFERS = threading.local()
+
+
+class _Budget:
+    """Bytes that threads share."""
+
+    def __init__(self, nbytes: int):
+        self._left = nbytes
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def take(self, nbytes: int) -> Iterator[bool]:
+        """Whether so many are left, which the body has then."""
+        with self._lock:
+            is_taken = nbytes <= self._left
+            if is_taken:
+                self._left -= nbytes
+        try:
+            yield is_taken
+        finally:
+            if is_taken:
+                with self._lock:
+                    self._left += nbytes
+
+
+_MAPPED = _Budget(_MAPPED_BYTES)
 
 
 def _get_buffers(rows: int, columns: int, scales: int) -> tuple[np.ndarray, np.ndarray]:
@@ -42,8 +67,9 @@ def _get_buffers(rows: int, columns: int, scales: int) -> tuple[np.ndarray, np.n
     return found[0].reshape(rows, columns), found[1].reshape(rows, scales)
 
 
-def _find_amax(members: list[Rows], is_large: bool) -> float:
-    """The largest absolute value of all rows.
+def _find_amax(members: list[Rows], stays_mapped: bool) -> float:
+    """The largest absolute value of all rows. Where their pages do not stay mapped, each is given
+    back at once, and comes again when it is quantized.
 
     Raises: ArgumentError for numbers that are not finite.
     """
@@ -55,7 +81,7 @@ def _find_amax(members: list[Rows], is_large: bool) -> float:
                 raise ArgumentError(f"'{rows.weight.name}': expected numbers that are finite, but "
                                     f"got an amax of {found}")
             largest = max(largest, found)
-            if is_large:
+            if not stays_mapped:
                 rows.release(begin, end)
     return largest
 
@@ -119,7 +145,8 @@ def _get_scalars(layout: Layout, how: Mapping[str, Any], amax: float) -> tuple[n
     return decode, decode
 
 
-def make_kernels_ahead(groups: Iterable[Mapping[str, Any]]) -> contextlib.AbstractContextManager[None]:
+def make_kernels_ahead(groups: Iterable[Mapping[str, Any]]
+                       ) -> contextlib.AbstractContextManager[None]:
     """Makes what `quantize_group` of these arguments calls on the CPU, while the body runs."""
     quantizers, dequantizers = [], []
     for each in groups:
@@ -145,13 +172,19 @@ def quantize_group(arguments: Mapping[str, Any], source: Checkpoint, sink: Any) 
     """
     members = [Rows(source.weights[each["weight"]], each["matrix"], each["first"], each["count"],
                     each["step"], arguments["cast"]) for each in arguments["members"]]
-    layouts = [get_layout(each["layout"]) for each in arguments["members"]]
     size = sum(rows.count * rows.row_bytes for rows in members)
-    amax = None
-    if arguments["scaling"] != "none":
-        amax = (float(arguments["amax"]) if arguments["scaling"] == "amax"
-                else _find_amax(members, size > _KEPT_BYTES))
-        amax = amax or _AMAX_OF_ZEROS
+    with _MAPPED.take(size) as stays_mapped:
+        amax = None
+        if arguments["scaling"] != "none":
+            amax = (float(arguments["amax"]) if arguments["scaling"] == "amax"
+                    else _find_amax(members, stays_mapped)) or _AMAX_OF_ZEROS
+        return {"amax": amax, "members": _write_members(arguments, members, amax, sink)}
+
+
+def _write_members(arguments: Mapping[str, Any], members: list[Rows], amax: float | None,
+                   sink: Any) -> list[dict[str, Any]]:
+    """Quantizes weights under an amax, and gives their errors."""
+    layouts = [get_layout(each["layout"]) for each in arguments["members"]]
     found = []
     for member, rows, layout in zip(arguments["members"], members, layouts):
         stored = decode = None
@@ -168,4 +201,4 @@ def quantize_group(arguments: Mapping[str, Any], source: Checkpoint, sink: Any) 
                                     member["input_amax"])
             sink.write(names[INPUT], np.array([value], np.float32), matrix * 4)
         found.append({"name": member["name"], **error})
-    return {"amax": amax, "members": found}
+    return found

@@ -41,6 +41,9 @@ class Sink:
             number: os.open(os.path.join(folder, job.shards[number].name),
                             os.O_RDWR | os.O_CREAT, 0o666)
             for number in (range(len(job.shards)) if numbers is None else numbers)}
+        # The system lets one thread write to a file at a time. Others that wait here leave their
+        # core to those that compute; there they would spin.
+        self._locks = {handle: threading.Lock() for handle in self._files.values()}
 
     def prepare(self) -> None:
         """Gives files their sizes and headers. What is there already stays."""
@@ -65,7 +68,9 @@ class Sink:
         """Writes bytes of a tensor, from one of its bytes on."""
         number = self._job.places[name]
         at = self._job.shards[number].offsets[name] + begin
-        self._write_all(self._files[number], memoryview(data.reshape(-1).view(np.uint8)), at)
+        handle = self._files[number]
+        with self._locks[handle]:
+            self._write_all(handle, memoryview(data.reshape(-1).view(np.uint8)), at)
 
     def sync(self) -> None:
         for handle in self._files.values():
@@ -178,7 +183,7 @@ def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = Fa
     Args:
       destination: a folder that is not there or empty, or a file that is not there.
       resume: goes on with a job that did not end.
-      threads: that run tasks; None for one for each core.
+      threads: that run tasks; None for two for each core, one of which may wait to write.
       sync: waits until all data are on the disk before the result takes its name; else the system
         writes them in its own time, as after a copy.
       progress: called when a task is done.
@@ -189,7 +194,7 @@ def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = Fa
     Raises: ArgumentError, FileError, and what tasks and `progress` raise. What was done stays in
       DESTINATION.partial then.
     """
-    count = threads if threads is not None else len(os.sched_getaffinity(0))
+    count = threads if threads is not None else 2 * len(os.sched_getaffinity(0))
     if count < 1:
         raise ArgumentError(f"expected threads to be 1 or more, but got {threads}")
     folder = check_destination(destination, resume)
