@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ToMma/MmaSchedule.h"
 #include "ToSM100/GemmSchedule.h"
 #include "ToSM90/WgmmaSchedule.h"
 #include "ToWarp/WarpSchedule.h"
@@ -63,6 +64,18 @@ rate(const gemm::Product &product, const target::Chip &chip, bool hasRemark) {
     auto rated = gemm::rateWgmmaSchedules(product, *format, chip);
     if (hasRemark)
       gemm::remarkWgmmaSchedule(product, *format, rated);
+    for (const auto &[schedule, timeline] : rated)
+      add(schedule, timeline.total * 1e3);
+    return candidates;
+  }
+  if (!chip.hasTcgen05() &&
+      (product.hasPlainOperand() || !chip.hasBlockScaleMma())) {
+    auto format = gemm::DecodedFormat::find(product);
+    if (!format)
+      return candidates;
+    auto rated = gemm::rateMmaSchedules(product, *format, chip);
+    if (hasRemark)
+      gemm::remarkMmaSchedule(product, *format, rated);
     for (const auto &[schedule, timeline] : rated)
       add(schedule, timeline.total * 1e3);
     return candidates;

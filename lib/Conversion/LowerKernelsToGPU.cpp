@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emission/OperandChecks.h"
+#include "Products/Product.h"
 #include "ToGPU/KernelBody.h"
 #include "ToGPU/Ops/Kernels.h"
 #include "ToGPU/Plain/PlainKernel.h"
 #include "ToGPU/RowPrograms/RowKernel.h"
 #include "ToGPU/Rows/QuantizeLaunch.h"
 #include "ToGPU/Strips/StripChoice.h"
+#include "ToMma/Kernels.h"
 #include "ToSM100/Kernels.h"
 #include "ToSM90/Kernels.h"
 #include "ToWarp/Kernels.h"
@@ -94,12 +96,6 @@ static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
   if (failed(verifyOperands(body)))
     return failure();
   const target::Chip &chip = site.getChip();
-  if (!chip.hasProducts())
-    return (*llvm::find_if(body.others, isProduct))->emitOpError()
-           << "needs tcgen05.mma.block_scale, wgmma.mma_async or "
-              "mma.sync.block_scale, which "
-           << chip.name << " lacks: expected the CPU, or one of "
-           << target::listChips(&target::Chip::hasProducts);
   for (Operation *op : body.others)
     if (auto product = dyn_cast<ProductOpInterface>(op);
         product && !chip.hasWgmma() && failed(emit::verifyRowMajor(product)))
@@ -110,8 +106,13 @@ static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
   llvm::append_range(all, body.producers);
   if (chip.hasTcgen05())
     return gemm::lowerTcgen05Products(all, site);
-  return chip.hasWgmma() ? gemm::lowerWgmmaProducts(all, site)
-                         : gemm::lowerWarpProducts(all, site);
+  if (chip.hasWgmma())
+    return gemm::lowerWgmmaProducts(all, site);
+  Operation *op = *llvm::find_if(body.others, isProduct);
+  bool isPlain = gemm::Product(cast<ProductOpInterface>(op)).hasPlainOperand();
+  return chip.hasBlockScaleMma() && !isPlain
+             ? gemm::lowerWarpProducts(all, site)
+             : gemm::lowerMmaProducts(all, site);
 }
 
 static LogicalResult lowerElementwise(KernelOp kernel, const KernelBody &body,

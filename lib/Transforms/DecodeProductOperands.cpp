@@ -96,7 +96,7 @@ struct DecodeProductOperandsPass
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
-    if (!target || !target->hasWgmma() || target->hasTcgen05())
+    if (!target || !target->decodesProductOperands())
       return;
     RewritePatternSet patterns(&getContext());
     populateDecodeProductOperandPatterns(patterns);

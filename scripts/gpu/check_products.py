@@ -6,11 +6,12 @@
 layer of experts (test/Execution/sm90-moe.test), and an encoder layer with attention
 (test/Execution/encoder-layer.test), are compared with the CPU:
 
-  scripts/gpu/check_products.py pack FOLDER [--cases N] [--seed N]      # here
-  python3 FOLDER/scripts/gpu/check_products.py run                      # there
+  scripts/gpu/check_products.py pack FOLDER [--cases N] [--seed N] [--target CHIP]    # here
+  python3 FOLDER/scripts/gpu/check_products.py run                                    # there
 
-The other machine needs a Hopper GPU, its driver, Python and NumPy. The last line is
-`N passed, N failed`; the exit status is 1 if one failed.
+The kernels are those of sm_90a, or of a chip that multiplies by plain mma.sync (mma_matmul.py),
+which newer GPUs run, too. The other machine needs such a GPU, its driver, Python and NumPy. The
+last line is `N passed, N failed`; the exit status is 1 if one failed.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-CHIP = "sm_90a"
+HOPPER = "sm_90a"
 COPIES = ("python/blockscale_runtime.py", "python/blockscale_reference/*.py",
           "scripts/log_head.py", "scripts/gpu/check_products.py", "scripts/gpu/packed.py",
           "scripts/gpu/packing.py", "test/batches.py", "test/Execution/Inputs/*.py")
@@ -35,6 +36,7 @@ sys.path[:0] = [str(ROOT / name) for name in ("scripts", "python", "test/Executi
 import numpy as np  # noqa: E402
 
 import encoder_layer  # noqa: E402
+import mma_matmul  # noqa: E402
 import sm90_matmul  # noqa: E402
 import sm90_moe  # noqa: E402
 import sm100_moe  # noqa: E402
@@ -45,11 +47,18 @@ from packing import build_bundle, describe, make_folder  # noqa: E402
 from reference import from_bf16  # noqa: E402
 
 
-def pack_layers(folder):
+def draw(chip, seed, number):
+    """An op, its case and the text of its function."""
+    if chip == HOPPER:
+        return sm90_matmul.draw(seed, number)[:3]
+    return mma_matmul.draw(seed, number, chip)[:3]
+
+
+def pack_layers(folder, chip):
     """Two bundles of the layer, its arguments and the results of the CPU."""
     text = (ROOT / LAYER).read_text()
     for name, module in (("layer", text), ("quantized", sm90_moe.returning_quantized(text))):
-        build_bundle(module, CHIP, folder / f"{name}.bundle")
+        build_bundle(module, chip, folder / f"{name}.bundle")
         random, count = np.random.default_rng(7), 5 if name == "quantized" else 1
         for i, ends in enumerate(sm100_moe.ENDS):
             arrays = sm100_moe.Layer(random, ends).arrays()
@@ -61,10 +70,10 @@ def pack_layers(folder):
             save_call(folder / f"{name}{i}.npz", arrays, results)
 
 
-def pack_encoder(folder):
+def pack_encoder(folder, chip):
     """The bundle of the layer, its arguments and the results of the CPU."""
     text = (ROOT / ENCODER).read_text()
-    build_bundle(text, CHIP, folder / "encoder.bundle")
+    build_bundle(text, chip, folder / "encoder.bundle")
     arrays = encoder_layer.make_arguments(np.random.default_rng(0))
     with tempfile.TemporaryDirectory() as work:
         ((failed, results),) = run_places(text, arrays, 3, Path(work), [["--on=cpu"]])
@@ -109,21 +118,21 @@ def pack(options):
     make_folder(folder, COPIES)
 
     def compile_case(number):
-        *_, text, _ = sm90_matmul.draw(options.seed, number)
-        build_bundle(text, CHIP, folder / f"{number}.bundle")
+        *_, text = draw(options.target, options.seed, number)
+        build_bundle(text, options.target, folder / f"{number}.bundle")
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_case, range(options.cases)))
-    pack_layers(folder)
-    pack_encoder(folder)
-    describe(folder, seed=options.seed, cases=options.cases)
+    pack_layers(folder, options.target)
+    pack_encoder(folder, options.target)
+    describe(folder, seed=options.seed, cases=options.cases, target=options.target)
 
 
 def run(_):
     packed, expect = Pack(ROOT), Expectations()
     about = packed.about
     for number in range(about["cases"]):
-        op, case, *_ = sm90_matmul.draw(about["seed"], number)
+        op, case, _ = draw(about["target"], about["seed"], number)
         got, problem = packed.run(f"{number}.bundle", "mm", *case.arguments)
         expect.record(f"case {number}: {op}", problem or case.problem(got[0]))
     run_layers(expect, packed.run)
@@ -139,6 +148,7 @@ def main():
     here.add_argument("folder", type=Path, help="is created, and must not exist")
     here.add_argument("--cases", type=int, default=200)
     here.add_argument("--seed", type=int, default=1)
+    here.add_argument("--target", default=HOPPER, choices=(HOPPER, *mma_matmul.CHIPS), metavar="CHIP")
     here.set_defaults(work=pack)
     there = commands.add_parser("run", help="run them on the GPU of this machine")
     there.set_defaults(work=run)

@@ -13,7 +13,7 @@ Checkpoint and Emulator include no MLIR header, Numerics no LLVM header either.
 Folders of lib/Conversion are rooms, of which each includes only from those in ROOMS:
 
     Emission -> ToCPU, DeviceEmission;  DeviceEmission -> ToGPU, Products;
-    Products -> ToSM90, ToSM100, ToWarp;
+    Products -> ToMma, ToSM90, ToSM100, ToWarp;
     all of them -> the passes that choose among them
 
 Folders of lib/Emulator are rooms too, and each includes only from those before it in
@@ -46,7 +46,7 @@ ROOMS = {"Emission": [], "DeviceEmission": ["Emission"],
          "ToGPU": [*ROWS, "ToGPU/RowPrograms", "ToGPU/Strips", "ToGPU/Ops"],
          "Products": DEVICE,
          "ToSM90": [*DEVICE, "Products"], "ToSM100": [*DEVICE, "Products"],
-         "ToWarp": [*DEVICE, "Products"]}
+         "ToMma": [*DEVICE, "Products"], "ToWarp": [*DEVICE, "Products"]}
 # The rooms of lib/Emulator: each includes from itself and from those before it.
 EMULATOR_ROOMS = ["Diagnostics", "Ptx", "InstructionSet", "Arithmetic", "Memory", "Program",
                   "Hazards", "Matrix", "Async", "Machine", "Instructions"]

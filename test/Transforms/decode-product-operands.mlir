@@ -1,13 +1,14 @@
 // RUN: blockscale-opt %s --blockscale-decode-product-operands | FileCheck %s
 // RUN: blockscale-opt %s --blockscale-decode-product-operands --canonicalize | FileCheck %s --check-prefix=FOLDED
 // RUN: blockscale-opt %s --blockscale-decode-product-operands=chip=sm_100a | FileCheck %s --check-prefix=OTHER
-// RUN: blockscale-opt %s --blockscale-decode-product-operands=chip=sm_89 | FileCheck %s --check-prefix=OTHER
+// RUN: blockscale-opt %s --blockscale-decode-product-operands=chip=sm_120a | FileCheck %s --check-prefix=OTHER
+// RUN: blockscale-opt %s --blockscale-decode-product-operands=chip=sm_89 | FileCheck %s
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 #rows = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
 #cols = #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>
 
-// Tensor cores that take scales multiply what is given; chips without products refuse it.
+// Tensor cores that take scales multiply what is given.
 // OTHER-NOT: blockscale.dequantize {{.*}}xbf16
 
 // Of two arguments A is decoded. Scales in tiles are read there, and the global scales

@@ -37,7 +37,8 @@ TEST(Chip, PortableChipsLackTheInstructionsOfSm100) {
     EXPECT_FALSE(chip->hasWideGlobalAccess()) << name;
     EXPECT_FALSE(chip->hasTcgen05()) << name;
     EXPECT_EQ(chip->hasWgmma(), chip->name == "sm_90a") << name;
-    EXPECT_EQ(chip->hasProducts(), chip->name == "sm_90a") << name;
+    EXPECT_TRUE(chip->hasProducts() && chip->hasPlainProducts()) << name;
+    EXPECT_TRUE(chip->decodesProductOperands()) << name;
     EXPECT_FALSE(chip->needsWideTransforms()) << name;
   }
 }
@@ -54,7 +55,8 @@ TEST(Chip, ConsumerBlackwellHasConversionsOfSm100) {
     EXPECT_FALSE(chip->hasStochasticCvt()) << name;
     EXPECT_TRUE(chip->hasBlockScaleMma()) << name;
     EXPECT_TRUE(chip->hasProducts()) << name;
-    EXPECT_FALSE(chip->hasPlainProducts()) << name;
+    EXPECT_TRUE(chip->hasPlainProducts()) << name;
+    EXPECT_FALSE(chip->decodesProductOperands()) << name;
     EXPECT_FALSE(chip->hasTcgen05() || chip->hasWgmma()) << name;
     EXPECT_FALSE(chip->needsWideTransforms()) << name;
   }

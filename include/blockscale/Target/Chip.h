@@ -58,6 +58,9 @@ struct Chip {
   MultiprocessorLimits limits;
   /// `mma.sync.kind::mxf4nvf4.block_scale` and its kin.
   bool blockScaleMma = false;
+  /// Whether kernels of products with a plain operand multiply by `mma.sync` of
+  /// bf16 and f16.
+  bool plainMma = false;
   /// `tcgen05.mma.block_scale` with K = 96, of operands of 4 bits.
   bool longTcgen05 = false;
 
@@ -70,10 +73,12 @@ struct Chip {
   bool hasBlockScaleMma() const { return blockScaleMma; }
   bool hasLongTcgen05() const { return longTcgen05; }
   /// Whether there are kernels of matrix products for the chip.
-  bool hasProducts() const { return wgmma || tcgen05 || blockScaleMma; }
+  bool hasProducts() const { return hasPlainProducts() || tcgen05; }
   /// Whether there are kernels of products of an operand with scales and a
   /// plain one.
-  bool hasPlainProducts() const { return wgmma; }
+  bool hasPlainProducts() const { return wgmma || plainMma; }
+  /// Whether products under block scales need one operand decoded before.
+  bool decodesProductOperands() const { return !tcgen05 && !blockScaleMma; }
   bool needsWideTransforms() const { return wideTransforms; }
 };
 

@@ -102,7 +102,7 @@ void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
       signature.add(operand,
                     input.isAlongRows() ? kCopyBytes : input.getBytes());
   signature.add(offsets, sizeof(int32_t));
-  for (Value *size : {&rows, &cols, &depth, &matrices})
+  for (Value *size : {&rows, &cols, &depth, &matrices, &dataCols})
     signature.add(*size);
   for (Value &size : sink.sizes)
     signature.add(size);
@@ -111,7 +111,7 @@ void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
 void GemmArguments::narrowSizes(KernelBuilder &b) {
   for (Value &size : sink.sizes)
     size = narrowSize(b, size);
-  for (Value *size : {&rows, &cols, &depth, &matrices})
+  for (Value *size : {&rows, &cols, &depth, &matrices, &dataCols})
     if (*size)
       *size = narrowSize(b, *size);
 }

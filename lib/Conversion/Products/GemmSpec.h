@@ -108,6 +108,9 @@ struct GemmArguments {
   mlir::Value offsets;
   /// M, N and K, and the number of matrices or of groups.
   mlir::Value rows, cols, depth, matrices;
+  /// Rows of B in memory where that is not N: sums of parts of K have longer
+  /// rows, and there is no map that knows.
+  mlir::Value dataCols;
 };
 
 } // namespace blockscale::gemm

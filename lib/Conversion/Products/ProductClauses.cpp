@@ -13,16 +13,20 @@ using namespace mlir;
 
 namespace blockscale::gemm {
 
-/// What the names of the clauses of a chip begin with.
-static StringRef getClausePrefix(const target::Chip &chip) {
+/// What the names of the clauses of a chip begin with, for products with a
+/// plain operand if `isPlain`.
+static StringRef getClausePrefix(const target::Chip &chip, bool isPlain) {
   if (chip.hasTcgen05())
     return "sm100_mm_";
-  return chip.hasWgmma() ? "sm90_mm_" : "warp_mm_";
+  if (chip.hasWgmma())
+    return "sm90_mm_";
+  return chip.hasBlockScaleMma() && !isPlain ? "warp_mm_" : "mma_mm_";
 }
 
-std::string getClauseNote(const LaunchSite &site, StringRef clause) {
+std::string getClauseNote(const LaunchSite &site, StringRef clause,
+                          bool isPlain) {
   return (Twine(", on ") + StringRef(site.getChip().name) + " (" +
-          getClausePrefix(site.getChip()) + clause + "),")
+          getClausePrefix(site.getChip(), isPlain) + clause + "),")
       .str();
 }
 
@@ -30,7 +34,8 @@ InFlightDiagnostic refuseProduct(const Product &product, const LaunchSite &site,
                                  StringRef clause) {
   return product.op->emitOpError()
          << "has no kernel on " << site.getChip().name << " ("
-         << getClausePrefix(site.getChip()) << clause << "): ";
+         << getClausePrefix(site.getChip(), product.hasPlainOperand()) << clause
+         << "): ";
 }
 
 LogicalResult verifyScale(const Product &product, const LaunchSite &site,
@@ -76,11 +81,12 @@ LogicalResult verifySizes(const Product &product, LaunchSite &site,
     Value isSmall =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
                               emit::toIndex(b, size), emit::getIndex(b, end));
-    cf::AssertOp::create(b, isSmall,
-                         (product.op->getName().stripDialect() + ": expected " +
-                          name + getClauseNote(site, clause) +
-                          " to be below 2^31")
-                             .str());
+    cf::AssertOp::create(
+        b, isSmall,
+        (product.op->getName().stripDialect() + ": expected " + name +
+         getClauseNote(site, clause, product.hasPlainOperand()) +
+         " to be below 2^31")
+            .str());
   }
   return success();
 }

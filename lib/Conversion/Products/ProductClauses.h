@@ -27,8 +27,9 @@ mlir::InFlightDiagnostic refuseProduct(const Product &product,
                                        const LaunchSite &site,
                                        llvm::StringRef clause);
 /// The part of the message of a check at run time that names the chip and the
-/// clause.
-std::string getClauseNote(const LaunchSite &site, llvm::StringRef clause);
+/// clause, of products with a plain operand if `isPlain`.
+std::string getClauseNote(const LaunchSite &site, llvm::StringRef clause,
+                          bool isPlain);
 
 /// Verifies that scales are in the layout that kernels read; `isGrouped` says
 /// whether it is that of each group.

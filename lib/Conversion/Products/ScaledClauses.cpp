@@ -84,7 +84,8 @@ void requireDepth(LaunchSite &site, const GemmFormat &format,
   // Rows are whole blocks, so that only a larger multiple needs a check.
   int64_t multiple = getRowMultiple(format);
   if (!getConstantIntValue(depth) && multiple > format.block)
-    site.call.requireMultiple(depth, multiple, "K" + getClauseNote(site, "c2"));
+    site.call.requireMultiple(
+        depth, multiple, "K" + getClauseNote(site, "c2", /*isPlain=*/false));
 }
 
 } // namespace blockscale::gemm

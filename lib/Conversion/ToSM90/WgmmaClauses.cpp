@@ -13,19 +13,8 @@ namespace blockscale::gemm {
 
 FailureOr<WgmmaFormat> verifyWgmmaFormat(const Product &product,
                                          const LaunchSite &site) {
-  std::optional<WgmmaFormat> format = WgmmaFormat::find(product);
-  if (!format)
-    return refuseProduct(product, site, "c5")
-           << "expected one operand with scales and a plain one, which alone "
-              "wgmma multiplies, but got "
-           << product.a.getType().getElementType() << " and "
-           << product.b.getType().getElementType()
-           << " with scales; dequantize one of them (blockscale.dequantize)";
-  bool isGrouped = product.groups == GroupDim::Columns ||
-                   (format->isScaledA && product.groups == GroupDim::Rows);
-  if (failed(verifyScale(
-          product, site, format->isScaledA ? "scale_a" : "scale_b",
-          format->isScaledA ? product.scaleA : product.scaleB, isGrouped)))
+  FailureOr<DecodedFormat> format = verifyDecodedFormat(product, site, "wgmma");
+  if (failed(format))
     return failure();
   Value data = format->isScaledA ? product.a : product.b;
   RankedTensorType type = cast<RankedTensorType>(data.getType());
@@ -35,15 +24,7 @@ FailureOr<WgmmaFormat> verifyWgmmaFormat(const Product &product,
              << "expected prepacked data of known rows and K, which its blocks "
                 "do not tell, but got "
              << type << "; unpack it (blockscale.prepack)";
-  return *format;
-}
-
-void requireWgmmaDepth(LaunchSite &site, const WgmmaFormat &format,
-                       OpFoldResult depth) {
-  // cuTensorMapEncodeTiled, "globalStrides". Rows are whole blocks.
-  int64_t multiple = kCopyBytes * 8 / format.getBits();
-  if (!getConstantIntValue(depth) && multiple > format.block)
-    site.call.requireMultiple(depth, multiple, "K" + getClauseNote(site, "c2"));
+  return WgmmaFormat{*format};
 }
 
 LogicalResult verifyWgmmaSchedule(const Product &product,

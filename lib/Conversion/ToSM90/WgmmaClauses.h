@@ -25,7 +25,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMACLAUSES_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMACLAUSES_H
 
-#include "Products/ProductClauses.h"
+#include "Products/DecodedClauses.h"
 #include "WgmmaFormat.h"
 
 namespace blockscale::gemm {
@@ -33,10 +33,6 @@ namespace blockscale::gemm {
 /// The format that the product is computed in. Its scales are in their layout.
 mlir::FailureOr<WgmmaFormat> verifyWgmmaFormat(const Product &product,
                                                const LaunchSite &site);
-/// Requires, at run time, that rows of a dynamic K are as long as copies need.
-/// For a static one, rows are moved apart (Products/AlignedRows.h).
-void requireWgmmaDepth(LaunchSite &site, const WgmmaFormat &format,
-                       mlir::OpFoldResult depth);
 /// `spec` has its formats, products and schedule.
 mlir::LogicalResult verifyWgmmaSchedule(const Product &product,
                                         const LaunchSite &site,

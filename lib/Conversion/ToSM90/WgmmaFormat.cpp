@@ -5,31 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "WgmmaFormat.h"
-#include "blockscale/IR/TypeRules.h"
-#include "blockscale/Numerics/BlockFormat.h"
-
-#include "llvm/Support/raw_ostream.h"
-
-using namespace mlir;
 
 namespace blockscale::gemm {
 
 std::optional<WgmmaFormat> WgmmaFormat::find(const Product &product) {
-  if (!product.scaleA == !product.scaleB)
+  std::optional<DecodedFormat> format = DecodedFormat::find(product);
+  if (!format)
     return std::nullopt;
-  bool isScaledA = static_cast<bool>(product.scaleA);
-  Type element = (isScaledA ? product.a : product.b).getType().getElementType();
-  Type plain = (isScaledA ? product.b : product.a).getType().getElementType();
-  Type scale =
-      (isScaledA ? product.scaleA : product.scaleB).getType().getElementType();
-  numerics::ScaleFormat scaleFormat = getScaleFormat(scale);
-  return WgmmaFormat{
-      isScaledA,
-      getElementFormat(element),
-      scaleFormat,
-      plain,
-      numerics::getBlockFormat(scaleFormat).blockSize,
-      isPrepacked((isScaledA ? product.a : product.b).getType())};
+  return WgmmaFormat{*format};
 }
 
 /// Steps of a stage. Where a tile has few rows, steps are short and stages
@@ -47,20 +30,6 @@ WgmmaSpec::WgmmaSpec(const WgmmaFormat &format, GemmScheduleAttr schedule,
       chip(&chip), format(format) {
   stageElements =
       chooseStageSteps(getPlainRows(), getScaledRows()) * kStepElements;
-}
-
-std::string WgmmaFormat::getName() const {
-  std::string name;
-  llvm::raw_string_ostream os(name);
-  auto code = StringRef(numerics::getFormatInfo(element).name);
-  if (isScaledA)
-    os << code << "_" << plain;
-  else
-    os << plain << "_" << code;
-  os << (scale == numerics::ScaleFormat::E4M3 ? "_e4m3" : "_e8m0");
-  if (isPacked)
-    os << "_packed";
-  return name;
 }
 
 } // namespace blockscale::gemm

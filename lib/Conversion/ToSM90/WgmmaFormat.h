@@ -5,10 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// wgmma multiplies bf16 or f16. Of the two operands of a product one is plain
-// and comes to shared memory as it is. The other one has scales: threads decode
-// it into registers, to the type of the plain one, each element times its
-// scale. That is exact but for the ends of E8M0's range (docs/Numerics.md, 13).
+// wgmma multiplies bf16 or f16 and takes its first operand from registers,
+// where threads decode it (Products/DecodedFormat.h).
 //
 // A *step* is 64 elements of K, 128 bytes of a row of the plain operand: four
 // instructions of 16. A stage of the ring has a few steps.
@@ -18,8 +16,8 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMAFORMAT_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMAFORMAT_H
 
+#include "Products/DecodedFormat.h"
 #include "Products/GemmSpec.h"
-#include "blockscale/Numerics/Format.h"
 #include "blockscale/Target/Chip.h"
 
 namespace blockscale::gemm {
@@ -32,45 +30,17 @@ inline constexpr int64_t kStepProducts = kStepElements / kWgmmaElements;
 /// Bytes of K of a row of the plain operand that a step has.
 inline constexpr int64_t kPlainRowBytes = 128;
 
-/// The formats of a product of a scaled and a plain operand.
-struct WgmmaFormat {
+/// The formats of a product, and what steps have of them.
+struct WgmmaFormat : DecodedFormat {
   /// The format of the product; none where both operands have scales, or none
   /// has.
   static std::optional<WgmmaFormat> find(const Product &product);
 
-  /// Whether the scaled operand is A, so that B is the plain one.
-  bool isScaledA;
-  numerics::ElementFormat element;
-  numerics::ScaleFormat scale;
-  /// bf16 or f16.
-  mlir::Type plain;
-  /// Elements that share a scale.
-  int64_t block;
-  /// Whether the scaled data are in the order of registers
-  /// (`#blockscale.data_layout<fragments_64x64>`).
-  bool isPacked;
-
-  /// Bits that an element takes in memory, and bytes of a row of a step.
-  int64_t getBits() const {
-    return numerics::getFormatInfo(element).storageBits;
-  }
+  /// Bytes of a row of codes of a step.
   int64_t getCodeBytes() const { return kStepElements * getBits() / 8; }
   /// Scales that a row of a step has, and steps that share a tile of scales.
   int64_t getStepScales() const { return kStepElements / block; }
   int64_t getTileSteps() const { return kTileCols / getStepScales(); }
-
-  /// Sums are smaller than results by two to this power. E2M1 in registers
-  /// wants a factor of 2^126 (2^14 beside f16). Scales of E4M3, which are at
-  /// most 448, can take 2^118 (2^7) of it.
-  int getSumShift() const {
-    bool takesFactor = element == numerics::ElementFormat::E2M1 &&
-                       scale == numerics::ScaleFormat::E4M3;
-    return !takesFactor ? 0 : plain.isBF16() ? 8 : 7;
-  }
-
-  /// The part of the names of kernels that stands for the formats, for example
-  /// "bf16_e2m1_e4m3".
-  std::string getName() const;
 };
 
 /// The most CTAs of a cluster that every GPU can run (CUDA C++ Programming

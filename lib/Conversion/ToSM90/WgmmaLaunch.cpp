@@ -129,7 +129,7 @@ LogicalResult lowerWgmmaProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
   WgmmaFormat format = *WgmmaFormat::find(product);
   GemmSizes sizes = request->getSizes(site);
   request->requireSizes(site, sizes);
-  requireWgmmaDepth(site, format, sizes.depth);
+  requireDecodedDepth(site, format, sizes.depth);
   site.emitAsserts();
   if (failed(verifySizes(product, site, sizes)))
     return failure();

@@ -113,19 +113,3 @@ func.func @warp_mm_c5(%a: memref<48x64xi8>, %s: memref<1x1x32x4x4xf8E8M0FNU>, %b
   }
   return
 }
-
-// -----
-
-#swizzled = #blockscale.layout<swizzle_128x4>
-
-// A plain operand has no kernel here.
-func.func @warp_mm_c6(%a: memref<48x64xbf16>, %b: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
-  blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
-  ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<48x64xf4E2M1FN>, %ls: tensor<48x4xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_120a (warp_mm_c6): expected both operands to have scales, but got plain 'bf16'; quantize it (blockscale.quantize), or dequantize the other operand and multiply by linalg}}
-    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
-        : tensor<48x64xbf16>, tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
-    blockscale.yield %0 : tensor<48x48xf32>
-  }
-  return
-}

@@ -1,0 +1,49 @@
+//===- DecodedFormat.cpp - Formats of decoded operands --------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DecodedFormat.h"
+#include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/BlockFormat.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace blockscale::gemm {
+
+std::optional<DecodedFormat> DecodedFormat::find(const Product &product) {
+  if (!product.scaleA == !product.scaleB)
+    return std::nullopt;
+  bool isScaledA = static_cast<bool>(product.scaleA);
+  RankedTensorType scaled = (isScaledA ? product.a : product.b).getType();
+  Type plain = (isScaledA ? product.b : product.a).getType().getElementType();
+  Type scale =
+      (isScaledA ? product.scaleA : product.scaleB).getType().getElementType();
+  numerics::ScaleFormat scaleFormat = getScaleFormat(scale);
+  return DecodedFormat{isScaledA,
+                       getElementFormat(scaled.getElementType()),
+                       scaleFormat,
+                       plain,
+                       numerics::getBlockFormat(scaleFormat).blockSize,
+                       isPrepacked(scaled)};
+}
+
+std::string DecodedFormat::getName() const {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  auto code = StringRef(numerics::getFormatInfo(element).name);
+  if (isScaledA)
+    os << code << "_" << plain;
+  else
+    os << plain << "_" << code;
+  os << (scale == numerics::ScaleFormat::E4M3 ? "_e4m3" : "_e8m0");
+  if (isPacked)
+    os << "_packed";
+  return name;
+}
+
+} // namespace blockscale::gemm

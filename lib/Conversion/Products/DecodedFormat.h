@@ -1,0 +1,65 @@
+//===- DecodedFormat.h - Formats of decoded operands ------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where tensor cores know no block scales, or one operand has none, one of the
+// operands of a product is plain, bf16 or f16, and comes to shared memory as it
+// is. The other one has scales: threads decode it into registers, to the type
+// of the plain one, each element times its scale. That is exact but for the
+// ends of E8M0's range (docs/Numerics.md, 13).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_DECODEDFORMAT_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_DECODEDFORMAT_H
+
+#include "Product.h"
+#include "blockscale/Numerics/Format.h"
+
+#include <string>
+
+namespace blockscale::gemm {
+
+/// The formats of a product of a scaled and a plain operand.
+struct DecodedFormat {
+  /// The format of the product; none where both operands have scales, or none
+  /// has.
+  static std::optional<DecodedFormat> find(const Product &product);
+
+  /// Whether the scaled operand is A, so that B is the plain one.
+  bool isScaledA;
+  numerics::ElementFormat element;
+  numerics::ScaleFormat scale;
+  /// bf16 or f16.
+  mlir::Type plain;
+  /// Elements that share a scale.
+  int64_t block;
+  /// Whether the scaled data are in the order of registers
+  /// (`#blockscale.data_layout<fragments_64x64>`).
+  bool isPacked;
+
+  /// Bits that an element takes in memory.
+  int64_t getBits() const {
+    return numerics::getFormatInfo(element).storageBits;
+  }
+
+  /// Sums are smaller than results by two to this power. E2M1 in registers
+  /// wants a factor of 2^126 (2^14 beside f16). Scales of E4M3, which are at
+  /// most 448, can take 2^118 (2^7) of it.
+  int getSumShift() const {
+    bool takesFactor = element == numerics::ElementFormat::E2M1 &&
+                       scale == numerics::ScaleFormat::E4M3;
+    return !takesFactor ? 0 : plain.isBF16() ? 8 : 7;
+  }
+
+  /// The part of the names of kernels that stands for the formats, for example
+  /// "bf16_e2m1_e4m3".
+  std::string getName() const;
+};
+
+} // namespace blockscale::gemm
+
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_DECODEDFORMAT_H

@@ -1,0 +1,293 @@
+//===- MmaKernel.cpp - Stages into sums -----------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "MmaRoles.h"
+#include "Products/Arithmetic.h"
+#include "Products/GroupBegin.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale::gemm {
+
+using emit::Lanes;
+using Predicate = arith::CmpIPredicate;
+
+MmaContext::MmaContext(KernelBuilder &b, const MmaSpec &spec,
+                       const GemmArguments &arguments)
+    : spec(spec), arguments(arguments), tile(spec), shared(spec),
+      order(b, spec, arguments, {/*blocks=*/1, /*tiles=*/1, /*tile=*/b.i32(0)}),
+      memory(getDynamicSharedMemory(b)) {}
+
+Value MmaContext::getShared(KernelBuilder &b, int64_t offset) const {
+  return b.offset(memory, b.getI8Type(), b.i32(offset));
+}
+
+Value MmaContext::getShared(KernelBuilder &b, int64_t offset, Value slot,
+                            int64_t bytes) const {
+  return b.offset(memory, b.getI8Type(), Lanes(b, slot) * bytes + offset);
+}
+
+MmaThread::MmaThread(KernelBuilder &b, const MmaSpec &spec, Value number)
+    : number(number) {
+  Lanes all(b, number);
+  Lanes warp = all >> llvm::Log2_64(kWarpThreads);
+  Lanes inWarp = all & (kWarpThreads - 1);
+  lane = inWarp;
+  team = warp >> llvm::Log2_64(spec.getRowWarps());
+  warpRow = (warp & (spec.getRowWarps() - 1)) * kWarpScaledRows;
+  row = inWarp >> 2;
+  member = inWarp & 3;
+}
+
+namespace {
+
+/// What a stage hands on to the next one: the slots of the ring that are read
+/// and written next, the sums, and of its first step the factors, the codes,
+/// and of the first half all elements with scales and the first plain ones.
+struct MmaPipeline {
+  Value slot, target;
+  SmallVector<Value> sums, factors, codes, elements, plain;
+
+  SmallVector<Value> get() const {
+    SmallVector<Value> values = {slot, target};
+    for (const SmallVector<Value> *each :
+         {&sums, &factors, &codes, &elements, &plain})
+      llvm::append_range(values, *each);
+    return values;
+  }
+  /// The same with `values`, which a loop carries.
+  MmaPipeline with(ValueRange values) const {
+    MmaPipeline next;
+    next.slot = values[0];
+    next.target = values[1];
+    values = values.drop_front(2);
+    auto take = [&](SmallVector<Value> &to, size_t count) {
+      llvm::append_range(to, values.take_front(count));
+      values = values.drop_front(count);
+    };
+    take(next.sums, sums.size());
+    take(next.factors, factors.size());
+    take(next.codes, codes.size());
+    take(next.elements, elements.size());
+    take(next.plain, plain.size());
+    return next;
+  }
+};
+
+class ProductEmitter {
+public:
+  ProductEmitter(KernelBuilder &b, const MmaContext &context,
+                 const MmaThread &thread)
+      : b(b), context(context), thread(thread), spec(context.spec),
+        decoder(b, context, thread) {}
+
+  void emitTile(const TileCoord &tile, MmaResults &results);
+
+private:
+  /// The plain elements of half of a step that the thread has of `kTogether`
+  /// fragments from fragment `first` on.
+  SmallVector<Value> loadPlain(Value slot, Value inStage, int64_t half,
+                               int64_t first);
+  /// Adds the products of half of a step. `plain` has the first plain elements.
+  void emitHalf(Value slot, Value inStage, int64_t half,
+                ArrayRef<Value> elements, SmallVector<Value> plain,
+                MutableArrayRef<Value> sums);
+  void emitMma(ArrayRef<Value> scaled, ArrayRef<Value> plain,
+               MutableArrayRef<Value> sums);
+  /// Loads the thread's step `number` of a stage, and decodes its first half.
+  void loadStep(const TileCoord &tile, Value slot, Value stage, int64_t number,
+                MmaPipeline &pipeline);
+  /// The number of the thread's step `number` in a stage, i32.
+  Lanes getInStage(int64_t number) {
+    return Lanes(b, thread.team) * spec.getOwnSteps() + number;
+  }
+  MmaPipeline emitStage(const TileCoord &tile, Value stage, MmaLoads &loads,
+                        MmaPipeline pipeline);
+  Value getNext(Value slot);
+  void emitWait(int64_t pending) {
+    NVVM::CpAsyncWaitGroupOp::create(b, pending);
+    gpu::BarrierOp::create(b);
+  }
+
+  KernelBuilder &b;
+  const MmaContext &context;
+  const MmaThread &thread;
+  const MmaSpec &spec;
+  MmaDecoder decoder;
+};
+
+} // namespace
+
+Value ProductEmitter::getNext(Value slot) {
+  Lanes next = Lanes(b, slot) + 1;
+  return select(compare(Predicate::eq, next, spec.schedule.getStages()),
+                next.like(0), next);
+}
+
+void ProductEmitter::emitMma(ArrayRef<Value> scaled, ArrayRef<Value> plain,
+                             MutableArrayRef<Value> sums) {
+  bool isBF16 = spec.format.plain.isBF16();
+  auto pair = VectorType::get({2}, spec.format.plain);
+  auto toOperands = [&](ArrayRef<Value> words) {
+    return llvm::map_to_vector(words, [&](Value word) {
+      return isBF16 ? word : b.bitcast(pair, word);
+    });
+  };
+  NVVM::MMATypes type = isBF16 ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
+  auto result = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(kFragmentSums, b.getF32Type()));
+  Value all = NVVM::MmaOp::create(
+      b, result, toOperands(scaled), toOperands(plain), ValueRange(sums),
+      ArrayRef<int64_t>{kScaledFragment, kPlainFragment, kMmaDepth},
+      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+      std::array<NVVM::MMATypes, 2>{type, type},
+      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
+                                     NVVM::MMALayout::col});
+  for (auto [i, sum] : llvm::enumerate(sums))
+    sum = LLVM::ExtractValueOp::create(b, all, i);
+}
+
+/// Fragments of plain rows that are loaded together, and registers of each for
+/// half of a step.
+static constexpr int64_t kTogether = 2;
+static constexpr int64_t kHalfRegisters = kCopyBytes / kWordBytes;
+
+SmallVector<Value> ProductEmitter::loadPlain(Value slot, Value inStage,
+                                             int64_t half, int64_t first) {
+  const MmaLayout &shared = context.shared;
+  // Pieces of 16 bytes of eight rows are exchanged, so that threads beside each
+  // other read different banks.
+  Lanes row(b, thread.row);
+  Lanes piece = ((Lanes(b, thread.member) << 1) ^ row) ^ row.like(half);
+  Lanes own = row * kPlainStepBytes + piece * kCopyBytes +
+              Lanes(b, inStage) * (context.tile.plainRows * kPlainStepBytes);
+  Value base =
+      b.offset(context.getShared(b, shared.plain, slot, shared.plainBytes),
+               b.getI8Type(), own);
+  SmallVector<Value> words;
+  for (int64_t i = first; i < first + kTogether; ++i) {
+    Value address = b.offset(base, b.getI8Type(),
+                             b.i32(i * kPlainFragment * kPlainStepBytes));
+    for (Lanes word : emitLoadWords(b, address, kCopyBytes, kCopyBytes))
+      words.push_back(word);
+  }
+  return words;
+}
+
+void ProductEmitter::emitHalf(Value slot, Value inStage, int64_t half,
+                              ArrayRef<Value> elements,
+                              SmallVector<Value> plain,
+                              MutableArrayRef<Value> sums) {
+  constexpr int64_t instructions = 2, registers = 4;
+  int64_t fragments = context.tile.plainRows / kPlainFragment;
+  for (int64_t first = 0; first < fragments; first += kTogether) {
+    if (first > 0)
+      plain = loadPlain(slot, inStage, half, first);
+    for (int64_t j = 0; j < instructions; ++j)
+      for (int64_t i = 0; i < kTogether; ++i)
+        for (int64_t m = 0; m < kWarpFragments; ++m)
+          emitMma(elements.slice((m * instructions + j) * registers, registers),
+                  ArrayRef(plain).slice(i * kHalfRegisters + 2 * j, 2),
+                  sums.slice(((first + i) * kWarpFragments + m) * kFragmentSums,
+                             kFragmentSums));
+  }
+}
+
+void ProductEmitter::loadStep(const TileCoord &tile, Value slot, Value stage,
+                              int64_t number, MmaPipeline &pipeline) {
+  Lanes inStage = getInStage(number);
+  Lanes step = Lanes(b, stage) * spec.getStageSteps() + inStage;
+  pipeline.factors =
+      decoder.loadFactors(tile, slot, inStage, step, tile.product.depth);
+  pipeline.codes = decoder.loadCodes(slot, inStage);
+  pipeline.elements =
+      decoder.decode(pipeline.codes, pipeline.factors, /*half=*/0);
+  pipeline.plain = loadPlain(slot, inStage, /*half=*/0, /*first=*/0);
+}
+
+MmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
+                                      MmaLoads &loads, MmaPipeline pipeline) {
+  int64_t steps = spec.getOwnSteps();
+  int64_t stages = spec.schedule.getStages();
+  MmaPipeline next = pipeline;
+  for (int64_t i = 0; i < steps; ++i) {
+    Lanes inStage = getInStage(i);
+    SmallVector<Value> second =
+        decoder.decode(next.codes, next.factors, /*half=*/1);
+    emitHalf(pipeline.slot, inStage, /*half=*/0, next.elements, next.plain,
+             next.sums);
+    SmallVector<Value> plain =
+        loadPlain(pipeline.slot, inStage, /*half=*/1, /*first=*/0);
+    if (i + 1 == steps) {
+      // All are through with the stage before, and the next one is there.
+      emitWait(stages - kLeastMmaStages);
+      loads.emitStage(Lanes(b, stage) + (stages - 1), pipeline.target);
+      next.slot = getNext(pipeline.slot);
+      next.target = getNext(pipeline.target);
+      loadStep(tile, next.slot, Lanes(b, stage) + 1, 0, next);
+    } else {
+      loadStep(tile, pipeline.slot, stage, i + 1, next);
+    }
+    emitHalf(pipeline.slot, inStage, /*half=*/1, second, plain, next.sums);
+  }
+  return next;
+}
+
+void ProductEmitter::emitTile(const TileCoord &tile, MmaResults &results) {
+  int64_t stages = spec.schedule.getStages();
+  Lanes begin(b, tile.begin), end(b, tile.end);
+  int64_t bits = spec.format.getBits();
+  if (spec.groups == GroupDim::Columns &&
+      spec.format.block * bits / 8 < kCopyBytes)
+    emitCheckGroupBegin(
+        b, Lanes(b, tile.product.firstDepth) >> llvm::Log2_64(8 / bits),
+        end - begin);
+  MmaLoads loads(b, context, thread, tile);
+  for (int64_t i = 0; i < stages - 1; ++i)
+    loads.emitStage(begin + i, b.i32(i));
+  emitWait(stages - 2);
+  MmaPipeline first;
+  first.slot = b.i32(0);
+  first.target = b.i32(stages - 1);
+  first.sums.append(context.tile.plainRows / kPlainFragment * kWarpFragments *
+                        kFragmentSums,
+                    b.f32(0));
+  loadStep(tile, first.slot, begin, 0, first);
+  SmallVector<Value> last = emitCount(
+      b, end - begin, first.get(), [&](Value number, ValueRange values) {
+        return emitStage(tile, begin + Lanes(b, number), loads,
+                         first.with(values))
+            .get();
+      });
+  // Sums take the place of stages.
+  emitWait(0);
+  results.emitSums(tile, first.with(last).sums);
+}
+
+void emitMmaGemm(KernelBuilder &b, const MmaSpec &spec,
+                 GemmArguments arguments) {
+  arguments.narrowSizes(b);
+  MmaContext context(b, spec, arguments);
+  Lanes number(
+      b, arith::IndexCastOp::create(b, b.getI32Type(),
+                                    emitThreadNumber(b, spec.getThreads())));
+  MmaThread thread(b, spec, number);
+  MmaResults results(b, context, thread);
+  ProductEmitter products(b, context, thread);
+  context.order.emitTiles(
+      b, {},
+      [&](const TileCoord &tile, ValueRange) {
+        products.emitTile(tile, results);
+        return SmallVector<Value>();
+      },
+      &results);
+}
+
+} // namespace blockscale::gemm

@@ -1,0 +1,100 @@
+//===- MmaLayout.cpp - Parts of a tile and shared memory ------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MmaLayout.h"
+
+namespace blockscale::gemm {
+
+/// Plain rows of a tile whose sums go through shared memory at a time.
+static constexpr int64_t kSumPart = 64;
+
+/// Warps that a tile of few plain rows has, in teams.
+static constexpr int64_t kTeamWarps = 8;
+/// The most plain rows of a tile that has teams, and of one whose stages have
+/// four steps.
+static constexpr int64_t kMaxTeamRows = 64;
+static constexpr int64_t kMaxLongRows = 32;
+
+/// Steps of a stage. Where a tile has few rows, stages are small: longer ones
+/// cost fewer waits, and copies bring longer parts of rows of codes.
+static int64_t chooseStageSteps(int64_t plainRows, int64_t teams) {
+  int64_t steps = plainRows <= kMaxLongRows   ? 4
+                  : plainRows <= kMaxTeamRows ? 2
+                                              : 1;
+  return std::max(steps, teams);
+}
+
+MmaSpec::MmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
+                 const target::Chip &chip)
+    : GemmSpec{format.getName(), format.block, /*stageElements=*/0, schedule},
+      chip(&chip), format(format) {
+  stageElements = chooseStageSteps(getPlainRows(), getTeams()) * kMmaStep;
+}
+
+int64_t MmaSpec::getTeams() const {
+  if (getPlainRows() > kMaxTeamRows)
+    return 1;
+  return std::max<int64_t>(kTeamWarps / getRowWarps(), 1);
+}
+
+int64_t MmaSpec::getResidentBlocks() const {
+  return getThreads() > 128 && getPlainRows() > kMaxTeamRows ? 1 : 2;
+}
+
+MmaTile::MmaTile(const MmaSpec &spec)
+    : plainRows(spec.getPlainRows()), scaledRows(spec.getScaledRows()),
+      plainOwners(spec.format.isScaledA ? spec.products : 1),
+      scaledOwners(spec.format.isScaledA ? 1 : spec.products),
+      plainRowsOfEach(plainRows / plainOwners),
+      scaledRowsOfEach(scaledRows / scaledOwners),
+      bandsOfEach(llvm::divideCeil(scaledRowsOfEach, kTileRows)) {}
+
+MmaLayout::MmaLayout(const MmaSpec &spec) {
+  MmaTile tile(spec);
+  bytes = 0;
+  auto take = [&](int64_t count) {
+    int64_t begin = bytes;
+    bytes += count;
+    return begin;
+  };
+  int64_t stages = spec.schedule.getStages();
+  plainBytes = spec.getStageSteps() * tile.plainRows * kPlainStepBytes;
+  codeBytes = spec.getStageSteps() * tile.scaledRows * spec.getCodeBytes();
+  scaleBytes = tile.scaledOwners * tile.bandsOfEach *
+               spec.getStageScaleTiles() * kTileBytes;
+  plain = take(stages * plainBytes);
+  codes = take(stages * codeBytes);
+  scales = take(stages * scaleBytes);
+  bool isScaledA = spec.format.isScaledA;
+  // A part has columns of both products.
+  int64_t part = std::min(tile.plainRows, kSumPart * tile.plainOwners);
+  sumRows = isScaledA ? tile.scaledRows : part;
+  sumCols = isScaledA ? part : tile.scaledRows;
+  // Threads of a warp store sums of eight rows with scales and of four plain
+  // ones, two apart, to different banks.
+  sumPitch = sumCols + (isScaledA ? 8 : 4);
+  sumBytes = sumRows * sumPitch * kWordBytes;
+  sums = 0;
+  bytes = std::max(bytes, spec.getTeams() * sumBytes);
+}
+
+int64_t MmaLayout::getMaxStages(MmaSpec spec) {
+  constexpr int64_t enough = 8;
+  auto fits = [&](int64_t stages) {
+    GemmScheduleAttr s = spec.schedule;
+    spec.schedule = GemmScheduleAttr::get(
+        s.getContext(), s.getRows(), s.getCols(), stages, s.getBand(),
+        s.getCtas(), s.getMulticast(), s.getSplits());
+    return MmaLayout(spec).bytes <= spec.chip->limits.getSharedBytesOfBlock();
+  };
+  int64_t stages = 0;
+  while (stages < enough && fits(stages + 1))
+    ++stages;
+  return stages;
+}
+
+} // namespace blockscale::gemm

@@ -1,0 +1,131 @@
+//===- MmaLayout.h - Parts of a tile and shared memory ----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// mma.sync.m16n8k16 multiplies 16 rows of one operand by 8 rows of the other
+// one. The operand with scales is always the first, so that it is decoded for
+// 16 rows at a time; where it is B, sums are those of the transposed result. A
+// warp has 32 rows with scales and all plain rows of a tile. Tiles of few plain
+// rows have several *teams* of warps, each of which multiplies its steps of a
+// stage and has sums of its own, which are added in the end.
+//
+// A *step* is 64 elements of K. Four threads have a row: thread m has elements
+// 16 m to 16 m + 15 of a step, which are one block of NVFP4, or half of one of
+// MX. So it reads them, and one scale, at once. Instructions take them four at
+// a time; what a thread gives as its elements 2 m, 2 m + 1, 2 m + 8 and 2 m + 9
+// of an instruction is its own choice, as long as it is the same for both
+// operands: a sum has no order of K. It also reads the plain elements by 16
+// bytes, as many threads of a warp in the same time as ldmatrix.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOMMA_MMALAYOUT_H
+#define BLOCKSCALE_LIB_CONVERSION_TOMMA_MMALAYOUT_H
+
+#include "Products/DecodedFormat.h"
+#include "Products/GemmSpec.h"
+#include "blockscale/Target/Chip.h"
+
+namespace blockscale::gemm {
+
+/// Elements of K of a step, of an instruction, and of a thread in a step.
+inline constexpr int64_t kMmaStep = 64;
+inline constexpr int64_t kMmaDepth = 16;
+inline constexpr int64_t kThreadElements = 16;
+/// Rows with scales and plain rows of an instruction, and the f32 sums of a
+/// thread for it.
+inline constexpr int64_t kScaledFragment = 16;
+inline constexpr int64_t kPlainFragment = 8;
+inline constexpr int64_t kFragmentSums = 4;
+/// Fragments of rows with scales of a warp, and its rows.
+inline constexpr int64_t kWarpFragments = 2;
+inline constexpr int64_t kWarpScaledRows = kWarpFragments * kScaledFragment;
+/// Bytes of a plain row in a step.
+inline constexpr int64_t kPlainStepBytes = 2 * kMmaStep;
+
+/// Stages that a schedule has at least: one that is multiplied, one that is
+/// there, and one that arrives.
+inline constexpr int64_t kLeastMmaStages = 3;
+
+/// All that the code of a kernel depends on.
+struct MmaSpec : GemmSpec {
+  MmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
+          const target::Chip &chip);
+
+  int64_t getScaledRows() const {
+    return format.isScaledA ? schedule.getRows() : schedule.getCols();
+  }
+  int64_t getPlainRows() const {
+    return format.isScaledA ? schedule.getCols() : schedule.getRows();
+  }
+  /// Warps beside each other along the rows with scales, teams of them, and all
+  /// threads.
+  int64_t getRowWarps() const { return getScaledRows() / kWarpScaledRows; }
+  int64_t getTeams() const;
+  int64_t getThreads() const {
+    return getTeams() * getRowWarps() * kWarpThreads;
+  }
+  /// CTAs for which a multiprocessor has registers.
+  int64_t getResidentBlocks() const;
+  /// Steps of a stage, and those of each team.
+  int64_t getStageSteps() const { return stageElements / kMmaStep; }
+  int64_t getOwnSteps() const { return getStageSteps() / getTeams(); }
+  /// Bytes of a row of codes in a step.
+  int64_t getCodeBytes() const { return kMmaStep * format.getBits() / 8; }
+  /// Scales of a row in a step, and steps that share a tile of them.
+  int64_t getStepScales() const { return kMmaStep / format.block; }
+  int64_t getTileSteps() const { return kTileCols / getStepScales(); }
+  /// Tiles of scales of a stage for each band.
+  int64_t getStageScaleTiles() const {
+    return llvm::divideCeil(getStageSteps(), getTileSteps());
+  }
+
+  /// Makes it the spec of products whose rows of codes end within a copy.
+  void cutPieces() {
+    hasCutPieces = true;
+    formats += "_cut";
+  }
+
+  const target::Chip *chip;
+  DecodedFormat format;
+  /// Whether the last copy of a row of codes is smaller than others: in NVFP4,
+  /// of a K that is no multiple of 32.
+  bool hasCutPieces = false;
+};
+
+/// The rows of both operands that a tile has of each product.
+struct MmaTile {
+  explicit MmaTile(const MmaSpec &spec);
+
+  int64_t plainRows, scaledRows;
+  /// Products with plain rows, or with rows with scales, of their own.
+  int64_t plainOwners, scaledOwners;
+  int64_t plainRowsOfEach, scaledRowsOfEach;
+  /// Bands of 128 rows that scales come in, of each product.
+  int64_t bandsOfEach;
+};
+
+/// Offsets in shared memory.
+struct MmaLayout {
+  explicit MmaLayout(const MmaSpec &spec);
+
+  /// The number of ring stages that fit into a CTA's shared memory.
+  static int64_t getMaxStages(MmaSpec spec);
+
+  int64_t plain, codes, scales;
+  /// Bytes of a stage of each. Its steps are one after the other, and in each
+  /// its rows.
+  int64_t plainBytes, codeBytes, scaleBytes;
+  /// Sums on their way from the registers of warps to threads that have results
+  /// of a row: `sumRows` rows of `sumCols`, `sumPitch` f32 apart, `sumBytes`
+  /// bytes for each team. They are where stages were.
+  int64_t sums, sumRows, sumCols, sumPitch, sumBytes;
+  int64_t bytes;
+};
+
+} // namespace blockscale::gemm
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOMMA_MMALAYOUT_H

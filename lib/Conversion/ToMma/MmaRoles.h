@@ -1,0 +1,185 @@
+//===- MmaRoles.h - The warps of a matrix product ---------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All threads of a CTA load, and all multiply. A stage is loaded by cp.async
+// into the place of the one before the one that is multiplied. In the middle of
+// a stage, all wait until the next one is there, and begin to decode it, so
+// that tensor cores always have instructions of elements that are decoded.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOMMA_MMAROLES_H
+#define BLOCKSCALE_LIB_CONVERSION_TOMMA_MMAROLES_H
+
+#include "MmaLayout.h"
+#include "Products/TileOrder.h"
+
+#include "Emission/Lanes.h"
+
+namespace blockscale::gemm {
+
+/// The values and places that the parts of a kernel share.
+struct MmaContext {
+  /// `arguments` have the sizes as i32.
+  MmaContext(KernelBuilder &b, const MmaSpec &spec,
+             const GemmArguments &arguments);
+
+  /// `offset` bytes from the beginning of shared memory.
+  mlir::Value getShared(KernelBuilder &b, int64_t offset) const;
+  /// Element `slot` of an array of elements of `bytes` bytes there.
+  mlir::Value getShared(KernelBuilder &b, int64_t offset, mlir::Value slot,
+                        int64_t bytes) const;
+  /// Rows of B in memory, i32.
+  mlir::Value getDataCols() const {
+    return arguments.dataCols ? arguments.dataCols : arguments.cols;
+  }
+  /// The tile's number along the rows with scales.
+  mlir::Value getScaledTile(const TileCoord &coord) const {
+    return spec.format.isScaledA ? coord.row : coord.col;
+  }
+
+  const MmaSpec &spec;
+  const GemmArguments &arguments;
+  MmaTile tile;
+  MmaLayout shared;
+  TileOrder order;
+  mlir::Value memory;
+};
+
+/// A thread, all i32.
+struct MmaThread {
+  MmaThread(KernelBuilder &b, const MmaSpec &spec, mlir::Value number);
+
+  /// Its number, those of its lane and of its team, and the first row with
+  /// scales of its warp in the tile.
+  mlir::Value number, lane, team, warpRow;
+  /// Its row among eight, and its number among the four threads of a row.
+  mlir::Value row, member;
+};
+
+/// Loads the stages of a tile. All threads of the CTA run it.
+class MmaLoads {
+public:
+  MmaLoads(KernelBuilder &b, const MmaContext &context, const MmaThread &thread,
+           const TileCoord &tile);
+
+  /// Begins to load stage `stage` (i32) of K into slot `slot` of the ring.
+  /// What is beyond the tile's part of K becomes zeros.
+  void emitStage(mlir::Value stage, mlir::Value slot);
+
+private:
+  /// Pieces of 16 bytes that a thread copies in each stage, all at the same
+  /// element `first` (i32) of rows of it. The first piece goes from `source`,
+  /// which is that of stage 0, to `target` (i32) in a stage, and is of row
+  /// `row` (i32) of `rows`; the others are of each `rowDistance`-th row after
+  /// it, `sourceDistance` bytes (i64) and `targetDistance` bytes apart.
+  struct Pieces {
+    mlir::Value source, target, first, row, rows, sourceDistance;
+    int64_t rowDistance, targetDistance, count;
+    /// Whether the thread has a piece; null where all have as many.
+    mlir::Value inRange;
+  };
+  void addRows(bool isPlain);
+  void addScales();
+  void emitPieces(const Pieces &pieces, int64_t bits, mlir::Value stage,
+                  mlir::Value slot, int64_t offset, int64_t stageBytes);
+  /// Copies the first `bytes` bytes (i32) of a piece, and zeros for the others.
+  void emitCopy(mlir::Value target, mlir::Value source, mlir::Value bytes,
+                mlir::Value inRange);
+
+  KernelBuilder &b;
+  const MmaContext &context;
+  const MmaSpec &spec;
+  const MmaThread &thread;
+  const TileCoord &tile;
+  /// Of each product that has rows of its own.
+  llvm::SmallVector<Pieces, 2> plain, codes;
+  struct ScalePiece {
+    mlir::Value source, target, bandExists, inRange, tile;
+  };
+  llvm::SmallVector<ScalePiece> scales;
+  /// The end of the tile's part of K, in elements, i32.
+  mlir::Value limit;
+};
+
+/// Elements of a step that a thread has decoded, or begun to.
+class MmaDecoder {
+public:
+  MmaDecoder(KernelBuilder &b, const MmaContext &context,
+             const MmaThread &thread);
+
+  /// Words of codes of a step, as loaded: of the rows of the first fragment,
+  /// then of the second.
+  using Words = llvm::SmallVector<mlir::Value>;
+  /// The codes of step `inStage` (i32) of a stage.
+  Words loadCodes(mlir::Value slot, mlir::Value inStage);
+  /// A pair of the plain type for each row: its scale twice. What is beyond
+  /// `depth` (i32) has a scale that is no NaN. `step` (i32) is the number of
+  /// the step along K.
+  Words loadFactors(const TileCoord &tile, mlir::Value slot,
+                    mlir::Value inStage, mlir::Value step, mlir::Value depth);
+  /// The elements of half `half` of a step: for each instruction of a fragment
+  /// its four registers, instruction after instruction.
+  Words decode(llvm::ArrayRef<mlir::Value> codes,
+               llvm::ArrayRef<mlir::Value> factors, int64_t half);
+
+  int64_t getRowWords() const;
+
+private:
+  Words decodeWord(emit::Lanes word, mlir::Value factor);
+  mlir::Value multiply(mlir::Value x, mlir::Value y);
+  mlir::Value round(mlir::Value low, mlir::Value high);
+  mlir::Value emitPower(int exponent);
+  mlir::Value emitScalePair(emit::Lanes low, emit::Lanes high);
+  mlir::Value emitE4M3Pair(emit::Lanes bytes);
+
+  KernelBuilder &b;
+  const MmaContext &context;
+  const MmaThread &thread;
+  const DecodedFormat &format;
+  mlir::Type pair;
+};
+
+/// Writes results. All threads of the CTA get here together.
+class MmaResults : public OtherTiles {
+public:
+  MmaResults(KernelBuilder &b, const MmaContext &context,
+             const MmaThread &thread);
+
+  /// Makes results of a tile of the sums in registers: for each eight plain
+  /// rows those of each fragment of rows with scales.
+  void emitSums(const TileCoord &tile, mlir::ValueRange sums);
+  void emitTile(const TileCoord &tile) override;
+  void emitRest(const ProductRange &product, mlir::Value cluster,
+                mlir::Value clusters) override;
+
+private:
+  /// Runs `write` for the fragments of part `part` (i32) of a tile that the
+  /// thread has: with the row of the result, the place of its sums in shared
+  /// memory, in f32, and the column of the result.
+  void emitPart(const TileCoord &tile, mlir::Value part,
+                llvm::function_ref<void(const ResultRow &row, mlir::Value place,
+                                        mlir::Value col)>
+                    write);
+  void emitStoreSums(mlir::ValueRange sums);
+  mlir::Value loadSums(mlir::Value place);
+  int64_t getParts() const;
+
+  KernelBuilder &b;
+  const MmaContext &context;
+  const MmaThread &thread;
+  /// Columns of a fragment.
+  int64_t width;
+};
+
+/// Emits the whole kernel. `arguments` hold its parameters.
+void emitMmaGemm(KernelBuilder &b, const MmaSpec &spec,
+                 GemmArguments arguments);
+
+} // namespace blockscale::gemm
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOMMA_MMAROLES_H

@@ -1,0 +1,186 @@
+//===- MmaSchedule.cpp - Choice of a schedule -----------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A step takes as long as the tensor cores multiply it or operands arrive,
+// whichever is longer, and never less than to decode it. Tiles come in waves of
+// as many CTAs as multiprocessors hold, and no product is faster than memory is
+// read. Rates were measured on a Hopper GPU, which runs the same instructions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MmaSchedule.h"
+#include "MmaClauses.h"
+#include "Products/AssumedSizes.h"
+#include "blockscale/Target/Gpu.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace blockscale::gemm {
+
+static constexpr int64_t kPlainRows[] = {16, 32, 64, 128};
+static constexpr int64_t kScaledRows[] = {64, 128, 256};
+/// Parts of K, and steps that each has at least.
+static constexpr int64_t kMaxSplits = 16;
+static constexpr int64_t kMinPartSteps = 16;
+
+/// The share of the peak that mma.sync reaches on Hopper, whose peak is that of
+/// another instruction.
+static constexpr double kMultiplyShare = 0.62;
+/// Microseconds of a multiprocessor to decode a step of 64 rows, of codes of 4
+/// bits and of 8, and the part of multiplying that is not hidden where decoding
+/// takes longer.
+static constexpr double kDecode[] = {0.07, 0.16};
+static constexpr double kShownMultiply = 0.5;
+/// Bytes that come from the L2 cache to all multiprocessors, a microsecond.
+static constexpr double kCacheBytes = 5e6;
+/// Writing the results of 32 plain rows by 64 others, and filling the ring.
+static constexpr double kPartWrite = 0.25;
+static constexpr double kTileStart = 1.2;
+/// What every product takes beside its tiles.
+static constexpr double kStart = 3.5;
+/// The share of the memory's rate at which products read that wait for it.
+static constexpr double kReadShare = 0.65;
+
+static MmaTimeline getTimeline(const AssumedSizes &sizes, const MmaSpec &spec,
+                               const target::Gpu &gpu) {
+  constexpr double second = 1e6;
+  GemmScheduleAttr schedule = spec.schedule;
+  MmaLayout shared(spec);
+  auto scaled = static_cast<double>(spec.getScaledRows());
+  auto plain = static_cast<double>(spec.getPlainRows());
+  auto splits = static_cast<double>(schedule.getSplits());
+  auto resident = static_cast<double>(spec.getResidentBlocks());
+  auto stageSteps = static_cast<double>(spec.getStageSteps());
+  MmaTimeline time;
+  time.tiles = std::ceil(sizes.rows / static_cast<double>(schedule.getRows())) *
+               std::ceil(sizes.cols / static_cast<double>(schedule.getCols())) *
+               sizes.matrices * splits;
+  // CTAs of a multiprocessor share it.
+  double together = std::min(
+      resident, std::max(1.0, std::ceil(time.tiles / gpu.multiprocessors)));
+  time.multiply = together * 2 * scaled * plain * kMmaStep *
+                  gpu.multiprocessors * second /
+                  (gpu.getPeakFlops(target::Unit::Bf16) * kMultiplyShare);
+  time.decode = together * kDecode[spec.format.getBits() / 8] * scaled / 64;
+  time.load = together *
+              static_cast<double>(shared.plainBytes + shared.codeBytes +
+                                  shared.scaleBytes) /
+              stageSteps * gpu.multiprocessors / kCacheBytes;
+  time.step = std::max(
+      {time.multiply, time.load, time.decode + kShownMultiply * time.multiply});
+  time.steps = std::ceil(std::ceil(sizes.depth / spec.stageElements) / splits) *
+               stageSteps;
+  time.waves = std::ceil(time.tiles / (gpu.multiprocessors * together));
+  double writes = plain / 32 * scaled / 64 * kPartWrite + kTileStart;
+  double scaledRows = spec.format.isScaledA ? sizes.rows : sizes.cols;
+  double plainRows = spec.format.isScaledA ? sizes.cols : sizes.rows;
+  double bytes = sizes.matrices * sizes.depth *
+                 (scaledRows * (spec.format.getBits() / 8.0 +
+                                1.0 / static_cast<double>(spec.format.block)) +
+                  plainRows * 2);
+  double rate = gpu.peakBytes / second;
+  time.total = kStart + std::max(time.waves * (time.steps * time.step + writes),
+                                 bytes / (rate * kReadShare));
+  if (splits > 1) {
+    // Sums go to memory and back, and another kernel adds them.
+    double sums = sizes.rows * sizes.cols * sizes.matrices * splits * 4;
+    time.total +=
+        2 * sums / (rate * gpu.bytesShare) + target::kLaunchSeconds * second;
+  }
+  return time;
+}
+
+SmallVector<RatedMmaSchedule> rateMmaSchedules(const Product &product,
+                                               const DecodedFormat &format,
+                                               const target::Chip &chip) {
+  const target::Gpu &gpu = *target::findGpu(chip.gpu);
+  AssumedSizes sizes(product);
+  SmallVector<RatedMmaSchedule> rated;
+  bool isWhole = product.groups != GroupDim::None || product.hasEpilogue ||
+                 !product.a.getType().hasStaticShape() ||
+                 !product.b.getType().hasStaticShape();
+  auto add = [&](int64_t plain, int64_t scaled, int64_t splits) {
+    int64_t rows = format.isScaledA ? scaled : plain;
+    int64_t cols = format.isScaledA ? plain : scaled;
+    auto get = [&](int64_t stages, int64_t resident) {
+      return GemmScheduleAttr::get(product.op->getContext(), rows, cols, stages,
+                                   std::max<int64_t>(kBandRows / rows, 1),
+                                   gpu.multiprocessors * resident,
+                                   /*multicast=*/1, splits);
+    };
+    MmaSpec spec(format, get(1, 1), chip);
+    spec.products = product.siblings;
+    int64_t resident = spec.getResidentBlocks();
+    int64_t stages = MmaLayout::getMaxStages(spec);
+    if (stages < kLeastMmaStages)
+      return;
+    spec.schedule = get(stages, resident);
+    rated.push_back({spec.schedule, getTimeline(sizes, spec, gpu)});
+  };
+  double steps = std::ceil(sizes.depth / kMmaStep);
+  for (int64_t plain : kPlainRows)
+    for (int64_t scaled : kScaledRows) {
+      if (!isMmaTile(format, product.siblings, scaled, plain))
+        continue;
+      add(plain, scaled, /*splits=*/1);
+      for (int64_t splits = 2; splits <= kMaxSplits && !isWhole; splits *= 2)
+        if (static_cast<double>(splits * kMinPartSteps) <= steps)
+          add(plain, scaled, splits);
+    }
+  // Of equals the one with the fewest rows, and in the fewest parts, is first.
+  auto getKey = [](const RatedMmaSchedule &each) {
+    return std::make_tuple(each.timeline.total, each.schedule.getRows(),
+                           each.schedule.getCols(), each.schedule.getSplits());
+  };
+  llvm::sort(rated, [&](const RatedMmaSchedule &x, const RatedMmaSchedule &y) {
+    return getKey(x) < getKey(y);
+  });
+  return rated;
+}
+
+static std::string print(const RatedMmaSchedule &rated) {
+  GemmScheduleAttr schedule = rated.schedule;
+  std::string text =
+      llvm::formatv("{0} x {1}", schedule.getRows(), schedule.getCols());
+  if (schedule.getSplits() > 1)
+    text += llvm::formatv(", K in {0} parts", schedule.getSplits());
+  return text;
+}
+
+void remarkMmaSchedule(const Product &product, const DecodedFormat &format,
+                       ArrayRef<RatedMmaSchedule> rated) {
+  const auto &[schedule, best] = rated.front();
+  StringRef longest = best.step == best.multiply ? "multiply"
+                      : best.step == best.load   ? "load"
+                                                 : "decode and multiply";
+  std::string others;
+  for (const RatedMmaSchedule &other : rated.drop_front().take_front(2))
+    others += llvm::formatv("{0}{1}, {2:f1} us", others.empty() ? "" : "; ",
+                            print(other), other.timeline.total)
+                  .str();
+  remark::analysis(product.op->getLoc(),
+                   remark::RemarkOpts::name("schedule").category("gpu-launch"))
+      << remark::add(
+             "tiles of {0} in {1} stages: a step of {2} of K takes {3} us to "
+             "multiply, {4} us to decode, {5} us to load, so that it has to "
+             "{6}; tiles: {7}, waves: {8}, {9} us ({10}); assumed is {11} for "
+             "sizes that are not known",
+             print(rated.front()), schedule.getStages(), kMmaStep,
+             llvm::formatv("{0:f2}", best.multiply).str(),
+             llvm::formatv("{0:f2}", best.decode).str(),
+             llvm::formatv("{0:f2}", best.load).str(), longest,
+             llvm::formatv("{0:f0}", best.tiles).str(),
+             llvm::formatv("{0:f0}", best.waves).str(),
+             llvm::formatv("{0:f1}", best.total).str(), others, kAssumedSize);
+}
+
+} // namespace blockscale::gemm
