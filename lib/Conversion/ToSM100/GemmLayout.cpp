@@ -15,8 +15,8 @@ using namespace mlir;
 namespace blockscale::gemm {
 
 GemmFormat getFormatOn(GemmFormat format, const target::Chip &chip) {
-  format.hasLongSteps = chip.hasLongTcgen05() &&
-                        format.kind != NVVM::MMABlockScaleKind::MXF8F6F4;
+  format.hasLongSteps =
+      chip.hasLongTcgen05() && format.kind != NVVM::MMABlockScaleKind::MXF8F6F4;
   return format;
 }
 

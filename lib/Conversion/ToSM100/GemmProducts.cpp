@@ -260,8 +260,7 @@ void ProductEmitter::emitLongStages(ArrayRef<RingSlot> slots, Value accumulator,
       emitScales(
           operand,
           getStage(operand.scales, slots[stage].index, operand.scaleBytes),
-          scaleTile % spec.format.getScaleTiles(),
-          scaleTile % kLongScaleTiles);
+          scaleTile % spec.format.getScaleTiles(), scaleTile % kLongScaleTiles);
   };
   for (int64_t step = 0; step < kLongSteps; ++step) {
     int64_t begin = step * kLongStepBytes, end = begin + kLongStepBytes;
@@ -272,9 +271,8 @@ void ProductEmitter::emitLongStages(ArrayRef<RingSlot> slots, Value accumulator,
         emitScaleTile(step / copySteps * kLongScaleTiles + i);
     SmallVector<Value> data;
     for (const Operand &operand : operands) {
-      Lanes next =
-          getStage(getDescriptor(operand.offset, /*rest=*/0), slots[last].index,
-                   operand.dataBytes);
+      Lanes next = getStage(getDescriptor(operand.offset, /*rest=*/0),
+                            slots[last].index, operand.dataBytes);
       data.push_back(
           (getStage(operand.longData, slots[stage].index, operand.dataBytes) +
            begin % kRowBytes / kDescriptorUnit) |
