@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockQuantizer.h"
+#include "Emission/FloatCodec.h"
+#include "Emission/LoopEmitter.h"
 #include "blockscale/Numerics/FourOverSix.h"
 #include "blockscale/Numerics/Rounding.h"
 #include "blockscale/Numerics/StochasticRounding.h"

@@ -12,6 +12,7 @@ from blockscale.checkpoint import (_check_config, _check_order, _check_parts, _c
 from blockscale.checkpoint._candidates import find_candidates
 from blockscale.checkpoint._check_tiles import check_tiles
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, open as open_checkpoint
+from blockscale.checkpoint._names import is_ggml_name
 from blockscale.checkpoint._report import Finding, Report, make_report
 from blockscale.checkpoint._rules import LOADERS
 
@@ -72,4 +73,5 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
     families = collections.Counter(weight.layout.family for weight in checkpoint.weights.values())
     chosen = [by_name[str(loader).lower()] for loader in loaders]
     return make_report(checkpoint.path, dict(families), findings, chosen,
-                       any(file.endswith(".gguf") for file in checkpoint.files))
+                       any(file.endswith(".gguf") for file in checkpoint.files),
+                       any(map(is_ggml_name, checkpoint.tensors)))

@@ -25,6 +25,8 @@ _EMBEDDING = re.compile(
 #: Layers that choose experts: small, and exact in every published checkpoint.
 _ROUTER = re.compile(r"(?:.*\.)?(?:router|(?:mlp|block_sparse_moe|feed_forward|moe|ffn)\.gate|"
                      r"shared_expert_gate|ffn_gate_inp|router\.classifier|wg)")
+#: The names that llama.cpp's converter gives tensors.
+_GGML = re.compile(r"(?:(?:enc\.|dec\.|v\.)?blk\.\d+|token_embd|output)\..+")
 _NORM = re.compile(r"(?:.*\.)?[a-z0-9_]*(?:norm|ln_[a-z0-9]+|layernorm)[a-z0-9_]*", re.IGNORECASE)
 #: Model types whose layers have weights [K, N], and how these are named.
 _TRANSPOSED = {"gpt2": re.compile(r".*\.(?:c_attn|c_proj|c_fc|q_attn)"),
@@ -87,3 +89,8 @@ def find_obstacle(name: str, config: Mapping[str, object]) -> str:
     if pattern and pattern.fullmatch(name):
         return f"expected a weight [N, K], but {config['model_type']} has [K, N]"
     return ""
+
+
+def is_ggml_name(name: str) -> bool:
+    """Whether a tensor has one of llama.cpp's names."""
+    return _GGML.fullmatch(name) is not None

@@ -47,6 +47,7 @@ class Report:
       findings: in the order of rules.
       loaders: those that are asked for.
       is_gguf: whether it is a file of GGUF.
+      has_ggml_names: whether tensors have names of llama.cpp's.
     """
 
     path: str
@@ -54,6 +55,7 @@ class Report:
     findings: tuple[Finding, ...]
     loaders: tuple[str, ...] = LOADERS
     is_gguf: bool = False
+    has_ggml_names: bool = False
 
     def count(self, severity: str) -> int:
         return sum(finding.rule.severity == severity for finding in self.findings)
@@ -83,7 +85,10 @@ class Report:
             return f"does not read {' and '.join(other)}"
         told = [f"{rule.label}: {rule.loaders[loader]}" for rule, _ in self._group()
                 if loader in rule.loaders]
-        return "; ".join(told) if told else "reads it"
+        if self.is_gguf and not self.has_ggml_names:
+            told.insert(0, "does not find tensors by these names; its converter gives them others")
+        # Whether the metadata and all names are those of an architecture is not known here.
+        return "; ".join(told) or ("reads these types" if self.is_gguf else "reads it")
 
     def __str__(self) -> str:
         weights = ", ".join(f"{count} {family}" for family, count in self.families.items())
@@ -118,7 +123,8 @@ class Report:
 
 
 def make_report(path: str, families: Mapping[str, int], findings: Sequence[Finding],
-                loaders: Sequence[str], is_gguf: bool) -> Report:
+                loaders: Sequence[str], is_gguf: bool, has_ggml_names: bool) -> Report:
     """A report with findings in the order of rules."""
     ordered = sorted(findings, key=lambda each: each.rule.number)
-    return Report(path, families, tuple(ordered), tuple(loaders) or LOADERS, is_gguf)
+    return Report(path, families, tuple(ordered), tuple(loaders) or LOADERS, is_gguf,
+                  has_ggml_names)
