@@ -1,8 +1,9 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The machine code of products for SM100: the thread that issues them has at most 24
-instructions for each, four for a step of 128 bytes of K, and no spills; the schedules
-that the model chooses have three stages or more.
+"""The machine code of products. For SM100, the thread that issues them has at most 24
+instructions for each, four for a step of 128 bytes of K; for sm_120a, a warp has no more than
+CUTLASS's example 79a. There are no spills, and the schedules that the model chooses have three
+stages or more.
 
 Needs ptxas and nvdisasm; without one of them it is skipped, and says so."""
 
@@ -23,6 +24,11 @@ import static  # noqa: E402
 
 MOST_PER_PRODUCT = 24
 STEP_PRODUCTS = 4
+# In the main loop of CUTLASS 4.2's example 79a, tiles of 128 x 128 x 128 with eight warps that
+# multiply, ptxas 13.0 has 124 instructions for 32 products.
+CUTLASS_WARP = 124 / 32
+# Of a warp for a stage of 64 bytes of K.
+WARP_PRODUCTS = 32
 LEAST_STAGES = 3
 LAYOUTS = """#swizzled = #blockscale.layout<swizzle_128x4>
 #rows = #blockscale.layout<swizzle_128x4, groups = 8, dim = 0>
@@ -64,38 +70,34 @@ def find_product_loops(kernel):
 
 
 def count_products(instructions):
-    return sum(bool(re.fullmatch(r"UTC\w*MMA", each.opcode.split(".")[0])) for each in instructions)
+    return sum(bool(re.fullmatch(r"(UTC\w*|[OQ])MMA", each.opcode.split(".")[0]))
+               for each in instructions)
 
 
-class GemmSassTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        if subprocess.run([ROOT / "scripts/find-ptxas.sh"], capture_output=True).returncode:
-            raise unittest.SkipTest("there is no ptxas of CUDA 13 or later")
-        try:
-            nvdisasm = static.find_nvdisasm()
-        except SystemExit as reason:
-            raise unittest.SkipTest(str(reason)) from None
-        cases = [(form, *format, tile) for form in ("all", "rows", "depth") for format in FORMATS
-                 for tile in TILES]
-        with tempfile.TemporaryDirectory() as folder:
-            source, cubin = Path(folder) / "module.mlir", Path(folder) / "module.cubin"
-            source.write_text(LAYOUTS + "".join(function(i, *case) for i, case in enumerate(cases)))
-            done = subprocess.run([BUILD / "bin/blockscale-compile", source, "--target=sm_100a",
-                                   "--emit=cubin", "--ptxas-info", "-o", cubin], check=True,
-                                  capture_output=True, text=True)
-            text = subprocess.run([nvdisasm, "-c", cubin], check=True, capture_output=True,
-                                  text=True).stdout
-        cls.resources = static.RESOURCES.findall(done.stdout + done.stderr)
-        cls.kernels = sass.parse(text)
+def assemble(target, tiles):
+    """What ptxas says of the products for a chip, and their machine code."""
+    if subprocess.run([ROOT / "scripts/find-ptxas.sh"], capture_output=True).returncode:
+        raise unittest.SkipTest("there is no ptxas of CUDA 13 or later")
+    try:
+        nvdisasm = static.find_nvdisasm()
+    except SystemExit as reason:
+        raise unittest.SkipTest(str(reason)) from None
+    cases = [(form, *format, tile) for form in ("all", "rows", "depth") for format in FORMATS
+             for tile in tiles]
+    with tempfile.TemporaryDirectory() as folder:
+        source, cubin = Path(folder) / "module.mlir", Path(folder) / "module.cubin"
+        source.write_text(LAYOUTS + "".join(function(i, *case)
+                                            for i, case in enumerate(cases)))
+        done = subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={target}",
+                               "--emit=cubin", "--ptxas-info", "-o", cubin], check=True,
+                              capture_output=True, text=True)
+        text = subprocess.run([nvdisasm, "-c", cubin], check=True, capture_output=True,
+                              text=True).stdout
+    return static.RESOURCES.findall(done.stdout + done.stderr), sass.parse(text)
 
-    def test_each_product_takes_few_instructions(self):
-        self.assertGreaterEqual(len(self.kernels), 3 * len(FORMATS) * (len(TILES) - 1))
-        for name, kernel in self.kernels.items():
-            with self.subTest(name):
-                loops = find_product_loops(kernel)
-                self.assertEqual([count_products(loop) for loop in loops], [STEP_PRODUCTS])
-                self.assertLessEqual(len(loops[0]) / STEP_PRODUCTS, MOST_PER_PRODUCT)
+
+class Checks:
+    """What holds for every chip. `resources` and `kernels` are those of `assemble`."""
 
     def test_nothing_spills(self):
         self.assertEqual(len(self.resources), len(self.kernels))
@@ -105,6 +107,34 @@ class GemmSassTest(unittest.TestCase):
     def test_stages(self):
         for name in self.kernels:
             self.assertGreaterEqual(int(re.search(r"_stages(\d+)_", name)[1]), LEAST_STAGES, name)
+
+
+class GemmSassTest(Checks, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.resources, cls.kernels = assemble("sm_100a", TILES)
+
+    def test_each_product_takes_few_instructions(self):
+        self.assertGreaterEqual(len(self.kernels), 3 * len(FORMATS) * (len(TILES) - 1))
+        for name, kernel in self.kernels.items():
+            with self.subTest(name):
+                loops = find_product_loops(kernel)
+                self.assertEqual([count_products(loop) for loop in loops], [STEP_PRODUCTS])
+                self.assertLessEqual(len(loops[0]) / STEP_PRODUCTS, MOST_PER_PRODUCT)
+
+
+class WarpSassTest(Checks, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.resources, cls.kernels = assemble("sm_120a", [""])
+
+    def test_a_warp_has_no_more_instructions_than_cutlass(self):
+        self.assertEqual(len(self.kernels), 3 * len(FORMATS))
+        for name, kernel in self.kernels.items():
+            with self.subTest(name):
+                loops = find_product_loops(kernel)
+                self.assertEqual([count_products(loop) for loop in loops], [WARP_PRODUCTS])
+                self.assertLessEqual(len(loops[0]) / WARP_PRODUCTS, CUTLASS_WARP)
 
 
 if __name__ == "__main__":
