@@ -137,9 +137,6 @@ _PRODUCT_RULES = [
     ("gemm_swiglu", "wait",
      r"\| tcgen05\.wait::ld\.sync\.aligned; \| add\.s32 .* \| tcgen05\.ld", "deleted",
      "the wait behind the next load is for this one, too, and its registers are read later"),
-    ("gemm_warp", "scale", "", "of another thread for [ab]",
-     "the four threads of a column load its scales all, and the second two of a row those that the "
-     "first two load"),
     ("gemm_hopper", "fence", r"\| wgmma\.fence\.sync\.aligned; \| wgmma\.mma_async", "deleted",
      "since the fence before it only products of the same shape have accessed its registers"),
     ("gemm_hopper", "commit", r"\| wgmma\.commit_group", "deleted",
@@ -154,6 +151,9 @@ _PRODUCT_RULES = [
      "setp.le.u32 -> setp.lt.u32", "eight elements of a row may be stored one by one, too"),
     ("gemm_hopper_rows", "tail", r"^add\.s32 (%r\d+), \1, %r\d+; \| setp\.lt\.u32 %p\d+, \1, "
      r"%r\d+; \| @%p\d+ bra", "setp.lt.u32 -> setp.le.u32",
+     "the tile behind the last one has no rows"),
+    ("gemm_warp_rows", "tail", r"^add\.s32 (%r\d+), \1, %r\d+; \| setp\.ge\.u32 %p\d+, \1, "
+     r"%r\d+; \| @%p\d+ bra", "setp.ge.u32 -> setp.gt.u32",
      "the tile behind the last one has no rows"),
     ("gemm_hopper_rows", "swizzle",
      r"^setp\.ge\.u32 (%p\d+), .* \| shl\.b64 .* \| add\.s64 .* \| @\1 bra", r"1 -> \d+",

@@ -107,8 +107,8 @@ PRODUCTS = (
                                  shape=dict(B=(), M=150, N=140, K=672)),
             "rows = 128, cols = 128, stages = 2, ctas = 2", chip=120),
     Product("gemm_warp_rows", Op("mm", **MXFP8, **GROUPED_ROWS, result="bf16",
-                                 shape=dict(M=150, N=140, K=352, G=3)),
-            "rows = 128, cols = 128, stages = 2, ctas = 2", ends=(20, 20, 140), chip=120),
+                                 shape=dict(M=300, N=120, K=352, G=3)),
+            "rows = 128, cols = 128, stages = 2, ctas = 2", ends=(20, 20, 290), chip=120),
 )
 
 

@@ -6,8 +6,7 @@ CTAs, coordinates of tiles, cells of tensor memory, constants of descriptors, an
 the terms that swizzle an address. Where products take an operand from registers, also
 the products, what decodes their operand, the bytes of scales that are loaded, and the
 comparisons by which tails are left out. Of block-scaled products of a warp, also the addresses
-of fragments, and which scales of which threads they take. Knows PTX as text, nothing of any
-kernel.
+of fragments, and which scales they take. Knows PTX as text, nothing of any kernel.
 """
 
 import dataclasses
@@ -200,14 +199,15 @@ def _tails(kernel):
 
 
 # Block-scaled products of a warp: the results, the addends, and for each operand the scales and
-# the numbers of their byte and of the thread that has them.
+# the numbers of their byte and of the thread that has them. Which thread does not matter where
+# all those that may be named have loaded the same scales.
 _WARP_PRODUCT = re.compile(r"\{([^{}]*)\}, \{[^{}]*\}, \{[^{}]*\}, \{([^{}]*)\}, "
-                           r"(%\w+), \{(%\w+), (%\w+)\}, (%\w+), \{(%\w+), (%\w+)\}")
+                           r"(%\w+), \{(%\w+), %\w+\}, (%\w+), \{(%\w+), %\w+\}")
 
 
 def _warp_products(kernel):
-    """Each product is left out, and takes the scales of the other operand, of another byte and
-    of another thread; fragments begin 16 bytes behind their place; constants that bring scales to
+    """Each product is left out, and takes the scales of the other operand and of another byte;
+    fragments begin 16 bytes behind their place; constants that bring scales to
     their place change; comparisons hold for one number more or less."""
     scales = set()
     for line, match in kernel.instructions.items():
@@ -217,16 +217,16 @@ def _warp_products(kernel):
         pairs = zip(parts[1].split(","), parts[2].split(","))
         yield Mutation(line, " ".join(f"mov.b32 {to.strip()}, {of.strip()};" for to, of in pairs),
                        "product", "deleted")
-        scales |= {parts[3], parts[6]}
-        for side, (scale, other) in enumerate(((3, 6), (6, 3))):
+        scales |= {parts[3], parts[5]}
+        for side, scale, other in (("a", 3, 5), ("b", 5, 3)):
             operands = match[5][:parts.start(scale)] + parts[other] + match[5][parts.end(scale):]
             yield Mutation(line, _replace(match, match[3], operands), "scale",
-                           f"of the other operand for {'ab'[side]}")
-            for i, what in enumerate(("byte", "thread"), scale + 1):
-                operands = match[5][:parts.start(i)] + "%other" + match[5][parts.end(i):]
-                text = (f"{{ .reg .b16 %other; xor.b16 %other, {parts[i]}, 1; "
-                        f"{_replace(match, match[3], operands).strip()} }}")
-                yield Mutation(line, text, "scale", f"of another {what} for {'ab'[side]}")
+                           f"of the other operand for {side}")
+            byte = scale + 1
+            operands = match[5][:parts.start(byte)] + "%other" + match[5][parts.end(byte):]
+            text = (f"{{ .reg .b16 %other; xor.b16 %other, {parts[byte]}, 1; "
+                    f"{_replace(match, match[3], operands).strip()} }}")
+            yield Mutation(line, text, "scale", f"of another byte for {side}")
     if not scales:
         return
     for line in kernel.reaching(sorted(scales), 3):
