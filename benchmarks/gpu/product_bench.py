@@ -75,6 +75,9 @@ class Benchmark:
 
     name = ""
     cases = ()
+    # The chips that its cases are measured for, the usual one first, and the one that is.
+    chips = (CHIP,)
+    chip = CHIP
     # Scripts of this folder that it needs beside its own and those that all need.
     files = ()
     # The names of the table's columns but for the last one, which has the verdict.
@@ -116,6 +119,7 @@ def _select(benchmark, options):
 
 
 def _pack(benchmark, options):
+    benchmark.chip = options.target
     sys.path.insert(0, str(ROOT / "scripts"))
     from log_head import describe_commit
 
@@ -132,7 +136,7 @@ def _pack(benchmark, options):
         name, text = module
         source = folder / f"{name}.mlir"
         source.write_text(text)
-        subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={CHIP}",
+        subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={options.target}",
                         "--emit=bundle", "-o", folder / f"{name}.bundle"], check=True)
         source.unlink()
 
@@ -141,7 +145,8 @@ def _pack(benchmark, options):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_one, modules.items()))
     (folder / f"{benchmark.name}_pack.json").write_text(json.dumps(
-        {"commit": describe_commit(ROOT), "cases": [case.file for case in cases]}))
+        {"commit": describe_commit(ROOT), "chip": options.target,
+         "cases": [case.file for case in cases]}))
     return 0
 
 
@@ -159,12 +164,14 @@ def _run(benchmark, options):
     # A folder that cannot be made is an error now, not after the measurements.
     options.out.mkdir(parents=True, exist_ok=True)
     about = json.loads((HERE / f"{benchmark.name}_pack.json").read_text())
+    benchmark.chip = about["chip"]
     runtime = blockscale_runtime.Runtime(HERE / "libBlockScaleRuntime.so")
     machine = Machine(torch, Clock(torch), runtime, runtime.device())
     device = machine.device
     print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
                     " ".join(["python3", *sys.argv])))
     cases = [case for case in _select(benchmark, options) if case.file in about["cases"]]
+    print(f"kernels of {benchmark.chip}")
     started = benchmark.start(machine, options, cases)
     print("; ".join(filter(None, [started, f"torch {torch.__version__}"])), end="\n\n")
     _print_row([*benchmark.columns, ""])
@@ -190,6 +197,8 @@ def main(benchmark, description):
     commands = parser.add_subparsers(required=True)
     here = commands.add_parser("pack", help="compile the cases into a folder")
     here.add_argument("folder", type=Path, help="is created, and must not exist")
+    here.add_argument("--target", default=benchmark.chips[0], choices=benchmark.chips, metavar="CHIP",
+                      help=f"compile for one of {', '.join(benchmark.chips)}")
     here.set_defaults(work=_pack)
     there = commands.add_parser("run", help="time them on the GPU of this machine")
     there.add_argument("--out", type=Path, default=HERE, metavar="FOLDER")

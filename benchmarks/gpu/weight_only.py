@@ -3,10 +3,12 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times products of bf16 activations and block-scaled weights beside cuBLAS and others.
 
-  python3 benchmarks/gpu/weight_only.py pack FOLDER [--only GLOB] [--humming WHEEL...]    # here
+  python3 benchmarks/gpu/weight_only.py pack FOLDER [--only GLOB] [--target CHIP] [--humming WHEEL...]
+                                                                                          # here
   python3 FOLDER/weight_only.py run [--only GLOB] [--out FOLDER] [--no-humming]           # there
 
-The other machine needs a Hopper GPU and torch. Y = X W^T, of X: MxK in bf16, W: NxK in a
+The other machine needs a Hopper GPU and torch. It also runs kernels of sm_80 and sm_89, which have
+bars of their own and row-major weights alone, by which shares go then. Y = X W^T, of X: MxK in bf16, W: NxK in a
 block-scaled format whose scales are swizzled, and Y: MxN in bf16. W is prepacked, as constant
 weights are, and row-major, too. The peers compute the same of the same weights, in one process:
 
@@ -67,7 +69,9 @@ FORMATS = {
     "MXFP8": Format("f8E4M3FN", "f8E8M0FNU", 32, 2, EIGHT_BITS),
 }
 ROWS = (1, 16, 32, 64, 128, 256, 512, 1024, 4096, 8192)
-WEIGHTS = ((8192, 8192), (14336, 4096), (4096, 14336))
+WEIGHTS = ((8192, 8192), (14336, 4096), (4096, 14336), (4096, 4096))
+# The least shares of kernels of older chips, for NVFP4, by M, N and K.
+OLDER_BARS = {(1, 8192, 8192): 1.8, (16, 8192, 8192): 1.8, (4096, 4096, 4096): 0.5}
 
 
 @dataclass(frozen=True)
@@ -203,7 +207,7 @@ def block_prepacked(case, codes):
     return codes.view(shape)
 
 
-def measure_rows(machine, case, humming):
+def measure_rows(machine, case, humming, orders):
     torch, clock = machine.torch, machine.clock
     codes, scales, swizzled = make_weights(torch, case)
     x = torch.randn((case.rows, case.depth), device="cuda").to(torch.bfloat16)
@@ -213,16 +217,16 @@ def measure_rows(machine, case, humming):
 
     prepacked = block_prepacked(case, prepack(torch, case, codes))
     ours, results = {}, []
-    for order, weights in zip(ORDERS, (prepacked, codes)):
+    weights_of = dict(zip(ORDERS, (prepacked, codes)))
+    for order in orders:
         ours[order], result = machine.make_call(f"{case.file}_{order}", "product",
-                                                (x, weights, swizzled))
+                                                (x, weights_of[order], swizzled))
         ours[order]()
         results.append(result)
     problems = [find_problem(torch, result, x, wide) for result in results]
 
     expand = compile_dequantize(torch, case.name, case.cols, case.depth)
-    works = {"prepacked": ours["prepacked"], "cuBLAS bf16": lambda: torch.mm(x, wide.t(), out=y),
-             "row-major": ours["row-major"],
+    works = {orders[0]: ours[orders[0]], "cuBLAS bf16": lambda: torch.mm(x, wide.t(), out=y), **ours,
              "dequantize": lambda: torch.mm(x, expand(codes, scales).t(), out=y)}
     if case.rows >= 16:
         x8, w8 = (t.clamp(-448, 448).to(torch.float8_e4m3fn) for t in (x, wide))
@@ -238,12 +242,12 @@ def measure_rows(machine, case, humming):
         except Exception as error:  # It may fail in any way; the others still count.
             works.pop(humming_peer.NAME, None)
             notes.append(f"{humming_peer.NAME} failed: {describe_error(error)}")
-    calls, failed = capture(clock, works, (*ORDERS, "cuBLAS bf16"))
+    calls, failed = capture(clock, works, (*orders, "cuBLAS bf16"))
     times = clock.compare(calls)
-    return {"label": case.label, "us": times, "problem": max(problems), "bar": case.bar,
+    return {"label": case.label, "us": times, "problem": max(problems),
             "notes": notes + failed,
-            "share": times["cuBLAS bf16"] / times["prepacked"],
-            "tflops": case.flops * 1e-6 / times["prepacked"]}
+            "share": times["cuBLAS bf16"] / times[orders[0]],
+            "tflops": case.flops * 1e-6 / times[orders[0]]}
 
 
 def describe_rates(device):
@@ -269,10 +273,23 @@ def make_lines(times):
 
 class WeightOnly(Benchmark):
     name, cases = "weight_only", CASES
+    chips = ("sm_90a", "sm_80", "sm_89")
     files = ("chart.py", "humming_peer.py")
     columns = ("weights, MxNxK", "us", "TFLOP/s", "row-major, us",
                *(f"{name}, us" for name in PEERS), "share of cuBLAS", "bar")
     humming = None
+
+    @property
+    def orders(self):
+        return ORDERS if self.chip == self.chips[0] else ORDERS[1:]
+
+    def get_bar(self, case):
+        """The least share of a case; None if it has none."""
+        if self.chip == self.chips[0]:
+            return case.bar
+        if case.name != "NVFP4":
+            return None
+        return OLDER_BARS.get((case.rows, case.cols, case.depth))
 
     def add_options(self, pack, run):
         pack.add_argument("--humming", nargs="+", type=Path, default=[], metavar="WHEEL",
@@ -288,10 +305,11 @@ class WeightOnly(Benchmark):
         return str(self.humming or "")
 
     def make_modules(self, case):
-        return {f"{case.file}_{order}": case.module(order == "prepacked") for order in ORDERS}
+        return {f"{case.file}_{order}": case.module(order == "prepacked") for order in self.orders}
 
     def measure(self, machine, case):
-        return measure_rows(machine, case, self.humming)
+        row = measure_rows(machine, case, self.humming, self.orders)
+        return {**row, "bar": self.get_bar(case)}
 
     def verdict(self, row):
         if row["problem"] or row["bar"] is None:
@@ -299,7 +317,7 @@ class WeightOnly(Benchmark):
         return "met" if row["share"] >= row["bar"] else "MISSED"
 
     def make_cells(self, row):
-        missing = dict.fromkeys(PEERS, "") | {humming_peer.NAME: "-" if row["bar"] else ""}
+        missing = dict.fromkeys((*ORDERS, *PEERS), "") | {humming_peer.NAME: "-" if row["bar"] else ""}
         ours, *others = (f"{row['us'][name]:.1f}" if name in row["us"] else missing[name]
                          for name in (*ORDERS, *PEERS))
         return [row["label"], ours, f"{row['tflops']:.0f}", *others, f"{row['share']:.2f}",

@@ -148,7 +148,8 @@ def main():
     here.add_argument("folder", type=Path, help="is created, and must not exist")
     here.add_argument("--cases", type=int, default=200)
     here.add_argument("--seed", type=int, default=1)
-    here.add_argument("--target", default=HOPPER, choices=(HOPPER, *mma_matmul.CHIPS), metavar="CHIP")
+    here.add_argument("--target", default=HOPPER, choices=(HOPPER, *mma_matmul.CHIPS),
+                      metavar="CHIP")
     here.set_defaults(work=pack)
     there = commands.add_parser("run", help="run them on the GPU of this machine")
     there.set_defaults(work=run)

@@ -76,7 +76,7 @@ class CommandsTest(unittest.TestCase):
 
     def run_cases(self, benchmark, *options, cases=("small", "large")):
         (self.folder / "figures_pack.json").write_text(json.dumps(
-            {"commit": "0123abc", "cases": [f"file_of_{case}" for case in cases]}))
+            {"commit": "0123abc", "chip": "sm_90a", "cases": [f"file_of_{case}" for case in cases]}))
         return self.run_main(benchmark, "run", *options)
 
     def test_run(self):
@@ -85,6 +85,7 @@ class CommandsTest(unittest.TestCase):
         head, = log_head.read_heads(text)
         self.assertEqual((head.commit, head.machine, head.command),
                          ("0123abc", "a GPU, driver 13000", "python3 figures.py run"))
+        self.assertIn("kernels of sm_90a\n", text)
         self.assertTrue(text.endswith("torch 9.9\n\n| case | us |  |\n| --- | --- | --- |\n"
                                       "| small | 3.2 | met |\n| large | 3.2 | met |\n"
                                       "| a peer failed |  |  |\n"), text)
@@ -180,6 +181,21 @@ class RowsTest(unittest.TestCase):
         for change, verdict in (({}, "met"), ({"share": 2.2}, "MISSED"), ({"bar": None}, ""),
                                 ({"problem": "WRONG: 1 of 2"}, "WRONG: 1 of 2")):
             self.check(weight_only.WeightOnly(), row | change, verdict)
+
+    # Kernels of older chips read row-major weights, and have bars of their own.
+    def test_weight_only_of_older_chips(self):
+        benchmark = weight_only.WeightOnly()
+        small, large = (weight_only.Case("NVFP4", *sizes) for sizes in
+                        ((16, 8192, 8192), (4096, 4096, 4096)))
+        self.assertEqual([benchmark.get_bar(case) for case in (small, large)], [2.3, None])
+        self.assertEqual(len(benchmark.make_modules(small)), 2)
+        benchmark.chip = "sm_80"
+        self.assertEqual([benchmark.get_bar(case) for case in (small, large)], [1.8, 0.5])
+        self.assertIsNone(benchmark.get_bar(weight_only.Case("MXFP4", 16, 8192, 8192)))
+        self.assertEqual(list(benchmark.make_modules(small)), ["NVFP4_16_8192_8192_row-major"])
+        row = {"label": small.label, "tflops": 5, "share": 1.9, "bar": 1.8, "problem": "",
+               "us": {"row-major": 27.0, "cuBLAS bf16": 51.0}}
+        self.check(benchmark, row, "met")
 
     def test_grouped(self):
         row = {"label": "8 groups of 1, 14336x4096", "us": {"ours": 112.0}, "limit_us": 108.0,

@@ -25,17 +25,25 @@ bool isMmaTile(const DecodedFormat &format, int64_t products, int64_t scaled,
   return products > 1 ? plain == 2 * kFragment : plain >= kFragment;
 }
 
+LogicalResult verifyMmaTile(const Product &product, const LaunchSite &site,
+                            const DecodedFormat &format,
+                            GemmScheduleAttr schedule) {
+  int64_t rows = schedule.getRows(), cols = schedule.getCols();
+  int64_t scaled = format.isScaledA ? rows : cols;
+  int64_t plain = format.isScaledA ? cols : rows;
+  if (isMmaTile(format, product.siblings, scaled, plain))
+    return success();
+  return refuseProduct(product, site, "c4")
+         << "expected a schedule with tiles of 64, 128 or 256 "
+         << (format.isScaledA ? "rows" : "columns")
+         << ", those of the operand with scales, by 16, 32, 64 or 128 of the "
+            "plain one that such a tile can have, but got "
+         << rows << " x " << cols;
+}
+
 LogicalResult verifyMmaSchedule(const Product &product, const LaunchSite &site,
                                 const MmaSpec &spec) {
   GemmScheduleAttr schedule = spec.schedule;
-  if (!isMmaTile(spec.format, spec.products, spec.getScaledRows(),
-                 spec.getPlainRows()))
-    return refuseProduct(product, site, "c4")
-           << "expected a schedule with tiles of 64, 128 or 256 "
-           << (spec.format.isScaledA ? "rows" : "columns")
-           << ", those of the operand with scales, by 16, 32, 64 or 128 of the "
-              "plain one that such a tile can have, but got "
-           << schedule.getRows() << " x " << schedule.getCols();
   if (schedule.getMulticast() != 1)
     return refuseProduct(product, site, "c4")
            << "expected a schedule without multicast, but got "

@@ -34,7 +34,12 @@ namespace blockscale::gemm {
 bool isMmaTile(const DecodedFormat &format, int64_t products, int64_t scaled,
                int64_t plain);
 
-/// `spec` has its formats, products and schedule.
+/// Verifies the tile of a schedule, before a spec is made of it.
+mlir::LogicalResult verifyMmaTile(const Product &product,
+                                  const LaunchSite &site,
+                                  const DecodedFormat &format,
+                                  GemmScheduleAttr schedule);
+/// Verifies the rest of it. `spec` has its formats, products and schedule.
 mlir::LogicalResult verifyMmaSchedule(const Product &product,
                                       const LaunchSite &site,
                                       const MmaSpec &spec);

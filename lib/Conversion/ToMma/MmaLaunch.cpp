@@ -90,6 +90,8 @@ LogicalResult lowerMmaProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
   for (const Product &each : request->products)
     if (failed(verifySameSchedule(each, site, schedule)))
       return failure();
+  if (failed(verifyMmaTile(product, site, format, schedule)))
+    return failure();
   MmaSpec spec(format, schedule, site.getChip());
   spec.products = static_cast<int64_t>(request->products.size());
   if (getConstantIntValue(sizes.depth).value_or(0) * format.getBits() %

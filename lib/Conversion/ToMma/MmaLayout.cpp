@@ -82,14 +82,16 @@ MmaLayout::MmaLayout(const MmaSpec &spec) {
   bytes = std::max(bytes, spec.getTeams() * sumBytes);
 }
 
-int64_t MmaLayout::getMaxStages(MmaSpec spec) {
+int64_t MmaLayout::getMaxStages(MmaSpec spec, int64_t blocks) {
   constexpr int64_t enough = 8;
   auto fits = [&](int64_t stages) {
     GemmScheduleAttr s = spec.schedule;
     spec.schedule = GemmScheduleAttr::get(
         s.getContext(), s.getRows(), s.getCols(), stages, s.getBand(),
         s.getCtas(), s.getMulticast(), s.getSplits());
-    return MmaLayout(spec).bytes <= spec.chip->limits.getSharedBytesOfBlock();
+    constexpr int64_t reserved = target::MultiprocessorLimits::kReservedBytes;
+    return (MmaLayout(spec).bytes + reserved) * blocks <=
+           spec.chip->limits.sharedBytes;
   };
   int64_t stages = 0;
   while (stages < enough && fits(stages + 1))

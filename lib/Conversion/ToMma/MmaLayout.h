@@ -112,8 +112,9 @@ struct MmaTile {
 struct MmaLayout {
   explicit MmaLayout(const MmaSpec &spec);
 
-  /// The number of ring stages that fit into a CTA's shared memory.
-  static int64_t getMaxStages(MmaSpec spec);
+  /// The number of ring stages that fit into shared memory where so many CTAs
+  /// share that of a multiprocessor.
+  static int64_t getMaxStages(MmaSpec spec, int64_t blocks = 1);
 
   int64_t plain, codes, scales;
   /// Bytes of a stage of each. Its steps are one after the other, and in each

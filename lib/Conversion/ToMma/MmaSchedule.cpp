@@ -32,23 +32,37 @@ static constexpr int64_t kScaledRows[] = {64, 128, 256};
 static constexpr int64_t kMaxSplits = 16;
 static constexpr int64_t kMinPartSteps = 16;
 
-/// The share of the peak that mma.sync reaches on Hopper, whose peak is that of
-/// another instruction.
-static constexpr double kMultiplyShare = 0.62;
-/// Microseconds of a multiprocessor to decode a step of 64 rows, of codes of 4
-/// bits and of 8, and the part of multiplying that is not hidden where decoding
-/// takes longer.
-static constexpr double kDecode[] = {0.07, 0.16};
+// Measured on an H100 and an H200, in microseconds.
+/// The share of the peak at which the widest tiles are multiplied. That peak is
+/// of another instruction: mma.sync alone reaches three quarters of it.
+static constexpr double kMultiplyShare = 0.44;
+/// Decoding a step of 64 rows: codes of 4 bits, FP8 where the chip converts it,
+/// and others.
+static constexpr double kDecodedRows = 64;
+static constexpr double kDecodeFours = 0.13;
+static constexpr double kDecodeConverted = 0.2;
+static constexpr double kDecodeOthers = 0.39;
+/// The part of multiplying that is not hidden where decoding takes longer.
 static constexpr double kShownMultiply = 0.5;
 /// Bytes that come from the L2 cache to all multiprocessors, a microsecond.
-static constexpr double kCacheBytes = 5e6;
+static constexpr double kCacheBytes = 4e6;
 /// Writing the results of 32 plain rows by 64 others, and filling the ring.
 static constexpr double kPartWrite = 0.25;
 static constexpr double kTileStart = 1.2;
-/// What every product takes beside its tiles.
+/// What every product takes beside its tiles, and what the kernel takes more
+/// that adds sums of parts of K.
 static constexpr double kStart = 3.5;
+static constexpr double kSumStart = 5;
 /// The share of the memory's rate at which products read that wait for it.
 static constexpr double kReadShare = 0.65;
+
+static double getDecode(const MmaSpec &spec) {
+  if (spec.format.getBits() == 4)
+    return kDecodeFours;
+  bool isConverted = spec.format.element == numerics::ElementFormat::E4M3 &&
+                     spec.chip->hasFp8Cvt();
+  return isConverted ? kDecodeConverted : kDecodeOthers;
+}
 
 static MmaTimeline getTimeline(const AssumedSizes &sizes, const MmaSpec &spec,
                                const target::Gpu &gpu) {
@@ -58,7 +72,8 @@ static MmaTimeline getTimeline(const AssumedSizes &sizes, const MmaSpec &spec,
   auto scaled = static_cast<double>(spec.getScaledRows());
   auto plain = static_cast<double>(spec.getPlainRows());
   auto splits = static_cast<double>(schedule.getSplits());
-  auto resident = static_cast<double>(spec.getResidentBlocks());
+  double resident =
+      static_cast<double>(schedule.getCtas()) / gpu.multiprocessors;
   auto stageSteps = static_cast<double>(spec.getStageSteps());
   MmaTimeline time;
   time.tiles = std::ceil(sizes.rows / static_cast<double>(schedule.getRows())) *
@@ -70,7 +85,7 @@ static MmaTimeline getTimeline(const AssumedSizes &sizes, const MmaSpec &spec,
   time.multiply = together * 2 * scaled * plain * kMmaStep *
                   gpu.multiprocessors * second /
                   (gpu.getPeakFlops(target::Unit::Bf16) * kMultiplyShare);
-  time.decode = together * kDecode[spec.format.getBits() / 8] * scaled / 64;
+  time.decode = together * getDecode(spec) * scaled / kDecodedRows;
   time.load = together *
               static_cast<double>(shared.plainBytes + shared.codeBytes +
                                   shared.scaleBytes) /
@@ -93,8 +108,7 @@ static MmaTimeline getTimeline(const AssumedSizes &sizes, const MmaSpec &spec,
   if (splits > 1) {
     // Sums go to memory and back, and another kernel adds them.
     double sums = sizes.rows * sizes.cols * sizes.matrices * splits * 4;
-    time.total +=
-        2 * sums / (rate * gpu.bytesShare) + target::kLaunchSeconds * second;
+    time.total += 2 * sums / (rate * gpu.bytesShare) + kSumStart;
   }
   return time;
 }
@@ -120,7 +134,11 @@ SmallVector<RatedMmaSchedule> rateMmaSchedules(const Product &product,
     MmaSpec spec(format, get(1, 1), chip);
     spec.products = product.siblings;
     int64_t resident = spec.getResidentBlocks();
-    int64_t stages = MmaLayout::getMaxStages(spec);
+    int64_t stages = MmaLayout::getMaxStages(spec, resident);
+    if (stages < kLeastMmaStages) {
+      resident = 1;
+      stages = MmaLayout::getMaxStages(spec);
+    }
     if (stages < kLeastMmaStages)
       return;
     spec.schedule = get(stages, resident);

@@ -18,13 +18,13 @@ func.func @mma_mm_c1(%a: memref<48x64xbf16>, %b: memref<48x32xi8>, %s: memref<48
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// A warp has 32 rows with scales, but no tile has only those of one.
+// Nothing is made of a tile with fewer rows with scales than a warp has.
 func.func @mma_mm_c4_scaled(%a: memref<48x64xbf16>, %b: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
   blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
   ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<48x64xf4E2M1FN>, %ls: tensor<48x4xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_80 (mma_mm_c4): expected a schedule with tiles of 64, 128 or 256 columns, those of the operand with scales, by 16, 32, 64 or 128 of the plain one that such a tile can have, but got 16 x 32}}
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_80 (mma_mm_c4): expected a schedule with tiles of 64, 128 or 256 columns, those of the operand with scales, by 16, 32, 64 or 128 of the plain one that such a tile can have, but got 16 x 16}}
     %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
-        {blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 32, stages = 4, band = 1, ctas = 1>}
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 16, stages = 4, band = 1, ctas = 1>}
         : tensor<48x64xbf16>, tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
     blockscale.yield %0 : tensor<48x48xf32>
   }

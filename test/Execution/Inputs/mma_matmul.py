@@ -25,7 +25,13 @@ LEAST = {**dict.fromkeys(CHIPS, 4), "scaled a": 5, "scaled b": 10, "rows": 3, "c
          **{f"{n} scaled rows": 2 for n in SCALED_ROWS}}
 
 
+def stage_bytes(steps, plain, scaled, bits, block):
+    scales = -(-scaled // 128) * max(steps * STEP // block // 4, 1) * 512
+    return steps * (plain * 2 * STEP + scaled * STEP * bits // 8) + scales
+
+
 def stage_steps(plain, scaled):
+    """The steps of a stage, and the teams of warps that share them."""
     teams = max(8 * 32 // scaled, 1) if plain <= 64 else 1
     return max(4 if plain <= 32 else 2 if plain == 64 else 1, teams), teams
 
@@ -33,9 +39,7 @@ def stage_steps(plain, scaled):
 def most_stages(plain, scaled, bits, block, memory):
     """The stages that shared memory holds, up to MOST_STAGES."""
     steps, _ = stage_steps(plain, scaled)
-    scales = -(-scaled // 128) * max(steps * STEP // block // 4, 1) * 512
-    return min(memory // (steps * (plain * 2 * STEP + scaled * STEP * bits // 8) + scales),
-               MOST_STAGES)
+    return min(memory // stage_bytes(steps, plain, scaled, bits, block), MOST_STAGES)
 
 
 def draw_schedule(random, op, memory):
