@@ -183,14 +183,15 @@ TEST_F(CompileTest, WhatIsNoModuleIsAnError) {
                 std::string("ML\xefR\x0d\x01", 6));
 }
 
+// Products of SM100 take two operands with scales.
 TEST_F(CompileTest, WhatAChipCannotDoIsAnError) {
-  setTarget("sm_89", BLOCKSCALE_EMIT_PTX);
+  setTarget("sm_100a", BLOCKSCALE_EMIT_PTX);
   expectFailure(BLOCKSCALE_COMPILE_ERROR, "failed", R"(
-func.func @f(%a: tensor<128x256xf4E2M1FN>, %s: tensor<128x16xf8E4M3FN>)
-    -> tensor<128x128xbf16> {
-  %r = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 16]
-      : tensor<128x256xf4E2M1FN>, tensor<128x256xf4E2M1FN>,
-        tensor<128x16xf8E4M3FN>, tensor<128x16xf8E4M3FN> -> tensor<128x128xbf16>
+func.func @f(%a: tensor<128x256xbf16>, %b: tensor<128x256xf8E4M3FN>,
+             %s: tensor<128x8xf8E8M0FNU>) -> tensor<128x128xbf16> {
+  %r = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 32]
+      : tensor<128x256xbf16>, tensor<128x256xf8E4M3FN>,
+        tensor<128x8xf8E8M0FNU> -> tensor<128x128xbf16>
   return %r : tensor<128x128xbf16>
 })");
   EXPECT_FALSE(diagnostics.empty());
