@@ -28,6 +28,10 @@ namespace blockscale::gemm {
 
 static constexpr int64_t kPlainRows[] = {16, 32, 64, 128};
 static constexpr int64_t kScaledRows[] = {64, 128, 256};
+/// The most stages of tiles of up to 64 plain rows, and of more: others were no
+/// faster.
+static constexpr int64_t kSmallStages = 5;
+static constexpr int64_t kLargeStages = 4;
 /// Parts of K, and steps that each has at least.
 static constexpr int64_t kMaxSplits = 16;
 static constexpr int64_t kMinPartSteps = 16;
@@ -42,6 +46,10 @@ static constexpr double kDecodedRows = 64;
 static constexpr double kDecodeFours = 0.13;
 static constexpr double kDecodeConverted = 0.2;
 static constexpr double kDecodeOthers = 0.39;
+/// How much longer decoding takes where a multiprocessor has half of the CTAs
+/// that it has room for, in tiles of more plain rows than this.
+static constexpr double kAlone = 1.5;
+static constexpr int64_t kAloneRows = 32;
 /// The part of multiplying that is not hidden where decoding takes longer.
 static constexpr double kShownMultiply = 0.5;
 /// Bytes that come from the L2 cache to all multiprocessors, a microsecond.
@@ -86,6 +94,9 @@ static MmaTimeline getTimeline(const AssumedSizes &sizes, const MmaSpec &spec,
                   gpu.multiprocessors * second /
                   (gpu.getPeakFlops(target::Unit::Bf16) * kMultiplyShare);
   time.decode = together * getDecode(spec) * scaled / kDecodedRows;
+  if (spec.getPlainRows() > kAloneRows &&
+      together < static_cast<double>(spec.getResidentBlocks()))
+    time.decode *= kAlone;
   time.load = together *
               static_cast<double>(shared.plainBytes + shared.codeBytes +
                                   shared.scaleBytes) /
@@ -133,7 +144,12 @@ SmallVector<RatedMmaSchedule> rateMmaSchedules(const Product &product,
     };
     MmaSpec spec(format, get(1, 1), chip);
     spec.products = product.siblings;
-    int64_t resident = spec.getResidentBlocks();
+    // Where all tiles run at a time, they share no multiprocessor.
+    double tiles = std::ceil(sizes.rows / static_cast<double>(rows)) *
+                   std::ceil(sizes.cols / static_cast<double>(cols)) *
+                   sizes.matrices * static_cast<double>(splits);
+    int64_t resident =
+        tiles > gpu.multiprocessors ? spec.getResidentBlocks() : 1;
     int64_t stages = MmaLayout::getMaxStages(spec, resident);
     if (stages < kLeastMmaStages) {
       resident = 1;
@@ -141,6 +157,7 @@ SmallVector<RatedMmaSchedule> rateMmaSchedules(const Product &product,
     }
     if (stages < kLeastMmaStages)
       return;
+    stages = std::min(stages, plain > 64 ? kLargeStages : kSmallStages);
     spec.schedule = get(stages, resident);
     rated.push_back({spec.schedule, getTimeline(sizes, spec, gpu)});
   };
