@@ -109,7 +109,7 @@ private:
     return Lanes(b, thread.team) * spec.getOwnSteps() + number;
   }
   MmaPipeline emitStage(const TileCoord &tile, Value stage, MmaLoads &loads,
-                        MmaPipeline pipeline);
+                        const MmaPipeline &pipeline);
   Value getNext(Value slot);
   void emitWait(int64_t pending) {
     NVVM::CpAsyncWaitGroupOp::create(b, pending);
@@ -213,7 +213,8 @@ void ProductEmitter::loadStep(const TileCoord &tile, Value slot, Value stage,
 }
 
 MmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
-                                      MmaLoads &loads, MmaPipeline pipeline) {
+                                      MmaLoads &loads,
+                                      const MmaPipeline &pipeline) {
   int64_t steps = spec.getOwnSteps();
   int64_t stages = spec.schedule.getStages();
   MmaPipeline next = pipeline;
