@@ -147,14 +147,15 @@ _PRODUCT_RULES = [
     ("gemm_hopper_rows", "wait", r"^\$\w+: \| bar\.sync %r\d+, 128; \| add\.s32", "deleted",
      "all warps of the warpgroup multiply behind what they read here, and their wgmma.wait_group, "
      "which is for the products of all, stands before the next store"),
-    ("gemm_hopper_rows", "tail", r"^add\.s32 (%r\d+), %r\d+, 8; \| setp\.le\.u32 %p\d+, \1, %r2;",
+    ("gemm_(hopper|warp)_rows", "tail",
+     r"^add\.s32 (%r\d+), %r\d+, 8; \| setp\.le\.u32 %p\d+, \1, %r2;",
      "setp.le.u32 -> setp.lt.u32", "eight elements of a row may be stored one by one, too"),
     ("gemm_hopper_rows", "tail", r"^add\.s32 (%r\d+), \1, %r\d+; \| setp\.lt\.u32 %p\d+, \1, "
      r"%r\d+; \| @%p\d+ bra", "setp.lt.u32 -> setp.le.u32",
      "the tile behind the last one has no rows"),
-    ("gemm_warp_rows", "tail", r"^add\.s32 (%r\d+), \1, %r\d+; \| setp\.ge\.u32 %p\d+, \1, "
-     r"%r\d+; \| @%p\d+ bra", "setp.ge.u32 -> setp.gt.u32",
-     "the tile behind the last one has no rows"),
+    # The first tile of a CTA behind the last group.
+    ("gemm_warp_rows", "tail", r"^mul\.lo\.s32 (%r\d+), .* \| setp\.ge\.u32 %p\d+, %r\d+, \1; "
+     r"\| @%p\d+ bra", "setp.ge.u32 -> setp.gt.u32", "the tile behind the last one has no rows"),
     ("gemm_hopper_rows", "swizzle",
      r"^setp\.ge\.u32 (%p\d+), .* \| shl\.b64 .* \| add\.s64 .* \| @\1 bra", r"1 -> \d+",
      "in this launch whoever computes the address stores nothing there"),
