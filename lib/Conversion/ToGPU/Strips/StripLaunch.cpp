@@ -21,9 +21,9 @@ using namespace mlir;
 
 namespace blockscale {
 
-/// CTAs on a multiprocessor, and so registers, of kernels of several results
-/// with `cvt`, for which the assembler would rather spill than leave room for
-/// fewer than four.
+/// CTAs on a multiprocessor, and so registers, of kernels with `cvt` of several
+/// results, or of f32 under the better of two scales on GPUs for games: for
+/// these the assembler would rather spill than leave room for fewer than four.
 static constexpr int64_t kSharedBlocks = 3;
 
 using emit::add;
@@ -71,9 +71,15 @@ std::string StripRequest::getKernelName(const target::Chip &chip) const {
 }
 
 bool StripRequest::wantsRegisters(const target::Chip &chip) const {
-  return chip.hasFp4Cvt() && specs.size() > 1 &&
-         llvm::none_of(specs, [](const StripSpec &spec) {
-           return spec.signMask.has_value();
+  if (!chip.hasFp4Cvt() || llvm::any_of(specs, [](const StripSpec &spec) {
+        return spec.signMask.has_value();
+      }))
+    return false;
+  if (specs.size() > 1)
+    return true;
+  return chip.hasBlockScaleMma() && shape.inputType.isF32() &&
+         llvm::any_of(specs, [](const StripSpec &spec) {
+           return numerics::isFourOverSix(spec.recipe);
          });
 }
 
