@@ -23,7 +23,8 @@ MISSING = (None, "", "-")
 def draw():
     log = read_rows(LOG)
     times = {}
-    for case in weight_only.CASES:
+    # Sizes that the program has since are not drawn.
+    for case in (each for each in weight_only.CASES if each.label in log):
         row = log[case.label]
         cells = {"prepacked": row["us"]} | {
             name: row.get(f"{name}, us") for name in weight_only.PEERS}

@@ -8,6 +8,7 @@ Afterwards docs/images/make.py draws what the page says.
 
 import functools
 import os
+import re
 import sys
 
 import docs_pages
@@ -49,6 +50,23 @@ def frontends():
     header, *rows = [line.split("; ") for line in lines[first:] if "; " in line]
     return docs_pages.table(["", *header[1:]], [
         [name, *(" to ".join(each.split()) for each in cells)] for name, *cells in rows])
+
+
+def gpu():
+    """What scripts/gpu/check_minilm.py printed on a GPU."""
+    text = (ROOT / "docs/logs/minilm-h100.txt").read_text(encoding="utf-8")
+    beside = {name: cells for name, *cells in re.findall(
+        r"pass (\S+): vectors beside the CPU's: cosines (\S+) to (\S+), (\S+) of", text)}
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("format  ")) + 1
+    rows = []
+    for line in lines[first:first + 1 + len(beside)]:
+        name, *cells = line.split()
+        least, most, share = beside.get(name, ("", "", ""))
+        rows.append([name, *cells, least and f"{least} to {most}",
+                     share and f"{abs(float(share)):.1%}"])
+    return docs_pages.table(["format", "mean cosine", "least", "largest change",
+                             "cosines with the CPU's", "of the format's cost"], rows)
 
 
 if __name__ == "__main__":
