@@ -505,7 +505,8 @@ def check_devices(checks, device):
 
     def run(number, function=None):
         with torch.no_grad():
-            return (function or models[number])(
+            model = models[number] if function is None else function
+            return model(
                 ids.to(f"cuda:{number}"), use_cache=False).logits.cpu()
     wanted = run(0)
     checks.check("layer by layer", all(torch.equal(run(each), wanted) for each in range(count)))
