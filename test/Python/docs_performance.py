@@ -8,7 +8,7 @@ the programs of benchmarks/gpu printed.
 import re
 
 from docs_pages import ROOT, main, table
-from log_tables import find_tables, read_rows, read_tables
+from log_tables import find_tables, read_log, read_rows, read_tables, rows_by_name
 
 PAGE = ROOT / "docs/Performance.md"
 # The copy beside it is slow itself (2.7 of 4.2 TB/s in every run), so a share says nothing.
@@ -39,6 +39,20 @@ SMALL = {
 def log():
     """The rows of the benchmark's log by function and shape."""
     return read_rows("benchmark-h200.txt")
+
+
+def older_weights():
+    """Shares of cuBLAS that kernels of older chips reach."""
+    name, shares = "weight-only-older-h100.txt", {}
+    chips = re.findall(r"(?m)^kernels of (\S+)$", read_log(name))
+    for chip, (header, rows) in zip(chips, read_tables(name), strict=True):
+        for label, row in rows_by_name(header, rows).items():
+            shares.setdefault(chip, {})[label.removeprefix("NVFP4, ")] = (
+                float(row["cuBLAS bf16, us"]) / float(row["row-major, us"]))
+    sizes = sorted(next(iter(shares.values())), key=lambda size: int(size.split("x")[0]))
+    return table(["kernels of", *sizes], [
+        [chip, *(f"{found[size]:.3f}" if size == "4096x4096x4096" else f"{found[size]:.2f}"
+                 for size in sizes)] for chip, found in shares.items()])
 
 
 def shares(functions, shapes, heading="function"):
