@@ -130,3 +130,37 @@ func.func @mma_mm_c3(%a: memref<2147483648x64xbf16>, %b: memref<48x32xi8>, %s: m
   }
   return
 }
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// No two CTAs share what they load.
+func.func @mma_mm_c4_multicast(%a: memref<48x32xi8>, %b: memref<48x64xbf16>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
+  blockscale.kernel ins(%a, %b, %s : memref<48x32xi8>, memref<48x64xbf16>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
+  ^bb0(%la: tensor<48x64xf4E2M1FN>, %lb: tensor<48x64xbf16>, %ls: tensor<48x4xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_80 (mma_mm_c4): expected a schedule without multicast, but got 2}}
+    %0 = blockscale.scaled_mm %la, %lb scales(%ls, none) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 64, stages = 3, band = 1, ctas = 2, multicast = 2>}
+        : tensor<48x64xf4E2M1FN>, tensor<48x64xbf16>, tensor<48x4xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
+    blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Sums of parts of K go to memory, where nothing that follows the product is computed.
+func.func @mma_mm_c4_splits(%a: memref<48x64xbf16>, %b: memref<1x48x32xi8>, %ends: memref<1xi32>, %s: memref<1x1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
+  blockscale.kernel ins(%a, %b, %ends, %s : memref<48x64xbf16>, memref<1x48x32xi8>, memref<1xi32>, memref<1x1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
+  ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<1x48x64xf4E2M1FN>, %lends: tensor<1xi32>, %ls: tensor<1x48x4xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
+    // expected-error @below {{'blockscale.scaled_grouped_mm' op has no kernel on sm_80 (mma_mm_c4): expected a schedule of groups, or with ops that follow, to have K in one part, but got 2}}
+    %0 = blockscale.scaled_grouped_mm %la, %lb offsets(%lends) scales(none, %ls) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 3, band = 1, ctas = 2, splits = 2>}
+        : tensor<48x64xbf16>, tensor<1x48x64xf4E2M1FN>, tensor<1xi32>, tensor<1x48x4xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
+    blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}
