@@ -10,7 +10,7 @@ the arguments of its functions: special values among them. The seed is that of t
 unless it is given; it is printed, and `--seed SEED --only N` runs one module again.
 
 Products are only compared byte by byte where every sum is exact: their operands are then
-arguments, small integers with scales that are powers of two. What depends on other
+arguments, small integers, with scales that are powers of two or without scales. What depends on other
 products is left out, and counted.
 
 A module that is refused for a chip says why; the shares of what is lowered have floors.
@@ -61,6 +61,9 @@ SCALES = r"scales\((%\w+), (%\w+)\)|dequantize %\w+, (%\w+)|(?:swizzle|expand_sc
 # slice has no meaning.
 MOVING_SLICE = re.compile(r"(?:extract|insert)_slice (?:[^:\n]*\[[^\]\n]*%|[^\n]*\?)")
 CODES = {"f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "f8E4M3FN", "f8E5M2", "i8"}
+# The operand of a product that has no scales: the first or the second one.
+PLAIN_OPERANDS = re.compile(r"blockscale\.scaled_(?:grouped_)?mm (?:(%\w+), %\w+[^:\n]*scales\(none"
+                            r"|%\w+, (%\w+)[^:\n]*scales\([^,\n]*, none)")
 # Codes of small integers, and scales of 1/2, 1 and 2.
 INTEGERS = {"f4E2M1FN": (0, 2, 4, 5, 6, 10, 12, 14), "f6E2M3FN": (0, 8, 16, 20, 24, 40, 48),
             "f6E3M2FN": (0, 12, 16, 18, 20, 44, 48), "f8E4M3FN": (0, 0x38, 0x40, 0x44, 0xB8, 0xC0),
@@ -80,10 +83,16 @@ class Function:
                          RESULT.findall(match[3] or match[4] or ""), match[5])
                 for match in FUNCTION.finditer(text)]
 
+    def find_plain(self):
+        """Names of arguments that products take as they are, without scales."""
+        names = {name for name, _ in self.arguments}
+        return {each for operands in PLAIN_OPERANDS.findall(self.body) for each in operands} & names
+
     def find_inexact(self, with_products):
         """Positions of the results that depend on products whose sums may round;
         `with_products` has the names of functions with products."""
         exact = {name for name, _ in self.arguments}
+        plain = self.find_plain()
         inexact = set()
         has_regions = "scf." in self.body
         for line in self.body.splitlines():
@@ -94,7 +103,8 @@ class Function:
             if called and (called[1] or called[2]) in with_products:
                 inexact |= made
             elif re.match(r"blockscale\.scaled_(grouped_)?mm", right):
-                if not used <= exact:
+                taken = {each for operands in PLAIN_OPERANDS.findall(right) for each in operands}
+                if not used <= exact or not taken - {""} <= plain:
                     inexact |= made
             elif used & inexact:
                 inexact |= made
@@ -145,7 +155,7 @@ def draw_floats(random, shape):
     return x.astype(np.float32)
 
 
-def draw(random, type, size, has_products, is_scale):
+def draw(random, type, size, has_products, is_scale, is_plain):
     """An argument's array; dynamic dimensions have this size."""
     match = TENSOR.match(type)
     if not match:
@@ -162,7 +172,8 @@ def draw(random, type, size, has_products, is_scale):
     element, stored = match[2], storage_shape(shape, match[2], match[3])
     if element in ("f32", "bf16", "f16"):
         few = len(shape) < 2
-        x = np.asarray(random.uniform(0.25, 4, shape).astype(np.float32) if few
+        x = np.asarray(random.integers(-3, 4, shape).astype(np.float32) if is_plain
+                       else random.uniform(0.25, 4, shape).astype(np.float32) if few
                        else draw_floats(random, shape))
         if element == "f32":
             return x
@@ -256,8 +267,8 @@ def run_function(text, function, inexact, random, folder, plant):
             raise Unsupported("a slice that may leave its tensor")
         if "tensor.empty" in executed:
             raise Unsupported("values that nothing has written")
-        arrays = [draw(random, type, size, function.has_products(), name in function.find_scales())
-                  for name, type in function.arguments]
+        arrays = [draw(random, type, size, function.has_products(), name in function.find_scales(),
+                       name in function.find_plain()) for name, type in function.arguments]
     except Unsupported as unsupported:
         reason = str(unsupported)
         return lambda counts: counts.invalid.update([reason])
