@@ -75,7 +75,7 @@ rate(const gemm::Product &product, const target::Chip &chip, bool hasRemark) {
       return candidates;
     auto rated = gemm::rateMmaSchedules(product, *format, chip);
     if (hasRemark)
-      gemm::remarkMmaSchedule(product, *format, rated);
+      gemm::remarkMmaSchedule(product, rated);
     for (const auto &[schedule, timeline] : rated)
       add(schedule, timeline.total * 1e3);
     return candidates;

@@ -67,6 +67,27 @@ void launchSplit(
     const GemmSizes &sizes,
     llvm::function_ref<void(mlir::Value sums, mlir::Value cols)> launch);
 
+/// Multiplies by `launch(spec, cols, arguments)`: into the result, or where the
+/// schedule splits K, into sums that are added afterwards. `arguments` have
+/// where results go, and what they are made of, with rows of `cols`.
+template <typename Spec, typename Launch>
+void launchParts(const GemmRequest &request, LaunchSite &site, const Spec &spec,
+                 const GemmSizes &sizes, const Launch &launch) {
+  if (spec.schedule.getSplits() == 1) {
+    launch(spec, emit::toIndex(site.b, sizes.cols),
+           request.getResultArguments(site, spec));
+    return;
+  }
+  launchSplit(request, site, spec, sizes,
+              [&](mlir::Value sums, mlir::Value cols) {
+                Spec partial = spec;
+                partial.keepSums();
+                GemmArguments arguments(partial);
+                arguments.result = sums;
+                launch(partial, cols, arguments);
+              });
+}
+
 } // namespace blockscale::gemm
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_GEMMREQUEST_H

@@ -1,4 +1,4 @@
-//===- TilePadding.cpp - Padding beside tiles -----------------------------===//
+//===- TilePadding.cpp - Memory beside tiles ------------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -63,6 +63,17 @@ void emitTilePadding(KernelBuilder &b, const GemmSpec &spec,
           return SmallVector<Value>{number + threads};
         });
     return SmallVector<Value>();
+  });
+}
+
+void emitSinkRest(KernelBuilder &b, const GemmSpec &spec,
+                  const GemmArguments &arguments, const ProductRange &product,
+                  Value thread, Value cluster, Value clusters) {
+  Value isOne = compare(Predicate::ult, Lanes(b, thread), kTileRows);
+  emit::emitIf(b, isOne, [&] {
+    spec.epilogue->sink->emitRest(
+        b, arguments.sink, arguments.cols,
+        {product.firstBand, thread, cluster, clusters});
   });
 }
 

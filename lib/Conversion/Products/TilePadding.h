@@ -1,4 +1,4 @@
-//===- TilePadding.h - Padding beside tiles ----------------------*- C++ -*===//
+//===- TilePadding.h - Memory beside tiles ----------------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,6 +18,15 @@ namespace blockscale::gemm {
 void emitTilePadding(KernelBuilder &b, const GemmSpec &spec,
                      const GemmArguments &arguments, const TileCoord &tile,
                      mlir::Value thread, int64_t threads);
+
+/// Writes the parts of memory that no row of the result does, where the sink
+/// has such. `cluster` and `clusters` are as for OtherTiles::emitRest. It is
+/// the work of as many threads as a tile of scales has words: `thread` (i32) is
+/// the number of one of at least as many that run it.
+void emitSinkRest(KernelBuilder &b, const GemmSpec &spec,
+                  const GemmArguments &arguments, const ProductRange &product,
+                  mlir::Value thread, mlir::Value cluster,
+                  mlir::Value clusters);
 
 } // namespace blockscale::gemm
 

@@ -100,19 +100,14 @@ LogicalResult lowerMmaProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
   if (failed(verifyMmaSchedule(product, site, spec)))
     return failure();
   request->setResults(spec, site, sizes);
-  if (schedule.getSplits() == 1) {
-    launchGemm(*request, site, spec, sizes, emit::toIndex(site.b, sizes.cols),
-               request->getResultArguments(site, spec));
-    return success();
-  }
-  launchSplit(*request, site, spec, sizes, [&](Value sums, Value cols) {
-    MmaSpec partial = spec;
-    partial.keepSums();
-    GemmArguments arguments(partial);
-    arguments.result = sums;
-    arguments.dataCols = emit::toIndex(site.b, sizes.cols);
-    launchGemm(*request, site, partial, sizes, cols, arguments);
-  });
+  launchParts(*request, site, spec, sizes,
+              [&](const MmaSpec &spec, Value cols, GemmArguments arguments) {
+                // Rows of sums may be longer than those of the result.
+                if (spec.schedule.getSplits() > 1)
+                  arguments.dataCols = emit::toIndex(site.b, sizes.cols);
+                launchGemm(*request, site, spec, sizes, cols,
+                           std::move(arguments));
+              });
   return success();
 }
 

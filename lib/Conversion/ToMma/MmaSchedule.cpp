@@ -14,11 +14,7 @@
 
 #include "MmaSchedule.h"
 #include "MmaClauses.h"
-#include "Products/AssumedSizes.h"
 #include "blockscale/Target/Gpu.h"
-
-#include "mlir/IR/Remarks.h"
-#include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 
@@ -72,8 +68,9 @@ static double getDecode(const MmaSpec &spec) {
   return isConverted ? kDecodeConverted : kDecodeOthers;
 }
 
-static MmaTimeline getTimeline(const AssumedSizes &sizes, const MmaSpec &spec,
-                               const target::Gpu &gpu) {
+static DecodedTimeline getTimeline(const AssumedSizes &sizes,
+                                   const MmaSpec &spec,
+                                   const target::Gpu &gpu) {
   constexpr double second = 1e6;
   GemmScheduleAttr schedule = spec.schedule;
   MmaLayout shared(spec);
@@ -83,7 +80,7 @@ static MmaTimeline getTimeline(const AssumedSizes &sizes, const MmaSpec &spec,
   double resident =
       static_cast<double>(schedule.getCtas()) / gpu.multiprocessors;
   auto stageSteps = static_cast<double>(spec.getStageSteps());
-  MmaTimeline time;
+  DecodedTimeline time;
   time.tiles = std::ceil(sizes.rows / static_cast<double>(schedule.getRows())) *
                std::ceil(sizes.cols / static_cast<double>(schedule.getCols())) *
                sizes.matrices * splits;
@@ -107,12 +104,7 @@ static MmaTimeline getTimeline(const AssumedSizes &sizes, const MmaSpec &spec,
                stageSteps;
   time.waves = std::ceil(time.tiles / (gpu.multiprocessors * together));
   double writes = plain / 32 * scaled / 64 * kPartWrite + kTileStart;
-  double scaledRows = spec.format.isScaledA ? sizes.rows : sizes.cols;
-  double plainRows = spec.format.isScaledA ? sizes.cols : sizes.rows;
-  double bytes = sizes.matrices * sizes.depth *
-                 (scaledRows * (spec.format.getBits() / 8.0 +
-                                1.0 / static_cast<double>(spec.format.block)) +
-                  plainRows * 2);
+  double bytes = countOperandBytes(sizes, spec.format);
   double rate = gpu.peakBytes / second;
   time.total = kStart + std::max(time.waves * (time.steps * time.step + writes),
                                  bytes / (rate * kReadShare));
@@ -124,12 +116,12 @@ static MmaTimeline getTimeline(const AssumedSizes &sizes, const MmaSpec &spec,
   return time;
 }
 
-SmallVector<RatedMmaSchedule> rateMmaSchedules(const Product &product,
-                                               const DecodedFormat &format,
-                                               const target::Chip &chip) {
+SmallVector<RatedDecodedSchedule> rateMmaSchedules(const Product &product,
+                                                   const DecodedFormat &format,
+                                                   const target::Chip &chip) {
   const target::Gpu &gpu = *target::findGpu(chip.gpu);
   AssumedSizes sizes(product);
-  SmallVector<RatedMmaSchedule> rated;
+  SmallVector<RatedDecodedSchedule> rated;
   bool isWhole = product.groups != GroupDim::None || product.hasEpilogue ||
                  !product.a.getType().hasStaticShape() ||
                  !product.b.getType().hasStaticShape();
@@ -171,51 +163,13 @@ SmallVector<RatedMmaSchedule> rateMmaSchedules(const Product &product,
         if (static_cast<double>(splits * kMinPartSteps) <= steps)
           add(plain, scaled, splits);
     }
-  // Of equals the one with the fewest rows, and in the fewest parts, is first.
-  auto getKey = [](const RatedMmaSchedule &each) {
-    return std::make_tuple(each.timeline.total, each.schedule.getRows(),
-                           each.schedule.getCols(), each.schedule.getSplits());
-  };
-  llvm::sort(rated, [&](const RatedMmaSchedule &x, const RatedMmaSchedule &y) {
-    return getKey(x) < getKey(y);
-  });
+  sortSchedules(rated);
   return rated;
 }
 
-static std::string print(const RatedMmaSchedule &rated) {
-  GemmScheduleAttr schedule = rated.schedule;
-  std::string text =
-      llvm::formatv("{0} x {1}", schedule.getRows(), schedule.getCols());
-  if (schedule.getSplits() > 1)
-    text += llvm::formatv(", K in {0} parts", schedule.getSplits());
-  return text;
-}
-
-void remarkMmaSchedule(const Product &product, const DecodedFormat &format,
-                       ArrayRef<RatedMmaSchedule> rated) {
-  const auto &[schedule, best] = rated.front();
-  StringRef longest = best.step == best.multiply ? "multiply"
-                      : best.step == best.load   ? "load"
-                                                 : "decode and multiply";
-  std::string others;
-  for (const RatedMmaSchedule &other : rated.drop_front().take_front(2))
-    others += llvm::formatv("{0}{1}, {2:f1} us", others.empty() ? "" : "; ",
-                            print(other), other.timeline.total)
-                  .str();
-  remark::analysis(product.op->getLoc(),
-                   remark::RemarkOpts::name("schedule").category("gpu-launch"))
-      << remark::add(
-             "tiles of {0} in {1} stages: a step of {2} of K takes {3} us to "
-             "multiply, {4} us to decode, {5} us to load, so that it has to "
-             "{6}; tiles: {7}, waves: {8}, {9} us ({10}); assumed is {11} for "
-             "sizes that are not known",
-             print(rated.front()), schedule.getStages(), kMmaStep,
-             llvm::formatv("{0:f2}", best.multiply).str(),
-             llvm::formatv("{0:f2}", best.decode).str(),
-             llvm::formatv("{0:f2}", best.load).str(), longest,
-             llvm::formatv("{0:f0}", best.tiles).str(),
-             llvm::formatv("{0:f0}", best.waves).str(),
-             llvm::formatv("{0:f1}", best.total).str(), others, kAssumedSize);
+void remarkMmaSchedule(const Product &product,
+                       ArrayRef<RatedDecodedSchedule> rated) {
+  remarkDecodedSchedule(product, kMmaStep, rated, /*note=*/"");
 }
 
 } // namespace blockscale::gemm

@@ -9,32 +9,19 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOMMA_MMASCHEDULE_H
 
 #include "MmaLayout.h"
+#include "Products/DecodedSchedule.h"
 
 namespace blockscale::gemm {
 
-/// Microseconds of the parts of a step of K of all CTAs of a multiprocessor,
-/// and of all of a product, by the rates of the GPU.
-struct MmaTimeline {
-  double multiply, decode, load;
-  double step;
-  double steps, tiles, waves;
-  double total;
-};
-
-struct RatedMmaSchedule {
-  GemmScheduleAttr schedule;
-  MmaTimeline timeline;
-};
-
 /// The schedules that the op can have, the best first. Sizes that are not known
 /// are taken to be large.
-llvm::SmallVector<RatedMmaSchedule>
+llvm::SmallVector<RatedDecodedSchedule>
 rateMmaSchedules(const Product &product, const DecodedFormat &format,
                  const target::Chip &chip);
 
 /// Says at the op what was chosen, by which numbers, and what was next.
-void remarkMmaSchedule(const Product &product, const DecodedFormat &format,
-                       llvm::ArrayRef<RatedMmaSchedule> rated);
+void remarkMmaSchedule(const Product &product,
+                       llvm::ArrayRef<RatedDecodedSchedule> rated);
 
 } // namespace blockscale::gemm
 

@@ -7,10 +7,7 @@
 
 #include "GemmSchedule.h"
 #include "GemmLayout.h"
-#include "Products/AssumedSizes.h"
-
-#include "mlir/IR/Remarks.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "Products/ScheduleRemarks.h"
 
 using namespace mlir;
 
@@ -80,44 +77,10 @@ SmallVector<RatedSchedule> rateSchedules(const Product &product,
   return sort(std::move(rated));
 }
 
-static std::string print(GemmScheduleAttr schedule) {
-  std::string text =
-      llvm::formatv("{0} x {1}", schedule.getRows(), schedule.getCols());
-  if (schedule.getMulticast() > 1)
-    text += llvm::formatv(" by {0}", schedule.getMulticast());
-  if (schedule.getSplits() > 1)
-    text += llvm::formatv(", K in {0} parts", schedule.getSplits());
-  return text;
-}
-
-static std::string printShare(const GemmTimeline &timeline) {
-  return llvm::formatv("{0:f1} %", timeline.share * 100);
-}
-
 void remarkSchedule(const Product &product, const GemmFormat &format,
                     ArrayRef<RatedSchedule> rated) {
-  const auto &[schedule, best] = rated.front();
-  StringRef longest = best.step == best.multiply ? "multiply"
-                      : best.step == best.load   ? "load"
-                                                 : "read";
-  std::string others;
-  for (const RatedSchedule &other : rated.drop_front().take_front(2))
-    others += (others.empty() ? "" : "; ") + print(other.schedule) + ", " +
-              printShare(other.timeline);
-  remark::analysis(product.op->getLoc(),
-                   remark::RemarkOpts::name("schedule").category("gpu-launch"))
-      << remark::add(
-             "tiles of {0} in {1} stages: of the clocks of a step of {2} of K, "
-             "{3} multiply, {4} read shared memory, {5} load, so that it has "
-             "to {6}; tiles: {7}, waves: {8}, {9} of the peak ({10}); assumed "
-             "are {11}, and {12} for sizes that are not known",
-             print(schedule), schedule.getStages(), format.getStageElements(),
-             llvm::formatv("{0:f0}", best.multiply).str(),
-             llvm::formatv("{0:f0}", best.read).str(),
-             llvm::formatv("{0:f0}", best.load).str(), longest,
-             llvm::formatv("{0:f0}", best.tiles).str(),
-             llvm::formatv("{0:f0}", best.waves).str(), printShare(best),
-             others, GemmTimeline::getAssumptions(), kAssumedSize);
+  remarkScaledSchedule(product, format.getStageElements(), rated,
+                       GemmTimeline::getAssumptions());
 }
 
 } // namespace blockscale::gemm

@@ -258,14 +258,9 @@ void WgmmaResults::emitRest(const ProductRange &product, Value cluster,
                             Value clusters) {
   if (!context.spec.hasRest())
     return;
-  // It is the work of as many threads as a tile of scales has words.
-  Value isOne = compare(Predicate::ult, Lanes(b, thread.number), kTileRows);
   emitInFirst([&] {
-    emit::emitIf(b, isOne, [&] {
-      context.spec.epilogue->sink->emitRest(
-          b, context.arguments.sink, context.arguments.cols,
-          {product.firstBand, thread.number, cluster, clusters});
-    });
+    emitSinkRest(b, context.spec, context.arguments, product, thread.number,
+                 cluster, clusters);
   });
 }
 

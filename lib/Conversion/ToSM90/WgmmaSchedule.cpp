@@ -14,12 +14,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "WgmmaSchedule.h"
-#include "Products/AssumedSizes.h"
 #include "WgmmaLayout.h"
 #include "blockscale/Target/Gpu.h"
-
-#include "mlir/IR/Remarks.h"
-#include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 
@@ -62,9 +58,9 @@ static int64_t countClusters(const target::Gpu &gpu, int64_t parts) {
   return static_cast<int64_t>(gpu.multiprocessors * share) / parts;
 }
 
-static WgmmaTimeline getTimeline(const AssumedSizes &sizes,
-                                 const WgmmaSpec &spec,
-                                 const target::Gpu &gpu) {
+static DecodedTimeline getTimeline(const AssumedSizes &sizes,
+                                   const WgmmaSpec &spec,
+                                   const target::Gpu &gpu) {
   constexpr double second = 1e6;
   GemmScheduleAttr schedule = spec.schedule;
   WgmmaTile tile(spec);
@@ -74,7 +70,7 @@ static WgmmaTimeline getTimeline(const AssumedSizes &sizes,
   auto scaled = static_cast<double>(tile.scaledRows);
   auto stageSteps = static_cast<double>(spec.getStageSteps());
   double flops = 2.0 * scaled * plain * kStepElements;
-  WgmmaTimeline time;
+  DecodedTimeline time;
   time.multiply = flops * gpu.multiprocessors * second /
                   (gpu.getPeakFlops(target::Unit::Bf16) * gpu.flopsShare);
   bool isWide = spec.format.getBits() == 8;
@@ -93,12 +89,7 @@ static WgmmaTimeline getTimeline(const AssumedSizes &sizes,
   time.waves = std::ceil(
       time.tiles / static_cast<double>(countClusters(gpu, spec.getParts())));
   double writes = std::ceil(plain / 64) * kPartWrite * (parts > 1 ? 2 : 1);
-  double scaledRows = spec.format.isScaledA ? sizes.rows : sizes.cols;
-  double plainRows = spec.format.isScaledA ? sizes.cols : sizes.rows;
-  double bytes = sizes.matrices * sizes.depth *
-                 (scaledRows * (spec.format.getBits() / 8.0 +
-                                1.0 / static_cast<double>(spec.format.block)) +
-                  plainRows * 2);
+  double bytes = countOperandBytes(sizes, spec.format);
   double rate = gpu.peakBytes * kReadShare / second;
   time.total =
       kStart + (parts > 1 ? kClusterStart : 0) +
@@ -106,12 +97,12 @@ static WgmmaTimeline getTimeline(const AssumedSizes &sizes,
   return time;
 }
 
-SmallVector<RatedWgmmaSchedule> rateWgmmaSchedules(const Product &product,
-                                                   const WgmmaFormat &format,
-                                                   const target::Chip &chip) {
+SmallVector<RatedDecodedSchedule> rateWgmmaSchedules(const Product &product,
+                                                     const WgmmaFormat &format,
+                                                     const target::Chip &chip) {
   const target::Gpu &gpu = *target::findGpu(chip.gpu);
   AssumedSizes sizes(product);
-  SmallVector<RatedWgmmaSchedule> rated;
+  SmallVector<RatedDecodedSchedule> rated;
   bool isPair = product.siblings > 1;
   auto add = [&](int64_t plain, int64_t scaled, int64_t splits) {
     int64_t rows = format.isScaledA ? scaled : plain;
@@ -142,57 +133,18 @@ SmallVector<RatedWgmmaSchedule> rateWgmmaSchedules(const Product &product,
         if (splits == 1 || static_cast<double>(splits * kMinPartSteps) <= steps)
           add(plain, scaled, splits);
   }
-  // Of equals the one with the fewest rows, and in the fewest parts, is first.
-  auto getKey = [](const RatedWgmmaSchedule &each) {
-    return std::make_tuple(each.timeline.total, each.schedule.getRows(),
-                           each.schedule.getCols(), each.schedule.getSplits());
-  };
-  llvm::sort(rated,
-             [&](const RatedWgmmaSchedule &x, const RatedWgmmaSchedule &y) {
-               return getKey(x) < getKey(y);
-             });
+  sortSchedules(rated);
   return rated;
 }
 
-static std::string print(const RatedWgmmaSchedule &rated) {
-  GemmScheduleAttr schedule = rated.schedule;
-  std::string text =
-      llvm::formatv("{0} x {1}", schedule.getRows(), schedule.getCols());
-  if (schedule.getSplits() > 1)
-    text += llvm::formatv(", K in {0} parts", schedule.getSplits());
-  return text;
-}
-
 void remarkWgmmaSchedule(const Product &product, const WgmmaFormat &format,
-                         ArrayRef<RatedWgmmaSchedule> rated) {
-  const auto &[schedule, best] = rated.front();
-  StringRef longest = best.step == best.multiply ? "multiply"
-                      : best.step == best.load   ? "load"
-                                                 : "decode and multiply";
-  std::string others;
-  for (const RatedWgmmaSchedule &other : rated.drop_front().take_front(2))
-    others += llvm::formatv("{0}{1}, {2:f1} us", others.empty() ? "" : "; ",
-                            print(other), other.timeline.total)
-                  .str();
-  remark::analysis(product.op->getLoc(),
-                   remark::RemarkOpts::name("schedule").category("gpu-launch"))
-      << remark::add(
-             "tiles of {0} in {1} stages: a step of {2} of K takes {3} us to "
-             "multiply, {4} us to decode, {5} us to load, so that it has to "
-             "{6}; tiles: {7}, waves: {8}, {9} us ({10}); data {11}; assumed "
-             "is {12} for sizes that are not known",
-             print(rated.front()), schedule.getStages(), kStepElements,
-             llvm::formatv("{0:f2}", best.multiply).str(),
-             llvm::formatv("{0:f2}", best.decode).str(),
-             llvm::formatv("{0:f2}", best.load).str(), longest,
-             llvm::formatv("{0:f0}", best.tiles).str(),
-             llvm::formatv("{0:f0}", best.waves).str(),
-             llvm::formatv("{0:f1}", best.total).str(), others,
-             format.isPacked
-                 ? "are prepacked"
-                 : "are row-major, which take longer to decode than prepacked "
-                   "ones (blockscale.prepack)",
-             kAssumedSize);
+                         ArrayRef<RatedDecodedSchedule> rated) {
+  remarkDecodedSchedule(
+      product, kStepElements, rated,
+      format.isPacked
+          ? "; data are prepacked"
+          : "; data are row-major, which take longer to decode than prepacked "
+            "ones (blockscale.prepack)");
 }
 
 } // namespace blockscale::gemm

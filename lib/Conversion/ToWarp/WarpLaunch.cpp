@@ -94,18 +94,11 @@ LogicalResult lowerWarpProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
     if (failed(verifySameSchedule(each, site, schedule)))
       return failure();
   request->setResults(spec, site, sizes);
-  if (schedule.getSplits() == 1) {
-    launchGemm(*request, site, spec, sizes, emit::toIndex(site.b, sizes.cols),
-               request->getResultArguments(site, spec));
-    return success();
-  }
-  launchSplit(*request, site, spec, sizes, [&](Value sums, Value cols) {
-    ScaledGemmSpec partial = spec;
-    partial.keepSums();
-    GemmArguments arguments(partial);
-    arguments.result = sums;
-    launchGemm(*request, site, partial, sizes, cols, arguments);
-  });
+  launchParts(*request, site, spec, sizes,
+              [&](const ScaledGemmSpec &spec, Value cols,
+                  const GemmArguments &arguments) {
+                launchGemm(*request, site, spec, sizes, cols, arguments);
+              });
   return success();
 }
 

@@ -14,11 +14,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpSchedule.h"
-#include "Products/AssumedSizes.h"
+#include "Products/ScheduleRemarks.h"
 #include "blockscale/Target/Gpu.h"
-
-#include "mlir/IR/Remarks.h"
-#include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 
@@ -128,50 +125,14 @@ SmallVector<RatedWarpSchedule> rateWarpSchedules(const Product &product,
   return rated;
 }
 
-static std::string print(GemmScheduleAttr schedule) {
-  std::string text =
-      llvm::formatv("{0} x {1}", schedule.getRows(), schedule.getCols());
-  if (schedule.getSplits() > 1)
-    text += llvm::formatv(", K in {0} parts", schedule.getSplits());
-  return text;
-}
-
-static std::string printShare(const WarpTimeline &timeline) {
-  return llvm::formatv("{0:f1} %", timeline.share * 100);
-}
-
 void remarkWarpSchedule(const Product &product, const GemmFormat &format,
                         ArrayRef<RatedWarpSchedule> rated) {
-  const auto &[schedule, best] = rated.front();
-  StringRef longest = best.step == best.multiply ? "multiply"
-                      : best.step == best.load   ? "load"
-                                                 : "read";
-  std::string others;
-  for (const RatedWarpSchedule &other : rated.drop_front().take_front(2))
-    others += (others.empty() ? "" : "; ") + print(other.schedule) + ", " +
-              printShare(other.timeline);
-  remark::analysis(product.op->getLoc(),
-                   remark::RemarkOpts::name("schedule").category("gpu-launch"))
-      << remark::add(
-             "tiles of {0} in {1} stages: of the clocks of a step of {2} of K, "
-             "{3} multiply, {4} read shared memory, {5} load, so that it has "
-             "to {6}; tiles: {7}, waves: {8}, {9} of the peak{10}; assumed are "
-             "{11} FLOP of 4 bits, {12} bytes of shared memory and {13} of the "
-             "L2 cache a clock and multiprocessor, {14} instructions to write "
-             "a result, {15} clocks to begin, and {16} for sizes that are not "
-             "known",
-             print(schedule), schedule.getStages(), format.getStageElements(),
-             llvm::formatv("{0:f0}", best.multiply).str(),
-             llvm::formatv("{0:f0}", best.read).str(),
-             llvm::formatv("{0:f0}", best.load).str(), longest,
-             llvm::formatv("{0:f0}", best.tiles).str(),
-             llvm::formatv("{0:f0}", best.waves).str(), printShare(best),
-             others.empty() ? "" : " (" + others + ")",
-             llvm::formatv("{0:f0}", kFp4Flops).str(),
-             llvm::formatv("{0:f0}", kSharedBytes).str(),
-             llvm::formatv("{0:f1}", kL2Bytes).str(),
-             llvm::formatv("{0:f0}", kWriteInstructions).str(),
-             llvm::formatv("{0:f0}", kFill).str(), kAssumedSize);
+  std::string assumptions = llvm::formatv(
+      "{0:f0} FLOP of 4 bits, {1:f0} bytes of shared memory and {2:f1} of the "
+      "L2 cache a clock and multiprocessor, {3:f0} instructions to write a "
+      "result, {4:f0} clocks to begin",
+      kFp4Flops, kSharedBytes, kL2Bytes, kWriteInstructions, kFill);
+  remarkScaledSchedule(product, format.getStageElements(), rated, assumptions);
 }
 
 } // namespace blockscale::gemm
