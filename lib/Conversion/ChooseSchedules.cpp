@@ -47,58 +47,60 @@ static GemmScheduleAttr findSchedule(ArrayRef<Operation *> products) {
   return {};
 }
 
+/// The time of a product, which models give in microseconds or in seconds.
+static double getNanoseconds(const gemm::DecodedTimeline &timeline) {
+  return timeline.total * 1e3;
+}
+template <typename Timeline>
+static double getNanoseconds(const Timeline &timeline) {
+  return timeline.seconds * 1e9;
+}
+
 /// The schedules that the model considers for a product, the best first; none
 /// where the chip has no kernel for it. A remark says why that is the best,
 /// where it is wanted.
 static SmallVector<ScheduleCandidate>
 rate(const gemm::Product &product, const target::Chip &chip, bool hasRemark) {
   SmallVector<ScheduleCandidate> candidates;
-  auto add = [&](GemmScheduleAttr schedule, double nanoseconds) {
-    candidates.push_back(
-        {schedule, static_cast<int64_t>(std::llround(nanoseconds))});
+  auto add = [&](const auto &rated) {
+    for (const auto &[schedule, timeline] : rated)
+      candidates.push_back({schedule, static_cast<int64_t>(std::llround(
+                                          getNanoseconds(timeline)))});
   };
-  if (chip.hasWgmma()) {
-    auto format = gemm::WgmmaFormat::find(product);
-    if (!format)
-      return candidates;
-    auto rated = gemm::rateWgmmaSchedules(product, *format, chip);
-    if (hasRemark)
-      gemm::remarkWgmmaSchedule(product, *format, rated);
-    for (const auto &[schedule, timeline] : rated)
-      add(schedule, timeline.total * 1e3);
-    return candidates;
+  switch (gemm::getProductKernel(chip, product.hasPlainOperand())) {
+  case gemm::ProductKernel::Tcgen05:
+    if (auto format = gemm::findGemmFormat(product, gemm::kTileSteps)) {
+      auto rated = gemm::rateSchedules(product, *format, chip);
+      if (hasRemark)
+        gemm::remarkSchedule(product, *format, rated);
+      add(rated);
+    }
+    break;
+  case gemm::ProductKernel::Wgmma:
+    if (auto format = gemm::WgmmaFormat::find(product)) {
+      auto rated = gemm::rateWgmmaSchedules(product, *format, chip);
+      if (hasRemark)
+        gemm::remarkWgmmaSchedule(product, *format, rated);
+      add(rated);
+    }
+    break;
+  case gemm::ProductKernel::ScaledMma:
+    if (auto format = gemm::findGemmFormat(product, gemm::kWarpStageSteps)) {
+      auto rated = gemm::rateWarpSchedules(product, *format, chip);
+      if (hasRemark)
+        gemm::remarkWarpSchedule(product, *format, rated);
+      add(rated);
+    }
+    break;
+  case gemm::ProductKernel::PlainMma:
+    if (auto format = gemm::DecodedFormat::find(product)) {
+      auto rated = gemm::rateMmaSchedules(product, *format, chip);
+      if (hasRemark)
+        gemm::remarkMmaSchedule(product, rated);
+      add(rated);
+    }
+    break;
   }
-  if (!chip.hasTcgen05() &&
-      (product.hasPlainOperand() || !chip.hasBlockScaleMma())) {
-    auto format = gemm::DecodedFormat::find(product);
-    if (!format)
-      return candidates;
-    auto rated = gemm::rateMmaSchedules(product, *format, chip);
-    if (hasRemark)
-      gemm::remarkMmaSchedule(product, rated);
-    for (const auto &[schedule, timeline] : rated)
-      add(schedule, timeline.total * 1e3);
-    return candidates;
-  }
-  if (chip.hasBlockScaleMma()) {
-    auto format = gemm::findGemmFormat(product, gemm::kWarpStageSteps);
-    if (!format)
-      return candidates;
-    auto rated = gemm::rateWarpSchedules(product, *format, chip);
-    if (hasRemark)
-      gemm::remarkWarpSchedule(product, *format, rated);
-    for (const auto &[schedule, timeline] : rated)
-      add(schedule, timeline.seconds * 1e9);
-    return candidates;
-  }
-  auto format = gemm::findGemmFormat(product, gemm::kTileSteps);
-  if (!format)
-    return candidates;
-  auto rated = gemm::rateSchedules(product, *format, chip);
-  if (hasRemark)
-    gemm::remarkSchedule(product, *format, rated);
-  for (const auto &[schedule, timeline] : rated)
-    add(schedule, timeline.seconds * 1e9);
   return candidates;
 }
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emission/OperandChecks.h"
-#include "Products/Product.h"
+#include "Products/ProductClauses.h"
 #include "ToGPU/KernelBody.h"
 #include "ToGPU/Ops/Kernels.h"
 #include "ToGPU/Plain/PlainKernel.h"
@@ -104,15 +104,14 @@ static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
     return failure();
   SmallVector<Operation *> all(body.others);
   llvm::append_range(all, body.producers);
-  if (chip.hasTcgen05())
-    return gemm::lowerTcgen05Products(all, site);
-  if (chip.hasWgmma())
-    return gemm::lowerWgmmaProducts(all, site);
   Operation *op = *llvm::find_if(body.others, isProduct);
   bool isPlain = gemm::Product(cast<ProductOpInterface>(op)).hasPlainOperand();
-  return chip.hasBlockScaleMma() && !isPlain
-             ? gemm::lowerWarpProducts(all, site)
-             : gemm::lowerMmaProducts(all, site);
+  constexpr LogicalResult (*lowerings[])(ArrayRef<Operation *>,
+                                         LaunchSite &) = {
+      gemm::lowerTcgen05Products, gemm::lowerWgmmaProducts,
+      gemm::lowerWarpProducts, gemm::lowerMmaProducts};
+  return lowerings[static_cast<size_t>(gemm::getProductKernel(chip, isPlain))](
+      all, site);
 }
 
 static LogicalResult lowerElementwise(KernelOp kernel, const KernelBody &body,

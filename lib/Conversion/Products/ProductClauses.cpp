@@ -13,14 +13,21 @@ using namespace mlir;
 
 namespace blockscale::gemm {
 
+ProductKernel getProductKernel(const target::Chip &chip, bool isPlain) {
+  if (chip.hasTcgen05())
+    return ProductKernel::Tcgen05;
+  if (chip.hasWgmma())
+    return ProductKernel::Wgmma;
+  return chip.hasBlockScaleMma() && !isPlain ? ProductKernel::ScaledMma
+                                             : ProductKernel::PlainMma;
+}
+
 /// What the names of the clauses of a chip begin with, for products with a
 /// plain operand if `isPlain`.
 static StringRef getClausePrefix(const target::Chip &chip, bool isPlain) {
-  if (chip.hasTcgen05())
-    return "sm100_mm_";
-  if (chip.hasWgmma())
-    return "sm90_mm_";
-  return chip.hasBlockScaleMma() && !isPlain ? "warp_mm_" : "mma_mm_";
+  constexpr StringLiteral prefixes[] = {"sm100_mm_", "sm90_mm_", "warp_mm_",
+                                        "mma_mm_"};
+  return prefixes[static_cast<size_t>(getProductKernel(chip, isPlain))];
 }
 
 std::string getClauseNote(const LaunchSite &site, StringRef clause,

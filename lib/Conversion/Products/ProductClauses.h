@@ -21,6 +21,13 @@ namespace blockscale::gemm {
 /// and none is chosen.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "blockscale.schedule";
 
+/// Kernels of products, by the instruction that multiplies: those of ToSM100,
+/// ToSM90, ToWarp and ToMma.
+enum class ProductKernel { Tcgen05, Wgmma, ScaledMma, PlainMma };
+/// The one that a chip has for products with a plain operand, if `isPlain`, or
+/// of two operands with scales.
+ProductKernel getProductKernel(const target::Chip &chip, bool isPlain);
+
 /// An error at the op, with the name of `clause`, for example
 /// "sm100_mm_c2" for "c2".
 mlir::InFlightDiagnostic refuseProduct(const Product &product,
