@@ -96,7 +96,7 @@ def watch(process, found):
             name, _, value = line.partition(":")
             if name in ("RssAnon", "VmHWM"):
                 found[name] = max(found.get(name, 0), int(value.split()[0]) << 10)
-        time.sleep(0.01)
+        time.sleep(0.05)
 
 
 def measure(command, memory=None):

@@ -1,6 +1,9 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions compiled now, in a file, and called where nothing may compile."""
+"""Functions compiled now, in a file, and called where nothing may compile.
+
+zipfile takes longer to import than the rest of the package, so that only what needs it does so.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import hashlib
 import io
 import json
 import os
-import zipfile
 from typing import Any, NoReturn, Sequence, Union
 
 from blockscale import _native
@@ -88,6 +90,7 @@ def hash_source(source: Source) -> str:
 
 def _pack(manifest: dict[str, Any], parts: dict[str, bytes]) -> bytes:
     """A ZIP, whose bytes are the same for the same content."""
+    import zipfile
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr(zipfile.ZipInfo(_MANIFEST), json.dumps(manifest, indent=1) + "\n")
@@ -126,6 +129,7 @@ def _read_manifest(name: str, text: bytes) -> dict[str, Any]:
 
 
 def read_ahead(file: File) -> _Ahead:
+    import zipfile
     if isinstance(file, bytes):
         name, data = "<bytes>", file
     else:

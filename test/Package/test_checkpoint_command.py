@@ -215,7 +215,8 @@ class CommandTest(unittest.TestCase):
                          ["broken.safetensors", "empty.txt"])
 
     def test_interrupted(self):
-        with mock.patch.object(_command, "quantize", side_effect=KeyboardInterrupt):
+        with mock.patch("blockscale.checkpoint._quantize.quantize",
+                        side_effect=KeyboardInterrupt):
             status, _, error = run("quantize", self.plain, self.folder / "a", "--format=mxfp8")
         self.assertEqual(status, 2)
         self.assertIn("interrupted; the same command with --resume goes on", error)

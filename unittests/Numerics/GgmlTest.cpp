@@ -7,15 +7,12 @@
 
 #include "blockscale/Numerics/Ggml.h"
 
+#include "Matrix.h"
 #include "gtest/gtest.h"
-
-#include <limits>
 
 using namespace blockscale::numerics;
 
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// The nearest magnitude in E4M3, ties up, but for the ends of the range.
 uint8_t findNearest(float x) {

@@ -6,16 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Numerics/InputRounding.h"
+#include "Matrix.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace blockscale::numerics;
 
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 float decodeBF16(uint32_t code) { return fromBits(code << 16); }
 

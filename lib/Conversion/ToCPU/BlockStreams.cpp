@@ -19,21 +19,22 @@
 // scales of a chunk of blocks are computed before the codes of any, in a loop
 // whose iterations overlap.
 //
+// E2M1 codes of bf16 elements are found by comparison with where codes begin
+// (Numerics/E2M1Starts.h), in half words, two to a lane. Groups with a block
+// whose factor has no such starts take the other way.
+//
 //===----------------------------------------------------------------------===//
 
 #include "BlockStreams.h"
-#include "blockscale/Numerics/Bits.h"
+#include "blockscale/Numerics/E2M1Starts.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
 namespace blockscale::cpu {
-
-/// Lanes of the data that are computed at once: few enough that an element
-/// stays in a register from its load to its code.
-static constexpr int64_t kLanesAtOnce = 16;
 
 /// Elements of a chunk, whose words stay in the first cache.
 static constexpr int64_t kElementsPerChunk = 2048;
@@ -106,6 +107,38 @@ static Lanes encodeNibbles(const BlockFormat &format, ArrayRef<Lanes> elements,
   return data;
 }
 
+/// Bits of codes at the place of the sign, for the bits of bf16 elements (i16),
+/// of which those that are NaN have none. As numbers with sign, the bits of -0
+/// to -infinity are the smallest ones.
+static Lanes getSigns(const BlockFormat &format, Lanes x) {
+  constexpr uint32_t kMinusInfinity = 0xFF80;
+  Lanes isNegative = numerics::keepsNegativeZero(format.recipe)
+                         ? isLess(x, x.like(kMinusInfinity + 1))
+                         : isLess(x - 1, x.like(kMinusInfinity));
+  return select(isNegative, x.like(8), x.like(0));
+}
+
+/// The codes of E2M1, packed, of streams of pairs of bf16. `starts` has the
+/// starts for each half word.
+static Lanes countNibbles(const BlockFormat &format, const Streams &streams,
+                          const numerics::E2M1Starts<Lanes> &starts) {
+  ImplicitLocOpBuilder &b = streams.front().getBuilder();
+  SmallVector<Lanes> codes;
+  for (Lanes stream : streams) {
+    Lanes x = bitcastLanes(stream, b.getI16Type());
+    codes.push_back(numerics::countE2M1Code(x & 0x7FFF, starts) +
+                    getSigns(format, x));
+  }
+  // Bytes of half words have the codes of two streams: those of even elements
+  // in the lower one, those of odd elements in the upper one.
+  auto merge = [&](Lanes first, Lanes second) {
+    Lanes pairs = bitcastLanes(first + (second << 8), b.getI32Type());
+    return pairs | (pairs >> 12);
+  };
+  Lanes low = merge(codes[0], codes[1]) & 0xFFFF;
+  return low | (merge(codes[2], codes[3]) << 16);
+}
+
 /// Codes of other formats, without signs, in the order of memory.
 static Lanes encodeBytes(const BlockFormat &format, ArrayRef<Lanes> elements,
                          Lanes factor) {
@@ -146,20 +179,58 @@ static int64_t getWordsPerLane(const BlockFormat &format, bool isPaired) {
 
 BlockStreams::BlockStreams(ImplicitLocOpBuilder &b, const BlockFormat &format,
                            Type element)
-    : b(b), format(format), isPaired(getWorkingType(element).isBF16()) {
+    : b(b), format(format), isPaired(getWorkingType(element).isBF16()),
+      countsCodes(isPaired && format.format == numerics::ElementFormat::E2M1),
+      lanesAtOnce(countsCodes ? 8 : 16) {
   int64_t groups = getGroupsPerChunk(format);
   words = allocate(b, {groups, getGroupElements(format) / (isPaired ? 2 : 1)},
                    b.getI32Type());
   factors = allocate(b, {groups, kBlocks}, b.getF32Type());
+  if (countsCodes) {
+    starts = allocate(b, {groups, kStarts * kBlocks}, b.getI32Type());
+    haveStarts = allocate(b, {groups}, b.getI8Type());
+  }
   int64_t perLane = getWordsPerLane(format, isPaired);
-  int64_t elements = kLanesAtOnce * perLane * (isPaired ? 2 : 1);
-  order = StreamOrder(kLanesAtOnce, perLane,
+  int64_t elements = lanesAtOnce * perLane * (isPaired ? 2 : 1);
+  order = StreamOrder(lanesAtOnce, perLane,
                       /*blocks=*/elements / format.getBlockSize());
 }
 
 void BlockStreams::emitFree() {
   memref::DeallocOp::create(b, words);
   memref::DeallocOp::create(b, factors);
+  if (!countsCodes)
+    return;
+  memref::DeallocOp::create(b, starts);
+  memref::DeallocOp::create(b, haveStarts);
+}
+
+/// Keeps the starts of the codes of a group's blocks, each twice in a word, and
+/// whether all blocks have them.
+void BlockStreams::emitStarts(Value group, Lanes factor) {
+  Lanes all(b, vector::ReductionOp::create(
+                   b, vector::CombiningKind::AND,
+                   numerics::hasE2M1Starts(format.recipe, factor)));
+  storeBits(extend(all, 8), haveStarts, group);
+  auto found = numerics::getE2M1Starts(format.recipe, factor);
+  int64_t at = 0;
+  for (Lanes start : {found.beforeFirst, found.beforeSecond, found.beforeThird,
+                      found.toFourth}) {
+    storeLanes(start | (start << 16), starts, {group, getIndex(b, at)});
+    at += kBlocks;
+  }
+}
+
+/// The starts of each half word of the streams, of `blocks` blocks.
+numerics::E2M1Starts<Lanes> BlockStreams::loadStarts(Value group, Value block,
+                                                     int64_t blocks) {
+  auto load = [&](int64_t i) {
+    Lanes ofBlocks = loadLanes(
+        b, starts, {group, add(b, block, getIndex(b, i * kBlocks))}, blocks);
+    return bitcastLanes(shuffleLanes(ofBlocks, ofBlocks, order.blockLaneOfLane),
+                        b.getI16Type());
+  };
+  return {load(0), load(1), load(2), load(3)};
 }
 
 void BlockStreams::emitAmaxes(const BlockRun &run, Value block, Value group,
@@ -172,15 +243,15 @@ void BlockStreams::emitAmaxes(const BlockRun &run, Value block, Value group,
   Lanes x = loadElements(b, run.x, first, elements);
   Lanes all = bitcastLanes(x, b.getI32Type());
   int64_t perLane = getWordsPerLane(format, isPaired);
-  int64_t step = kLanesAtOnce * perLane;
+  int64_t step = lanesAtOnce * perLane;
   SmallVector<Lanes> amaxes;
   for (int64_t word = 0; word < all.getCount(); word += step) {
     Streams rows;
     for (int64_t i = 0; i < perLane; ++i)
-      rows.push_back(slice(all, word + i * kLanesAtOnce, kLanesAtOnce));
-    Streams streams = splitRows<Lanes>(rows, kLanesAtOnce, shuffleLanes);
+      rows.push_back(slice(all, word + i * lanesAtOnce, lanesAtOnce));
+    Streams streams = splitRows<Lanes>(rows, lanesAtOnce, shuffleLanes);
     for (auto [i, stream] : llvm::enumerate(streams))
-      storeLanes(stream, words, {group, getIndex(b, word + i * kLanesAtOnce)});
+      storeLanes(stream, words, {group, getIndex(b, word + i * lanesAtOnce)});
     amaxes.push_back(
         emitBlockAmax(emitLaneAmax(streams, isPaired), order, isPaired));
   }
@@ -189,28 +260,45 @@ void BlockStreams::emitAmaxes(const BlockRun &run, Value block, Value group,
   storeLanes(shuffleLanes(bytes, bytes, order.getLanesOfBlocks(kBlocks)),
              run.scales, offsetBy(b, run.firstScale, block));
   storeLanes(toBits(scales.factor), factors, {group, getIndex(b, 0)});
+  if (countsCodes)
+    emitStarts(group, scales.factor);
 }
 
 /// The codes of a group, a vector of data at a time.
 void BlockStreams::emitCodes(const BlockRun &run, Value block, Value group) {
+  if (!countsCodes)
+    return emitCodes(run, block, group, /*byStarts=*/false);
+  Lanes have = loadBits(b, haveStarts, group);
+  emitIf(
+      b, compare(arith::CmpIPredicate::ne, have, 0),
+      [&] { emitCodes(run, block, group, /*byStarts=*/true); },
+      [&] { emitCodes(run, block, group, /*byStarts=*/false); });
+}
+
+void BlockStreams::emitCodes(const BlockRun &run, Value block, Value group,
+                             bool byStarts) {
   int64_t perLane = getWordsPerLane(format, isPaired);
-  int64_t elements = kLanesAtOnce * perLane * (isPaired ? 2 : 1);
+  int64_t elements = lanesAtOnce * perLane * (isPaired ? 2 : 1);
   int64_t blocks = elements / format.getBlockSize();
   Value firstElement = mul(b, block, format.getBlockSize());
   auto emitVector = [&](Value vector) {
-    Value word = mul(b, vector, perLane * kLanesAtOnce);
+    Value word = mul(b, vector, perLane * lanesAtOnce);
     Streams streams;
     for (int64_t i = 0; i < perLane; ++i)
       streams.push_back(loadLanes(
-          b, words, {group, add(b, word, getIndex(b, i * kLanesAtOnce))},
-          kLanesAtOnce));
-    Lanes ofBlocks =
-        toF32(loadLanes(b, factors, {group, mul(b, vector, blocks)}, blocks));
-    Lanes factor = shuffleLanes(ofBlocks, ofBlocks, order.blockLaneOfLane);
+          b, words, {group, add(b, word, getIndex(b, i * lanesAtOnce))},
+          lanesAtOnce));
+    Value firstBlock = mul(b, vector, blocks);
     Value element = add(b, firstElement, mul(b, vector, elements));
-    SmallVector<Lanes> ordered = getElements(streams, isPaired);
     auto sort = [&](Lanes x) { return shuffleLanes(x, x, order.laneOfData); };
     auto getData = [&] {
+      if (byStarts)
+        return sort(countNibbles(format, streams,
+                                 loadStarts(group, firstBlock, blocks)));
+      Lanes ofBlocks =
+          toF32(loadLanes(b, factors, {group, firstBlock}, blocks));
+      Lanes factor = shuffleLanes(ofBlocks, ofBlocks, order.blockLaneOfLane);
+      SmallVector<Lanes> ordered = getElements(streams, isPaired);
       if (format.getCodesPerByte() == 2)
         return sort(encodeNibbles(format, ordered, factor));
       Lanes x = loadElements(b, run.x, offsetBy(b, run.firstElement, element),

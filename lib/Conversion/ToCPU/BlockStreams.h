@@ -11,6 +11,7 @@
 #include "BlockQuantizer.h"
 #include "Emission/LoopEmitter.h"
 #include "StreamOrder.h"
+#include "blockscale/Numerics/E2M1Starts.h"
 
 namespace blockscale::cpu {
 
@@ -44,15 +45,32 @@ public:
 private:
   void emitAmaxes(const BlockRun &run, mlir::Value block, mlir::Value group,
                   const GlobalFactors &global);
+  void emitStarts(mlir::Value group, Lanes factor);
+  numerics::E2M1Starts<Lanes> loadStarts(mlir::Value group, mlir::Value block,
+                                         int64_t blocks);
   void emitCodes(const BlockRun &run, mlir::Value block, mlir::Value group);
+  void emitCodes(const BlockRun &run, mlir::Value block, mlir::Value group,
+                 bool byStarts);
+
+  /// Words of numerics::E2M1Starts.
+  static constexpr int64_t kStarts = 4;
 
   mlir::ImplicitLocOpBuilder &b;
   BlockFormat format;
   bool isPaired;
+  /// Whether codes are found by numerics::E2M1Starts.
+  bool countsCodes;
+  /// Lanes of the data that are computed at once: few enough that an element
+  /// stays in a register from its load to its code. Counting needs the most
+  /// registers for a lane.
+  int64_t lanesAtOnce;
   StreamOrder order;
   /// Words of x in the order of the streams, and factors of blocks, of the
   /// groups of a chunk.
   mlir::Value words, factors;
+  /// The starts of the codes of blocks, and whether a group has them; null
+  /// where codes are not found by them.
+  mlir::Value starts, haveStarts;
 };
 
 } // namespace blockscale::cpu

@@ -8,6 +8,8 @@
     blockscale-checkpoint calibrate MODEL TEXTS -o AMAXES
     blockscale-checkpoint convert MODEL RESULT --to=compressed-tensors
     blockscale-checkpoint diff MODEL OTHER
+
+Each of them imports what it alone needs, so that it starts soon.
 """
 
 from __future__ import annotations
@@ -25,14 +27,10 @@ from blockscale._files import write
 from blockscale._ops import FORMATS
 from blockscale._tables import make_table
 from blockscale.checkpoint._bar import Bar
-from blockscale.checkpoint._calibrate import calibrate, read_texts
-from blockscale.checkpoint._check import check
 from blockscale.checkpoint._checkpoint import Checkpoint, open as open_checkpoint
-from blockscale.checkpoint._convert import TARGETS, convert
-from blockscale.checkpoint._diff import diff
-from blockscale.checkpoint._layouts import FAMILIES, PLAIN_DTYPES
+from blockscale.checkpoint._layouts import FAMILIES, PLAIN_DTYPES, TARGETS
+from blockscale.checkpoint._measure import MEASURED
 from blockscale.checkpoint._plan import SHARD_BYTES
-from blockscale.checkpoint._quantize import MEASURED, quantize
 from blockscale.checkpoint._rules import LOADERS
 from blockscale.checkpoint._summary import Summary, format_bytes
 
@@ -123,6 +121,7 @@ def _parse_degrees(text: str) -> list[int]:
 
 def run_check(options: argparse.Namespace) -> int:
     """Checks a checkpoint; 1 where it has faults."""
+    from blockscale.checkpoint._check import check
     report = check(options.source, tensor_parallel=options.tensor_parallel,
                    loaders=options.loader)
     _show(report.to_json() if options.json else str(report))
@@ -131,6 +130,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 def run_convert(options: argparse.Namespace) -> int:
     """Converts a checkpoint; 1 with --exact where numbers change."""
+    from blockscale.checkpoint._convert import convert
     with _watch(options) as progress:
         found = convert(options.source, options.destination, options.to, format=options.format,
                         dtype=options.dtype, resume=options.resume, threads=options.threads,
@@ -145,6 +145,7 @@ def run_convert(options: argparse.Namespace) -> int:
 
 def run_calibrate(options: argparse.Namespace) -> int:
     """Measures activations, and writes their amaxes."""
+    from blockscale.checkpoint._calibrate import calibrate, read_texts
     amaxes = calibrate(options.source, read_texts(options.texts), tokens=options.tokens,
                        on=options.on)
     write(options.output, (json.dumps(amaxes, indent=1) + "\n").encode())
@@ -154,6 +155,7 @@ def run_calibrate(options: argparse.Namespace) -> int:
 
 def run_diff(options: argparse.Namespace) -> int:
     """Compares two checkpoints; 1 where they differ."""
+    from blockscale.checkpoint._diff import diff
     with _watch(options) as progress:
         found = diff(options.first, options.second, threads=options.threads, progress=progress)
     _show(found.to_json() if options.json else found.describe(options.shown))
@@ -192,6 +194,7 @@ def _write_reports(options: argparse.Namespace, summary: Summary) -> None:
 
 def run_quantize(options: argparse.Namespace) -> int:
     """Quantizes a plain checkpoint."""
+    from blockscale.checkpoint._quantize import quantize
     with _watch(options) as progress:
         summary = quantize(
             options.source, options.destination, _make_policy(options), layout=options.layout,
@@ -216,7 +219,7 @@ def _add_job_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true",
                         help="go on with a job of the same arguments that did not end")
     parser.add_argument("--threads", type=_parse_count, metavar="N",
-                        help="threads that work; two for each core without it")
+                        help="threads that work; three for each core without it")
     parser.add_argument("--cluster", metavar="[=ADDRESS]",
                         help="work on a Ray cluster: that of ADDRESS or RAY_ADDRESS, else one of "
                              "processes of this machine; MODEL and RESULT may be URLs then, and "

@@ -19,8 +19,8 @@ from blockscale.checkpoint._config_write import (Quantized, describe_torchao, ma
 from blockscale.checkpoint._conversion import Conversion, ConvertedLayer
 from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded, plan_stack_bias
 from blockscale.checkpoint._files import ENDINGS
-from blockscale.checkpoint._layouts import (FAMILIES, GLOBAL, INPUT, LAYOUTS, PLAIN_DTYPES,
-                                            Layout, find_layout, get_layout)
+from blockscale.checkpoint._layouts import (GLOBAL, INPUT, LAYOUTS, PLAIN_DTYPES, TARGETS, Layout,
+                                            find_layout, get_layout)
 from blockscale.checkpoint._measure import get_sqnr
 from blockscale.checkpoint._order import sort_tasks
 from blockscale.checkpoint._places import ClusterLike, How, open_place
@@ -29,8 +29,6 @@ from blockscale.checkpoint._run import Progress
 from blockscale.checkpoint._split import KEEPS_STACKS, Part, split_weight
 from blockscale.checkpoint._values import get_dtype
 
-#: What can be written: FAMILIES, and E4M3 with a scale for each 128 x 128.
-TARGETS = (*FAMILIES, "fp8-blocks")
 #: How weights are converted, as it is told.
 _WAYS = {"same": "codes and scales stay", "stack": "codes and scales stay",
          "mxfp4_to_nvfp4": "MXFP4 to NVFP4 by powers of two", "mxfp4_to_fp8": "MXFP4 to FP8",

@@ -14,6 +14,8 @@ from blockscale._ops import FORMATS
 DATA, SCALES, GLOBAL, INPUT = ROLES = ("data", "scales", "global_scale", "input_scale")
 #: The families of layouts that can be written, by the names that --layout takes.
 FAMILIES = ("modelopt", "compressed-tensors", "gpt-oss", "torchao", "gguf", "plain")
+#: What can be written: FAMILIES, and E4M3 with a scale for each 128 x 128.
+TARGETS = (*FAMILIES, "fp8-blocks")
 #: Rows and columns of a block of FP8 sources.
 FP8_BLOCK = 128
 #: The recipe of ggml's own encoder, which is one of blocks of GGUF alone: no policy has it.

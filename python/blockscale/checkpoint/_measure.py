@@ -13,6 +13,9 @@ from blockscale._native import _checkpoint as _bytes
 from blockscale._ops import FORMATS
 from blockscale.checkpoint import _kernels
 
+#: One of so many rows is dequantized to measure the error, unless all are.
+MEASURED = 256
+
 
 class Error:
     """Sums of squares of numbers and of their errors, over all rows that were added, and the count

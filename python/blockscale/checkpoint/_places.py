@@ -34,7 +34,7 @@ class How:
 
     Attributes:
       resume: goes on with a job of the same arguments that did not end.
-      threads: that work; None for two for each core. On a cluster, of each worker; None for one.
+      threads: that work; None for three for each core. On a cluster, of each worker; None for one.
       sync: waits until all is on the disk before the result takes its name.
       progress: called with a name, the bytes that were read and all that will be.
       cluster: whose workers work, instead of threads of this process.

@@ -21,6 +21,7 @@ from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded
 from blockscale.checkpoint._files import ENDINGS, read_json
 from blockscale.checkpoint._gpu import check_gpu
 from blockscale.checkpoint._layouts import FAMILIES, GLOBAL, INPUT
+from blockscale.checkpoint._measure import MEASURED
 from blockscale.checkpoint._order import sort_tasks
 from blockscale.checkpoint._plan import SHARD_BYTES, Job, Output, Task, make_job
 from blockscale.checkpoint._places import ClusterLike, How, open_place
@@ -29,9 +30,6 @@ from blockscale.checkpoint._run import Progress
 from blockscale.checkpoint._split import Part, split_weight
 from blockscale.checkpoint._summary import LayerSummary, Summary
 from blockscale.checkpoint._values import get_dtype
-
-#: One of so many rows is dequantized to measure the error, unless all are.
-MEASURED = 256
 
 
 def read_amaxes(amaxes: Mapping[str, float] | Path | None) -> dict[str, float]:
@@ -298,7 +296,7 @@ def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "
       amaxes: of activations by the names of layers, or a file of JSON with them.
       on: "cpu", or "cuda" for a GPU, which needs PyTorch. The bytes are the same.
       resume: goes on with a job of the same arguments that did not end.
-      threads: that work; None for two for each core, one of which may wait to write.
+      threads: that work; None for three for each core, some of which wait to write.
       sync: waits until all is on the disk before the result takes its name.
       progress: called with a name, the bytes that were read and all that will be.
       measured: one of so many rows is dequantized to measure the error; 1 for all.

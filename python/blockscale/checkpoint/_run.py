@@ -183,7 +183,7 @@ def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = Fa
     Args:
       destination: a folder that is not there or empty, or a file that is not there.
       resume: goes on with a job that did not end.
-      threads: that run tasks; None for two for each core, one of which may wait to write.
+      threads: that run tasks; None for three for each core, some of which wait to write.
       sync: waits until all data are on the disk before the result takes its name; else the system
         writes them in its own time, as after a copy.
       progress: called when a task is done.
@@ -194,7 +194,7 @@ def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = Fa
     Raises: ArgumentError, FileError, and what tasks and `progress` raise. What was done stays in
       DESTINATION.partial then.
     """
-    count = threads if threads is not None else 2 * len(os.sched_getaffinity(0))
+    count = threads if threads is not None else 3 * len(os.sched_getaffinity(0))
     if count < 1:
         raise ArgumentError(f"expected threads to be 1 or more, but got {threads}")
     folder = check_destination(destination, resume)
