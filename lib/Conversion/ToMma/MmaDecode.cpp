@@ -19,6 +19,8 @@
 #include "MmaRoles.h"
 #include "blockscale/Numerics/Codec.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace blockscale::gemm {
@@ -28,8 +30,6 @@ using Predicate = arith::CmpIPredicate;
 
 /// Rows of a fragment between the two of a thread.
 static constexpr int64_t kRowDistance = 8;
-/// Rows of a thread in a step.
-static constexpr int64_t kThreadRows = 2 * kWarpFragments;
 
 /// How codes of E2M1 become elements. The lower byte of a half of a word has a
 /// code in its upper four bits, and the upper byte is eight times its sign. A
@@ -48,18 +48,16 @@ static constexpr E2M1Bits kF16Bits = {5, 0x8E008E00, 15 - 1};
 /// How a byte of E4M3 in the lower half of each half of a word becomes a scale.
 /// A shift brings its exponent to the lowest bits of that of the plain type,
 /// which is the scale times a power of two. `factors` powers of 2^`exponent`
-/// make it the scale times the part of the factor of E2M1 that it takes. Of NaN
-/// alone, one more than its highest bits carries.
+/// make it the scale times the part of the factor of E2M1 that it takes. NaN
+/// has become 480 times that, and the largest scale is 448: times `overflow`
+/// only NaN is no number of the plain type any more.
 struct E4M3Bits {
   int shift;
   int factors, exponent;
-  /// A bit that the carry moves to by `nanShift`, and what times it sets all
-  /// bits of the exponent and the highest one of the mantissa.
-  int nanShift;
-  uint32_t nanFactor;
+  double overflow;
 };
-static constexpr E4M3Bits kBF16Scale = {4, 2, 119, 5, 0x1FF};
-static constexpr E4M3Bits kF16Scale = {7, 1, 15, 5, 0x3F};
+static constexpr E4M3Bits kBF16Scale = {4, 2, 119, 2.25};
+static constexpr E4M3Bits kF16Scale = {7, 1, 15, 1.125};
 static constexpr uint32_t kSigns = 0x80008000;
 
 static const E2M1Bits &getE2M1Bits(Type plain) {
@@ -83,11 +81,13 @@ Value MmaDecoder::round(Value low, Value high) {
       .getResult(0);
 }
 
-Value MmaDecoder::emitPower(int exponent) {
+Value MmaDecoder::emitPair(double value) {
   auto type = cast<FloatType>(format.plain);
-  llvm::APFloat power = scalbn(llvm::APFloat::getOne(type.getFloatSemantics()),
-                               exponent, llvm::APFloat::rmNearestTiesToEven);
-  auto bits = static_cast<uint32_t>(power.bitcastToAPInt().getZExtValue());
+  llvm::APFloat each(value);
+  bool losesInfo = false;
+  each.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
+               &losesInfo);
+  auto bits = static_cast<uint32_t>(each.bitcastToAPInt().getZExtValue());
   return b.bitcast(pair, b.i32(bits << 16 | bits));
 }
 
@@ -108,18 +108,16 @@ Value MmaDecoder::emitScalePair(Lanes low, Lanes high) {
 }
 
 Value MmaDecoder::emitE4M3Pair(Lanes bytes) {
-  constexpr int64_t magnitudes = 0x007F007F, ones = 0x00010001;
+  constexpr int64_t magnitudes = 0x007F007F;
   const E4M3Bits &bits = format.plain.isBF16() ? kBF16Scale : kF16Scale;
   Lanes magnitude = bytes & magnitudes;
   Value scale =
       b.bitcast(pair, (magnitude << bits.shift) | ((bytes << 8) & kSigns));
   for (int i = 0; i < bits.factors; ++i)
-    scale = multiply(scale, emitPower(bits.exponent));
-  constexpr int carry = 7;
-  Lanes carried = (magnitude + ones) & (ones << carry);
-  int distance = bits.shift - bits.nanShift;
-  Lanes nan = distance < 0 ? carried >> -distance : carried << distance;
-  return b.bitcast(pair, Lanes(b, b.toBits(scale)) | (nan * bits.nanFactor));
+    scale = multiply(scale, emitPair(std::ldexp(1.0, bits.exponent)));
+  // Infinity times zero is NaN; of numbers, the sum with zero is the scale.
+  Value large = multiply(scale, emitPair(bits.overflow));
+  return b.fma(large, emitPair(0), scale);
 }
 
 MmaDecoder::Words MmaDecoder::loadCodes(Value slot, Value inStage) {
@@ -172,7 +170,7 @@ MmaDecoder::Words MmaDecoder::loadFactors(const TileCoord &tile, Value slot,
       b.offset(context.getShared(b, shared.scales, slot, shared.scaleBytes),
                b.getI8Type(), byte);
   int64_t distance = numerics::getByteInTile(kRowDistance, int64_t(0));
-  // Beyond K are zeros, and scales that can be anything.
+  // Beyond K are zeros, and in the last step scales that can be anything.
   Lanes first =
       Lanes(b, step) * kMmaStep + Lanes(b, thread.member) * kThreadElements;
   Lanes exists = isBelow(first, Lanes(b, depth));
@@ -180,7 +178,9 @@ MmaDecoder::Words MmaDecoder::loadFactors(const TileCoord &tile, Value slot,
   for (int64_t i = 0; i < kThreadRows; ++i) {
     Value address = b.offset(base, b.getI8Type(), b.i32(i * distance));
     Lanes byte = extend(Lanes(b, b.load(b.getI8Type(), address, 1)), 32);
-    bytes.push_back(select(exists, byte, byte.like(0)));
+    bytes.push_back(spec.isMultipleOf(kMmaStep)
+                        ? byte
+                        : select(exists, byte, byte.like(0)));
   }
   Words factors;
   for (int64_t i = 0; i < kThreadRows; i += 2) {
@@ -209,7 +209,7 @@ MmaDecoder::Words MmaDecoder::decodeWord(Lanes word, Value factor) {
       Lanes elements = (bytes << bits.shift) & bits.bits;
       Value value = b.bitcast(pair, elements);
       if (!format.getSumShift())
-        value = multiply(value, emitPower(bits.exponent));
+        value = multiply(value, emitPair(std::ldexp(1.0, bits.exponent)));
       pairs.push_back(b.toBits(multiply(value, scale)));
     }
     return pairs;
@@ -229,17 +229,17 @@ MmaDecoder::Words MmaDecoder::decodeWord(Lanes word, Value factor) {
   return pairs;
 }
 
-MmaDecoder::Words MmaDecoder::decode(ArrayRef<Value> codes,
-                                     ArrayRef<Value> factors, int64_t half) {
+MmaDecoder::Words MmaDecoder::decodeRow(ArrayRef<Value> codes,
+                                        ArrayRef<Value> factors, int64_t half,
+                                        int64_t row) {
   int64_t rowWords = getRowWords(), halfWords = rowWords / 2;
-  SmallVector<Words> rows;
-  for (int64_t i = 0; i < kThreadRows; ++i) {
-    Words &row = rows.emplace_back();
-    for (int64_t j = 0; j < halfWords; ++j)
-      llvm::append_range(
-          row, decodeWord(Lanes(b, codes[i * rowWords + half * halfWords + j]),
-                          factors[i]));
-  }
+  Words pairs;
+  for (Value word : codes.slice(row * rowWords + half * halfWords, halfWords))
+    llvm::append_range(pairs, decodeWord(Lanes(b, word), factors[row]));
+  return pairs;
+}
+
+MmaDecoder::Words MmaDecoder::getRegisters(ArrayRef<Words> rows) {
   // PTX ISA, "Matrix Fragments for mma.m16n8k16": both rows of the first pair,
   // then of the second.
   constexpr int64_t instructions = kThreadElements / 2 / 4;

@@ -50,7 +50,8 @@ namespace {
 
 /// What a stage hands on to the next one: the slots of the ring that are read
 /// and written next, the sums, and of its first step the factors, the codes,
-/// and of the first half all elements with scales and the first plain ones.
+/// and of the first half all elements with scales and those plain ones that are
+/// loaded ahead.
 struct MmaPipeline {
   Value slot, target;
   SmallVector<Value> sums, factors, codes, elements, plain;
@@ -81,6 +82,20 @@ struct MmaPipeline {
   }
 };
 
+/// Fragments of plain rows that are loaded together, registers of each for half
+/// of a step, and how many such groups are loaded before they are multiplied.
+constexpr int64_t kTogether = 2;
+constexpr int64_t kHalfRegisters = kCopyBytes / kWordBytes;
+constexpr int64_t kAhead = 2;
+
+/// Instructions of a stage whose plain elements are loaded together: those of a
+/// half of one of the team's steps, for `kTogether` fragments of plain rows
+/// from `fragment` on. The groups of a stage are in the order of their steps,
+/// halves and fragments.
+struct MmaGroup {
+  int64_t step, half, fragment;
+};
+
 class ProductEmitter {
 public:
   ProductEmitter(KernelBuilder &b, const MmaContext &context,
@@ -91,17 +106,24 @@ public:
   void emitTile(const TileCoord &tile, MmaResults &results);
 
 private:
-  /// The plain elements of half of a step that the thread has of `kTogether`
-  /// fragments from fragment `first` on.
-  SmallVector<Value> loadPlain(Value slot, Value inStage, int64_t half,
-                               int64_t first);
-  /// Adds the products of half of a step. `plain` has the first plain elements.
-  void emitHalf(Value slot, Value inStage, int64_t half,
-                ArrayRef<Value> elements, SmallVector<Value> plain,
-                MutableArrayRef<Value> sums);
+  /// Groups of half of a step, and how many of them plain elements are loaded
+  /// before they are multiplied.
+  int64_t getHalfGroups() const {
+    return context.tile.plainRows / (kPlainFragment * kTogether);
+  }
+  int64_t getAhead() const { return std::min(kAhead, getHalfGroups()); }
+  MmaGroup getGroup(int64_t number) const {
+    int64_t halves = number / getHalfGroups();
+    return {halves / 2, halves % 2, number % getHalfGroups() * kTogether};
+  }
+  /// The plain elements that the thread has of group `group` of a stage.
+  SmallVector<Value> loadPlain(Value slot, const MmaGroup &group);
+  /// Adds the products of a group.
+  void emitGroup(const MmaGroup &group, ArrayRef<Value> elements,
+                 ArrayRef<Value> plain, MutableArrayRef<Value> sums);
   void emitMma(ArrayRef<Value> scaled, ArrayRef<Value> plain,
                MutableArrayRef<Value> sums);
-  /// Loads the thread's step `number` of a stage, and decodes its first half.
+  /// Loads codes and scales of the thread's step `number` of a stage.
   void loadStep(const TileCoord &tile, Value slot, Value stage, int64_t number,
                 MmaPipeline &pipeline);
   /// The number of the thread's step `number` in a stage, i32.
@@ -154,25 +176,21 @@ void ProductEmitter::emitMma(ArrayRef<Value> scaled, ArrayRef<Value> plain,
     sum = LLVM::ExtractValueOp::create(b, all, i);
 }
 
-/// Fragments of plain rows that are loaded together, and registers of each for
-/// half of a step.
-static constexpr int64_t kTogether = 2;
-static constexpr int64_t kHalfRegisters = kCopyBytes / kWordBytes;
-
-SmallVector<Value> ProductEmitter::loadPlain(Value slot, Value inStage,
-                                             int64_t half, int64_t first) {
+SmallVector<Value> ProductEmitter::loadPlain(Value slot,
+                                             const MmaGroup &group) {
   const MmaLayout &shared = context.shared;
   // Pieces of 16 bytes of eight rows are exchanged, so that threads beside each
   // other read different banks.
   Lanes row(b, thread.row);
-  Lanes piece = ((Lanes(b, thread.member) << 1) ^ row) ^ row.like(half);
-  Lanes own = row * kPlainStepBytes + piece * kCopyBytes +
-              Lanes(b, inStage) * (context.tile.plainRows * kPlainStepBytes);
+  Lanes piece = ((Lanes(b, thread.member) << 1) ^ row) ^ row.like(group.half);
+  Lanes own =
+      row * kPlainStepBytes + piece * kCopyBytes +
+      getInStage(group.step) * (context.tile.plainRows * kPlainStepBytes);
   Value base =
       b.offset(context.getShared(b, shared.plain, slot, shared.plainBytes),
                b.getI8Type(), own);
   SmallVector<Value> words;
-  for (int64_t i = first; i < first + kTogether; ++i) {
+  for (int64_t i = group.fragment; i < group.fragment + kTogether; ++i) {
     Value address = b.offset(base, b.getI8Type(),
                              b.i32(i * kPlainFragment * kPlainStepBytes));
     for (Lanes word : emitLoadWords(b, address, kCopyBytes, kCopyBytes))
@@ -181,23 +199,18 @@ SmallVector<Value> ProductEmitter::loadPlain(Value slot, Value inStage,
   return words;
 }
 
-void ProductEmitter::emitHalf(Value slot, Value inStage, int64_t half,
-                              ArrayRef<Value> elements,
-                              SmallVector<Value> plain,
-                              MutableArrayRef<Value> sums) {
+void ProductEmitter::emitGroup(const MmaGroup &group, ArrayRef<Value> elements,
+                               ArrayRef<Value> plain,
+                               MutableArrayRef<Value> sums) {
   constexpr int64_t instructions = 2, registers = 4;
-  int64_t fragments = context.tile.plainRows / kPlainFragment;
-  for (int64_t first = 0; first < fragments; first += kTogether) {
-    if (first > 0)
-      plain = loadPlain(slot, inStage, half, first);
-    for (int64_t j = 0; j < instructions; ++j)
-      for (int64_t i = 0; i < kTogether; ++i)
-        for (int64_t m = 0; m < kWarpFragments; ++m)
-          emitMma(elements.slice((m * instructions + j) * registers, registers),
-                  ArrayRef(plain).slice(i * kHalfRegisters + 2 * j, 2),
-                  sums.slice(((first + i) * kWarpFragments + m) * kFragmentSums,
-                             kFragmentSums));
-  }
+  for (int64_t j = 0; j < instructions; ++j)
+    for (int64_t i = 0; i < kTogether; ++i)
+      for (int64_t m = 0; m < kWarpFragments; ++m)
+        emitMma(elements.slice((m * instructions + j) * registers, registers),
+                plain.slice(i * kHalfRegisters + 2 * j, 2),
+                sums.slice(((group.fragment + i) * kWarpFragments + m) *
+                               kFragmentSums,
+                           kFragmentSums));
 }
 
 void ProductEmitter::loadStep(const TileCoord &tile, Value slot, Value stage,
@@ -207,9 +220,6 @@ void ProductEmitter::loadStep(const TileCoord &tile, Value slot, Value stage,
   pipeline.factors =
       decoder.loadFactors(tile, slot, inStage, step, tile.product.depth);
   pipeline.codes = decoder.loadCodes(slot, inStage);
-  pipeline.elements =
-      decoder.decode(pipeline.codes, pipeline.factors, /*half=*/0);
-  pipeline.plain = loadPlain(slot, inStage, /*half=*/0, /*first=*/0);
 }
 
 MmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
@@ -217,26 +227,48 @@ MmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
                                       const MmaPipeline &pipeline) {
   int64_t steps = spec.getOwnSteps();
   int64_t stages = spec.schedule.getStages();
+  int64_t halfGroups = getHalfGroups(), ahead = getAhead();
+  int64_t groups = steps * 2 * halfGroups;
+  constexpr int64_t rows = MmaDecoder::kThreadRows;
   MmaPipeline next = pipeline;
-  for (int64_t i = 0; i < steps; ++i) {
-    Lanes inStage = getInStage(i);
-    SmallVector<Value> second =
-        decoder.decode(next.codes, next.factors, /*half=*/1);
-    emitHalf(pipeline.slot, inStage, /*half=*/0, next.elements, next.plain,
-             next.sums);
-    SmallVector<Value> plain =
-        loadPlain(pipeline.slot, inStage, /*half=*/1, /*first=*/0);
-    if (i + 1 == steps) {
-      // All are through with the stage before, and the next one is there.
-      emitWait(stages - kLeastMmaStages);
-      loads.emitStage(Lanes(b, stage) + (stages - 1), pipeline.target);
-      next.slot = getNext(pipeline.slot);
-      next.target = getNext(pipeline.target);
-      loadStep(tile, next.slot, Lanes(b, stage) + 1, 0, next);
-    } else {
-      loadStep(tile, pipeline.slot, stage, i + 1, next);
+  SmallVector<MmaDecoder::Words> decoded;
+  int64_t number = 0;
+  auto emitNext = [&] {
+    MmaGroup group = getGroup(number);
+    int64_t inHalf = number % halfGroups;
+    if (inHalf == 0 && group.half == 1) {
+      bool isLast = group.step + 1 == steps;
+      loadStep(tile, isLast ? next.slot : pipeline.slot,
+               isLast ? Value(Lanes(b, stage) + 1) : stage,
+               isLast ? 0 : group.step + 1, next);
     }
-    emitHalf(pipeline.slot, inStage, /*half=*/1, second, plain, next.sums);
+    int64_t other = number + ahead;
+    llvm::append_range(next.plain,
+                       other < groups
+                           ? loadPlain(pipeline.slot, getGroup(other))
+                           : loadPlain(next.slot, getGroup(other - groups)));
+    // Elements of the next half are decoded between instructions of this one.
+    while (static_cast<int64_t>(decoded.size()) * halfGroups <
+           rows * (inHalf + 1))
+      decoded.push_back(
+          decoder.decodeRow(next.codes, next.factors, 1 - group.half,
+                            static_cast<int64_t>(decoded.size())));
+    emitGroup(group, next.elements, next.plain, next.sums);
+    next.plain.erase(next.plain.begin(),
+                     next.plain.begin() + kTogether * kHalfRegisters);
+    if (++number % halfGroups == 0) {
+      next.elements = decoder.getRegisters(decoded);
+      decoded.clear();
+    }
+  };
+  // All are through with the stage before, and this one and the next are there.
+  emitWait(stages - kLeastMmaStages);
+  next.slot = getNext(pipeline.slot);
+  next.target = getNext(pipeline.target);
+  while (number < groups) {
+    if (number == halfGroups)
+      loads.emitStage(Lanes(b, stage) + (stages - 1), pipeline.target);
+    emitNext();
   }
   return next;
 }
@@ -261,6 +293,13 @@ void ProductEmitter::emitTile(const TileCoord &tile, MmaResults &results) {
                         kFragmentSums,
                     b.f32(0));
   loadStep(tile, first.slot, begin, 0, first);
+  SmallVector<MmaDecoder::Words> decoded;
+  for (int64_t row = 0; row < MmaDecoder::kThreadRows; ++row)
+    decoded.push_back(
+        decoder.decodeRow(first.codes, first.factors, /*half=*/0, row));
+  first.elements = decoder.getRegisters(decoded);
+  for (int64_t i = 0; i < getAhead(); ++i)
+    llvm::append_range(first.plain, loadPlain(first.slot, getGroup(i)));
   SmallVector<Value> last = emitCount(
       b, end - begin, first.get(), [&](Value number, ValueRange values) {
         return emitStage(tile, begin + Lanes(b, number), loads,
@@ -275,6 +314,8 @@ void ProductEmitter::emitTile(const TileCoord &tile, MmaResults &results) {
 void emitMmaGemm(KernelBuilder &b, const MmaSpec &spec,
                  GemmArguments arguments) {
   arguments.narrowSizes(b);
+  if (spec.depth)
+    arguments.depth = b.i32(*spec.depth);
   MmaContext context(b, spec, arguments);
   Lanes number(
       b, arith::IndexCastOp::create(b, b.getI32Type(),

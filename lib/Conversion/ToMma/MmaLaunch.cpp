@@ -94,9 +94,8 @@ LogicalResult lowerMmaProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
     return failure();
   MmaSpec spec(format, schedule, site.getChip());
   spec.products = static_cast<int64_t>(request->products.size());
-  if (getConstantIntValue(sizes.depth).value_or(0) * format.getBits() %
-      (8 * kCopyBytes))
-    spec.cutPieces();
+  if (std::optional<int64_t> depth = getConstantIntValue(sizes.depth))
+    spec.setDepth(*depth);
   if (failed(verifyMmaSchedule(product, site, spec)))
     return failure();
   request->setResults(spec, site, sizes);

@@ -83,17 +83,26 @@ struct MmaSpec : GemmSpec {
     return llvm::divideCeil(getStageSteps(), getTileSteps());
   }
 
-  /// Makes it the spec of products whose rows of codes end within a copy.
-  void cutPieces() {
-    hasCutPieces = true;
-    formats += "_cut";
+  /// Makes it the spec of products whose rows have `elements` of K. What
+  /// depends on it alone is then no code of the kernel.
+  void setDepth(int64_t elements) {
+    depth = elements;
+    formats += "_k" + std::to_string(elements);
+  }
+  /// Whether the last copy of a row of codes is smaller than others: in NVFP4,
+  /// of a K that is no multiple of 32. A K that is not known is one.
+  bool hasCutPieces() const {
+    return depth && *depth * format.getBits() % (8 * kCopyBytes);
+  }
+  /// Whether K of each product is known to be a multiple of `elements`.
+  bool isMultipleOf(int64_t elements) const {
+    return depth && groups != GroupDim::Columns && *depth % elements == 0;
   }
 
   const target::Chip *chip;
   DecodedFormat format;
-  /// Whether the last copy of a row of codes is smaller than others: in NVFP4,
-  /// of a K that is no multiple of 32.
-  bool hasCutPieces = false;
+  /// The length of rows, where it is known.
+  std::optional<int64_t> depth;
 };
 
 /// The rows of both operands that a tile has of each product.

@@ -142,9 +142,11 @@ void MmaLoads::emitPieces(const Pieces &pieces, int64_t bits, Value stage,
   // row. Its second half can be of another group, whose scale is taken as 0.
   Lanes element = Lanes(b, stage) * spec.stageElements + Lanes(b, pieces.first);
   Lanes end(b, limit);
-  Lanes isLoaded = isBelow(element, end);
+  Lanes isLoaded = spec.isMultipleOf(spec.stageElements)
+                       ? isBelow(Lanes(b, stage), Lanes(b, tile.end))
+                       : isBelow(element, end);
   Lanes bytes(b, b.i32(kCopyBytes));
-  if (spec.hasCutPieces && bits < 8)
+  if (spec.hasCutPieces() && bits < 8)
     bytes = minUnsigned((end - element) >> llvm::Log2_64(8 / bits), bytes);
   Value source = b.offset(pieces.source, b.getI8Type(),
                           toI64(b, stage) * (spec.stageElements * bits / 8));

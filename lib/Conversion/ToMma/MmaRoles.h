@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // All threads of a CTA load, and all multiply. A stage is loaded by cp.async
-// into the place of the one before the one that is multiplied. In the middle of
-// a stage, all wait until the next one is there, and begin to decode it, so
-// that tensor cores always have instructions of elements that are decoded.
+// into the place of the one before the one that is multiplied. Before a stage
+// is multiplied, all wait until the next one is there, too: elements of a half
+// of a step are decoded, and plain ones loaded, among the instructions of the
+// half before, so that tensor cores always have some whose operands are there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -122,18 +123,24 @@ public:
   /// the step along K.
   Words loadFactors(const TileCoord &tile, mlir::Value slot,
                     mlir::Value inStage, mlir::Value step, mlir::Value depth);
-  /// The elements of half `half` of a step: for each instruction of a fragment
-  /// its four registers, instruction after instruction.
-  Words decode(llvm::ArrayRef<mlir::Value> codes,
-               llvm::ArrayRef<mlir::Value> factors, int64_t half);
-
-  int64_t getRowWords() const;
+  /// Rows of a thread in a step.
+  static constexpr int64_t kThreadRows = 2 * kWarpFragments;
+  /// The pairs of elements that the thread has of its row `row`, in half `half`
+  /// of a step.
+  Words decodeRow(llvm::ArrayRef<mlir::Value> codes,
+                  llvm::ArrayRef<mlir::Value> factors, int64_t half,
+                  int64_t row);
+  /// Pairs of all rows as instructions take them: for each instruction of a
+  /// fragment its four registers, instruction after instruction.
+  static Words getRegisters(llvm::ArrayRef<Words> rows);
 
 private:
+  int64_t getRowWords() const;
   Words decodeWord(emit::Lanes word, mlir::Value factor);
   mlir::Value multiply(mlir::Value x, mlir::Value y);
   mlir::Value round(mlir::Value low, mlir::Value high);
-  mlir::Value emitPower(int exponent);
+  /// A pair of twice this value, which the plain type has.
+  mlir::Value emitPair(double value);
   mlir::Value emitScalePair(emit::Lanes low, emit::Lanes high);
   mlir::Value emitE4M3Pair(emit::Lanes bytes);
 

@@ -3,7 +3,7 @@
 #swizzled = #blockscale.layout<swizzle_128x4>
 
 // Three stages: two are on their way before the first one is multiplied.
-// CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_bf16_128x256_stages3_band2
+// CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_k1024_bf16_128x256_stages3_band2
 // CHECK-SAME: nvvm.reqntid = array<i32: 256, 1, 1>
 // CHECK-COUNT-7: nvvm.cp.async.shared.global
 // CHECK: nvvm.cp.async.commit.group
@@ -11,13 +11,14 @@
 // CHECK: nvvm.cp.async.commit.group
 // CHECK: nvvm.cp.async.wait.group 1
 // CHECK: gpu.barrier
-// A step: half of its elements are multiplied, 16 plain rows at a time, by 32 rows with scales in
-// two instructions along K.
+// Before a stage is multiplied, all are through with the last one, and the next one is there.
 // CHECK: scf.for
-// CHECK-COUNT-64: nvvm.mma.sync {{.*}}shape = #nvvm.shape<m = 16, n = 8, k = 16>
-// In the middle the next stage has to be there, and the last one is given new data.
 // CHECK: nvvm.cp.async.wait.group 0
 // CHECK-NEXT: gpu.barrier
+// A step: half of its elements are multiplied, 16 plain rows at a time, by 32 rows with scales in
+// two instructions along K.
+// CHECK-COUNT-64: nvvm.mma.sync {{.*}}shape = #nvvm.shape<m = 16, n = 8, k = 16>
+// In the middle the last one's place is given new data.
 // CHECK-COUNT-7: nvvm.cp.async.shared.global
 // CHECK: nvvm.cp.async.commit.group
 // CHECK-COUNT-64: nvvm.mma.sync
