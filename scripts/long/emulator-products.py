@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""90 random products on each chip that multiplies block-scaled operands, and all epilogues, in
-the emulator under both schedules: within the bound of docs/Numerics.md, and the bytes of the CPU
-where results are rounded more than once. `check` runs 60 of sm_100a and 36 of sm_120a.
+"""90 random products for each kind of kernels that a chip has, and all epilogues, in the emulator
+under both schedules: within the bound of docs/Numerics.md, and the bytes of the CPU where results
+are rounded more than once. `check` runs some on some chips; emulator-seeds.py has the golden
+products on all.
 
 A line says what ran for a chip; the last one is `N passed, N failed`.
 
@@ -19,13 +20,17 @@ from emulated_runs import run_all  # noqa: E402
 # The programs of each instruction that multiplies, and the chips that have it.
 TCGEN05 = ("sm100_matmul.py", "sm100_epilogue.py")
 WARP = ("warp_matmul.py", "warp_epilogue.py")
-PROGRAMS = {"sm_100a": TCGEN05, "sm_103a": TCGEN05, "sm_110a": TCGEN05, "sm_120a": WARP,
-            "sm_121a": WARP}
-CASES = {"sm100_matmul.py": ["--cases=90"], "warp_matmul.py": ["--cases=90"]}
+MMA = ("mma_matmul.py", "mma_epilogue.py")
+WGMMA = ("sm90_matmul.py", "sm90_both.py", "sm90_epilogue.py")
+PROGRAMS = {"sm_80": MMA, "sm_86": MMA, "sm_89": MMA, "sm_90a": WGMMA, "sm_100a": TCGEN05,
+            "sm_103a": TCGEN05, "sm_110a": TCGEN05, "sm_120a": (*WARP, *MMA),
+            "sm_121a": (*WARP, *MMA)}
+# How the names end of those that draw products.
+DRAWN = ("matmul.py", "both.py")
 
 
 def list_runs(chip):
-    return [((name, *CASES.get(name, []), f"--target={chip}"), {})
+    return [((name, *["--cases=90"] * name.endswith(DRAWN), f"--target={chip}"), {})
             for name in PROGRAMS.get(chip, ())]
 
 

@@ -8,20 +8,17 @@ is refused by the compiler is a mismatch, so this cannot hide one.
 
 from jobs import Job
 
-# What has kernels in every form.
+# What has kernels in every form, on every chip.
 COMPLETE = ("amax", "dequantize", "expand_scale", "global_scale", "hadamard", "quantize",
             "scale_sweep", "swizzle")
-# What chips with block-scaled tensor cores have besides.
 PRODUCTS = ("scaled_mm", "scaled_grouped_mm")
-PRODUCT_CHIPS = ("sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
 
 
 def refusal(operation, chip):
     """Why the operation has no kernel, or None where it has one."""
-    names = COMPLETE + PRODUCTS * (chip in PRODUCT_CHIPS)
     if operation.name in PRODUCTS and operation.operands[0].type.element == "i8":
         return f"no kernel for {operation.name} of MXINT8"
-    return None if operation.name in names else f"no kernel for {operation.name}"
+    return None if operation.name in COMPLETE + PRODUCTS else f"no kernel for {operation.name}"
 
 
 def reduce_job(job, chip):

@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 
-from ir import MXFP6_E2M3, MXFP8, NVFP4, SWIZZLED, Form, Layout, Tensor
+from ir import MXFP6_E2M3, MXFP8, MXINT8, NVFP4, SWIZZLED, Form, Layout, Tensor
 from jobs import Job, bits_check
 from gpu import reduce_job, refusal
 
@@ -55,27 +55,29 @@ class ReduceTest(unittest.TestCase):
         amax = job.function.amax(x)
         q, s = job.function.quantize(x, NVFP4, "torchao")
         product = job.function.scaled_mm(q, q, (s, s), 16, "f32")
-        of_product = job.function.amax(product)
+        p, t = job.function.quantize(x, MXINT8, "floor")
+        refused_product = job.function.scaled_mm(p, p, (t, t), 32, "f32")
+        of_product = job.function.amax(refused_product)
 
         def check(name):
             return [bits_check(name, np.zeros(1, np.uint8), "f8E4M3FN")]
 
-        for name, value in ("a", amax), ("q", q), ("p", product), ("o", of_product):
+        for name, value in (("a", amax), ("q", q), ("p", product), ("r", refused_product),
+                            ("o", of_product)):
             job.output(value, check(name))
-        reduced, refused = reduce_job(job, "sm_90a")
-        self.assertEqual(reduced.function.results, [amax, q])
-        self.assertEqual([c.array for c in reduced.checks()], ["a", "q"])
-        self.assertEqual(
-            [(c.array, reason) for c, reason in refused],
-            # The amax of what has no kernel.
-            [("p", "no kernel for scaled_mm"), ("o", "no kernel for scaled_mm")],
-        )
-        module = reduced.function.module()
-        self.assertIn("blockscale.quantize", module)
-        self.assertNotIn("blockscale.scaled_mm", module)
-        reduced, refused = reduce_job(job, "sm_100a")
-        self.assertEqual(len(reduced.function.results), 4)
-        self.assertEqual(refused, [])
+        for chip in "sm_80", "sm_100a":
+            with self.subTest(chip):
+                reduced, refused = reduce_job(job, chip)
+                self.assertEqual(reduced.function.results, [amax, q, product])
+                self.assertEqual([c.array for c in reduced.checks()], ["a", "q", "p"])
+                self.assertEqual(
+                    [(c.array, reason) for c, reason in refused],
+                    # The amax of what has no kernel.
+                    [(name, "no kernel for scaled_mm of MXINT8") for name in "ro"],
+                )
+                module = reduced.function.module()
+                self.assertEqual(module.count("blockscale.scaled_mm"), 1)
+                self.assertEqual(module.count("blockscale.quantize"), 1)
 
 
 if __name__ == "__main__":

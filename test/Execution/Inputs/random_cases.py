@@ -29,25 +29,24 @@ def record_counts(expect, counts, least):
                       f"expected at least {number} cases, but got {counts[name]}")
 
 
-def main(description, check, least, count, target=None):
-    """`check` has a case's op, its properties and its problems, from a folder, the seed and the
-    number of the case, and from the chip where one is named by `target`. `count` cases are run
-    for that chip unless the command line says otherwise."""
+def main(description, check, least, count, chips):
+    """`check` has a case's op, its properties and its problems, from a folder, the seed, the
+    number of the case and its chip. `count` cases are run unless the command line says otherwise;
+    `chips` take turns unless it names one."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("folder", type=Path, help="where to compile")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=count)
-    if target:
-        parser.add_argument("--target", default=target, help="the chip")
+    parser.add_argument("--target", help=f"the chip; {', '.join(chips)} in turn if none is given")
     options = parser.parse_args()
-    chip = [options.target] if target else []
+    turns = [options.target] if options.target else list(chips)
     expect, counts = Expectations(), Counter()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        cases = pool.map(lambda i: check(options.folder, options.seed, i, *chip),
+        cases = pool.map(lambda i: check(options.folder, options.seed, i, turns[i % len(turns)]),
                          range(options.cases))
         for i, (op, found, problems) in enumerate(cases):
             counts.update(found)
             for schedule, problem in zip(SCHEDULES, problems):
-                expect.record(f"case {i} {schedule}: {op}", problem)
+                expect.record(f"case {i} {turns[i % len(turns)]} {schedule}: {op}", problem)
     record_counts(expect, counts, least)
     expect.finish()

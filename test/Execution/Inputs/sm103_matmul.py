@@ -10,7 +10,6 @@ import numpy as np
 import random_cases
 from sm100_matmul import KINDS, PAIRS, draw_case, draw_op, draw_schedule
 
-CHIP = "sm_103a"
 #: Values of K that steps of 96 take together, and those of a stage.
 GROUP, STAGE = 768, 256
 #: Of each property of a case, how many cases have it at least; see `properties`.
@@ -54,12 +53,12 @@ def properties(op, case, schedule):
     return found - {""}
 
 
-def check(folder, seed, number):
+def check(folder, seed, number, chip):
     """The case's op and properties, and the problem of each schedule."""
     op, case, text, schedule = draw(seed, number)
     return op, properties(op, case, schedule), random_cases.find_problems(
-        text, case, CHIP, folder / f"{number}")
+        text, case, chip, folder / f"{number}")
 
 
 if __name__ == "__main__":
-    random_cases.main(__doc__, check, LEAST, 20)
+    random_cases.main(__doc__, check, LEAST, 20, chips=["sm_103a"])

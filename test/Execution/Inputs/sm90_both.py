@@ -91,12 +91,12 @@ def properties(op, case):
     return found - {""}
 
 
-def check(folder, seed, number):
+def check(folder, seed, number, chip):
     """The case's op and properties, and the problem of each schedule."""
     op, case, text = draw(seed, number)
-    problems = random_cases.find_problems(text, case, "sm_90a", folder / f"{number}")
+    problems = random_cases.find_problems(text, case, chip, folder / f"{number}")
     return op, properties(op, case), problems
 
 
 if __name__ == "__main__":
-    random_cases.main(__doc__, check, LEAST, 60)
+    random_cases.main(__doc__, check, LEAST, 60, chips=["sm_90a"])

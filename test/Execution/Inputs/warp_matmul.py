@@ -84,4 +84,4 @@ def check(folder, seed, number, chip):
 
 
 if __name__ == "__main__":
-    random_cases.main(__doc__, check, LEAST, 36, target="sm_120a")
+    random_cases.main(__doc__, check, LEAST, 36, chips=["sm_120a"])
