@@ -180,8 +180,9 @@ def RaiseProducts : Pass<"blockscale-raise-products"> {
     is not computed as scaled_mm (raise_c3): expected no global scale, or a constant from 2^-40 to 2^40 with which all values are exact in bf16, but got tensor<f32>
     ```
 
-    `chip` names the GPU that the products are for. On SM100 and its kin both
-    operands must be dequantized, on sm_90a one or both; on others nothing changes.
+    `chip` names the GPU that the products are for. On sm_100a, sm_103a and sm_110a
+    both operands must be dequantized; on sm_80, sm_86, sm_89, sm_90a, sm_120a and
+    sm_121a one or both; on others nothing changes.
 
     Example (test/Transforms/raise-products.mlir):
 
@@ -285,11 +286,12 @@ def MeasureProducts
 def DecodeProductOperands : Pass<"blockscale-decode-product-operands"> {
   let summary = "Give products of two scaled operands a plain one";
   let description = [{
-    For a chip whose tensor cores know no block scales (sm_90a), one operand of a
-    `scaled_mm` or `scaled_grouped_mm` of two scaled ones is decoded to bf16 before
-    the product: the one that a `quantize` makes, or else one that is no constant,
-    or else A (include/blockscale/Transforms/DecodeProductOperands.h). Global scales
-    stay the product's. Products of one operand share its values, as common
+    For a chip whose tensor cores know no block scales (sm_80, sm_86, sm_89 and
+    sm_90a), one operand of a `scaled_mm` or `scaled_grouped_mm` of two scaled
+    ones is decoded to bf16 before the product: the one that a `quantize` makes,
+    or else one that is no constant, or else A
+    (include/blockscale/Transforms/DecodeProductOperands.h). Global scales stay
+    the product's. Products of one operand share its values, as common
     subexpressions are eliminated. For other chips nothing changes.
 
     Example (test/Transforms/decode-product-operands.mlir):
