@@ -2,8 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The machine code of products. For SM100, the thread that issues them has at most 24
 instructions for each, four for a step of 128 bytes of K; for sm_120a, a warp has no more than
-CUTLASS's example 79a. There are no spills, and the schedules that the model chooses have three
-stages or more.
+CUTLASS's example 79a; for sm_80, where NVFP4 is decoded, no more than it has now. There are no
+spills, and the schedules that the model chooses have three stages or more.
 
 Needs ptxas and nvdisasm; without one of them it is skipped, and says so."""
 
@@ -29,6 +29,9 @@ STEP_PRODUCTS = 4
 CUTLASS_WARP = 124 / 32
 # Of a warp for a stage of 64 bytes of K.
 WARP_PRODUCTS = 32
+# Of products by plain mma.sync on sm_80, which decode NVFP4: the most instructions for each in
+# tiles of so many plain rows and rows with scales.
+MOST_PER_MMA = {(16, 64): 18, (16, 128): 15.5, (64, 128): 6, (128, 128): 3.7, (128, 256): 3.4}
 LEAST_STAGES = 3
 LAYOUTS = """#swizzled = #blockscale.layout<swizzle_128x4>
 #rows = #blockscale.layout<swizzle_128x4, groups = 8, dim = 0>
@@ -70,11 +73,21 @@ def find_product_loops(kernel):
 
 
 def count_products(instructions):
-    return sum(bool(re.fullmatch(r"(UTC\w*|[OQ])MMA", each.opcode.split(".")[0]))
+    return sum(bool(re.fullmatch(r"(UTC\w*|[HOQ])MMA", each.opcode.split(".")[0]))
                for each in instructions)
 
 
-def assemble(target, tiles):
+def decoded_function(number, plain_rows, scaled_rows, data, scale, block):
+    """A product of a plain operand of 8192 x 8192 x 8192 in tiles of so many rows of each."""
+    x, w = "tensor<8192x8192xbf16>", f"tensor<8192x8192x{data}>"
+    of_w = f"tensor<8192x{8192 // block}x{scale}, #swizzled>"
+    return (f"func.func @f{number}(%x: {x}, %w: {w}, %s: {of_w}) -> {x} {{\n"
+            f"  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, {block}]"
+            f" {{blockscale.schedule = #blockscale.gemm_schedule<rows = {plain_rows}, cols = {scaled_rows}, "
+            f"stages = 3, band = 8, ctas = 132>}}\n      : {x}, {w}, {of_w} -> {x}\n  return %y : {x}\n}}\n")
+
+
+def assemble(target, functions):
     """What ptxas says of the products for a chip, and their machine code."""
     if subprocess.run([ROOT / "scripts/find-ptxas.sh"], capture_output=True).returncode:
         raise unittest.SkipTest("there is no ptxas of CUDA 13 or later")
@@ -82,18 +95,21 @@ def assemble(target, tiles):
         nvdisasm = static.find_nvdisasm()
     except SystemExit as reason:
         raise unittest.SkipTest(str(reason)) from None
-    cases = [(form, *format, tile) for form in ("all", "rows", "depth") for format in FORMATS
-             for tile in tiles]
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = Path(folder) / "module.mlir", Path(folder) / "module.cubin"
-        source.write_text(LAYOUTS + "".join(function(i, *case)
-                                            for i, case in enumerate(cases)))
+        source.write_text(LAYOUTS + "".join(functions))
         done = subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={target}",
                                "--emit=cubin", "--ptxas-info", "-o", cubin], check=True,
                               capture_output=True, text=True)
         text = subprocess.run([nvdisasm, "-c", cubin], check=True, capture_output=True,
                               text=True).stdout
     return static.RESOURCES.findall(done.stdout + done.stderr), sass.parse(text)
+
+
+def list_functions(tiles):
+    cases = [(form, *format, tile) for form in ("all", "rows", "depth") for format in FORMATS
+             for tile in tiles]
+    return [function(i, *case) for i, case in enumerate(cases)]
 
 
 class Checks:
@@ -112,7 +128,7 @@ class Checks:
 class GemmSassTest(Checks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.resources, cls.kernels = assemble("sm_100a", TILES)
+        cls.resources, cls.kernels = assemble("sm_100a", list_functions(TILES))
 
     def test_each_product_takes_few_instructions(self):
         self.assertGreaterEqual(len(self.kernels), 3 * len(FORMATS) * (len(TILES) - 1))
@@ -126,7 +142,7 @@ class GemmSassTest(Checks, unittest.TestCase):
 class WarpSassTest(Checks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.resources, cls.kernels = assemble("sm_120a", [""])
+        cls.resources, cls.kernels = assemble("sm_120a", list_functions([""]))
 
     def test_a_warp_has_no_more_instructions_than_cutlass(self):
         self.assertEqual(len(self.kernels), 3 * len(FORMATS))
@@ -135,6 +151,23 @@ class WarpSassTest(Checks, unittest.TestCase):
                 loops = find_product_loops(kernel)
                 self.assertEqual([count_products(loop) for loop in loops], [WARP_PRODUCTS])
                 self.assertLessEqual(len(loops[0]) / WARP_PRODUCTS, CUTLASS_WARP)
+
+
+class MmaSassTest(Checks, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.resources, cls.kernels = assemble("sm_80", [
+            decoded_function(i, *tile, *FORMATS[0]) for i, tile in enumerate(MOST_PER_MMA)])
+
+    def test_decoding_takes_few_instructions(self):
+        found = {}
+        for name, kernel in self.kernels.items():
+            (loop,) = find_product_loops(kernel)
+            rows, cols = re.search(r"_(\d+)x(\d+)_stages", name).groups()
+            found[int(rows), int(cols)] = len(loop) / count_products(loop)
+        self.assertEqual(set(found), set(MOST_PER_MMA))
+        for tile, most in MOST_PER_MMA.items():
+            self.assertLessEqual(found[tile], most, tile)
 
 
 if __name__ == "__main__":

@@ -65,13 +65,50 @@ public:
         count++, a, b, scaleA, scaleB, result, block, globals, tile);
   }
 
+  /// Adds a product of an operand with scales, B or A, and a plain one, of all
+  /// or of groups of rows of A.
+  void addDecoded(StringRef plain, StringRef data, StringRef scale,
+                  int64_t block, StringRef tile, StringRef result,
+                  bool isScaledA = false, bool isGrouped = false) {
+    StringRef lead = isGrouped ? "8x" : "";
+    StringRef leadA = isScaledA ? "" : lead;
+    StringRef layout = isGrouped && isScaledA ? "rows" : "swizzled";
+    std::string x = llvm::formatv("tensor<{0}?x{1}x{2}>", isScaledA ? lead : "",
+                                  kDepth, plain);
+    std::string w = llvm::formatv("tensor<{0}?x{1}x{2}>", leadA, kDepth, data);
+    std::string s = llvm::formatv("tensor<{0}?x{1}x{2}, #{3}>", leadA,
+                                  kDepth / block, scale, layout);
+    text += llvm::formatv(
+        R"mlir(
+  func.func @f{0}(%x: {1}, %w: {2}, %ends: tensor<8xi32>, %s: {3},
+      %one: tensor<f32>, %bias: tensor<?xbf16>) -> tensor<?x?x{4}> {{
+    %y = blockscale.{5} {6} scales({7}) block [1, {8}] {9}
+        bias(%bias : tensor<?xbf16>)
+        {{blockscale.schedule = #blockscale.gemm_schedule<{10},
+            stages = 3, band = 8, ctas = 148>}
+        : {11}, {12}{3} -> tensor<?x?x{4}>
+    return %y : tensor<?x?x{4}>
+  })mlir",
+        count++, x, w, s, result, isGrouped ? "scaled_grouped_mm" : "scaled_mm",
+        (isScaledA ? "%w, %x" : "%x, %w") +
+            StringRef(isGrouped ? " offsets(%ends)" : ""),
+        isScaledA ? "%s, none" : "none, %s", block,
+        block != 16 ? ""
+        : isScaledA ? "global_scale_a(%one : tensor<f32>)"
+                    : "global_scale_b(%one : tensor<f32>)",
+        tile, isScaledA ? w + ", " + x : x + ", " + w,
+        isGrouped ? "tensor<8xi32>, " : "");
+  }
+
   /// SwiGLU of two products, quantized to their format, of groups of rows or
-  /// of all.
+  /// of all. A is plain if its type is given.
   void addSwiglu(StringRef data, StringRef scale, int64_t block,
-                 StringRef recipe, StringRef tile, bool isGrouped) {
+                 StringRef recipe, StringRef tile, bool isGrouped,
+                 StringRef plain = "") {
     std::string lead = isGrouped ? "8x" : "";
     StringRef ofGroups = isGrouped ? "#rows" : "#swizzled";
-    std::string a = llvm::formatv("tensor<?x{0}x{1}>", kDepth, data);
+    std::string a = llvm::formatv("tensor<?x{0}x{1}>", kDepth,
+                                  plain.empty() ? data : plain);
     std::string b = llvm::formatv("tensor<{0}640x{1}x{2}>", lead, kDepth, data);
     std::string scaleA = llvm::formatv("tensor<?x{0}x{1}, {2}>", kDepth / block,
                                        scale, ofGroups);
@@ -80,9 +117,10 @@ public:
     std::string ends = isGrouped ? "tensor<8xi32>, " : "";
     std::string product = llvm::formatv(
         R"mlir(block [1, {0}] {{blockscale.schedule =
-            #blockscale.gemm_schedule<{1}, stages = 4, band = 8, ctas = 148>}
-        : {2}, {3}, {4}{5}, {6} -> tensor<?x640xbf16>)mlir",
-        block, tile, a, b, ends, scaleA, scaleB);
+            #blockscale.gemm_schedule<{1}, stages = {7}, band = 8, ctas = 148>}
+        : {2}, {3}, {4}{5}{6} -> tensor<?x640xbf16>)mlir",
+        block, tile, a, b, ends, plain.empty() ? scaleA + ", " : "", scaleB,
+        plain.empty() ? 4 : 3);
     StringRef op = isGrouped ? "scaled_grouped_mm" : "scaled_mm";
     StringRef offsets = isGrouped ? "offsets(%ends)" : "";
     StringRef grouped =
@@ -93,8 +131,8 @@ public:
       %sb: {4}) -> (tensor<?x640x{5}>, tensor<?x{6}x{7}, {8}>) {{
     %one = arith.constant 1.0 : f32
     %c0 = arith.constant 0 : index
-    %x = blockscale.{9} %a, %g {10} scales(%sa, %sb) {11}
-    %y = blockscale.{9} %a, %u {10} scales(%sa, %sb) {11}
+    %x = blockscale.{9} %a, %g {10} scales({15}, %sb) {11}
+    %y = blockscale.{9} %a, %u {10} scales({15}, %sb) {11}
     %m = tensor.dim %a, %c0 : {1}
     %e = tensor.empty(%m) : tensor<?x640xbf16>
     %h = linalg.generic {{indexing_maps = [#id, #id, #id],
@@ -117,7 +155,8 @@ public:
     return %d, %s : tensor<?x640x{5}>, tensor<?x{6}x{7}, {8}>
   })mlir",
         count++, a, b, scaleA, scaleB, data, 640 / block, scale, ofGroups, op,
-        offsets, product, block, recipe, grouped);
+        offsets, product, block, recipe, grouped,
+        plain.empty() ? "%sa" : "none");
   }
 
   std::string text =
@@ -208,6 +247,81 @@ TEST(WarpGemmKernels, NoSpills) {
   Products products = makeWarpProducts();
   expectNoSpills(products.text, "sm_120a", products.count + products.more);
 }
+
+/// Products of an operand with scales and a plain one by plain mma.sync, with
+/// tiles of which 101,376 bytes hold three stages: those that do not spill on
+/// any chip.
+Products makeDecodedProducts() {
+  Products products;
+  StringRef fp4 = "f4E2M1FN", e4m3 = "f8E4M3FN", e8m0 = "f8E8M0FNU";
+  StringRef wide = "rows = 128, cols = 256";
+  for (StringRef tile : {"rows = 16, cols = 64", "rows = 32, cols = 64",
+                         "rows = 128, cols = 128"})
+    products.addDecoded("bf16", fp4, e4m3, 16, tile, "bf16");
+  for (StringRef result : {"bf16", "f32"}) {
+    products.addDecoded("f16", fp4, e4m3, 16, wide, result);
+    products.addDecoded("bf16", fp4, e4m3, 16, "rows = 256, cols = 128", result,
+                        /*isScaledA=*/true);
+  }
+  products.addDecoded("bf16", fp4, e8m0, 32, wide, "f16");
+  for (StringRef data : {"f6E2M3FN", "f6E3M2FN"})
+    products.addDecoded("bf16", data, e8m0, 32, wide, "bf16");
+  for (bool isGrouped : {false, true})
+    products.addSwiglu(fp4, e4m3, 16, "torchao", wide, isGrouped, "bf16");
+  return products;
+}
+
+/// Such products of FP8, which chips before sm_89 convert by arithmetic, or in
+/// groups, which have more addresses; and two tiles of NVFP4. Some of them have
+/// more values at a time than a thread has registers.
+Products makeCrowdedProducts() {
+  Products products;
+  StringRef fp4 = "f4E2M1FN", e4m3 = "f8E4M3FN", e8m0 = "f8E8M0FNU";
+  StringRef wide = "rows = 128, cols = 256", swapped = "rows = 256, cols = 128";
+  for (StringRef tile :
+       {"rows = 16, cols = 64", "rows = 32, cols = 64", "rows = 64, cols = 128",
+        "rows = 128, cols = 128", "rows = 128, cols = 256"})
+    products.addDecoded("bf16", e4m3, e8m0, 32, tile, "f32");
+  products.addDecoded("bf16", e4m3, e8m0, 32, "rows = 64, cols = 32", "bf16",
+                      /*isScaledA=*/true);
+  products.addDecoded("bf16", "f8E5M2", e8m0, 32, wide, "bf16");
+  for (StringRef tile : {"rows = 16, cols = 128", "rows = 64, cols = 128"})
+    products.addDecoded("bf16", fp4, e4m3, 16, tile, "bf16");
+  for (bool isOther : {false, true}) {
+    StringRef tile = isOther ? swapped : wide;
+    products.addDecoded("bf16", fp4, e4m3, 16, tile, "bf16",
+                        /*isScaledA=*/isOther, /*isGrouped=*/true);
+    products.addDecoded("bf16", e4m3, e8m0, 32, tile, "bf16",
+                        /*isScaledA=*/isOther, /*isGrouped=*/true);
+    products.addSwiglu(e4m3, e8m0, 32, "rceil", wide, /*isGrouped=*/isOther,
+                       "bf16");
+  }
+  return products;
+}
+
+class DecodedGemmKernels : public testing::TestWithParam<const char *> {};
+
+TEST_P(DecodedGemmKernels, NoSpills) {
+  Products products = makeDecodedProducts();
+  expectNoSpills(products.text, GetParam(), products.count);
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, DecodedGemmKernels, testing::Values("sm_80"));
+INSTANTIATE_TEST_SUITE_P(LongChips, DecodedGemmKernels,
+                         testing::Values("sm_86", "sm_89", "sm_120a",
+                                         "sm_121a"));
+
+class CrowdedGemmKernels : public testing::TestWithParam<const char *> {};
+
+TEST_P(CrowdedGemmKernels, FewSpills) {
+  constexpr uint64_t registers = 255, spillBytes = 256;
+  Products products = makeCrowdedProducts();
+  expectNoSpills(products.text, GetParam(), products.count, registers,
+                 spillBytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(LongChips, CrowdedGemmKernels,
+                         testing::Values("sm_80", "sm_89", "sm_120a"));
 
 class GemmKernels : public testing::TestWithParam<const char *> {};
 

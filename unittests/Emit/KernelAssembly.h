@@ -20,12 +20,13 @@
 namespace blockscale {
 
 /// Compiles a module for `chip` by the passes that `build` adds, assembles it,
-/// and expects `count` kernels without spills and stacks. Skips where there is
-/// no ptxas.
+/// and expects `count` kernels whose spills, and stacks, have at most
+/// `spillBytes` bytes. Skips where there is no ptxas.
 inline void assembleKernels(llvm::StringRef text, llvm::StringRef chip,
                             size_t count,
                             llvm::function_ref<void(mlir::PassManager &)> build,
-                            std::vector<KernelResources> &kernels) {
+                            std::vector<KernelResources> &kernels,
+                            uint64_t spillBytes = 0) {
   llvm::Expected<std::string> ptxas = findPtxas();
   if (!ptxas)
     GTEST_SKIP() << llvm::toString(ptxas.takeError());
@@ -46,23 +47,25 @@ inline void assembleKernels(llvm::StringRef text, llvm::StringRef chip,
       << llvm::toString(assembly.takeError());
   EXPECT_EQ(assembly->kernels.size(), count);
   for (const KernelResources &kernel : assembly->kernels) {
-    EXPECT_EQ(kernel.spillStoreBytes, 0u) << kernel.name;
-    EXPECT_EQ(kernel.spillLoadBytes, 0u) << kernel.name;
-    EXPECT_EQ(kernel.stackBytes, 0u) << kernel.name;
+    EXPECT_LE(kernel.spillStoreBytes, spillBytes) << kernel.name;
+    EXPECT_LE(kernel.spillLoadBytes, spillBytes) << kernel.name;
+    EXPECT_LE(kernel.stackBytes, spillBytes) << kernel.name;
   }
   kernels = std::move(assembly->kernels);
 }
 
 /// Lowers a module of the dialect to `count` kernels for `chip` and assembles
-/// them. They must not spill and have at most `registers` registers.
+/// them. They must not spill more than `spillBytes` bytes and have at most
+/// `registers` registers.
 inline void expectNoSpills(llvm::StringRef text, llvm::StringRef chip,
-                           size_t count, uint64_t registers = 255) {
+                           size_t count, uint64_t registers = 255,
+                           uint64_t spillBytes = 0) {
   auto build = [&](mlir::PassManager &pm) {
     for (const Stage &stage : getToGPUStages(chip))
       stage.build(pm);
   };
   std::vector<KernelResources> kernels;
-  assembleKernels(text, chip, count, build, kernels);
+  assembleKernels(text, chip, count, build, kernels, spillBytes);
   for (const KernelResources &kernel : kernels)
     EXPECT_LE(kernel.registers, registers) << kernel.name;
 }
