@@ -150,15 +150,36 @@ _PRODUCT_RULES = [
     ("gemm_(hopper|warp)_rows", "tail",
      r"^add\.s32 (%r\d+), %r\d+, 8; \| setp\.le\.u32 %p\d+, \1, %r2;",
      "setp.le.u32 -> setp.lt.u32", "eight elements of a row may be stored one by one, too"),
-    ("gemm_hopper_rows", "tail", r"^add\.s32 (%r\d+), \1, %r\d+; \| setp\.lt\.u32 %p\d+, \1, "
+    ("gemm_(hopper|mma)_rows", "tail", r"^add\.s32 (%r\d+), \1, %r\d+; \| setp\.lt\.u32 %p\d+, \1, "
      r"%r\d+; \| @%p\d+ bra", "setp.lt.u32 -> setp.le.u32",
      "the tile behind the last one has no rows"),
     # The first tile of a CTA behind the last group.
     ("gemm_warp_rows", "tail", r"^mul\.lo\.s32 (%r\d+), .* \| setp\.ge\.u32 %p\d+, %r\d+, \1; "
      r"\| @%p\d+ bra", "setp.ge.u32 -> setp.gt.u32", "the tile behind the last one has no rows"),
-    ("gemm_hopper_rows", "swizzle",
-     r"^setp\.ge\.u32 (%p\d+), .* \| shl\.b64 .* \| add\.s64 .* \| @\1 bra", r"1 -> \d+",
+    ("gemm_(hopper_rows|mma)", "swizzle",
+     r"^setp\.ge\.u32 (%p\d+), .* \| shl\.b64 .* \| add\.s64 .* \| @\1 bra", r"[12] -> \d+",
      "in this launch whoever computes the address stores nothing there"),
+    # What finds a NaN among scales of E4M3.
+    ("gemm_mma_splits", "decode", r"\| add\.s32 (%r\d+), %r\d+, 65537; \| shr\.u32 %r\d+, \1, 1;",
+     "65537 -> 65536", "no scale of this launch is a NaN"),
+    ("gemm_mma_splits", "decode", r"^add\.s32 (%r\d+), %r\d+, 65537; \| shr\.u32 %r\d+, \1, 1;",
+     "1 -> 2", "no scale of this launch is a NaN"),
+    ("gemm_mma", "piece",
+     r"^selp\.b32 (%r\d+), %r\d+, 0, %p\d+; \| cp\.async\.cg\.shared\.global [^|]*, 16, \1;",
+     "all of it", "elements behind K, whose scales are taken as 0, or rows that are not stored"),
+    ("gemm_mma_splits", "tail",
+     r"^add\.s32 (%r\d+), .* \| setp\.lt\.u32 %p\d+, \1, %r\d+; \| ld\.shared\.b8",
+     "setp.lt.u32 -> setp.le.u32",
+     "plain elements behind K are zeros, and scales there are no NaN in this launch"),
+    ("gemm_mma", "tail",
+     r"\| setp\.lt\.u32 %p\d+, %r\d+, %r\d+; \| selp\.b32 (%r\d+), 16, 0, %p\d+; \| selp\.b32 %r\d+, \1, 0",
+     "setp.lt.u32 -> setp.le.u32", "the scales of the stage behind the last one are not used"),
+    ("gemm_mma", "tail", r"\| setp\.lt\.u32 (%p\d+), .* \| setp\.lt\.u32 .* \| selp\.b32 %r\d+, 16, 0, \1;",
+     "setp.lt.u32 -> setp.le.u32", "the scales of the stage behind the last one are not used"),
+    ("gemm_mma_rows", "decode", r"\| mov\.b32 %r\d+, -2147450880;", "-2147450880 -> -2147450879",
+     "next to what is multiplied, the least subnormal is lost as the addend -0 is"),
+    ("gemm_mma_splits", "tail", r"^add\.s32 (%r\d+), %r\d+, 4; \| setp\.le\.u32 %p\d+, \1, %r\d+;",
+     "setp.le.u32 -> setp.lt.u32", "four elements of a row may be stored one by one, too"),
 ]
 
 

@@ -4,12 +4,14 @@
 loads and its epilogue have; two of Hopper, where NVFP4 weights are decoded and K is split
 in a cluster, and where MXFP8 weights are prepacked and rows come in groups; and two of consumer
 Blackwell, where the last stage of NVFP4 has one step, and where two stages of MXFP8 share scales
-and rows come in groups. Each has several tiles for each cluster, a ring of stages that
+and rows come in groups; and two of Ampere, where NVFP4 weights are decoded by two teams of warps
+and K is split, and where a large tile of MXFP8 has rows in groups. Each has several tiles for each cluster, a ring of stages that
 wraps twice, rows and columns at the end that fill no tile, and scales that differ from block
 to block. Their results are compared with numpy before any place is broken.
 """
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,8 @@ GROUPED_K = dict(kind="columns", layout_a="grouped", layout_b="grouped")
 HOPPER_NVFP4 = dict(scale="f8E4M3FN", a="bf16", b="f4E2M1FN", result="bf16", layout_b="swizzled")
 HOPPER_MXFP8 = dict(kind="rows", scale="f8E8M0FNU", a="bf16", b="f8E4M3FN", result="bf16",
                     layout_b="swizzled", is_prepacked=True)
+MMA_MXFP8 = dict(kind="rows", scale="f8E8M0FNU", a="bf16", b="f8E4M3FN", result="bf16",
+                 layout_b="swizzled")
 SWIGLU = """
 #swizzled = #blockscale.layout<swizzle_128x4>
 #id = affine_map<(i, j) -> (i, j)>
@@ -77,7 +81,7 @@ class Product:
     schedule: str
     ends: tuple = ()
     epilogue: str = ""
-    chip: int = 100
+    chip: str = "sm_100a"
 
 
 PRODUCTS = (
@@ -100,15 +104,20 @@ PRODUCTS = (
     Product("gemm_splits", Op("mm", **NVFP4, **LINEAR, shape=dict(B=(), M=300, N=130, K=2656)),
             "rows = 128, cols = 128, stages = 2, ctas = 2, splits = 2"),
     Product("gemm_hopper_splits", Op("mm", **HOPPER_NVFP4, shape=dict(B=(), M=72, N=197, K=1376)),
-            "rows = 32, cols = 128, stages = 2, ctas = 4, splits = 2", chip=90),
+            "rows = 32, cols = 128, stages = 2, ctas = 4, splits = 2", chip="sm_90a"),
     Product("gemm_hopper_rows", Op("mm", **HOPPER_MXFP8, shape=dict(M=72, N=200, K=736, G=3)),
-            "rows = 32, cols = 128, stages = 2, ctas = 2", ends=(20, 20, 65), chip=90),
+            "rows = 32, cols = 128, stages = 2, ctas = 2", ends=(20, 20, 65), chip="sm_90a"),
     Product("gemm_warp_tail", Op("mm", **NVFP4, **LINEAR, result="bf16", global_a="rank_0",
                                  shape=dict(B=(), M=150, N=140, K=672)),
-            "rows = 128, cols = 128, stages = 2, ctas = 2", chip=120),
+            "rows = 128, cols = 128, stages = 2, ctas = 2", chip="sm_120a"),
     Product("gemm_warp_rows", Op("mm", **MXFP8, **GROUPED_ROWS, result="bf16",
                                  shape=dict(M=300, N=120, K=352, G=3)),
-            "rows = 128, cols = 128, stages = 2, ctas = 2", ends=(20, 20, 290), chip=120),
+            "rows = 128, cols = 128, stages = 2, ctas = 2", ends=(20, 20, 290), chip="sm_120a"),
+    Product("gemm_mma_splits", Op("mm", **{**HOPPER_NVFP4, "result": "f32"},
+                                  shape=dict(B=(), M=21, N=197, K=3680)),
+            "rows = 16, cols = 128, stages = 3, ctas = 2, splits = 2", chip="sm_80"),
+    Product("gemm_mma_rows", Op("mm", **MMA_MXFP8, shape=dict(M=200, N=200, K=480, G=3)),
+            "rows = 128, cols = 128, stages = 3, ctas = 2", ends=(20, 20, 170), chip="sm_80"),
 )
 
 
@@ -151,7 +160,7 @@ def _text(product):
 
 
 def _compile(program, path, chip, emit):
-    return subprocess.run([program, path, f"--target=sm_{chip}a", f"--emit={emit}", "-o", "-"],
+    return subprocess.run([program, path, f"--target={chip}", f"--emit={emit}", "-o", "-"],
                           stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
@@ -219,7 +228,7 @@ def product_cases(program, run):
         buffers += [cases.Buffer(each["name"], None, tuple(each["shape"]),
                                  np.dtype(each["dtype"]), True) for each in results]
         yield cases.Case(
-            name=product.name, text=ptx.encode(), kernel=launch["kernel"], chip=product.chip,
+            name=product.name, text=ptx.encode(), kernel=launch["kernel"], chip=int(re.search(r"\d+", product.chip)[0]),
             grid=tuple(launch["grid"]), block=launch["block"][0], shared=launch["shared"],
             cluster=launch["cluster"][0], buffers=buffers, arguments=parameters,
             check=_check(product, problem, [each["name"] for each in results], wanted),

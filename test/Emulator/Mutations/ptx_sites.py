@@ -6,7 +6,8 @@ CTAs, coordinates of tiles, cells of tensor memory, constants of descriptors, an
 the terms that swizzle an address. Where products take an operand from registers, also
 the products, what decodes their operand, the bytes of scales that are loaded, and the
 comparisons by which tails are left out. Of block-scaled products of a warp, also the addresses
-of fragments, and which scales they take. Knows PTX as text, nothing of any kernel.
+of fragments, and which scales they take; of plain ones, which pieces are copied, too. Knows PTX
+as text, nothing of any kernel.
 """
 
 import dataclasses
@@ -66,7 +67,7 @@ class Kernel:
                 if target and not match[3].startswith(("st", "bra", "tcgen05.mma", "mbarrier")):
                     self.definitions.setdefault(target[0], []).append(i)
 
-    def reaching(self, registers, depth):
+    def reaching(self, registers, depth, arithmetic=_ARITHMETIC):
         """Lines of arithmetic whose results reach these registers, nearest first."""
         seen, frontier = {}, list(registers)
         for _ in range(depth):
@@ -74,7 +75,7 @@ class Kernel:
             for register in frontier:
                 for line in self.definitions.get(register, []):
                     match = self.instructions[line]
-                    if line in seen or not _ARITHMETIC.match(match[3]):
+                    if line in seen or not arithmetic.match(match[3]):
                         continue
                     seen[line] = None
                     following += _REGISTER.findall(match[5])[1:]
@@ -240,6 +241,50 @@ def _warp_products(kernel):
     yield from _tails(kernel)
 
 
+# Plain products of a warp: the results, an operand each, and the addends.
+_PLAIN_PRODUCT = re.compile(r"\{([^{}]*)\}, \{([^{}]*)\}, \{([^{}]*)\}, \{([^{}]*)\}")
+# Through which its operands are decoded.
+_DECODING = re.compile(rf"{_ARITHMETIC.pattern}|fma\b")
+_COPY = re.compile(r"(\[.*?\], \[.*?\]), (\d+), (%\w+)")
+
+
+def _plain_products(kernel):
+    """Each product is left out; constants that decode change; scales are those of the next byte,
+    and words of operands and sums those 16 bytes behind them; pieces are copied 16 bytes behind
+    their place, and whole where they end before; waits are for one group less; comparisons hold
+    for one number more or less."""
+    operands = set()
+    for line, match in kernel.instructions.items():
+        parts = match[3].startswith("mma.sync") and _PLAIN_PRODUCT.fullmatch(match[5])
+        if not parts:
+            continue
+        pairs = zip(parts[1].split(","), parts[4].split(","))
+        yield Mutation(line, " ".join(f"mov.b32 {to.strip()}, {of.strip()};" for to, of in pairs),
+                       "product", "deleted")
+        operands.update(_REGISTER.findall(parts[2] + parts[3]))
+    if not operands:
+        return
+    for line in kernel.reaching(sorted(operands), 12, _DECODING):
+        for pattern, change in _DECODES:
+            if pattern.match(kernel.instructions[line][3]):
+                yield from _constants(kernel, line, "decode", [change])
+    for line, match in kernel.instructions.items():
+        opcode = match[3]
+        if opcode.startswith("cp.async.wait_group"):
+            yield from _constants(kernel, line, "wait", [lambda v: v + 1])
+        elif piece := opcode.startswith("cp.async.c") and _COPY.fullmatch(match[5]):
+            yield Mutation(line, _moved(match, _OFFSET.search(match[5]), 16), "piece",
+                           "16 bytes behind it")
+            yield Mutation(line, _replace(match, opcode, f"{piece[1]}, {piece[2]}, {piece[2]}"),
+                           "piece", "all of it")
+        elif re.match(r"ld\.(shared|global)\.b8", opcode):
+            yield Mutation(line, _moved(match, _OFFSET.search(match[5]), 1), "byte", "the next one")
+        elif re.match(r"ld\.shared\.(v\d\.)?b32", opcode):
+            yield Mutation(line, _moved(match, _OFFSET.search(match[5]), 16), "fragment",
+                           "16 bytes behind it")
+    yield from _tails(kernel)
+
+
 def split_statements(text):
     """The text with one statement on each line, and each on one."""
     text = re.sub(r"(?m)^\s*mma\.sync[^;]*;", lambda match: "\t" + " ".join(match[0].split()), text)
@@ -261,6 +306,10 @@ def probe_value(lines, mutation):
     """The kernel as it is, with a trap where the mutant's result differs; none for
     what has no result."""
     before, after = (_INSTRUCTION.match(text) for text in (lines[mutation.line], mutation.text))
+    if mutation.kind == "piece" and (piece := _COPY.fullmatch(before[5])) and "all" in mutation.what:
+        text = (f"{{ .reg .pred %differs; setp.ne.b32 %differs, {piece[3]}, {piece[2]}; "
+                f"@%differs trap; {lines[mutation.line].strip()} }}")
+        return apply(lines, dataclasses.replace(mutation, text=text))
     if mutation.kind not in ("descriptor", "swizzle", "decode", "tail") or not before or not after:
         return None
     if mutation.kind == "tail":
@@ -389,7 +438,8 @@ def find_mutations(text, name):
     kernel = Kernel(lines, name)
     found = {}
     for source in (_waits_and_fences, _barriers, _displaced_commits, _tiles, _cells,
-                   _descriptors, _swizzles, _register_products, _warp_products):
+                   _descriptors, _swizzles, _register_products, _warp_products,
+                   _plain_products):
         for mutation in source(kernel):
             found.setdefault((mutation.line, mutation.text), mutation)
     return lines, sorted(found.values(), key=lambda m: (m.line, m.what))
