@@ -75,7 +75,12 @@ class TestResume(unittest.TestCase):
                 # The first one is killed again while it goes on.
                 for _ in range(2 if number == 0 else 1):
                     process = self.start(target, resume)
-                    self.assertEqual(process.stdout.readline(), "begun\n")
+                    begun = process.stdout.readline()
+                    if resume and begun == "ended\n":
+                        # Only the result's name was left to be given.
+                        self.end(process)
+                        break
+                    self.assertEqual(begun, "begun\n")
                     time.sleep(generator.uniform(0, LASTS / 2 if number == 0 else LASTS))
                     process.kill()
                     self.end(process)

@@ -82,11 +82,10 @@ struct MmaPipeline {
   }
 };
 
-/// Fragments of plain rows that are loaded together, registers of each for half
-/// of a step, and how many such groups are loaded before they are multiplied.
+/// Fragments of plain rows that are loaded together, and registers of each for
+/// half of a step.
 constexpr int64_t kTogether = 2;
 constexpr int64_t kHalfRegisters = kCopyBytes / kWordBytes;
-constexpr int64_t kAhead = 2;
 
 /// Instructions of a stage whose plain elements are loaded together: those of a
 /// half of one of the team's steps, for `kTogether` fragments of plain rows
@@ -106,12 +105,18 @@ public:
   void emitTile(const TileCoord &tile, MmaResults &results);
 
 private:
-  /// Groups of half of a step, and how many of them plain elements are loaded
-  /// before they are multiplied.
+  /// Groups of half of a step.
   int64_t getHalfGroups() const {
     return context.tile.plainRows / (kPlainFragment * kTogether);
   }
-  int64_t getAhead() const { return std::min(kAhead, getHalfGroups()); }
+  /// How many groups plain elements are loaded before they are multiplied: as
+  /// many as leave registers for codes, of which ptxas has the fewest to spare
+  /// for sm_120a.
+  int64_t getAhead() const {
+    int64_t bits = spec.format.getBits();
+    int64_t most = spec.chip->hasBlockScaleMma() ? 0 : (8 - bits) / 2;
+    return std::min(most, getHalfGroups());
+  }
   MmaGroup getGroup(int64_t number) const {
     int64_t halves = number / getHalfGroups();
     return {halves / 2, halves % 2, number % getHalfGroups() * kTogether};
