@@ -9,7 +9,7 @@ from gpu_producers import GELU_TANH, SWIGLU
 from sm100_epilogue import ENDS, JOIN, SHIFT, Epilogue, main
 
 WIDE = "rows = 128, cols = 128, stages = 3, band = 1, ctas = 2"
-NARROW = "rows = 16, cols = 128, stages = 3, band = 2, ctas = 4"
+NARROW = "rows = 16, cols = 64, stages = 3, band = 2, ctas = 4"
 SCALED_A = "rows = 128, cols = 64, stages = 3, band = 1, ctas = 2"
 PLAIN_A = (
     Epilogue("quantize", quantize="nvfp4", layout="swizzled", global_value="rank_0"),
