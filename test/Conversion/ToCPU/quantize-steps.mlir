@@ -1,20 +1,24 @@
 // RUN: blockscale-opt %s -blockscale-lower-kernels-to-cpu -canonicalize -cse -split-input-file | FileCheck %s
 
-// 16 blocks are a group: their 256 elements come apart, 64 words of two at a
+// 16 blocks are a group: their 256 elements come apart, 32 words of two at a
 // time, into vectors whose equal lanes have the eight codes of a word of the
 // data. Lanes move within pieces of four, so that lanes 0 and 4 belong to the
-// first block and lane 8 to the second; scales and words of the data get their
-// order back. A first loop stores these vectors, the scales and the factors of
-// the groups of a chunk, a second one encodes them. What comes 2048 elements
-// later is asked for.
+// first block; words of the data get their order back. A first loop stores these
+// vectors, the scales and the factors of the groups of a chunk, and where the
+// codes of each block begin, four words of it. A second loop compares elements
+// with that, as half words, in groups all of whose blocks have it, and computes
+// codes in others. What comes 2048 elements later is asked for.
 // CHECK-LABEL: func.func private @nvfp4_quantize_0(
 // CHECK-SAME:      [[X:%.+]]: memref<4x512xbf16>, [[Q:%.+]]: memref<4x256xi8>, [[S:%.+]]: memref<4x32xf8E4M3FN>,
 // CHECK-DAG:     [[C2:%.+]] = arith.constant 2 : index
+// CHECK-DAG:     [[C4:%.+]] = arith.constant 4 : index
 // CHECK-DAG:     [[C16:%.+]] = arith.constant 16 : index
 // CHECK-DAG:     [[C256:%.+]] = arith.constant 256 : index
 // CHECK-DAG:     [[C2048:%.+]] = arith.constant 2048 : index
 // CHECK:         [[WORDS:%.+]] = memref.alloc() {{.*}} : memref<8x128xi32>
 // CHECK:         [[FACTORS:%.+]] = memref.alloc() {{.*}} : memref<8x16xf32>
+// CHECK:         [[STARTS:%.+]] = memref.alloc() {{.*}} : memref<8x64xi32>
+// CHECK:         [[HAVE:%.+]] = memref.alloc() {{.*}} : memref<8xi8>
 // CHECK:         scf.for [[ROW:%.+]] =
 // CHECK-NEXT:      scf.for [[GROUP:%.+]] = {{%.+}} to [[C2]] step {{%.+}} {
 // CHECK-NOT:         arith.minsi
@@ -26,34 +30,64 @@
 // CHECK-NOT:         memref.prefetch
 // CHECK:             vector.load [[X]][[[ROW]], [[COL]]] : memref<4x512xbf16>, vector<256xbf16>
 // CHECK:             vector.bitcast {{%.+}} : vector<256xi16> to vector<128xi32>
-// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29] : vector<16xi32>, vector<16xi32>
-// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31] : vector<16xi32>, vector<16xi32>
-// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29] : vector<16xi32>, vector<16xi32>
-// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31] : vector<16xi32>, vector<16xi32>
-// CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<16xi32>
-// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], [[AMAX]] [0, 1, 2, 3, 8, 9, 10, 11] : vector<16xi32>, vector<16xi32>
-// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], [[AMAX]] [4, 5, 6, 7, 12, 13, 14, 15] : vector<16xi32>, vector<16xi32>
-// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29] : vector<16xi32>, vector<16xi32>
-// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31] : vector<16xi32>, vector<16xi32>
-// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29] : vector<16xi32>, vector<16xi32>
-// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31] : vector<16xi32>, vector<16xi32>
-// CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<16xi32>
-// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], [[AMAX]] [0, 1, 2, 3, 8, 9, 10, 11] : vector<16xi32>, vector<16xi32>
-// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], [[AMAX]] [4, 5, 6, 7, 12, 13, 14, 15] : vector<16xi32>, vector<16xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 8, 1, 9, 4, 12, 5, 13] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 10, 3, 11, 6, 14, 7, 15] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xi32>, vector<8xi32>
+// CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
+// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], [[AMAX]] [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], [[AMAX]] [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 8, 1, 9, 4, 12, 5, 13] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 10, 3, 11, 6, 14, 7, 15] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xi32>, vector<8xi32>
+// CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
+// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], [[AMAX]] [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], [[AMAX]] [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 8, 1, 9, 4, 12, 5, 13] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 10, 3, 11, 6, 14, 7, 15] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xi32>, vector<8xi32>
+// CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
+// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], [[AMAX]] [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], [[AMAX]] [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 8, 1, 9, 4, 12, 5, 13] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 10, 3, 11, 6, 14, 7, 15] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xi32>, vector<8xi32>
+// CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xi32>, vector<8xi32>
+// CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
+// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], [[AMAX]] [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], [[AMAX]] [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
 // CHECK-COUNT-2:     arith.divf {{%.+}}, {{%.+}} : vector<16xf32>
-// CHECK:             [[SORTED:%.+]] = vector.shuffle [[UNSORTED:%.+]], [[UNSORTED]] [0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15] : vector<16xi8>, vector<16xi8>
-// CHECK:             [[BYTES:%.+]] = arith.bitcast [[SORTED]] : vector<16xi8> to vector<16xf8E4M3FN>
+// CHECK:             [[BYTES:%.+]] = arith.bitcast {{%.+}} : vector<16xi8> to vector<16xf8E4M3FN>
 // CHECK:             vector.store [[BYTES]], [[S]][[[ROW]], [[BLOCK]]] : memref<4x32xf8E4M3FN>, vector<16xf8E4M3FN>
 // CHECK:             vector.store {{%.+}}, [[FACTORS]][[[GROUP]], {{%.+}}] : memref<8x16xf32>, vector<16xf32>
+// CHECK:             [[ALL:%.+]] = vector.reduction <and>, {{%.+}} : vector<16xi1> into i1
+// CHECK:             [[BYTE:%.+]] = arith.extui [[ALL]] : i1 to i8
+// CHECK:             memref.store [[BYTE]], [[HAVE]][[[GROUP]]] : memref<8xi8>
+// CHECK-COUNT-4:     vector.store {{%.+}}, [[STARTS]][[[GROUP]], {{%.+}}] : memref<8x64xi32>, vector<16xi32>
 // CHECK:           scf.for [[GROUP:%.+]] = {{%.+}} to [[C2]] step {{%.+}} {
-// CHECK:             scf.for [[VECTOR:%.+]] = {{%.+}} to [[C2]] step {{%.+}} {
-// CHECK-COUNT-4:       vector.load [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<16xi32>
-// CHECK:               [[PER_BLOCK:%.+]] = vector.load [[FACTORS]][[[GROUP]], {{%.+}}] : memref<8x16xf32>, vector<8xf32>
-// CHECK:               vector.shuffle [[PER_BLOCK]], [[PER_BLOCK]] [0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-// CHECK-COUNT-8:       arith.mulf {{%.+}}, {{%.+}} : vector<16xf32>{{$}}
-// CHECK:               [[DATA:%.+]] = vector.shuffle [[LANES:%.+]], [[LANES]] [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15] : vector<16xi32>, vector<16xi32>
-// CHECK:               [[CODES:%.+]] = vector.bitcast [[DATA]] : vector<16xi32> to vector<64xi8>
-// CHECK:               vector.store [[CODES]], [[Q]][[[ROW]], {{%.+}}] : memref<4x256xi8>, vector<64xi8>
+// CHECK:             memref.load [[HAVE]][[[GROUP]]] : memref<8xi8>
+// CHECK:             scf.if
+// CHECK:               scf.for [[VECTOR:%.+]] = {{%.+}} to [[C4]] step {{%.+}} {
+// CHECK-COUNT-4:         vector.load [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
+// CHECK:                 [[PER_BLOCK:%.+]] = vector.load [[STARTS]][[[GROUP]], {{%.+}}] : memref<8x64xi32>, vector<4xi32>
+// CHECK:                 vector.shuffle [[PER_BLOCK]], [[PER_BLOCK]] [0, 1, 2, 3, 0, 1, 2, 3] : vector<4xi32>, vector<4xi32>
+// CHECK-COUNT-3:         vector.load [[STARTS]][[[GROUP]], {{%.+}}] : memref<8x64xi32>, vector<4xi32>
+// CHECK-NOT:             vector<8xf32>
+// CHECK-COUNT-4:         arith.minui {{%.+}}, {{%.+}} : vector<16xi16>
+// CHECK:                 [[DATA:%.+]] = vector.shuffle [[LANES:%.+]], [[LANES]] [0, 4, 1, 5, 2, 6, 3, 7] : vector<8xi32>, vector<8xi32>
+// CHECK:                 [[CODES:%.+]] = vector.bitcast [[DATA]] : vector<8xi32> to vector<32xi8>
+// CHECK:                 vector.store [[CODES]], [[Q]][[[ROW]], {{%.+}}] : memref<4x256xi8>, vector<32xi8>
+// CHECK:             } else {
+// CHECK:               scf.for [[VECTOR:%.+]] = {{%.+}} to [[C4]] step {{%.+}} {
+// CHECK-COUNT-4:         vector.load [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
+// CHECK:                 [[PER_BLOCK:%.+]] = vector.load [[FACTORS]][[[GROUP]], {{%.+}}] : memref<8x16xf32>, vector<4xf32>
+// CHECK:                 vector.shuffle [[PER_BLOCK]], [[PER_BLOCK]] [0, 1, 2, 3, 0, 1, 2, 3] : vector<4xf32>, vector<4xf32>
+// CHECK-COUNT-8:         arith.mulf {{%.+}}, {{%.+}} : vector<8xf32>{{$}}
+// CHECK:                 [[DATA:%.+]] = vector.shuffle [[LANES:%.+]], [[LANES]] [0, 4, 1, 5, 2, 6, 3, 7] : vector<8xi32>, vector<8xi32>
+// CHECK:                 [[CODES:%.+]] = vector.bitcast [[DATA]] : vector<8xi32> to vector<32xi8>
+// CHECK:                 vector.store [[CODES]], [[Q]][[[ROW]], {{%.+}}] : memref<4x256xi8>, vector<32xi8>
 // CHECK-NOT:     vector.load
 // CHECK:         return
 func.func @nvfp4(%x: memref<4x512xbf16>, %q: memref<4x256xi8>, %s: memref<4x32xf8E4M3FN>) {
