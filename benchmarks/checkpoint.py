@@ -12,8 +12,9 @@ processes: the command, `cat` of the source to /dev/null, and `cp` of the result
 the system's page cache, as far as that goes. The command's kernels are in its cache, where a run
 before the others leaves them, as any use of the command does; with --cold there is no cache, and
 each run compiles them. Prints seconds, the ratio of the command's to the sum
-of both others', and the command's largest resident memory, of all pages and of its own alone. The
-last column is the same ratio of processor time, the command's divided by the number of cores, which
+of both others', and the command's largest resident memory: of all runs, and of its own pages alone
+in the run before the others, which a thread watches. That takes a part of a core, so that no run
+is watched whose time is taken. The last column is the same ratio of processor time, the command's divided by the number of cores, which
 other work on the machine raises less. With --check the exit status is 1 if the median is above the
 bar of 2, or the memory above 2 GiB.
 """
@@ -96,7 +97,7 @@ def watch(process, found):
             name, _, value = line.partition(":")
             if name in ("RssAnon", "VmHWM"):
                 found[name] = max(found.get(name, 0), int(value.split()[0]) << 10)
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def measure(command, memory=None):
@@ -148,20 +149,22 @@ def main():
         quantize = [*COMMAND, "quantize", str(source), str(result), "--format=nvfp4",
                     "--weight-only", "--quiet", *threads]
         measure(read)
-        if not options.cold:
-            measure(quantize)
+        measure(quantize, memory)
         cores = len(os.sched_getaffinity(0))
         print(f"{size / 2**30:.2f} GiB on {cores} cores, kernels "
               f"{'compiled in each run' if options.cold else 'in the cache'}")
         print(f"{'quantize':>9}{'GiB/s':>7}{'cat':>7}{'cp':>7}{'ratio':>7}{'of processor time':>19}")
         for _ in range(options.runs):
             remove(result, other)
-            ours = measure(quantize, memory)
+            ours = measure(quantize)
             cat = measure(read)
             copy = measure(["cp", "-r", str(result), str(other)])
             ratios.append((ours / [1, cores]) / (cat + copy))
             print(f"{ours[0]:9.2f}{size / 2**30 / ours[0]:7.2f}{cat[0]:7.2f}{copy[0]:7.2f}"
                   f"{ratios[-1][0]:7.2f}{ratios[-1][1]:19.2f}", flush=True)
+    # Of all commands that were waited for, in KiB.
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+    memory["VmHWM"] = max(memory["VmHWM"], largest)
     ratio, processor = map(statistics.median, zip(*ratios))
     print(f"median ratio {ratio:.2f} (bar {BAR}), of processor time {processor:.2f}; resident "
           f"memory at most {memory['VmHWM'] / 2**20:.0f} MiB, {memory['RssAnon'] / 2**20:.0f} MiB of its own")

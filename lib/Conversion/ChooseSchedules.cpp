@@ -62,43 +62,34 @@ static double getNanoseconds(const Timeline &timeline) {
 static SmallVector<ScheduleCandidate>
 rate(const gemm::Product &product, const target::Chip &chip, bool hasRemark) {
   SmallVector<ScheduleCandidate> candidates;
-  auto add = [&](const auto &rated) {
+  auto rateBy = [&](const auto &format, auto rateAll, auto say) {
+    if (!format)
+      return;
+    auto rated = rateAll(product, *format, chip);
+    if (hasRemark)
+      say(product, *format, rated);
     for (const auto &[schedule, timeline] : rated)
       candidates.push_back({schedule, static_cast<int64_t>(std::llround(
                                           getNanoseconds(timeline)))});
   };
   switch (gemm::getProductKernel(chip, product.hasPlainOperand())) {
   case gemm::ProductKernel::Tcgen05:
-    if (auto format = gemm::findGemmFormat(product, gemm::kTileSteps)) {
-      auto rated = gemm::rateSchedules(product, *format, chip);
-      if (hasRemark)
-        gemm::remarkSchedule(product, *format, rated);
-      add(rated);
-    }
+    rateBy(gemm::findGemmFormat(product, gemm::kTileSteps), gemm::rateSchedules,
+           gemm::remarkSchedule);
     break;
   case gemm::ProductKernel::Wgmma:
-    if (auto format = gemm::WgmmaFormat::find(product)) {
-      auto rated = gemm::rateWgmmaSchedules(product, *format, chip);
-      if (hasRemark)
-        gemm::remarkWgmmaSchedule(product, *format, rated);
-      add(rated);
-    }
+    rateBy(gemm::WgmmaFormat::find(product), gemm::rateWgmmaSchedules,
+           gemm::remarkWgmmaSchedule);
     break;
   case gemm::ProductKernel::ScaledMma:
-    if (auto format = gemm::findGemmFormat(product, gemm::kWarpStageSteps)) {
-      auto rated = gemm::rateWarpSchedules(product, *format, chip);
-      if (hasRemark)
-        gemm::remarkWarpSchedule(product, *format, rated);
-      add(rated);
-    }
+    rateBy(gemm::findGemmFormat(product, gemm::kWarpStageSteps),
+           gemm::rateWarpSchedules, gemm::remarkWarpSchedule);
     break;
   case gemm::ProductKernel::PlainMma:
-    if (auto format = gemm::DecodedFormat::find(product)) {
-      auto rated = gemm::rateMmaSchedules(product, *format, chip);
-      if (hasRemark)
-        gemm::remarkMmaSchedule(product, rated);
-      add(rated);
-    }
+    rateBy(gemm::DecodedFormat::find(product), gemm::rateMmaSchedules,
+           [](const auto &product, const auto &, const auto &rated) {
+             gemm::remarkMmaSchedule(product, rated);
+           });
     break;
   }
   return candidates;

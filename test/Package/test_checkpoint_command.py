@@ -221,6 +221,24 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("interrupted; the same command with --resume goes on", error)
 
+    def test_names_of_the_package(self):
+        """All names are there, listed too, and no others."""
+        for name in checkpoint.__all__:
+            self.assertIsNotNone(getattr(checkpoint, name), name)
+        self.assertLessEqual({*checkpoint.__all__}, {*dir(checkpoint)})
+        self.assertEqual({name for names in checkpoint._MODULES.values() for name in names},
+                         {*checkpoint.__all__})
+        with self.assertRaisesRegex(AttributeError, "has no attribute 'quantise'"):
+            checkpoint.quantise
+
+    def test_imports(self):
+        """A program that is about to choose a command has imported none of them."""
+        program = ("import sys, blockscale.checkpoint._command; print(*(name for name in ("
+                   "'calibrate', 'check', 'convert', 'diff', 'quantize') "
+                   "if 'blockscale.checkpoint._' + name in sys.modules))")
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("\n", ""))
+
     def test_help(self):
         """Each command and option says what it is for."""
         parser = _command._make_parser()

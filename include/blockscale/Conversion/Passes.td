@@ -156,12 +156,13 @@ def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
   let description = [{
     For a chip with kernels of products, gives each `scaled_mm` and
     `scaled_grouped_mm` the attribute `blockscale.schedule`, unless it has one:
-    the schedule with the least time by the model of the instruction that multiplies
-    (block-scaled ones, on sm_100a and later: include/blockscale/Analysis/GemmTimeline.h;
-    of plain operands, on sm_90a: lib/Conversion/ToSM90/WgmmaSchedule.cpp, and on
-    sm_80, sm_86, sm_89, sm_120a and sm_121a: lib/Conversion/ToMma/MmaSchedule.cpp), or
-    the given schedule, or that of a product which shares its kernel. A remark
-    (category `gpu-launch`) gives the numbers.
+    the schedule with the least time by the model of the instruction that
+    multiplies, or the given schedule, or that of a product which shares its
+    kernel. The models are include/blockscale/Analysis/GemmTimeline.h on sm_100a,
+    sm_103a and sm_110a, lib/Conversion/ToSM90/WgmmaSchedule.cpp on sm_90a, and on
+    others lib/Conversion/ToWarp/WarpSchedule.cpp for two operands with scales and
+    lib/Conversion/ToMma/MmaSchedule.cpp for one. A remark (category `gpu-launch`)
+    gives the numbers.
 
     The option `tuned` names a folder of measured choices (docs/Tuning.md). They
     are read, and nothing is measured: a product without a valid choice has the

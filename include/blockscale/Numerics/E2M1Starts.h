@@ -35,8 +35,8 @@ struct E2M1Starts {
   Word toFourth;
 };
 
-/// Bits of a bf16 whose value is doubled, less those of the value.
 inline constexpr int kBF16MantissaBits = 7;
+/// How much the bits of a bf16 grow when its value is doubled.
 inline constexpr uint32_t kBF16Octave = 1u << kBF16MantissaBits;
 
 /// Factors for which the scaled elements around the starts are normal, and no

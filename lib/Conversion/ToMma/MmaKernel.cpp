@@ -109,13 +109,14 @@ private:
   int64_t getHalfGroups() const {
     return context.tile.plainRows / (kPlainFragment * kTogether);
   }
-  /// How many groups plain elements are loaded before they are multiplied: as
-  /// many as leave registers for codes, of which ptxas has the fewest to spare
-  /// for sm_120a.
+  /// How many groups plain elements are loaded before they are multiplied: two
+  /// where that leaves registers for codes, of 4 bits alone and not as ptxas
+  /// assigns registers for sm_120a, else none.
   int64_t getAhead() const {
-    int64_t bits = spec.format.getBits();
-    int64_t most = spec.chip->hasBlockScaleMma() ? 0 : (8 - bits) / 2;
-    return std::min(most, getHalfGroups());
+    bool isSmall = spec.format.getBits() == 4;
+    return isSmall && !spec.chip->hasBlockScaleMma()
+               ? std::min<int64_t>(2, getHalfGroups())
+               : 0;
   }
   MmaGroup getGroup(int64_t number) const {
     int64_t halves = number / getHalfGroups();
