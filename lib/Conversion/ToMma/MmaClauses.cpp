@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MmaClauses.h"
+#include "Products/RingStages.h"
 
 using namespace mlir;
 
@@ -48,12 +49,12 @@ LogicalResult verifyMmaSchedule(const Product &product, const LaunchSite &site,
     return refuseProduct(product, site, "c4")
            << "expected a schedule without multicast, but got "
            << schedule.getMulticast();
-  int64_t most = MmaLayout::getMaxStages(spec);
-  if (schedule.getStages() < kLeastMmaStages || schedule.getStages() > most)
-    return refuseProduct(product, site, "c4")
-           << "expected a schedule of " << kLeastMmaStages << " to " << most
-           << " stages, which shared memory holds, but got "
-           << schedule.getStages();
+  MmaSpec fewest = spec;
+  fewest.schedule = withStages(schedule, kLeastMmaStages);
+  if (failed(verifyStages(product, site, schedule,
+                          {kLeastMmaStages, MmaLayout::getMaxStages(spec),
+                           MmaLayout(fewest).bytes})))
+    return failure();
   bool isWhole = product.groups != GroupDim::None || product.hasEpilogue;
   if (isWhole && schedule.getSplits() > 1)
     return refuseProduct(product, site, "c4")

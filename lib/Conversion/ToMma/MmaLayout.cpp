@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MmaLayout.h"
+#include "Products/RingStages.h"
 
 namespace blockscale::gemm {
 
@@ -85,10 +86,7 @@ MmaLayout::MmaLayout(const MmaSpec &spec) {
 int64_t MmaLayout::getMaxStages(MmaSpec spec, int64_t blocks) {
   constexpr int64_t enough = 8;
   auto fits = [&](int64_t stages) {
-    GemmScheduleAttr s = spec.schedule;
-    spec.schedule = GemmScheduleAttr::get(
-        s.getContext(), s.getRows(), s.getCols(), stages, s.getBand(),
-        s.getCtas(), s.getMulticast(), s.getSplits());
+    spec.schedule = withStages(spec.schedule, stages);
     constexpr int64_t reserved = target::MultiprocessorLimits::kReservedBytes;
     return (MmaLayout(spec).bytes + reserved) * blocks <=
            spec.chip->limits.sharedBytes;

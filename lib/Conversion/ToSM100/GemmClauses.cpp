@@ -7,6 +7,7 @@
 
 #include "GemmClauses.h"
 #include "GemmLayout.h"
+#include "Products/RingStages.h"
 
 using namespace mlir;
 
@@ -24,12 +25,12 @@ LogicalResult verifySchedule(const Product &product, const LaunchSite &site,
            << "expected a schedule of " << rows << " rows to have "
            << (rows == 256 ? "256" : "128 or 256") << " columns, but got "
            << cols;
-  int64_t most = SharedLayout::getMaxStages(format, rows, cols);
-  if (schedule.getStages() > most)
-    return refuseProduct(product, site, "c4")
-           << "expected a schedule of at most " << most
-           << " stages, which shared memory holds, but got "
-           << schedule.getStages();
+  constexpr int64_t fewest = 1;
+  if (failed(
+          verifyStages(product, site, schedule,
+                       {fewest, SharedLayout::getMaxStages(format, rows, cols),
+                        SharedLayout(format, rows, cols, fewest).bytes})))
+    return failure();
   bool isWhole = product.groups != GroupDim::None || product.hasEpilogue;
   if (isWhole && schedule.getSplits() > 1)
     return refuseProduct(product, site, "c4")

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "WgmmaClauses.h"
+#include "Products/RingStages.h"
 #include "WgmmaLayout.h"
 
 using namespace mlir;
@@ -55,13 +56,13 @@ LogicalResult verifyWgmmaSchedule(const Product &product,
            << "expected a schedule without multicast, but got "
            << schedule.getMulticast();
 
-  int64_t stages = WgmmaLayout::getMaxStages(spec);
-  int64_t leastStages = getLeastStages(spec);
-  if (schedule.getStages() < leastStages || schedule.getStages() > stages)
-    return refuseProduct(product, site, "c4")
-           << "expected a schedule of " << leastStages << " to " << stages
-           << " stages, which shared memory holds, but got "
-           << schedule.getStages();
+  WgmmaSpec fewest = spec;
+  fewest.schedule = withStages(schedule, getLeastStages(spec));
+  if (failed(
+          verifyStages(product, site, schedule,
+                       {getLeastStages(spec), WgmmaLayout::getMaxStages(spec),
+                        WgmmaLayout(fewest).bytes})))
+    return failure();
   if (schedule.getStages() % spec.getTeams() != 0)
     return refuseProduct(product, site, "c4")
            << "expected a schedule with a multiple of " << spec.getTeams()

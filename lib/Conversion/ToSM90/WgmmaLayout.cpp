@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "WgmmaLayout.h"
 #include "Products/Barriers.h"
+#include "Products/RingStages.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -64,10 +65,7 @@ WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
 
 int64_t WgmmaLayout::getMaxStages(WgmmaSpec spec) {
   auto fits = [&](int64_t stages) {
-    GemmScheduleAttr s = spec.schedule;
-    spec.schedule = GemmScheduleAttr::get(
-        s.getContext(), s.getRows(), s.getCols(), stages, s.getBand(),
-        s.getCtas(), s.getMulticast(), s.getSplits());
+    spec.schedule = withStages(spec.schedule, stages);
     return WgmmaLayout(spec).bytes <= kMaxSharedBytes;
   };
   int64_t stages = 0;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpClauses.h"
+#include "Products/RingStages.h"
 #include "WarpLayout.h"
 
 using namespace mlir;
@@ -20,12 +21,13 @@ LogicalResult verifyWarpSchedule(const Product &product, const LaunchSite &site,
     return refuseProduct(product, site, "c4")
            << "expected a schedule with tiles of " << kWarpTileRows << " x "
            << kWarpTileCols << ", but got " << rows << " x " << cols;
-  int64_t most = WarpLayout::getMaxStages(spec, site.getChip());
-  if (schedule.getStages() < kLeastWarpStages || schedule.getStages() > most)
-    return refuseProduct(product, site, "c4")
-           << "expected a schedule of " << kLeastWarpStages << " to " << most
-           << " stages, which shared memory holds, but got "
-           << schedule.getStages();
+  ScaledGemmSpec fewest = spec;
+  fewest.schedule = withStages(schedule, kLeastWarpStages);
+  if (failed(verifyStages(product, site, schedule,
+                          {kLeastWarpStages,
+                           WarpLayout::getMaxStages(spec, site.getChip()),
+                           WarpLayout(fewest).bytes})))
+    return failure();
   bool isWhole = product.groups != GroupDim::None || product.hasEpilogue;
   if (isWhole && schedule.getSplits() > 1)
     return refuseProduct(product, site, "c4")

@@ -7,6 +7,7 @@
 
 #include "WarpLayout.h"
 #include "Products/Barriers.h"
+#include "Products/RingStages.h"
 
 namespace blockscale::gemm {
 
@@ -41,11 +42,7 @@ WarpLayout::WarpLayout(const ScaledGemmSpec &spec) {
 int64_t WarpLayout::getMaxStages(ScaledGemmSpec spec,
                                  const target::Chip &chip) {
   auto getBytes = [&](int64_t stages) {
-    GemmScheduleAttr schedule = spec.schedule;
-    spec.schedule = GemmScheduleAttr::get(
-        schedule.getContext(), schedule.getRows(), schedule.getCols(), stages,
-        schedule.getBand(), schedule.getCtas(), schedule.getMulticast(),
-        schedule.getSplits());
+    spec.schedule = withStages(spec.schedule, stages);
     return WarpLayout(spec).bytes;
   };
   int64_t stages = 1;

@@ -103,6 +103,22 @@ func.func @mma_mm_c4_most(%a: memref<48x64xbf16>, %b: memref<48x32xi8>, %s: memr
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
+// Six stages fit into shared memory.
+func.func @most_stages(%a: memref<48x64xbf16>, %b: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
+  blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
+  ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<48x64xf4E2M1FN>, %ls: tensor<48x4xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 6, band = 1, ctas = 1>}
+        : tensor<48x64xbf16>, tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
+    blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
 // Pipelines decode one of two operands with scales before; a kernel does not.
 func.func @mma_mm_c5(%a: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
   blockscale.kernel ins(%a, %s : memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {

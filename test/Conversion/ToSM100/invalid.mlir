@@ -37,9 +37,25 @@ func.func @sm100_mm_c3(%a: memref<2147483648x16xi8>, %s: memref<16777216x1x32x4x
 func.func @sm100_mm_c4(%a: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
   blockscale.kernel ins(%a, %s : memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
   ^bb0(%la: tensor<48x64xf4E2M1FN>, %ls: tensor<48x4xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c4): expected a schedule of at most 4 stages, which shared memory holds, but got 5}}
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c4): expected a schedule of 1 to 4 stages, which shared memory holds, but got 5}}
     %0 = blockscale.scaled_mm %la, %la scales(%ls, %ls) block [1, 16]
         {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 5, band = 8, ctas = 148>}
+        : tensor<48x64xf4E2M1FN>, tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #swizzled>, tensor<48x4xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
+    blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Four stages fit into shared memory.
+func.func @most_stages(%a: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
+  blockscale.kernel ins(%a, %s : memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
+  ^bb0(%la: tensor<48x64xf4E2M1FN>, %ls: tensor<48x4xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
+    %0 = blockscale.scaled_mm %la, %la scales(%ls, %ls) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 8, ctas = 148>}
         : tensor<48x64xf4E2M1FN>, tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #swizzled>, tensor<48x4xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
     blockscale.yield %0 : tensor<48x48xf32>
   }

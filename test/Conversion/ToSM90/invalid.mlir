@@ -120,6 +120,22 @@ func.func @sm90_mm_c4_stages(%a: memref<48x64xbf16>, %b: memref<40x32xi8>, %s: m
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
+// Five stages fit into shared memory.
+func.func @most_stages(%a: memref<48x64xbf16>, %b: memref<40x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x40xf32>) {
+  blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<40x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x40xf32>) {
+  ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<40x64xf4E2M1FN>, %ls: tensor<40x4xf8E4M3FN, #swizzled>, %ly: tensor<48x40xf32>):
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 128, stages = 5, band = 1, ctas = 1>}
+        : tensor<48x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN, #swizzled> -> tensor<48x40xf32>
+    blockscale.yield %0 : tensor<48x40xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
 // Pipelines make A plain before (blockscale.dequantize); a kernel does not.
 func.func @sm90_mm_c5(%a: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
   blockscale.kernel ins(%a, %s : memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {

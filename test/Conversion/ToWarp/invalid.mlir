@@ -67,6 +67,22 @@ func.func @warp_mm_c4_most(%a: memref<48x32xi8>, %sa: memref<1x1x32x4x4xf8E4M3FN
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
+// Four stages fit into shared memory.
+func.func @most_stages(%a: memref<48x32xi8>, %sa: memref<1x1x32x4x4xf8E4M3FN>, %sb: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
+  blockscale.kernel ins(%a, %sa, %sb : memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
+  ^bb0(%la: tensor<48x64xf4E2M1FN>, %lsa: tensor<48x4xf8E4M3FN, #swizzled>, %lsb: tensor<48x4xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
+    %0 = blockscale.scaled_mm %la, %la scales(%lsa, %lsb) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 4, band = 8, ctas = 170>}
+        : tensor<48x64xf4E2M1FN>, tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #swizzled>, tensor<48x4xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
+    blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
 // A stage arrives while another one is multiplied.
 func.func @warp_mm_c4_least(%a: memref<48x32xi8>, %sa: memref<1x1x32x4x4xf8E4M3FN>, %sb: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
   blockscale.kernel ins(%a, %sa, %sb : memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
