@@ -131,9 +131,6 @@ _PRODUCT_RULES = [
      _ALLOCATED),
     ("", "wait", r"\| bar\.warp\.sync -1; \|", "deleted",
      "what all threads of the warp execute behind it is .sync, and waits for all of them itself"),
-    ("gemm_(128x128|rows|columns|splits)", "fence",
-     r"^bar\.warp\.sync -1; \| tcgen05\.fence::before_thread_sync; \| bar\.sync", "deleted",
-     "a warp has fenced behind its last load, before it gave the accumulator back"),
     ("gemm_swiglu", "wait",
      r"\| tcgen05\.wait::ld\.sync\.aligned; \| add\.s32 .* \| tcgen05\.ld", "deleted",
      "the wait behind the next load is for this one, too, and its registers are read later"),
@@ -156,28 +153,24 @@ _PRODUCT_RULES = [
     # The first tile of a CTA behind the last group.
     ("gemm_warp_rows", "tail", r"^mul\.lo\.s32 (%r\d+), .* \| setp\.ge\.u32 %p\d+, %r\d+, \1; "
      r"\| @%p\d+ bra", "setp.ge.u32 -> setp.gt.u32", "the tile behind the last one has no rows"),
-    ("gemm_(hopper_rows|mma)", "swizzle",
+    ("gemm_(hopper_rows|mma_splits)", "swizzle",
      r"^setp\.ge\.u32 (%p\d+), .* \| shl\.b64 .* \| add\.s64 .* \| @\1 bra", r"[12] -> \d+",
      "in this launch whoever computes the address stores nothing there"),
-    # What finds a NaN among scales of E4M3.
-    ("gemm_mma_splits", "decode", r"\| add\.s32 (%r\d+), %r\d+, 65537; \| shr\.u32 %r\d+, \1, 1;",
-     "65537 -> 65536", "no scale of this launch is a NaN"),
-    ("gemm_mma_splits", "decode", r"^add\.s32 (%r\d+), %r\d+, 65537; \| shr\.u32 %r\d+, \1, 1;",
-     "1 -> 2", "no scale of this launch is a NaN"),
-    ("gemm_mma", "piece",
-     r"^selp\.b32 (%r\d+), %r\d+, 0, %p\d+; \| cp\.async\.cg\.shared\.global [^|]*, 16, \1;",
-     "all of it", "elements behind K, whose scales are taken as 0, or rows that are not stored"),
+    # The factor that finds a NaN among scales of E4M3 (MmaDecode.cpp).
+    ("gemm_mma_splits", "decode",
+     r"\| mov\.b32 (%r\d+), 1074806800; \| fma\.rn\.bf16x2 [^|]*, \1, ", "1074806800 -> 1074806801",
+     "times 2.265625, as times 2.25, what NaN has become, 480, overflows, and the largest scale, "
+     "448, does not"),
     ("gemm_mma_splits", "tail",
-     r"^add\.s32 (%r\d+), .* \| setp\.lt\.u32 %p\d+, \1, %r\d+; \| ld\.shared\.b8",
+     r"^add\.s32 (%r\d+), \1, 1; \| setp\.lt\.u32 (%p\d+), \1, %r\d+; \| mov\.b32 [^|]* \| @\2 bra",
      "setp.lt.u32 -> setp.le.u32",
-     "plain elements behind K are zeros, and scales there are no NaN in this launch"),
-    ("gemm_mma", "tail",
-     r"\| setp\.lt\.u32 %p\d+, %r\d+, %r\d+; \| selp\.b32 (%r\d+), 16, 0, %p\d+; \| selp\.b32 %r\d+, \1, 0",
+     "nothing is copied of the stage behind the last one, which is zeros in shared memory"),
+    ("gemm_mma_splits", "tail", r"\| setp\.lt\.u32 %p\d+, %r\d+, %r\d+; "
+     r"\| selp\.b32 (%r\d+), 16, 0, %p\d+; \| selp\.b32 %r\d+, \1, 0",
      "setp.lt.u32 -> setp.le.u32", "the scales of the stage behind the last one are not used"),
-    ("gemm_mma", "tail", r"\| setp\.lt\.u32 (%p\d+), .* \| setp\.lt\.u32 .* \| selp\.b32 %r\d+, 16, 0, \1;",
-     "setp.lt.u32 -> setp.le.u32", "the scales of the stage behind the last one are not used"),
-    ("gemm_mma_rows", "decode", r"\| mov\.b32 %r\d+, -2147450880;", "-2147450880 -> -2147450879",
-     "next to what is multiplied, the least subnormal is lost as the addend -0 is"),
+    ("gemm_mma_rows", "tail", r"\| setp\.ge\.u32 (%p\d+), [^|]* \| @\1 bra [^|]* \| "
+     r"st\.global\.b16 \[[^|]*\], 0x0000;", "setp.ge.u32 -> setp.gt.u32",
+     "behind a row of no group is another one, whose first element is 0 as well"),
     ("gemm_mma_splits", "tail", r"^add\.s32 (%r\d+), %r\d+, 4; \| setp\.le\.u32 %p\d+, \1, %r\d+;",
      "setp.le.u32 -> setp.lt.u32", "four elements of a row may be stored one by one, too"),
 ]
@@ -190,6 +183,22 @@ def _around(lines, index):
     return " | ".join(text for _, text in code[max(0, at - 1):at + 3])
 
 
+def _is_of_row(lines, mutation):
+    """Whether a mutant of a product by cp.async copies pieces of rows that are not there: their
+    size, 16 or 0, goes by one predicate alone, which is that of the row (MmaLoads.cpp: that of K
+    stands beside it, or is true)."""
+    code = _code(lines[mutation.line])
+    text = "\n".join(map(_code, lines))
+    if mutation.kind == "piece" and mutation.what == "all of it":
+        size = code[:-1].rsplit(", ", 1)[1]
+        return re.search(rf"^selp\.b32 {size}, 16, 0, %p\d+;$", text, re.M) is not None
+    predicate = re.match(r"setp\.lt\.u32 (%p\d+),", code)
+    if mutation.kind != "tail" or not predicate:
+        return False
+    sizes = re.findall(rf"^selp\.b32 (%r\d+), 16, 0, {predicate[1]};$", text, re.M)
+    return any(re.search(rf"^cp\.async\.cg.*, 16, {size};$", text, re.M) for size in sizes)
+
+
 def explain_product(kernel, mutation, lines):
     """`explain` of the project's own products."""
     around = _around(lines, mutation.line)
@@ -198,6 +207,8 @@ def explain_product(kernel, mutation, lines):
         if bits & ~_LEADING_OFFSET == 0 and re.match(r"(or|add|and)\.[bs]64", _code(lines[mutation.line])):
             return "benign", ("the leading byte offset of a descriptor means nothing where rows are "
                               "swizzled, nor in copies of 32 rows of 16 bytes, which have no second column")
+    if kernel.startswith("gemm_mma_") and _is_of_row(lines, mutation):
+        return "benign", "the rows are not stored"
     for pattern, kind, text, what, reason in _PRODUCT_RULES:
         if (re.search(pattern, kernel) and kind == mutation.kind and re.search(text, around)
                 and re.fullmatch(what, mutation.what)):

@@ -2,12 +2,13 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The project's own products of SM100 that are broken: one of each form that a tile, its
 loads and its epilogue have; two of Hopper, where NVFP4 weights are decoded and K is split
-in a cluster, and where MXFP8 weights are prepacked and rows come in groups; and two of consumer
+in a cluster, and where MXFP8 weights are prepacked and rows come in groups; two of consumer
 Blackwell, where the last stage of NVFP4 has one step, and where two stages of MXFP8 share scales
 and rows come in groups; and two of Ampere, where NVFP4 weights are decoded by two teams of warps
-and K is split, and where a large tile of MXFP8 has rows in groups. Each has several tiles for each cluster, a ring of stages that
-wraps twice, rows and columns at the end that fill no tile, and scales that differ from block
-to block. Their results are compared with numpy before any place is broken.
+and K is split, and where a large tile of MXFP8 has rows in groups. Each has several tiles for
+each cluster, a ring of stages that wraps twice, rows and columns at the end that fill no tile,
+and scales that differ from block to block. Those of Ampere also have NaN where nothing may be
+read (`_spoil`). Their results are compared with numpy before any place is broken.
 """
 
 import json
@@ -25,8 +26,9 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "Execution" / "Inputs"
 import cases
 import exact
 from prepacked import PREPACKED, prepacked_storage
-from products import PLAIN, Case, Op
+from products import PLAIN, Case, Op, data
 from ptx_sites import split_statements
+from reference import swizzle
 
 # What a tensor map of a plan has that `--arg=map` does not take in this form.
 NOT_PASSED = ("address", "element", "l2_promotion")
@@ -74,7 +76,8 @@ func.func @mm(%a: {a}, %g: {b}, %u: {b}, %sa: {sa}, %sg: {sb}, %su: {sb})
 @dataclass
 class Product:
     """`schedule` has the fields of a GEMM schedule but for `band`, `ends` the ends of
-    groups. `epilogue` is what follows two products of one A."""
+    groups. `epilogue` is what follows two products of one A. `is_spoiled` says whether the
+    arguments are those of `_spoil`."""
 
     name: str
     op: Op
@@ -82,6 +85,7 @@ class Product:
     ends: tuple = ()
     epilogue: str = ""
     chip: str = "sm_100a"
+    is_spoiled: bool = False
 
 
 PRODUCTS = (
@@ -114,11 +118,46 @@ PRODUCTS = (
                                  shape=dict(M=300, N=120, K=352, G=3)),
             "rows = 128, cols = 128, stages = 2, ctas = 2", ends=(20, 20, 290), chip="sm_120a"),
     Product("gemm_mma_splits", Op("mm", **{**HOPPER_NVFP4, "result": "f32"},
-                                  shape=dict(B=(), M=21, N=197, K=3680)),
-            "rows = 16, cols = 128, stages = 3, ctas = 2, splits = 2", chip="sm_80"),
-    Product("gemm_mma_rows", Op("mm", **MMA_MXFP8, shape=dict(M=200, N=200, K=480, G=3)),
-            "rows = 128, cols = 128, stages = 3, ctas = 2", ends=(20, 20, 170), chip="sm_80"),
+                                  shape=dict(B=(), M=21, N=133, K=3680)),
+            "rows = 16, cols = 128, stages = 3, ctas = 2, splits = 2", chip="sm_80",
+            is_spoiled=True),
+    # N is odd, so that results are stored one by one. Rows of no group fill more than half of a
+    # tile, as many as a thread's loop has code for.
+    Product("gemm_mma_rows", Op("mm", **MMA_MXFP8, shape=dict(M=240, N=203, K=608, G=3)),
+            "rows = 128, cols = 128, stages = 3, ctas = 2", ends=(20, 20, 170), chip="sm_80",
+            is_spoiled=True),
 )
+# By element type, and of scales: the code of 1 and that of NaN, which E2M1 does not have.
+ONES = {"f4E2M1FN": 0x2, "f8E4M3FN": 0x38}
+NANS = {"bf16": 0x7FC0, "f8E4M3FN": 0x7F, "f8E8M0FNU": 0xFF}
+
+
+def _spoil(op, random, scales):
+    """Codes of A, which is plain, and of B, and changes the scales of B, so that more faults
+    change results:
+
+    * Each 16th row begins with NaN, if its type has one. Who reads beyond K of the row before
+      reads that, and NaN times 0 is NaN.
+    * Row 7 of B is 0, so that its results are.
+    * One scale of row 3 of B is NaN. Its block and those of A have no zeros and one sign, so that
+      an infinity in the place of NaN would give infinities.
+    * Scales of E4M3 have all mantissas and both signs.
+    """
+    lead = scales.shape[:-2]
+    a = data(random, op.a, (op.shape["M"], op.shape["K"]))
+    b = data(random, op.b, (*lead, op.shape["N"], op.shape["K"]))
+    if op.scale == "f8E4M3FN":
+        scales |= random.choice(np.array([*range(8), *range(0x80, 0x88)], np.uint8), scales.shape)
+    column = scales.shape[-1] // 3
+    block = slice(column * op.block, (column + 1) * op.block)
+    scales[..., 3, column] = NANS[op.scale]
+    b[..., 3, block] = ONES[op.b]
+    a[..., block] &= 0x7FFF
+    b[..., 7, :] = 0
+    for codes, element in ((a, op.a), (b, op.b)):
+        if element in NANS:
+            codes[..., 5::16, 0] = NANS[element]
+    return a, b
 
 
 def _arguments(product, random):
@@ -129,6 +168,12 @@ def _arguments(product, random):
     sides = {side: (*lead, shape[rows], columns) for side, element, lead, rows in
              (("sa", op.a, (), "M"), ("sb", op.b, of_b, "N")) if element not in PLAIN}
     scales = {side: exact.scales(random, op.scale, of_side) for side, of_side in sides.items()}
+    if product.is_spoiled:
+        a, b = _spoil(op, random, scales["sb"])
+        case = Case(op, random, product.ends, a=a, b=b, **scales)
+        # Kernels by mma.sync take no scale of the padding.
+        case.arguments[-1] = swizzle(scales["sb"], fill=NANS[op.scale])
+        return case.arguments, case.problem
     case = Case(op, random, product.ends, **scales)
     if op.is_prepacked:
         case.arguments[1] = prepacked_storage(case.codes[1], op.b)
