@@ -157,13 +157,14 @@ MmaDecoder::Words MmaDecoder::loadFactors(const TileCoord &tile, Value slot,
   Lanes band =
       owner * context.tile.bandsOfEach + (row >> llvm::Log2_64(kTileRows));
   row = (row & (kTileRows - 1)) + Lanes(b, thread.row);
-  int64_t tileSteps = spec.getTileSteps();
-  Lanes scaleTile = band * spec.getStageScaleTiles() +
-                    (Lanes(b, inStage) >> llvm::Log2_64(tileSteps));
+  Lanes scaleTile =
+      band * spec.getStageScaleTiles() +
+      (Lanes(b, inStage) >> llvm::Log2_64(spec.getSharedTileSteps()));
   Lanes ofThread =
       Lanes(b, thread.member) >> llvm::Log2_64(format.block / kThreadElements);
   Lanes inRow =
-      (Lanes(b, step) & (tileSteps - 1)) * spec.getStepScales() + ofThread;
+      (Lanes(b, step) & (spec.getTileSteps() - 1)) * spec.getStepScales() +
+      ofThread;
   Lanes byte = scaleTile * kTileBytes +
                numerics::getByteInTile(row, row.like(0)) + inRow;
   Value base =

@@ -42,6 +42,7 @@ MmaThread::MmaThread(KernelBuilder &b, const MmaSpec &spec, Value number)
   lane = inWarp;
   team = warp >> llvm::Log2_64(spec.getRowWarps());
   warpRow = (warp & (spec.getRowWarps() - 1)) * kWarpScaledRows;
+  loader = spec.hasTeamLoads() ? all & (spec.getLoaders() - 1) : all;
   row = inWarp >> 2;
   member = inWarp & 3;
 }
@@ -95,6 +96,9 @@ struct MmaGroup {
   int64_t step, half, fragment;
 };
 
+/// The barrier in hardware of the first team; those of others follow.
+constexpr int64_t kTeamBarrier = 1;
+
 class ProductEmitter {
 public:
   ProductEmitter(KernelBuilder &b, const MmaContext &context,
@@ -139,9 +143,18 @@ private:
   MmaPipeline emitStage(const TileCoord &tile, Value stage, MmaLoads &loads,
                         const MmaPipeline &pipeline);
   Value getNext(Value slot);
+  /// Waits until all but the last `pending` stages are there, and until those
+  /// who load together are through with the stage before.
   void emitWait(int64_t pending) {
     NVVM::CpAsyncWaitGroupOp::create(b, pending);
-    gpu::BarrierOp::create(b);
+    if (spec.hasTeamLoads())
+      NVVM::BarrierOp::create(b, /*res=*/Type(),
+                              Lanes(b, thread.team) + kTeamBarrier,
+                              b.i32(spec.getLoaders()),
+                              /*reductionOp=*/NVVM::BarrierReductionAttr(),
+                              /*reductionPredicate=*/Value());
+    else
+      gpu::BarrierOp::create(b);
   }
 
   KernelBuilder &b;
@@ -313,7 +326,8 @@ void ProductEmitter::emitTile(const TileCoord &tile, MmaResults &results) {
             .get();
       });
   // Sums take the place of stages.
-  emitWait(0);
+  NVVM::CpAsyncWaitGroupOp::create(b, 0);
+  gpu::BarrierOp::create(b);
   results.emitSums(tile, first.with(last).sums);
 }
 

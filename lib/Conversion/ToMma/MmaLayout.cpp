@@ -19,6 +19,9 @@ static constexpr int64_t kTeamWarps = 8;
 /// four steps.
 static constexpr int64_t kMaxTeamRows = 64;
 static constexpr int64_t kMaxLongRows = 32;
+/// The most plain rows of a tile whose teams load. With more rows that was no
+/// faster.
+static constexpr int64_t kMaxTeamLoadRows = 16;
 
 /// Steps of a stage. Where a tile has few rows, stages are small: longer ones
 /// cost fewer waits, and copies bring longer parts of rows of codes.
@@ -40,6 +43,10 @@ int64_t MmaSpec::getTeams() const {
   if (getPlainRows() > kMaxTeamRows)
     return 1;
   return std::max<int64_t>(kTeamWarps / getRowWarps(), 1);
+}
+
+bool MmaSpec::hasTeamLoads() const {
+  return getTeams() > 1 && getPlainRows() <= kMaxTeamLoadRows;
 }
 
 int64_t MmaSpec::getResidentBlocks() const {

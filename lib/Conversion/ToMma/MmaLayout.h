@@ -78,9 +78,24 @@ struct MmaSpec : GemmSpec {
   /// Scales of a row in a step, and steps that share a tile of them.
   int64_t getStepScales() const { return kMmaStep / format.block; }
   int64_t getTileSteps() const { return kTileCols / getStepScales(); }
+  /// Whether each team loads the steps that it multiplies, and waits for its
+  /// own threads alone.
+  bool hasTeamLoads() const;
+  /// Threads that load together, and the steps of a stage that they load.
+  int64_t getLoaders() const {
+    return hasTeamLoads() ? getThreads() / getTeams() : getThreads();
+  }
+  int64_t getLoadedSteps() const {
+    return hasTeamLoads() ? getOwnSteps() : getStageSteps();
+  }
+  /// Steps that share a tile of scales in shared memory: teams that load have
+  /// tiles of their own.
+  int64_t getSharedTileSteps() const {
+    return std::min(getTileSteps(), getLoadedSteps());
+  }
   /// Tiles of scales of a stage for each band.
   int64_t getStageScaleTiles() const {
-    return llvm::divideCeil(getStageSteps(), getTileSteps());
+    return getStageSteps() / getSharedTileSteps();
   }
 
   /// Makes it the spec of products whose rows have `elements` of K. What

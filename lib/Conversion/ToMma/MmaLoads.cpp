@@ -37,6 +37,11 @@ MmaLoads::MmaLoads(KernelBuilder &b, const MmaContext &context,
   addScales();
 }
 
+Lanes MmaLoads::getFirstStep() {
+  Lanes team(b, thread.team);
+  return spec.hasTeamLoads() ? team * spec.getOwnSteps() : team.like(0);
+}
+
 void MmaLoads::addRows(bool isPlain) {
   const ProductRange &product = tile.product;
   const GemmArguments &arguments = context.arguments;
@@ -49,13 +54,13 @@ void MmaLoads::addRows(bool isPlain) {
       isPlain ? context.tile.plainRowsOfEach : context.tile.scaledRowsOfEach;
   int64_t stepBytes = kMmaStep * bits / 8;
   int64_t stepPieces = stepBytes / kCopyBytes;
-  int64_t rowPieces = stepPieces * spec.getStageSteps();
-  int64_t threads = spec.getThreads();
-  Lanes number(b, thread.number);
-  Lanes piece = number & (rowPieces - 1);
+  int64_t rowPieces = stepPieces * spec.getLoadedSteps();
+  int64_t threads = spec.getLoaders();
+  Lanes number(b, thread.loader);
+  Lanes inTile = number >> llvm::Log2_64(rowPieces);
+  Lanes piece = getFirstStep() * stepPieces + (number & (rowPieces - 1));
   Lanes step = piece >> llvm::Log2_64(stepPieces);
   Lanes inStep = piece & (stepPieces - 1);
-  Lanes inTile = number >> llvm::Log2_64(rowPieces);
   Lanes pitch = getPitch(b, arguments.depth, bits);
   Lanes matrixRows = toI64(b, isA ? arguments.rows : context.getDataCols());
   Lanes matrix = toI64(b, isA ? product.matrixA : product.matrixB);
@@ -92,22 +97,29 @@ void MmaLoads::addScales() {
   const ProductRange &product = tile.product;
   const GemmArguments &arguments = context.arguments;
   bool isA = spec.format.isScaledA;
-  int64_t tiles = spec.getStageScaleTiles(), bands = context.tile.bandsOfEach;
+  int64_t bands = context.tile.bandsOfEach;
+  int64_t stageTiles = spec.getStageScaleTiles();
+  int64_t tileSteps = spec.getSharedTileSteps();
+  int64_t tiles = spec.getLoadedSteps() / tileSteps;
   constexpr int64_t tilePieces = kTileBytes / kCopyBytes;
   int64_t pieces = bands * tiles * tilePieces;
-  int64_t threads = spec.getThreads();
+  int64_t threads = spec.getLoaders();
   Lanes rowsBefore =
       Lanes(b, context.getScaledTile(tile)) * context.tile.scaledRowsOfEach;
   Lanes firstBand = rowsBefore >> llvm::Log2_64(kTileRows);
   Lanes size(b, isA ? product.rows : context.getDataCols());
-  Lanes number(b, thread.number);
+  Lanes number(b, thread.loader);
+  Lanes firstStep = getFirstStep();
   for (int64_t owner = 0; owner < context.tile.scaledOwners; ++owner)
     for (int64_t i = 0; i < pieces; i += threads) {
       Lanes item = number + i;
       Lanes inTile = item & (tilePieces - 1);
       Lanes which = item >> llvm::Log2_64(tilePieces);
-      Lanes ofStage = which & (tiles - 1);
-      Lanes band = firstBand + (which >> llvm::Log2_64(tiles));
+      Lanes inLoaded = which & (tiles - 1);
+      Lanes ofStage =
+          (firstStep >> llvm::Log2_64(spec.getTileSteps())) + inLoaded;
+      Lanes inBands = which >> llvm::Log2_64(tiles);
+      Lanes band = firstBand + inBands;
       ScalePiece own;
       own.tile = ofStage;
       own.bandExists = isBelow(band * kTileRows, size);
@@ -117,7 +129,9 @@ void MmaLoads::addScales() {
       own.source = b.offset(
           isA ? arguments.scaleA : arguments.products[owner].scaleB,
           b.getI8Type(), first * kTileBytes + toI64(b, inTile) * kCopyBytes);
-      own.target = item * kCopyBytes + owner * pieces * kCopyBytes;
+      Lanes place = (inBands + owner * bands) * stageTiles +
+                    (firstStep >> llvm::Log2_64(tileSteps)) + inLoaded;
+      own.target = place * kTileBytes + inTile * kCopyBytes;
       if (i + threads > pieces)
         own.inRange = compare(Predicate::ult, number, pieces - i);
       scales.push_back(own);

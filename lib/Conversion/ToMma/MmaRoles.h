@@ -58,6 +58,8 @@ struct MmaThread {
   /// Its number, those of its lane and of its team, and the first row with
   /// scales of its warp in the tile.
   mlir::Value number, lane, team, warpRow;
+  /// Its number among the threads that load together.
+  mlir::Value loader;
   /// Its row among eight, and its number among the four threads of a row.
   mlir::Value row, member;
 };
@@ -84,6 +86,8 @@ private:
     /// Whether the thread has a piece; null where all have as many.
     mlir::Value inRange;
   };
+  /// The first step of a stage that the thread loads a part of, i32.
+  emit::Lanes getFirstStep();
   void addRows(bool isPlain);
   void addScales();
   void emitPieces(const Pieces &pieces, int64_t bits, mlir::Value stage,

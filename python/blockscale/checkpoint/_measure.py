@@ -15,35 +15,63 @@ from blockscale.checkpoint import _kernels
 
 #: One of so many rows is dequantized to measure the error, unless all are.
 MEASURED = 256
+#: So many bytes of rows are measured at once, since few rows take less time than a call.
+_KEPT_BYTES = 1 << 20
 
 
 class Error:
     """Sums of squares of numbers and of their errors, over all rows that were added, and the count
-    of blocks with other numbers."""
+    of blocks with other numbers.
 
-    def __init__(self) -> None:
-        self.signal = self.noise = self.largest = 0.0
-        self.count = self.changed = 0
+    Args:
+      dtype: of the numbers.
+      format, global_scale: of what stands for them.
+      counts_blocks: whether blocks with other numbers are counted.
+    """
 
-    def add(self, x: np.ndarray, dtype: str, codes: np.ndarray, scales: np.ndarray, format: str,
-            global_scale: np.float32 | None, counts_blocks: bool) -> None:
-        """Adds rows of a dtype and what stands for them."""
+    def __init__(self, dtype: str, format: str, global_scale: np.float32 | None,
+                 counts_blocks: bool) -> None:
+        self._dtype, self._format = dtype, format
+        self._global_scale, self._counts_blocks = global_scale, counts_blocks
+        self._signal = self._noise = self._largest = 0.0
+        self._count = self._changed = 0
+        # Copies of rows, codes and scales that were added and not measured.
+        self._kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._kept_bytes = 0
+
+    def add(self, x: np.ndarray, codes: np.ndarray, scales: np.ndarray) -> None:
+        """Adds rows, and the codes and linear scales that stand for them."""
+        if x.nbytes >= _KEPT_BYTES:
+            self._measure(x, codes, scales)
+            return
+        self._kept.append((x.copy(), codes.copy(), scales.copy()))
+        self._kept_bytes += x.nbytes
+        if self._kept_bytes >= _KEPT_BYTES:
+            self._measure_kept()
+
+    def _measure_kept(self) -> None:
+        if self._kept:
+            self._measure(*map(np.concatenate, zip(*self._kept)))
+        self._kept, self._kept_bytes = [], 0
+
+    def _measure(self, x: np.ndarray, codes: np.ndarray, scales: np.ndarray) -> None:
         found = np.empty(x.shape, np.float32)
-        _kernels.dequantize(codes, scales, format, global_scale, found)
-        difference = _bytes.compare(_kernels.STORED[dtype], x, "F32", found)
-        self.signal += difference.reference_squares
-        self.noise += difference.difference_squares
-        self.largest = max(self.largest, difference.largest)
-        self.count += difference.count
-        if counts_blocks:
-            starts = range(0, x.shape[1], FORMATS[format][2])
+        _kernels.dequantize(codes, scales, self._format, self._global_scale, found)
+        difference = _bytes.compare(_kernels.STORED[self._dtype], x, "F32", found)
+        self._signal += difference.reference_squares
+        self._noise += difference.difference_squares
+        self._largest = max(self._largest, difference.largest)
+        self._count += difference.count
+        if self._counts_blocks:
+            starts = range(0, x.shape[1], FORMATS[self._format][2])
             changed = x.astype(np.float32, copy=False) != found
-            self.changed += int(np.logical_or.reduceat(changed, starts, axis=1).sum())
+            self._changed += int(np.logical_or.reduceat(changed, starts, axis=1).sum())
 
     def describe(self) -> dict[str, Any]:
         """As tasks return it."""
-        return {"signal": self.signal, "noise": self.noise, "largest": self.largest,
-                "count": self.count, "changed": self.changed}
+        self._measure_kept()
+        return {"signal": self._signal, "noise": self._noise, "largest": self._largest,
+                "count": self._count, "changed": self._changed}
 
 
 def get_sqnr(signal: float, noise: float) -> float:

@@ -108,7 +108,7 @@ def _write_member(member: Mapping[str, Any], rows: Rows, layout: Layout, how: Ma
     names, format = member["outputs"], layout.format
     columns = _kernels.get_code_columns(format, rows.cols)
     blocks = -(-rows.cols // FORMATS[format][2])
-    error = Error()
+    error = Error(rows.dtype, format, scale, how["counts_blocks"])
     matrix = member["target_matrix"]
     tiles = np.empty((rows.count, blocks), np.uint8) if member["is_swizzled"] else None
     for begin, end in list_chunks(rows.count, rows.row_bytes):
@@ -126,8 +126,7 @@ def _write_member(member: Mapping[str, Any], rows: Rows, layout: Layout, how: Ma
             tiles[begin:end] = scales
         measured = min(max((end - begin) // how["measured"], 1), end - begin)
         if measured:
-            error.add(x[:measured], rows.dtype, codes[:measured], scales[:measured], format,
-                      scale, how["counts_blocks"])
+            error.add(x[:measured], codes[:measured], scales[:measured])
         rows.release(begin, end)
     if tiles is not None:
         swizzled = check(_native.swizzle(tiles))[0]
