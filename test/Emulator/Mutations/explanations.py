@@ -165,8 +165,10 @@ _PRODUCT_RULES = [
      r"^add\.s32 (%r\d+), \1, 1; \| setp\.lt\.u32 (%p\d+), \1, %r\d+; \| mov\.b32 [^|]* \| @\2 bra",
      "setp.lt.u32 -> setp.le.u32",
      "nothing is copied of the stage behind the last one, which is zeros in shared memory"),
-    ("gemm_mma_splits", "tail", r"\| setp\.lt\.u32 %p\d+, %r\d+, %r\d+; "
-     r"\| selp\.b32 (%r\d+), 16, 0, %p\d+; \| selp\.b32 %r\d+, \1, 0",
+    # The comparison before it is that of a tile of scales with their number.
+    ("gemm_mma_splits", "tail",
+     r"^setp\.lt\.u32 %p\d+, %r\d+, \d+; \| setp\.lt\.u32 (%p\d+), %r\d+, %r\d+; "
+     r"\| selp\.b32 (%r\d+), 16, 0, %p\d+; \| selp\.b32 %r\d+, \2, 0, \1;",
      "setp.lt.u32 -> setp.le.u32", "the scales of the stage behind the last one are not used"),
     ("gemm_mma_rows", "tail", r"\| setp\.ge\.u32 (%p\d+), [^|]* \| @\1 bra [^|]* \| "
      r"st\.global\.b16 \[[^|]*\], 0x0000;", "setp.ge.u32 -> setp.gt.u32",
