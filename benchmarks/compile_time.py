@@ -40,6 +40,9 @@ from ops import function_of  # noqa: E402
 from sm100_kinds import FOUR_OVER_SIX, mx, nvfp4  # noqa: E402
 
 CHIPS = ("sm_100a", "sm_90a")
+# Other chips with products by instructions of warps, and all that have those of plain operands.
+WARP_CHIPS = ("sm_120a", "sm_80")
+PLAIN_CHIPS = ("sm_90a", *WARP_CHIPS)
 BAR, PRODUCT_BAR = 250, 300  # ms
 SWEEP_BAR = 0.1  # of Triton's time
 SHAPE = {"shape": (4096, 4096), "dynamic": (True, False)}
@@ -109,10 +112,10 @@ def products():
     """Name, text, and the chips that have a kernel."""
     for name, text in read_cases().items():
         if "scaled_mm" in name:
-            yield name, text, ("sm_90a",) if "weight" in name else CHIPS
+            yield name, text, PLAIN_CHIPS if "weight" in name else (*CHIPS, *WARP_CHIPS)
     for name, form in WEIGHT_ONLY.items():
-        yield name, weight_only(*form), ("sm_90a",)
-    yield "layer_of_experts", LAYER.read_text(), CHIPS
+        yield name, weight_only(*form), PLAIN_CHIPS
+    yield "layer_of_experts", LAYER.read_text(), (*CHIPS, *WARP_CHIPS)
 
 
 def quantizers():

@@ -4,14 +4,16 @@
 """Runs products of a scaled and a plain operand, drawn at random as for the emulator
 (test/Execution/Inputs/sm90_matmul.py), on a GPU, and compares with numpy, within the bound. A
 layer of experts (test/Execution/sm90-moe.test), and an encoder layer with attention
-(test/Execution/encoder-layer.test), are compared with the CPU:
+(test/Execution/encoder-layer.test), are compared with the CPU, and so are some rows of products as
+large as models have them (large_products.py), of which all rows are compared with numpy:
 
   scripts/gpu/check_products.py pack FOLDER [--cases N] [--seed N] [--target CHIP]    # here
-  python3 FOLDER/scripts/gpu/check_products.py run                                    # there
+  python3 FOLDER/scripts/gpu/check_products.py run [--no-large]                       # there
 
 The kernels are those of sm_90a, or of a chip that multiplies by plain mma.sync (mma_matmul.py),
-which newer GPUs run, too. The other machine needs such a GPU, its driver, Python and NumPy. The
-last line is `N passed, N failed`; the exit status is 1 if one failed.
+which newer GPUs run, too. The other machine needs such a GPU, its driver, Python and NumPy, and for
+large products 64 GiB of memory. The last line is `N passed, N failed`; the exit status is 1 if one
+failed.
 """
 
 import argparse
@@ -25,7 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HOPPER = "sm_90a"
 COPIES = ("python/blockscale_runtime.py", "python/blockscale_reference/*.py",
           "scripts/log_head.py", "scripts/gpu/check_products.py", "scripts/gpu/packed.py",
-          "scripts/gpu/packing.py", "test/batches.py", "test/Execution/Inputs/*.py")
+          "scripts/gpu/packing.py", "scripts/gpu/large_products.py", "test/batches.py",
+          "test/Execution/Inputs/*.py")
 # A layer of experts, and one that returns the tensors that are quantized in it, too.
 LAYER = "test/Execution/Inputs/moe.mlir"
 # An encoder layer with attention.
@@ -36,6 +39,7 @@ sys.path[:0] = [str(ROOT / name) for name in ("scripts", "python", "test/Executi
 import numpy as np  # noqa: E402
 
 import encoder_layer  # noqa: E402
+import large_products  # noqa: E402
 import mma_matmul  # noqa: E402
 import sm90_matmul  # noqa: E402
 import sm90_moe  # noqa: E402
@@ -82,6 +86,13 @@ def pack_encoder(folder, chip):
     save_call(folder / "encoder.npz", arrays, results)
 
 
+def pack_large(folder, chip):
+    """Bundles of large products, and rows of the CPU's results."""
+    for number, large in enumerate(large_products.LARGE):
+        build_bundle(large.op.text(), chip, folder / f"large{number}.bundle")
+        np.save(folder / f"large{number}.npy", large_products.compute_on_cpu(large))
+
+
 def save_call(path, inputs, results):
     np.savez_compressed(path, **{f"in{j}": a for j, a in enumerate(inputs)},
                         **{f"out{j}": a for j, a in enumerate(results)})
@@ -113,6 +124,15 @@ def run_layers(expect, execute):
                               from_bf16(got[-1]), from_bf16(wanted[-1]), ends[-1]))
 
 
+def run_large(expect, execute):
+    for number, large in enumerate(large_products.LARGE):
+        problem, equal = large_products.find_problem(
+            large, lambda *arguments: execute(f"large{number}.bundle", "mm", *arguments),
+            np.load(ROOT / f"large{number}.npy"))
+        print(f"{large.name}: {100 * equal:.2f} % of the CPU's results are equal", flush=True)
+        expect.record(large.name, problem)
+
+
 def pack(options):
     folder = options.folder
     make_folder(folder, COPIES)
@@ -125,10 +145,11 @@ def pack(options):
         list(pool.map(compile_case, range(options.cases)))
     pack_layers(folder, options.target)
     pack_encoder(folder, options.target)
+    pack_large(folder, options.target)
     describe(folder, seed=options.seed, cases=options.cases, target=options.target)
 
 
-def run(_):
+def run(options):
     packed, expect = Pack(ROOT), Expectations()
     about = packed.about
     for number in range(about["cases"]):
@@ -137,6 +158,8 @@ def run(_):
         expect.record(f"case {number}: {op}", problem or case.problem(got[0]))
     run_layers(expect, packed.run)
     run_encoder(expect, packed.run)
+    if not options.no_large:
+        run_large(expect, packed.run)
     expect.finish()
 
 
@@ -152,6 +175,7 @@ def main():
                       metavar="CHIP")
     here.set_defaults(work=pack)
     there = commands.add_parser("run", help="run them on the GPU of this machine")
+    there.add_argument("--no-large", action="store_true", help="leave out large products")
     there.set_defaults(work=run)
     options = parser.parse_args()
     options.work(options)

@@ -36,8 +36,11 @@ LEAST = {"scaled a": 5, "scaled b": 10, "rows": 3, "columns": 3,
          "chosen teams": 3, "chosen one team": 2}
 
 
-def stage_bytes(steps, plain, scaled, bits, block):
-    scales = -(-scaled // 128) * max(steps * STEP // block // 4, 1) * 512
+def stage_bytes(steps, teams, plain, scaled, bits, block):
+    # Teams of tiles of 16 plain rows load tiles of scales of their own.
+    loaded = steps // teams if plain == 16 else steps
+    tiles = steps // loaded * max(loaded * STEP // block // 4, 1)
+    scales = -(-scaled // 128) * tiles * 512
     return steps * (plain * 2 * STEP + scaled * STEP * bits // 8) + scales
 
 
@@ -49,8 +52,8 @@ def stage_steps(plain, scaled):
 
 def most_stages(plain, scaled, bits, block, memory):
     """The stages that shared memory holds, up to MOST_STAGES."""
-    steps, _ = stage_steps(plain, scaled)
-    return min(memory // stage_bytes(steps, plain, scaled, bits, block), MOST_STAGES)
+    steps, teams = stage_steps(plain, scaled)
+    return min(memory // stage_bytes(steps, teams, plain, scaled, bits, block), MOST_STAGES)
 
 
 def draw_schedule(random, op, memory):
