@@ -59,6 +59,22 @@ def nan(random):
     return values
 
 
+def ordinary(random):
+    """Numbers of one magnitude, among them zeros of both signs and negative ones that become zero,
+    as blocks of weights are."""
+    values = random.standard_normal(BLOCK) * 2.0 ** random.integers(-8, 9)
+    at = random.permutation(BLOCK)
+    values[at[:4]] = [0.0, -0.0, -1e-3 * np.abs(values).max(), np.abs(values).max() / 4]
+    return values
+
+
+def ordinary_with_nan(random):
+    """The same with NaN of both signs."""
+    values = ordinary(random)
+    values[random.permutation(BLOCK)[:2]] = [np.nan, -np.nan]
+    return values
+
+
 TAME = [normal, ties, subnormal, smallest, zeros, negative_zeros]
 WILD = [huge, infinite, nan]
 
