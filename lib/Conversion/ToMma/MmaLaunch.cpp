@@ -56,7 +56,7 @@ static void launchGemm(const GemmRequest &request, LaunchSite &site,
       emit::mul(b, countTiles(site, spec, sizes, cols), schedule.getSplits());
   Value blocks = emit::min(b, tiles, emit::getIndex(b, schedule.getCtas()));
   LaunchSite::Shape shape{spec.getThreads(), blocks, {}};
-  shape.residentBlocks = spec.getResidentBlocks();
+  shape.residentBlocks = MmaLayout::getResidentBlocks(spec);
   shape.sharedBytes = MmaLayout(spec).bytes;
   KernelSignature signature;
   arguments.addSlots(signature, spec);

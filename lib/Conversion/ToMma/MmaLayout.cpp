@@ -104,4 +104,13 @@ int64_t MmaLayout::getMaxStages(MmaSpec spec, int64_t blocks) {
   return stages;
 }
 
+int64_t MmaLayout::getResidentBlocks(const MmaSpec &spec) {
+  int64_t blocks = spec.getResidentBlocks();
+  // These have enough registers in any case. With more, ptxas orders their
+  // loads so that they take longer.
+  if (spec.format.getBits() == 4 && spec.hasTeamLoads())
+    return blocks;
+  return spec.schedule.getStages() <= getMaxStages(spec, blocks) ? blocks : 1;
+}
+
 } // namespace blockscale::gemm

@@ -139,6 +139,9 @@ struct MmaLayout {
   /// The number of ring stages that fit into shared memory where so many CTAs
   /// share that of a multiprocessor.
   static int64_t getMaxStages(MmaSpec spec, int64_t blocks = 1);
+  /// The CTAs among which the registers of a multiprocessor are divided: a CTA
+  /// that needs all shared memory for its stages can have all registers, too.
+  static int64_t getResidentBlocks(const MmaSpec &spec);
 
   int64_t plain, codes, scales;
   /// Bytes of a stage of each. Its steps are one after the other, and in each

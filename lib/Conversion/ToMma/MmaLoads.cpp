@@ -118,8 +118,7 @@ void MmaLoads::addScales() {
       Lanes inLoaded = which & (tiles - 1);
       Lanes ofStage =
           (firstStep >> llvm::Log2_64(spec.getTileSteps())) + inLoaded;
-      Lanes inBands = which >> llvm::Log2_64(tiles);
-      Lanes band = firstBand + inBands;
+      Lanes band = firstBand + (which >> llvm::Log2_64(tiles));
       ScalePiece own;
       own.tile = ofStage;
       own.bandExists = isBelow(band * kTileRows, size);
@@ -129,9 +128,11 @@ void MmaLoads::addScales() {
       own.source = b.offset(
           isA ? arguments.scaleA : arguments.products[owner].scaleB,
           b.getI8Type(), first * kTileBytes + toI64(b, inTile) * kCopyBytes);
-      Lanes place = (inBands + owner * bands) * stageTiles +
-                    (firstStep >> llvm::Log2_64(tileSteps)) + inLoaded;
-      own.target = place * kTileBytes + inTile * kCopyBytes;
+      // Where teams load, rows with scales are those of one band.
+      own.target =
+          item * kCopyBytes + ((firstStep >> llvm::Log2_64(tileSteps)) +
+                               owner * bands * stageTiles) *
+                                  kTileBytes;
       if (i + threads > pieces)
         own.inRange = compare(Predicate::ult, number, pieces - i);
       scales.push_back(own);
