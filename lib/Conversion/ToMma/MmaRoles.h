@@ -10,6 +10,8 @@
 // is multiplied, all wait until the next one is there, too: elements of a half
 // of a step are decoded, and plain ones loaded, among the instructions of the
 // half before, so that tensor cores always have some whose operands are there.
+// In tiles of few plain rows each team of warps loads the steps that it
+// multiplies, and "all" are those of the team.
 //
 //===----------------------------------------------------------------------===//
 
