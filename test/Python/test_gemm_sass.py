@@ -32,8 +32,6 @@ WARP_PRODUCTS = 32
 # Of products by plain mma.sync on sm_80, which decode NVFP4: the most instructions for each in
 # tiles of so many plain rows and rows with scales.
 MOST_PER_MMA = {(16, 64): 18, (16, 128): 15.5, (64, 128): 6, (128, 128): 3.7, (128, 256): 3.4}
-# The most bytes that a thread of these spills for each tile of results, outside of the main loop.
-MOST_SPILLED = 32
 LEAST_STAGES = 3
 LAYOUTS = """#swizzled = #blockscale.layout<swizzle_128x4>
 #rows = #blockscale.layout<swizzle_128x4, groups = 8, dim = 0>
@@ -161,10 +159,7 @@ class MmaSassTest(Checks, unittest.TestCase):
         cls.resources, cls.kernels = assemble("sm_80", [
             decoded_function(i, *tile, *FORMATS[0]) for i, tile in enumerate(MOST_PER_MMA)])
 
-    def test_nothing_spills(self):
-        self.assertEqual(len(self.resources), len(self.kernels))
-        for name, _, stores, loads, stack, _ in self.resources:
-            self.assertLessEqual(max(int(stores), int(loads), int(stack)), MOST_SPILLED, name)
+    def test_nothing_spills_in_main_loops(self):
         for name, kernel in self.kernels.items():
             (loop,) = find_product_loops(kernel)
             self.assertFalse([each for each in loop if each.starts("STL", "LDL")], name)
