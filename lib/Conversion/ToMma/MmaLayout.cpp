@@ -49,7 +49,7 @@ bool MmaSpec::hasTeamLoads() const {
   return getTeams() > 1 && getPlainRows() <= kMaxTeamLoadRows;
 }
 
-int64_t MmaSpec::getResidentBlocks() const {
+int64_t MmaSpec::getMaxResidentBlocks() const {
   return getThreads() > 128 && getPlainRows() > kMaxTeamRows ? 1 : 2;
 }
 
@@ -105,7 +105,7 @@ int64_t MmaLayout::getMaxStages(MmaSpec spec, int64_t blocks) {
 }
 
 int64_t MmaLayout::getResidentBlocks(const MmaSpec &spec) {
-  int64_t blocks = spec.getResidentBlocks();
+  int64_t blocks = spec.getMaxResidentBlocks();
   // These have enough registers in any case. With more, ptxas orders their
   // loads so that they take longer.
   if (spec.format.getBits() == 4 && spec.hasTeamLoads())

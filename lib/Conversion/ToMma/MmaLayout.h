@@ -68,8 +68,8 @@ struct MmaSpec : GemmSpec {
   int64_t getThreads() const {
     return getTeams() * getRowWarps() * kWarpThreads;
   }
-  /// CTAs for which a multiprocessor has registers.
-  int64_t getResidentBlocks() const;
+  /// The most CTAs for which a multiprocessor has registers.
+  int64_t getMaxResidentBlocks() const;
   /// Steps of a stage, and those of each team.
   int64_t getStageSteps() const { return stageElements / kMmaStep; }
   int64_t getOwnSteps() const { return getStageSteps() / getTeams(); }

@@ -92,7 +92,7 @@ static DecodedTimeline getTimeline(const AssumedSizes &sizes,
                   (gpu.getPeakFlops(target::Unit::Bf16) * kMultiplyShare);
   time.decode = together * getDecode(spec) * scaled / kDecodedRows;
   if (spec.getPlainRows() > kAloneRows &&
-      together < static_cast<double>(spec.getResidentBlocks()))
+      together < static_cast<double>(spec.getMaxResidentBlocks()))
     time.decode *= kAlone;
   time.load = together *
               static_cast<double>(shared.plainBytes + shared.codeBytes +
@@ -141,7 +141,7 @@ SmallVector<RatedDecodedSchedule> rateMmaSchedules(const Product &product,
                    std::ceil(sizes.cols / static_cast<double>(cols)) *
                    sizes.matrices * static_cast<double>(splits);
     int64_t resident =
-        tiles > gpu.multiprocessors ? spec.getResidentBlocks() : 1;
+        tiles > gpu.multiprocessors ? spec.getMaxResidentBlocks() : 1;
     int64_t stages = MmaLayout::getMaxStages(spec, resident);
     if (stages < kLeastMmaStages) {
       resident = 1;
