@@ -35,9 +35,13 @@ Value KernelBuilder::callIntrinsic(StringRef name, ValueRange operands) {
       .getResult(0);
 }
 
-Value KernelBuilder::hide(Value word) {
+Value KernelBuilder::hide(Value word, Value cause) {
+  SmallVector<Value> operands = {word};
+  if (cause)
+    operands.push_back(cause);
   return LLVM::InlineAsmOp::create(
-             *this, getI32Type(), word, /*asm_string=*/"", "=r,0",
+             *this, getI32Type(), operands, /*asm_string=*/"",
+             cause ? "=r,0,r" : "=r,0",
              /*has_side_effects=*/false, /*is_align_stack=*/false,
              LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
       .getRes();

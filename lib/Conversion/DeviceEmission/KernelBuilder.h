@@ -92,9 +92,10 @@ public:
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
   void store(mlir::Value value, mlir::Value pointer, unsigned alignment);
 
-  /// An i32 of which the optimizer does not know that it is `word`: to compute
-  /// something from it again takes fewer registers than to keep it.
-  mlir::Value hide(mlir::Value word);
+  /// An i32 of which the optimizer does not know that it is `word`, nor that it
+  /// is the same for another `cause`, where there is one: to compute something
+  /// from it again takes fewer registers than to keep it.
+  mlir::Value hide(mlir::Value word, mlir::Value cause = {});
   /// An intrinsic of the type of its operands, by name: the conversion to NVVM
   /// makes library calls of some ops.
   mlir::Value callIntrinsic(llvm::StringRef name, mlir::ValueRange operands);

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Codes of 4 bits become elements in the low bits of exponent and mantissa of
-// bf16 or f16, which is the element times a power of two, and are multiplied by
-// the inverse of that. A scale of E4M3 takes that factor, too, as far as it
-// fits; sums are smaller by what is left (`DecodedFormat::getSumShift`). Wider
-// codes are rounded to bf16 or f16, which has all of them. Then the product
-// with the scale rounds once, where a value is not exact at all.
+// Codes become bf16 or f16, which have all elements: by conversions where the
+// chip has them, else by moving bits (Products/PlainPairs.h). Beside codes of
+// E2M1 a scale of E4M3 takes the factor that makes elements of moved bits, as
+// far as it fits; sums are smaller by what is left
+// (`DecodedFormat::getSumShift`). Then the product with the scale rounds once,
+// where a value is not exact at all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,6 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "MmaRoles.h"
 #include "blockscale/Numerics/Codec.h"
-
-#include <cmath>
 
 using namespace mlir;
 
@@ -31,93 +29,26 @@ using Predicate = arith::CmpIPredicate;
 /// Rows of a fragment between the two of a thread.
 static constexpr int64_t kRowDistance = 8;
 
-/// How codes of E2M1 become elements. The lower byte of a half of a word has a
-/// code in its upper four bits, and the upper byte is eight times its sign. A
-/// shift brings the magnitude to the lowest bits of the exponent and the
-/// highest one of the mantissa, and leaves one sign of many in place.
-struct E2M1Bits {
-  int shift;
-  uint32_t bits;
-  /// The exponent of the factor that makes them the elements: that of E2M1 has
-  /// a bias of 1.
-  int exponent;
-};
-static constexpr E2M1Bits kBF16Bits = {2, 0x81C081C0, 127 - 1};
-static constexpr E2M1Bits kF16Bits = {5, 0x8E008E00, 15 - 1};
-
-/// How a byte of E4M3 in the lower half of each half of a word becomes a scale.
-/// A shift brings its exponent to the lowest bits of that of the plain type,
-/// which is the scale times a power of two. `factors` powers of 2^`exponent`
-/// make it the scale times the part of the factor of E2M1 that it takes. NaN
-/// has become 480 times that, and the largest scale is 448: times `overflow`
-/// only NaN is no number of the plain type any more.
-struct E4M3Bits {
-  int shift;
-  int factors, exponent;
-  double overflow;
-};
-static constexpr E4M3Bits kBF16Scale = {4, 2, 119, 2.25};
-static constexpr E4M3Bits kF16Scale = {7, 1, 15, 1.125};
-static constexpr uint32_t kSigns = 0x80008000;
-
-static const E2M1Bits &getE2M1Bits(Type plain) {
-  return plain.isBF16() ? kBF16Bits : kF16Bits;
-}
-
 MmaDecoder::MmaDecoder(KernelBuilder &b, const MmaContext &context,
                        const MmaThread &thread)
     : b(b), context(context), thread(thread), format(context.spec.format),
-      pair(VectorType::get({2}, format.plain)) {}
+      pairs(b, format.plain) {}
 
 int64_t MmaDecoder::getRowWords() const {
   return kThreadElements * format.getBits() / 8 / kWordBytes;
 }
 
-Value MmaDecoder::round(Value low, Value high) {
-  StringRef name = format.plain.isBF16() ? "llvm.nvvm.ff2bf16x2.rn"
-                                         : "llvm.nvvm.ff2f16x2.rn";
-  return LLVM::CallIntrinsicOp::create(b, pair, b.getStringAttr(name),
-                                       ValueRange{high, low})
-      .getResult(0);
-}
-
-Value MmaDecoder::emitPair(double value) {
-  auto type = cast<FloatType>(format.plain);
-  llvm::APFloat each(value);
-  bool losesInfo = false;
-  each.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
-               &losesInfo);
-  auto bits = static_cast<uint32_t>(each.bitcastToAPInt().getZExtValue());
-  return b.bitcast(pair, b.i32(bits << 16 | bits));
-}
-
-/// The products of two pairs. sm_80 has no multiplication of bf16, but one with
-/// a sum: that with -0 is the product, whatever its sign.
-Value MmaDecoder::multiply(Value x, Value y) {
-  if (!format.plain.isBF16())
-    return arith::MulFOp::create(b, x, y);
-  return b.fma(x, y, b.bitcast(pair, b.i32(kSigns)));
-}
-
 /// A pair of scales of two bytes (i32), with the part of the factor of E2M1
 /// that they take.
 Value MmaDecoder::emitScalePair(Lanes low, Lanes high) {
-  if (format.scale == numerics::ScaleFormat::E4M3)
-    return emitE4M3Pair(low | (high << 16));
-  return round(numerics::decodeE8M0Bits(low), numerics::decodeE8M0Bits(high));
-}
-
-Value MmaDecoder::emitE4M3Pair(Lanes bytes) {
-  constexpr int64_t magnitudes = 0x007F007F;
-  const E4M3Bits &bits = format.plain.isBF16() ? kBF16Scale : kF16Scale;
-  Lanes magnitude = bytes & magnitudes;
-  Value scale =
-      b.bitcast(pair, (magnitude << bits.shift) | ((bytes << 8) & kSigns));
-  for (int i = 0; i < bits.factors; ++i)
-    scale = multiply(scale, emitPair(std::ldexp(1.0, bits.exponent)));
-  // Infinity times zero is NaN; of numbers, the sum with zero is the scale.
-  Value large = multiply(scale, emitPair(bits.overflow));
-  return b.fma(large, emitPair(0), scale);
+  if (format.scale == numerics::ScaleFormat::E8M0)
+    return pairs.round(numerics::decodeE8M0Bits(low),
+                       numerics::decodeE8M0Bits(high));
+  int exponent = 0;
+  if (int shift = format.getSumShift())
+    exponent = pairs.getBiasDistance(format.element) - shift;
+  return pairs.decode(numerics::ElementFormat::E4M3, {low, 0, high, 0},
+                      exponent);
 }
 
 MmaDecoder::Words MmaDecoder::loadCodes(Value slot, Value inStage) {
@@ -192,52 +123,42 @@ MmaDecoder::Words MmaDecoder::loadFactors(const TileCoord &tile, Value slot,
   return factors;
 }
 
-/// The pairs of elements of a word of codes, times `factor`, as i32.
+/// The pairs of elements of a word of codes. They lack the factor of E2M1 where
+/// scales have it.
+MmaDecoder::Words MmaDecoder::decodeElements(Lanes word) {
+  Words elements;
+  if (context.spec.hasConversion()) {
+    std::unique_ptr<CvtEmitter> cvt = createCvtEmitter(*context.spec.chip);
+    for (Lanes codes : {word, word >> 16}) {
+      auto [low, high] = cvt->decodeE4M3Pair(b, truncate(codes, 16));
+      elements.push_back(pairs.round(low, high));
+    }
+    return elements;
+  }
+  for (const CodePair &codes : getCodePairs(format.element, word))
+    elements.push_back(format.getSumShift()
+                           ? pairs.decodeFields(format.element, codes)
+                           : pairs.decode(format.element, codes));
+  return elements;
+}
+
+/// The same times `factor`, as i32.
 MmaDecoder::Words MmaDecoder::decodeWord(Lanes word, Value factor) {
-  Words pairs;
-  Value scale = b.bitcast(pair, factor);
-  if (format.getBits() == 4) {
-    const E2M1Bits &bits = getE2M1Bits(format.plain);
-    // Codes of even elements come to the upper halves of bytes.
-    Lanes even = word << 4;
-    for (uint32_t i = 0; i < kWordBytes; ++i) {
-      // PTX ISA, "prmt": the fourth bit of a place stands for the byte's sign.
-      constexpr uint32_t both = 0x11, sign = 0x80;
-      uint32_t selector = (i * both | sign) | ((i + kWordBytes) * both | sign)
-                                                  << 8;
-      Lanes bytes(
-          b, b.callIntrinsic("llvm.nvvm.prmt", {even, word, b.i32(selector)}));
-      Lanes elements = (bytes << bits.shift) & bits.bits;
-      Value value = b.bitcast(pair, elements);
-      if (!format.getSumShift())
-        value = multiply(value, emitPair(std::ldexp(1.0, bits.exponent)));
-      pairs.push_back(b.toBits(multiply(value, scale)));
-    }
-    return pairs;
-  }
-  for (int64_t i = 0; i < 2; ++i) {
-    Lanes codes = word >> (16 * i);
-    Value low, high;
-    if (format.element == numerics::ElementFormat::E4M3) {
-      std::tie(low, high) = createCvtEmitter(*context.spec.chip)
-                                ->decodeE4M3Pair(b, truncate(codes, 16));
-    } else {
-      low = numerics::decodeByProduct(format.element, codes & 0xFF);
-      high = numerics::decodeByProduct(format.element, (codes >> 8) & 0xFF);
-    }
-    pairs.push_back(b.toBits(multiply(round(low, high), scale)));
-  }
-  return pairs;
+  Words products;
+  Value scale = b.bitcast(pairs.getType(), factor);
+  for (Value both : decodeElements(word))
+    products.push_back(b.toBits(pairs.multiply(both, scale)));
+  return products;
 }
 
 MmaDecoder::Words MmaDecoder::decodeRow(ArrayRef<Value> codes,
                                         ArrayRef<Value> factors, int64_t half,
                                         int64_t row) {
   int64_t rowWords = getRowWords(), halfWords = rowWords / 2;
-  Words pairs;
+  Words elements;
   for (Value word : codes.slice(row * rowWords + half * halfWords, halfWords))
-    llvm::append_range(pairs, decodeWord(Lanes(b, word), factors[row]));
-  return pairs;
+    llvm::append_range(elements, decodeWord(Lanes(b, word), factors[row]));
+  return elements;
 }
 
 MmaDecoder::Words MmaDecoder::getRegisters(ArrayRef<Words> rows) {

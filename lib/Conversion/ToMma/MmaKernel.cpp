@@ -49,16 +49,16 @@ MmaThread::MmaThread(KernelBuilder &b, const MmaSpec &spec, Value number)
 
 namespace {
 
-/// What a stage hands on to the next one: the slots of the ring that are read
-/// and written next, the sums, and of its first step the factors, the codes,
-/// and of the first half all elements with scales and those plain ones that are
-/// loaded ahead.
+/// What a stage hands on to the next one: the slot of the ring that is read
+/// next, the sums, and of its first step the factors, the codes, and of the
+/// first half all elements with scales and those plain ones that are loaded
+/// ahead.
 struct MmaPipeline {
-  Value slot, target;
+  Value slot;
   SmallVector<Value> sums, factors, codes, elements, plain;
 
   SmallVector<Value> get() const {
-    SmallVector<Value> values = {slot, target};
+    SmallVector<Value> values = {slot};
     for (const SmallVector<Value> *each :
          {&sums, &factors, &codes, &elements, &plain})
       llvm::append_range(values, *each);
@@ -67,9 +67,8 @@ struct MmaPipeline {
   /// The same with `values`, which a loop carries.
   MmaPipeline with(ValueRange values) const {
     MmaPipeline next;
-    next.slot = values[0];
-    next.target = values[1];
-    values = values.drop_front(2);
+    next.slot = values.front();
+    values = values.drop_front();
     auto take = [&](SmallVector<Value> &to, size_t count) {
       llvm::append_range(to, values.take_front(count));
       values = values.drop_front(count);
@@ -142,7 +141,9 @@ private:
   }
   MmaPipeline emitStage(const TileCoord &tile, Value stage, MmaLoads &loads,
                         const MmaPipeline &pipeline);
+  /// The slots of the ring after and before `slot` (i32).
   Value getNext(Value slot);
+  Value getLast(Value slot);
   /// Waits until all but the last `pending` stages are there, and until those
   /// who load together are through with the stage before.
   void emitWait(int64_t pending) {
@@ -170,6 +171,12 @@ Value ProductEmitter::getNext(Value slot) {
   Lanes next = Lanes(b, slot) + 1;
   return select(compare(Predicate::eq, next, spec.schedule.getStages()),
                 next.like(0), next);
+}
+
+Value ProductEmitter::getLast(Value slot) {
+  Lanes number(b, slot);
+  return select(compare(Predicate::eq, number, 0),
+                number.like(spec.schedule.getStages() - 1), number - 1);
 }
 
 void ProductEmitter::emitMma(ArrayRef<Value> scaled, ArrayRef<Value> plain,
@@ -283,10 +290,10 @@ MmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
   // All are through with the stage before, and this one and the next are there.
   emitWait(stages - kLeastMmaStages);
   next.slot = getNext(pipeline.slot);
-  next.target = getNext(pipeline.target);
   while (number < groups) {
-    if (number == halfGroups)
-      loads.emitStage(Lanes(b, stage) + (stages - 1), pipeline.target);
+    // The first instructions, whose operands are there, do not wait for it.
+    if (number == 1)
+      loads.emitStage(Lanes(b, stage) + (stages - 1), getLast(pipeline.slot));
     emitNext();
   }
   return next;
@@ -307,7 +314,6 @@ void ProductEmitter::emitTile(const TileCoord &tile, MmaResults &results) {
   emitWait(stages - 2);
   MmaPipeline first;
   first.slot = b.i32(0);
-  first.target = b.i32(stages - 1);
   first.sums.append(context.tile.plainRows / kPlainFragment * kWarpFragments *
                         kFragmentSums,
                     b.f32(0));

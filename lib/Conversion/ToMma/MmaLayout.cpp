@@ -23,6 +23,11 @@ static constexpr int64_t kMaxLongRows = 32;
 /// faster.
 static constexpr int64_t kMaxTeamLoadRows = 16;
 
+/// The least plain rows of a tile whose threads, if they are more than these,
+/// need half of the registers of a multiprocessor and more.
+static constexpr int64_t kLoneRows = 64;
+static constexpr int64_t kLoneThreads = 128;
+
 /// Steps of a stage. Where a tile has few rows, stages are small: longer ones
 /// cost fewer waits, and copies bring longer parts of rows of codes.
 static int64_t chooseStageSteps(int64_t plainRows, int64_t teams) {
@@ -50,7 +55,7 @@ bool MmaSpec::hasTeamLoads() const {
 }
 
 int64_t MmaSpec::getMaxResidentBlocks() const {
-  return getThreads() > 128 && getPlainRows() > kMaxTeamRows ? 1 : 2;
+  return getThreads() > kLoneThreads && getPlainRows() >= kLoneRows ? 1 : 2;
 }
 
 MmaTile::MmaTile(const MmaSpec &spec)

@@ -78,6 +78,10 @@ struct MmaSpec : GemmSpec {
   /// Scales of a row in a step, and steps that share a tile of them.
   int64_t getStepScales() const { return kMmaStep / format.block; }
   int64_t getTileSteps() const { return kTileCols / getStepScales(); }
+  /// Whether instructions of the chip convert codes to elements.
+  bool hasConversion() const {
+    return format.element == numerics::ElementFormat::E4M3 && chip->hasFp8Cvt();
+  }
   /// Whether each team loads the steps that it multiplies, and waits for its
   /// own threads alone.
   bool hasTeamLoads() const;

@@ -68,8 +68,11 @@ void MmaLoads::addRows(bool isPlain) {
   Lanes before = matrix * matrixRows + toI64(b, row);
   if (isA)
     before = before + toI64(b, product.firstRow);
-  Lanes byte = ((toI64(b, product.firstDepth) * bits) >> 3) +
-               toI64(b, piece) * kCopyBytes + before * pitch;
+  // The place in a row is computed again for each tile: kept from one to the
+  // next, it takes registers that sums need.
+  Lanes inRow = toI64(b, b.hide(piece, tile.col)) * kCopyBytes;
+  Lanes byte =
+      ((toI64(b, product.firstDepth) * bits) >> 3) + inRow + before * pitch;
   // Rows of a thread are multiples of eight apart, so that all its pieces are
   // exchanged alike.
   Lanes place = isPlain ? inStep ^ (inTile & 7) : inStep;

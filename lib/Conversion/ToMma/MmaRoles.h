@@ -19,6 +19,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOMMA_MMAROLES_H
 
 #include "MmaLayout.h"
+#include "Products/PlainPairs.h"
 #include "Products/TileOrder.h"
 
 #include "Emission/Lanes.h"
@@ -142,19 +143,15 @@ public:
 
 private:
   int64_t getRowWords() const;
+  Words decodeElements(emit::Lanes word);
   Words decodeWord(emit::Lanes word, mlir::Value factor);
-  mlir::Value multiply(mlir::Value x, mlir::Value y);
-  mlir::Value round(mlir::Value low, mlir::Value high);
-  /// A pair of twice this value, which the plain type has.
-  mlir::Value emitPair(double value);
   mlir::Value emitScalePair(emit::Lanes low, emit::Lanes high);
-  mlir::Value emitE4M3Pair(emit::Lanes bytes);
 
   KernelBuilder &b;
   const MmaContext &context;
   const MmaThread &thread;
   const DecodedFormat &format;
-  mlir::Type pair;
+  PlainPairs pairs;
 };
 
 /// Writes results. All threads of the CTA get here together.

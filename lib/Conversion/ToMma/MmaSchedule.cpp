@@ -41,7 +41,7 @@ static constexpr double kMultiplyShare = 0.44;
 static constexpr double kDecodedRows = 64;
 static constexpr double kDecodeFours = 0.13;
 static constexpr double kDecodeConverted = 0.2;
-static constexpr double kDecodeOthers = 0.39;
+static constexpr double kDecodeOthers = 0.22;
 /// How much longer decoding takes where a multiprocessor has half of the CTAs
 /// that it has room for, in tiles of more plain rows than this.
 static constexpr double kAlone = 1.5;
@@ -63,9 +63,7 @@ static constexpr double kReadShare = 0.65;
 static double getDecode(const MmaSpec &spec) {
   if (spec.format.getBits() == 4)
     return kDecodeFours;
-  bool isConverted = spec.format.element == numerics::ElementFormat::E4M3 &&
-                     spec.chip->hasFp8Cvt();
-  return isConverted ? kDecodeConverted : kDecodeOthers;
+  return spec.hasConversion() ? kDecodeConverted : kDecodeOthers;
 }
 
 static DecodedTimeline getTimeline(const AssumedSizes &sizes,

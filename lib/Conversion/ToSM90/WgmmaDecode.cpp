@@ -17,21 +17,24 @@
 // fits; sums are smaller by what is left (`WgmmaFormat::getSumShift`). A scale
 // of E8M0 takes it as a whole if it is 2 at most, as those of weights are. If a
 // thread of a warp has a larger one, or NaN, all of them multiply twice in this
-// step, as they always do where there are few teams. Wider codes are rounded to
-// bf16 or f16, which has all of them. Then the product with the scale rounds
-// once, where a value is not exact at all.
+// step, as they always do where there are few teams. Wider codes become bf16 or
+// f16, which have all of them: E4M3 by conversions, others by moving bits
+// (Products/PlainPairs.h). Then the product with the scale rounds once, where a
+// value is not exact at all.
 //
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/CvtEmitter.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/WarpExchange.h"
+#include "Products/PlainPairs.h"
 #include "WgmmaRoles.h"
 #include "blockscale/Numerics/Codec.h"
 #include "blockscale/Numerics/DataLayout.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
+#include <cmath>
 #include <map>
 
 using namespace mlir;
@@ -86,8 +89,7 @@ public:
   DecodeEmitter(KernelBuilder &b, const WgmmaContext &context,
                 const WgmmaThread &thread)
       : b(b), context(context), thread(thread), format(context.spec.format),
-        pair(VectorType::get({2}, format.plain)),
-        cvt(createCvtEmitter(*context.spec.chip)) {}
+        pairs(b, format.plain), cvt(createCvtEmitter(*context.spec.chip)) {}
 
   SmallVector<Value> emit(const WgmmaStep &step, Value tileOfRows);
 
@@ -119,10 +121,6 @@ private:
   /// A pair of elements. Where factors bring the one of E2M1, too, its bits are
   /// taken as they are.
   Value emitElements(Lanes codes, bool takesFactor);
-  /// Two f32 as a pair of the plain type.
-  Value round(Value low, Value high);
-  /// 2^exponent, twice in a pair of the plain type.
-  Value emitPower(int exponent);
   const E2M1Places &getPlaces() const {
     return format.plain.isBF16() ? kBF16Places : kF16Places;
   }
@@ -138,19 +136,11 @@ private:
   const WgmmaContext &context;
   const WgmmaThread &thread;
   const WgmmaFormat &format;
-  Type pair;
+  PlainPairs pairs;
   std::unique_ptr<CvtEmitter> cvt;
 };
 
 } // namespace
-
-Value DecodeEmitter::round(Value low, Value high) {
-  StringRef name = format.plain.isBF16() ? "llvm.nvvm.ff2bf16x2.rn"
-                                         : "llvm.nvvm.ff2f16x2.rn";
-  return LLVM::CallIntrinsicOp::create(b, pair, b.getStringAttr(name),
-                                       ValueRange{high, low})
-      .getResult(0);
-}
 
 Value DecodeEmitter::emitScalePair(Lanes bytes) {
   Value low, high;
@@ -161,10 +151,11 @@ Value DecodeEmitter::emitScalePair(Lanes bytes) {
     low = numerics::decodeE8M0Bits(wide & 0xFF);
     high = numerics::decodeE8M0Bits(wide >> 8);
   }
-  Value both = round(low, high);
+  Value both = pairs.round(low, high);
   if (int shift = format.getSumShift())
-    both =
-        arith::MulFOp::create(b, both, emitPower(getPlaces().exponent - shift));
+    both = arith::MulFOp::create(
+        b, both,
+        pairs.emitConstant(std::ldexp(1.0, getPlaces().exponent - shift)));
   return both;
 }
 
@@ -180,7 +171,7 @@ static constexpr int64_t twice(int64_t bits) { return bits << 16 | bits; }
 Value DecodeEmitter::emitWholeFactorPair(Lanes bytes) {
   // Exponents of bf16 have the bias of E8M0, and are above seven bits.
   Lanes exponents = widenBytes(bytes) + twice(kBF16Places.exponent);
-  return b.bitcast(pair, exponents << 7);
+  return b.bitcast(pairs.getType(), exponents << 7);
 }
 
 Value DecodeEmitter::hasLargeScale(ArrayRef<Lanes> scales) {
@@ -228,21 +219,13 @@ DecodeEmitter::emitFactors(ArrayRef<Lanes> scales,
   Value own = isOwn ? b.toBits(convert(scales.front())) : Value();
   std::array<SmallVector<Value>, 2> factors;
   for (int64_t i = 0; i < all; ++i) {
-    Value both = isOwn
-                     ? b.bitcast(pair, emitShuffleFrom(b, own, i, kRowThreads))
-                     : convert(scales[i]);
+    Value both = isOwn ? b.bitcast(pairs.getType(),
+                                   emitShuffleFrom(b, own, i, kRowThreads))
+                       : convert(scales[i]);
     for (int64_t j = 0; j < 2; ++j)
       factors[i / ofRow].push_back(b.splat(b.extract(both, j), 2));
   }
   return factors;
-}
-
-Value DecodeEmitter::emitPower(int exponent) {
-  auto type = cast<FloatType>(format.plain);
-  llvm::APFloat power = scalbn(llvm::APFloat::getOne(type.getFloatSemantics()),
-                               exponent, llvm::APFloat::rmNearestTiesToEven);
-  auto bits = static_cast<uint32_t>(power.bitcastToAPInt().getZExtValue());
-  return b.bitcast(pair, b.i32(bits << 16 | bits));
 }
 
 Lanes DecodeEmitter::emitE2M1Bits(Lanes codes) {
@@ -282,19 +265,17 @@ Lanes DecodeEmitter::emitPackedBits(ArrayRef<Lanes> words, int64_t reg) {
 
 Value DecodeEmitter::emitElements(Lanes codes, bool takesFactor) {
   if (isE2M1()) {
-    Value elements = b.bitcast(pair, codes);
+    Value elements = b.bitcast(pairs.getType(), codes);
     if (takesFactor)
       return elements;
-    return arith::MulFOp::create(b, elements, emitPower(getPlaces().exponent));
+    return arith::MulFOp::create(
+        b, elements, pairs.emitConstant(std::ldexp(1.0, getPlaces().exponent)));
   }
-  Value low, high;
-  if (format.element == numerics::ElementFormat::E4M3) {
-    std::tie(low, high) = cvt->decodeE4M3Pair(b, truncate(codes, 16));
-  } else {
-    low = numerics::decodeByProduct(format.element, codes & 0xFF);
-    high = numerics::decodeByProduct(format.element, (codes >> 8) & 0xFF);
-  }
-  return round(low, high);
+  if (format.element != numerics::ElementFormat::E4M3)
+    return pairs.decode(format.element,
+                        getCodePairs(format.element, codes).front());
+  auto [low, high] = cvt->decodeE4M3Pair(b, truncate(codes, 16));
+  return pairs.round(low, high);
 }
 
 std::array<DecodeEmitter::RowCodes, 2>
@@ -319,13 +300,13 @@ DecodeEmitter::loadCodes(const WgmmaStep &step) {
         (own ^ piece) + box * (context.tile.scaledRows * shared.boxBytes));
     // Pairs are eight elements apart.
     for (int64_t inPiece = 0; inPiece < kPiece; inPiece += 4 * pairBytes)
-      for (auto [i, pairs] : llvm::enumerate(rows)) {
+      for (auto [i, row] : llvm::enumerate(rows)) {
         int64_t offset = i * kRowDistance * shared.boxBytes + inPiece;
         Lanes loaded(b, b.load(type,
                                b.offset(address, b.getI8Type(), b.i32(offset)),
                                pairBytes));
         Lanes pair = extend(loaded, 32);
-        pairs.push_back(format.getBits() == 4 ? emitE2M1Bits(pair) : pair);
+        row.push_back(format.getBits() == 4 ? emitE2M1Bits(pair) : pair);
       }
   }
   return rows;

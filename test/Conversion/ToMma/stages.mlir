@@ -15,13 +15,13 @@
 // CHECK: scf.for
 // CHECK: nvvm.cp.async.wait.group 0
 // CHECK-NEXT: gpu.barrier
-// A step: half of its elements are multiplied, 16 plain rows at a time, by 32 rows with scales in
+// A step: halves of its elements are multiplied, 16 plain rows at a time, by 32 rows with scales in
 // two instructions along K.
-// CHECK-COUNT-64: nvvm.mma.sync {{.*}}shape = #nvvm.shape<m = 16, n = 8, k = 16>
-// In the middle the last one's place is given new data.
+// CHECK-COUNT-8: nvvm.mma.sync {{.*}}shape = #nvvm.shape<m = 16, n = 8, k = 16>
+// After the first ones the last stage's place is given new data.
 // CHECK-COUNT-7: nvvm.cp.async.shared.global
 // CHECK: nvvm.cp.async.commit.group
-// CHECK-COUNT-64: nvvm.mma.sync
+// CHECK-COUNT-120: nvvm.mma.sync
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: nvvm.cp.async.wait.group 0
 // CHECK-LABEL: func.func @nvfp4

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import values
-from reference import (E2M1, E2M3, E3M2, E4M3, E5M2, decode_e8m0, from_bf16, pack,
+from reference import (E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0, from_bf16, pack,
                        scaled_grouped_matmul, scaled_matmul, swizzle, swizzle_groups, to_bf16)
 
 BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}  # by type of the scales
 CODECS = {"f4E2M1FN": E2M1, "f6E2M3FN": E2M3, "f6E3M2FN": E3M2, "f8E4M3FN": E4M3,
-          "f8E5M2": E5M2}
+          "f8E5M2": E5M2, "i8": INT8}
 PLAIN = ("bf16", "f16")  # types of an operand without scales
 F32_ROUNDING = 2.0**-24
 # Relative rounding, half of the smallest step, and what rounds to infinity.

@@ -1,0 +1,78 @@
+//===- PlainPairs.h - Codes as pairs of bf16 or f16 -------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A pair is two numbers of a plain type, bf16 or f16, in the halves of a word.
+// Codes of a narrow format become pairs by moving bits: the exponent and the
+// mantissa of a code, in the lowest bits of the plain type's exponent and the
+// highest ones of its mantissa, are the element times a power of two, also
+// where they are subnormal. A multiplication by the inverse of that power is
+// exact.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PLAINPAIRS_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PLAINPAIRS_H
+
+#include "DeviceEmission/KernelBuilder.h"
+#include "Emission/Lanes.h"
+#include "blockscale/Numerics/Codec.h"
+
+namespace blockscale::gemm {
+
+/// Two codes: bytes of words (i32), in each of which the sign of the code is
+/// the highest bit. Bits below the code can be anything.
+struct CodePair {
+  emit::Lanes low;
+  int lowByte;
+  emit::Lanes high;
+  int highByte;
+};
+
+/// The pairs of codes of `word` (i32), which has as many of them as memory
+/// holds in 32 bits, in their order.
+llvm::SmallVector<CodePair> getCodePairs(numerics::ElementFormat format,
+                                         emit::Lanes word);
+
+/// Emits arithmetic on pairs.
+class PlainPairs {
+public:
+  PlainPairs(KernelBuilder &b, mlir::Type plain);
+
+  /// The type of a pair, a vector of two.
+  mlir::VectorType getType() const { return type; }
+  /// A pair of twice this value, which the plain type has.
+  mlir::Value emitConstant(double value);
+  /// The products of two pairs, each rounded.
+  mlir::Value multiply(mlir::Value x, mlir::Value y);
+  /// Two f32, rounded.
+  mlir::Value round(mlir::Value low, mlir::Value high);
+
+  /// The elements of two codes times 2^`exponent`, which is 0 or more. Both the
+  /// power and the largest product are numbers of the plain type.
+  mlir::Value decode(numerics::ElementFormat format, const CodePair &codes,
+                     int exponent = 0);
+  /// The same times 2^-`getBiasDistance`: what moving bits alone gives. The
+  /// format has neither infinity nor NaN.
+  mlir::Value decodeFields(numerics::ElementFormat format,
+                           const CodePair &codes);
+  int getBiasDistance(numerics::ElementFormat format) const;
+
+private:
+  /// Both codes with copies of their signs above them, each in a half of a
+  /// word.
+  emit::Lanes spread(const CodePair &codes);
+  emit::Lanes moveFields(numerics::ElementFormat format, const CodePair &codes);
+  mlir::Value decodeFixedPoint(const CodePair &codes);
+
+  KernelBuilder &b;
+  mlir::VectorType type;
+  numerics::CodeFields plain;
+};
+
+} // namespace blockscale::gemm
+
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PLAINPAIRS_H
