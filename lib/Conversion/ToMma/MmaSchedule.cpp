@@ -41,7 +41,7 @@ static constexpr double kMultiplyShare = 0.44;
 static constexpr double kDecodedRows = 64;
 static constexpr double kDecodeFours = 0.13;
 static constexpr double kDecodeConverted = 0.2;
-static constexpr double kDecodeOthers = 0.22;
+static constexpr double kDecodeOthers = 0.27;
 /// How much longer decoding takes where a multiprocessor has half of the CTAs
 /// that it has room for, in tiles of more plain rows than this.
 static constexpr double kAlone = 1.5;
@@ -50,6 +50,8 @@ static constexpr int64_t kAloneRows = 32;
 static constexpr double kShownMultiply = 0.5;
 /// Bytes that come from the L2 cache to all multiprocessors, a microsecond.
 static constexpr double kCacheBytes = 4e6;
+/// What a stage takes to arrive, however small it is.
+static constexpr double kArrival = 1;
 /// Writing the results of 32 plain rows by 64 others, and filling the ring.
 static constexpr double kPartWrite = 0.25;
 static constexpr double kTileStart = 1.2;
@@ -96,6 +98,9 @@ static DecodedTimeline getTimeline(const AssumedSizes &sizes,
               static_cast<double>(shared.plainBytes + shared.codeBytes +
                                   shared.scaleBytes) /
               stageSteps * gpu.multiprocessors / kCacheBytes;
+  // Of the ring's stages, one is multiplied, and the next one is there.
+  auto arriving = static_cast<double>(schedule.getStages() - 2);
+  time.load = std::max(time.load, kArrival / (arriving * stageSteps));
   time.step = std::max(
       {time.multiply, time.load, time.decode + kShownMultiply * time.multiply});
   time.steps = std::ceil(std::ceil(sizes.depth / spec.stageElements) / splits) *
