@@ -156,11 +156,15 @@ _PRODUCT_RULES = [
     ("gemm_(hopper_rows|mma_splits)", "swizzle",
      r"^setp\.ge\.u32 (%p\d+), .* \| shl\.b64 .* \| add\.s64 .* \| @\1 bra", r"[12] -> \d+",
      "in this launch whoever computes the address stores nothing there"),
-    # The factor that finds a NaN among scales of E4M3 (MmaDecode.cpp).
+    # The factor that finds NaN among codes of E4M3 (PlainPairs.cpp): of scales, which have another
+    # one by then, and of elements.
     ("gemm_mma_splits", "decode",
      r"\| mov\.b32 (%r\d+), 1074806800; \| fma\.rn\.bf16x2 [^|]*, \1, ", "1074806800 -> 1074806801",
      "times 2.265625, as times 2.25, what NaN has become, 480, overflows, and the largest scale, "
      "448, does not"),
+    ("gemm_mma_rows", "decode",
+     r"\| mov\.b32 (%r\d+), 2064677648; \| fma\.rn\.bf16x2 [^|]*, \1, ", "2064677648 -> 2064677649",
+     "times 1.1328125 x 2^119, as times 1.125 x 2^119, 480 overflows, and 448 does not"),
     ("gemm_mma_splits", "tail",
      r"^add\.s32 (%r\d+), \1, 1; \| setp\.lt\.u32 (%p\d+), \1, %r\d+; \| mov\.b32 [^|]* \| @\2 bra",
      "setp.lt.u32 -> setp.le.u32",

@@ -137,7 +137,7 @@ def _spoil(op, random, scales):
     change results:
 
     * Each 16th row begins with NaN, if its type has one. Who reads beyond K of the row before
-      reads that, and NaN times 0 is NaN.
+      reads that, and NaN times 0 is NaN. Others have NaN in the middle, which other code decodes.
     * Row 7 of B is 0, so that its results are.
     * One scale of row 3 of B is NaN. Its block and those of A have no zeros and one sign, so that
       an infinity in the place of NaN would give infinities.
@@ -157,6 +157,7 @@ def _spoil(op, random, scales):
     for codes, element in ((a, op.a), (b, op.b)):
         if element in NANS:
             codes[..., 5::16, 0] = NANS[element]
+            codes[..., 9::16, op.shape["K"] // 2] = NANS[element]
     return a, b
 
 
