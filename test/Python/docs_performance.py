@@ -47,12 +47,15 @@ def older_weights():
     chips = re.findall(r"(?m)^kernels of (\S+)$", read_log(name))
     for chip, (header, rows) in zip(chips, read_tables(name), strict=True):
         for label, row in rows_by_name(header, rows).items():
-            shares.setdefault(chip, {})[label.removeprefix("NVFP4, ")] = (
+            weights, size = label.split(", ")
+            shares.setdefault((weights, chip), {})[size] = (
                 float(row["cuBLAS bf16, us"]) / float(row["row-major, us"]))
+    # Of NVFP4, all sizes; of others, those that they have.
     sizes = sorted(next(iter(shares.values())), key=lambda size: int(size.split("x")[0]))
-    return table(["kernels of", *sizes], [
-        [chip, *(f"{found[size]:.3f}" if size == "4096x4096x4096" else f"{found[size]:.2f}"
-                 for size in sizes)] for chip, found in shares.items()])
+    digits = {"4096x4096x4096": 3}
+    return table(["weights", "kernels of", *sizes], [
+        [*of, *(f"{found[size]:.{digits.get(size, 2)}f}" if size in found else "" for size in sizes)]
+        for of, found in shares.items()])
 
 
 def shares(functions, shapes, heading="function"):
