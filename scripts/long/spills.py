@@ -8,6 +8,7 @@ spill: the instances of unit tests whose names begin with Long. The last line is
   scripts/long/spills.py
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 TESTS = "BlockScaleEmitTests"
+PYTHON = ROOT / ".venv/bin/python"
 
+# What run_suites imports has packages of this environment.
+if Path(sys.prefix) != ROOT / ".venv":
+    os.execv(PYTHON, [PYTHON, *sys.argv])
 sys.path.insert(0, str(ROOT / "scripts"))
 import run_suites  # noqa: E402
 
