@@ -34,7 +34,6 @@ WARP_PRODUCTS = 32
 MOST_PER_MMA = {
     "e2m1": {(16, 64): 15.5, (16, 128): 14, (64, 128): 5.2, (128, 128): 3.4, (128, 256): 3.2},
     "e4m3": {(16, 64): 22.5, (16, 128): 21, (64, 128): 6.8, (128, 128): 4.3, (128, 256): 4.1}}
-DECODED = {"e2m1": ("f4E2M1FN", "f8E4M3FN", 16), "e4m3": ("f8E4M3FN", "f8E8M0FNU", 32)}
 LEAST_STAGES = 3
 LAYOUTS = """#swizzled = #blockscale.layout<swizzle_128x4>
 #rows = #blockscale.layout<swizzle_128x4, groups = 8, dim = 0>
@@ -44,6 +43,7 @@ TILES = ("", "rows = 128, cols = 128, stages = 6, band = 8", "rows = 128, cols =
          "rows = 256, cols = 256, stages = 5, band = 4, multicast = 2")
 # Data, scales and the block.
 FORMATS = (("f4E2M1FN", "f8E4M3FN", 16), ("f4E2M1FN", "f8E8M0FNU", 32), ("f8E4M3FN", "f8E8M0FNU", 32))
+DECODED = {"e2m1": FORMATS[0], "e4m3": FORMATS[2]}
 
 
 def function(number, form, data, scale, block, tile):

@@ -19,9 +19,6 @@ using numerics::ElementFormat;
 using numerics::FormatInfo;
 using numerics::getFormatInfo;
 
-/// The same 16 bits twice.
-static constexpr uint32_t twice(uint32_t bits) { return bits << 16 | bits; }
-
 static constexpr uint32_t kSign = 0x8000;
 /// Bits of the exponent and the mantissa of a plain type, and of a byte's code.
 static constexpr int kMagnitudeBits = 15;
@@ -34,17 +31,16 @@ static constexpr CodeFields kBF16Fields = {7, numerics::kFloatBias};
 static constexpr double kE4M3Overflow = 1.125;
 
 SmallVector<CodePair> getCodePairs(ElementFormat format, Lanes word) {
-  constexpr int bytes = 4;
   const FormatInfo &info = getFormatInfo(format);
   SmallVector<CodePair> pairs;
   if (info.storageBits < 8) {
     Lanes even = word << info.storageBits;
-    for (int i = 0; i < bytes; ++i)
+    for (int i = 0; i < kWordBytes; ++i)
       pairs.push_back({even, i, word, i});
     return pairs;
   }
   Lanes codes = info.bits < 8 ? word << (8 - info.bits) : word;
-  for (int i = 0; i < bytes; i += 2)
+  for (int i = 0; i < kWordBytes; i += 2)
     pairs.push_back({codes, i, codes, i + 1});
   return pairs;
 }
@@ -86,9 +82,9 @@ int PlainPairs::getBiasDistance(ElementFormat format) const {
 Lanes PlainPairs::spread(const CodePair &codes) {
   // PTX ISA, "prmt": the lower three bits of a place are the number of a byte
   // of both words, and the fourth one stands for the sign of that byte.
-  constexpr int wordBytes = 4;
-  auto place = [](int byte) { return byte | (byte | 8) << 4; };
-  int selector = place(codes.lowByte) | place(codes.highByte + wordBytes) << 8;
+  auto place = [](int64_t byte) { return byte | (byte | 8) << 4; };
+  int64_t selector = place(codes.lowByte) | place(codes.highByte + kWordBytes)
+                                                << 8;
   return {b, b.callIntrinsic("llvm.nvvm.prmt",
                              {codes.low, codes.high, b.i32(selector)})};
 }
@@ -133,11 +129,8 @@ Value PlainPairs::decodeFixedPoint(const CodePair &codes) {
 
 Value PlainPairs::decode(ElementFormat format, const CodePair &codes,
                          int exponent) {
-  if (numerics::isFixedPoint(format)) {
-    Value value = decodeFixedPoint(codes);
-    return exponent ? multiply(value, emitConstant(std::ldexp(1.0, exponent)))
-                    : value;
-  }
+  if (numerics::isFixedPoint(format))
+    return decodeFixedPoint(codes);
   const FormatInfo &info = getFormatInfo(format);
   Lanes bits = moveFields(format, codes);
   if (info.hasInfinity) {

@@ -23,6 +23,9 @@
 
 namespace blockscale::gemm {
 
+/// The same 16 bits in both halves of a word.
+constexpr uint32_t twice(uint32_t bits) { return bits << 16 | bits; }
+
 /// Two codes: bytes of words (i32), in each of which the sign of the code is
 /// the highest bit. Bits below the code can be anything.
 struct CodePair {
@@ -51,8 +54,9 @@ public:
   /// Two f32, rounded.
   mlir::Value round(mlir::Value low, mlir::Value high);
 
-  /// The elements of two codes times 2^`exponent`, which is 0 or more. Both the
-  /// power and the largest product are numbers of the plain type.
+  /// The elements of two codes times 2^`exponent`, which is 0 or more, and 0 in
+  /// fixed point. Both the power and the largest product are numbers of the
+  /// plain type.
   mlir::Value decode(numerics::ElementFormat format, const CodePair &codes,
                      int exponent = 0);
   /// The same times 2^-`getBiasDistance`: what moving bits alone gives. The

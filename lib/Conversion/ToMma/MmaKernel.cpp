@@ -143,7 +143,7 @@ private:
                         const MmaPipeline &pipeline);
   /// The slots of the ring after and before `slot` (i32).
   Value getNext(Value slot);
-  Value getLast(Value slot);
+  Value getPrevious(Value slot);
   /// Waits until all but the last `pending` stages are there, and until those
   /// who load together are through with the stage before.
   void emitWait(int64_t pending) {
@@ -173,7 +173,7 @@ Value ProductEmitter::getNext(Value slot) {
                 next.like(0), next);
 }
 
-Value ProductEmitter::getLast(Value slot) {
+Value ProductEmitter::getPrevious(Value slot) {
   Lanes number(b, slot);
   return select(compare(Predicate::eq, number, 0),
                 number.like(spec.schedule.getStages() - 1), number - 1);
@@ -293,7 +293,8 @@ MmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
   while (number < groups) {
     // The first instructions, whose operands are there, do not wait for it.
     if (number == 1)
-      loads.emitStage(Lanes(b, stage) + (stages - 1), getLast(pipeline.slot));
+      loads.emitStage(Lanes(b, stage) + (stages - 1),
+                      getPrevious(pipeline.slot));
     emitNext();
   }
   return next;

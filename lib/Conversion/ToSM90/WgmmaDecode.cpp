@@ -72,17 +72,18 @@ struct E2M1Places {
   /// Of the two codes of a byte: multiplication by two powers of two moves them
   /// to both places at once.
   uint32_t magnitudeFactor, magnitudes, signFactor, signs;
-  /// The exponent of the factor that makes them the elements: that of E2M1 has
-  /// a bias of 1.
-  int exponent;
 };
 
-constexpr E2M1Places kBF16Places = {{6, 7, 8, 15}, 1u << 6 | 1u << 18,
-                                    0x01C001C0,    1u << 12 | 1u << 24,
-                                    0x80008000,    127 - 1};
-constexpr E2M1Places kF16Places = {{9, 10, 11, 15}, 1u << 9 | 1u << 21,
-                                   0x0E000E00,      1u << 12 | 1u << 24,
-                                   0x80008000,      15 - 1};
+constexpr E2M1Places kBF16Places = {{6, 7, 8, 15},
+                                    1u << 6 | 1u << 18,
+                                    0x01C001C0,
+                                    1u << 12 | 1u << 24,
+                                    0x80008000};
+constexpr E2M1Places kF16Places = {{9, 10, 11, 15},
+                                   1u << 9 | 1u << 21,
+                                   0x0E000E00,
+                                   1u << 12 | 1u << 24,
+                                   0x80008000};
 
 class DecodeEmitter {
 public:
@@ -155,7 +156,8 @@ Value DecodeEmitter::emitScalePair(Lanes bytes) {
   if (int shift = format.getSumShift())
     both = arith::MulFOp::create(
         b, both,
-        pairs.emitConstant(std::ldexp(1.0, getPlaces().exponent - shift)));
+        pairs.emitConstant(
+            std::ldexp(1.0, pairs.getBiasDistance(format.element) - shift)));
   return both;
 }
 
@@ -165,19 +167,17 @@ static Lanes widenBytes(Lanes bytes) {
   return (wide | (wide << 8)) & 0x00FF00FF;
 }
 
-/// The same 16 bits twice.
-static constexpr int64_t twice(int64_t bits) { return bits << 16 | bits; }
-
 Value DecodeEmitter::emitWholeFactorPair(Lanes bytes) {
   // Exponents of bf16 have the bias of E8M0, and are above seven bits.
-  Lanes exponents = widenBytes(bytes) + twice(kBF16Places.exponent);
+  Lanes exponents =
+      widenBytes(bytes) + twice(pairs.getBiasDistance(format.element));
   return b.bitcast(pairs.getType(), exponents << 7);
 }
 
 Value DecodeEmitter::hasLargeScale(ArrayRef<Lanes> scales) {
   // The largest byte whose factor is finite: exponent 254. What is above it
   // carries into the highest bit of its half.
-  constexpr int64_t largest = 254 - kBF16Places.exponent;
+  int largest = 254 - pairs.getBiasDistance(format.element);
   Lanes carries = scales.front().like(0);
   for (auto [i, bytes] : llvm::enumerate(scales)) {
     Lanes each = widenBytes(bytes) + twice(0x7FFF - largest);
@@ -269,7 +269,9 @@ Value DecodeEmitter::emitElements(Lanes codes, bool takesFactor) {
     if (takesFactor)
       return elements;
     return arith::MulFOp::create(
-        b, elements, pairs.emitConstant(std::ldexp(1.0, getPlaces().exponent)));
+        b, elements,
+        pairs.emitConstant(
+            std::ldexp(1.0, pairs.getBiasDistance(format.element))));
   }
   if (format.element != numerics::ElementFormat::E4M3)
     return pairs.decode(format.element,

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from expect import Expectations
+from expect import Expectations, first_difference
 from gpu_calls import run_places
+from gpu_forms import BITS
 from products import Case, Op, table
 from reference import to_bf16
 
@@ -24,7 +25,6 @@ MX = ("f4E2M1FN", "f8E4M3FN", "f8E5M2", "f6E2M3FN", "f6E3M2FN", "i8")
 # Data, scales, the block, and the type of the other operand.
 FORMATS = [*(("f4E2M1FN", "f8E4M3FN", 16, plain) for plain in ("bf16", "f16")),
            *((element, "f8E8M0FNU", 32, "bf16") for element in MX)]
-BITS = {"f4E2M1FN": 4, "f6E2M3FN": 6, "f6E3M2FN": 6}
 CHIPS = ("sm_80", "sm_89", "sm_90a")
 
 
@@ -68,12 +68,7 @@ def main():
         for chip, (said, results) in zip(
                 CHIPS, run_places(op.text(), case.arguments, 1, folder / f"{number}", places),
                 strict=True):
-            if not said and not np.array_equal(results[0], expected, equal_nan=True):
-                wrong = ~((results[0] == expected) | np.isnan(results[0]) & np.isnan(expected))
-                at = tuple(np.argwhere(wrong)[0].tolist())
-                said = (f"{wrong.sum()} differ, first of code {codes[at]}: {expected[at]!r}, "
-                        f"got {results[0][at]!r}")
-            expect.record(f"{name}, {chip}", said)
+            expect.record(f"{name}, {chip}", said or first_difference([expected], results))
     expect.finish()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from expect import Expectations
+from expect import Expectations, first_difference
 from gpu_calls import SCHEDULES, run_places
 from products import Case, Op
 from reference import to_bf16
@@ -53,11 +53,8 @@ def main():
         for name, (said, results) in zip(
                 ("prompt", "adversarial"),
                 run_places(text, case.arguments, 1, folder / f"{number}", places), strict=True):
-            if not said and not np.array_equal(results[0], expected, equal_nan=True):
-                wrong = ~((results[0] == expected) | np.isnan(results[0]) & np.isnan(expected))
-                at = tuple(np.argwhere(wrong)[0].tolist())
-                said = f"{wrong.sum()} differ, first at {at}: {expected[at]!r}, got {results[0][at]!r}"
-            expect.record(f"{rows} rows, block {block}, prepacked {is_prepacked}, {name}", said)
+            expect.record(f"{rows} rows, block {block}, prepacked {is_prepacked}, {name}",
+                          said or first_difference([expected], results))
         # What a test of finite values would not notice, and one of huge ones.
         kinds = [np.isnan(expected).any(), (np.abs(expected) > 2.0**125).any(),
                  ((expected != 0) & (np.abs(expected) < 2.0**-126)).any()]
