@@ -12,7 +12,8 @@
     call.launch(module, [x.data_ptr(), 0], [q.data_ptr(), s.data_ptr()],
                 stream=torch.cuda.current_stream().cuda_stream)
 
-A launch neither waits nor allocates on the device, so it can be captured into a graph.
+A launch neither waits nor allocates on the device, so it can be captured into a graph. What
+kernels find wrong, device.synchronize() raises, or the next launch.
 Needs NumPy; include/blockscale-c/Runtime.h says what the functions do.
 """
 
@@ -83,6 +84,7 @@ _FUNCTIONS = {
     "device_upload": (None, [c_void_p, c_uint64, c_void_p, c_uint64]),
     "device_download": (None, [c_void_p, c_void_p, c_uint64, c_uint64]),
     "device_synchronize": (None, [c_void_p, c_void_p]),
+    "device_take_error": (None, [c_void_p]),
     "module_load": (None, [c_void_p, c_void_p, POINTER(c_void_p)]),
     "module_unload": (c_void_p, [c_void_p]),
     "module_target": (c_size_t, [c_void_p]),
@@ -272,7 +274,13 @@ class Device(_Handle):
         self.runtime.device_download(self.handle, array.ctypes.data, address, array.nbytes)
 
     def synchronize(self, stream=None):
+        """Waits for a stream, then raises what kernels found wrong, as take_error() does."""
         self.runtime.device_synchronize(self.handle, stream)
+
+    def take_error(self):
+        """Raises what kernels on the GPU found wrong since that was raised last, without a
+        wait: values that only the GPU has, such as ends of groups."""
+        self.runtime.device_take_error(self.handle)
 
 
 class Module(_Handle):

@@ -170,7 +170,8 @@ typedef struct blockscale_call_config {
   void *user;
   /// Not 0: a call on a GPU neither allocates memory nor waits, so that it can
   /// be captured into a CUDA graph: results are there when the work on the
-  /// stream is done. It needs `workspace`.
+  /// stream is done. It needs `workspace`. An error that a kernel finds is told
+  /// by the next call on the GPU, as BLOCKSCALE_INVALID_DATA.
   int no_wait;
   /// The device address of `workspace_bytes`, at least those that
   /// blockscale_executable_workspace_bytes answers, at a multiple of 256. It is

@@ -61,7 +61,10 @@ typedef enum blockscale_status {
   /// A progress callback ended the work.
   BLOCKSCALE_CANCELLED = 13,
   /// The bytes are no file of tensors, or contradict themselves (Checkpoint.h).
-  BLOCKSCALE_INVALID_CHECKPOINT = 14
+  BLOCKSCALE_INVALID_CHECKPOINT = 14,
+  /// A kernel found a rule broken by values that only the GPU has, such as ends
+  /// of groups, in a call that was launched before.
+  BLOCKSCALE_INVALID_DATA = 15
 } blockscale_status;
 
 /// The name of a status, as "BLOCKSCALE_OK"; null for a number that is none.
@@ -219,9 +222,16 @@ blockscale_status blockscale_device_upload(const blockscale_device *device,
 blockscale_status blockscale_device_download(const blockscale_device *device,
                                              void *to, uint64_t from,
                                              uint64_t bytes);
-/// Waits for the work on a CUstream; null is the default one.
+/// Waits for the work on a CUstream; null is the default one. Then it fails as
+/// blockscale_device_take_error does.
 blockscale_status blockscale_device_synchronize(const blockscale_device *device,
                                                 void *stream);
+/// What kernels on the GPU found wrong, without a wait: BLOCKSCALE_INVALID_DATA
+/// with the rule, the expected and the found that a kernel of this process met
+/// first since an error was taken last, or BLOCKSCALE_OK. Taking an error
+/// clears it. The results that the rule is about are zeros; the context goes
+/// on, so that later calls work.
+blockscale_status blockscale_device_take_error(const blockscale_device *device);
 
 //===-- Modules: a bundle on a device -------------------------------------===//
 
@@ -244,7 +254,9 @@ size_t blockscale_module_target(const blockscale_module *module);
 ///
 /// Nothing waits or allocates memory of the device, so that it can be captured
 /// into a CUDA graph. A call without rows, say, launches nothing and succeeds.
-/// Addresses are checked before the first step.
+/// Addresses are checked before the first step. Where a kernel has found an
+/// error since one was taken last, the launch takes it in place of its steps,
+/// as blockscale_device_take_error does.
 blockscale_status
 blockscale_launch(const blockscale_module *module, const blockscale_call *call,
                   const uint64_t *arguments, size_t argument_count,

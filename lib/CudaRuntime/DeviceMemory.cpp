@@ -195,6 +195,60 @@ static Error release(void *pointer, llvm::StringRef function) {
   return Error::Success;
 }
 
+/// Page-locked memory of the host that the device sees: a buffer of the device,
+/// whose bytes the host accesses in place.
+static Buffer *findMapped(Session &session, const void *memory) {
+  for (const Buffer &buffer : session.device.global.getBuffers())
+    if (buffer.bytes.data() == memory)
+      return session.device.global.findAt(buffer.base);
+  return nullptr;
+}
+
+static Error allocateMapped(void **memory, size_t bytes,
+                            llvm::StringRef function) {
+  void *address = nullptr;
+  if (!memory)
+    return fail(function, Error::InvalidValue, "expected a pointer to set");
+  if (Error error = allocate(&address, bytes, function);
+      error != Error::Success)
+    return error;
+  Call call(function);
+  Buffer *buffer = call.session.device.global.findAt(toAddress(address));
+  // What the host stores there is seen by no one, so all counts as written.
+  std::fill(buffer->written.begin(), buffer->written.end(), 1);
+  *memory = buffer->bytes.data();
+  return Error::Success;
+}
+
+/// The device's address of a buffer that the host knows by its bytes.
+static Error getMappedAddress(void **address, const void *memory,
+                              llvm::StringRef function) {
+  Call call(function);
+  if (call.error != Error::Success)
+    return call.error;
+  if (!address)
+    return fail(function, Error::InvalidValue, "expected a pointer to set");
+  const Buffer *buffer = findMapped(call.session, memory);
+  if (!buffer)
+    return fail(function, Error::InvalidValue,
+                "expected what cuMemHostAlloc gave");
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the device.
+  *address = reinterpret_cast<void *>(buffer->base);
+  return Error::Success;
+}
+
+static Error releaseMapped(const void *memory, llvm::StringRef function) {
+  Call call(function);
+  if (call.error != Error::Success)
+    return call.error;
+  const Buffer *buffer = findMapped(call.session, memory);
+  if (!buffer)
+    return fail(function, Error::InvalidValue,
+                "expected what cuMemHostAlloc gave");
+  call.session.device.global.deallocate(buffer->base);
+  return Error::Success;
+}
+
 /// Copies between a variable of the device and the host or another buffer.
 static Error copySymbol(const void *symbol, void *other, size_t bytes,
                         size_t offset, bool toSymbol,
@@ -300,6 +354,22 @@ Error cuMemAlloc_v2(void **address, size_t bytes) {
 }
 
 Error cuMemFree_v2(void *address) { return release(address, "cuMemFree"); }
+
+Error cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+  constexpr unsigned kMapped = 2;
+  if (!(flags & kMapped))
+    return failNotModelled("cuMemHostAlloc", "memory that is not mapped");
+  return allocateMapped(memory, bytes, "cuMemHostAlloc");
+}
+
+Error cuMemHostGetDevicePointer_v2(void **address, void *memory,
+                                   unsigned /*flags*/) {
+  return getMappedAddress(address, memory, "cuMemHostGetDevicePointer");
+}
+
+Error cuMemFreeHost(void *memory) {
+  return releaseMapped(memory, "cuMemFreeHost");
+}
 
 Error cuMemcpyHtoD_v2(void *to, const void *from, size_t bytes) {
   return copyRows(to, 0, from, 0, bytes, 1, CopyKind::HostToDevice,

@@ -151,6 +151,29 @@ Error cuModuleGetFunction(Kernel **function, Image *module, const char *name) {
   return Error::Success;
 }
 
+Error cuModuleGetGlobal_v2(void **address, size_t *bytes, Image *module,
+                           const char *name) {
+  Call call("cuModuleGetGlobal");
+  if (call.error != Error::Success)
+    return call.error;
+  if (!name)
+    return fail(call.function, Error::InvalidValue,
+                "expected a pointer to a name");
+  if (!isModule(module))
+    return fail(call.function, Error::InvalidResourceHandle,
+                "expected what cuModuleLoadDataEx gave");
+  emulator::Buffer *buffer = module->findVariable(call.session, name);
+  // A host may ask whether there is one: an answer, which is not printed.
+  if (!buffer)
+    return Error::SymbolNotFound;
+  if (address)
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the device.
+    *address = reinterpret_cast<void *>(buffer->base);
+  if (bytes)
+    *bytes = buffer->bytes.size();
+  return Error::Success;
+}
+
 } // extern "C"
 
 } // namespace blockscale::cuda

@@ -132,6 +132,8 @@ Error cudaEventElapsedTime(float *milliseconds, const Event *from,
 // The driver's forms, by the names of its library.
 // NOLINTBEGIN(readability-identifier-naming)
 
+Error cuCtxSynchronize() { return synchronize("cuCtxSynchronize"); }
+
 Error cuStreamCreate(Stream **stream, unsigned /*flags*/) {
   return create(stream, "cuStreamCreate");
 }

@@ -131,7 +131,9 @@ Status CudaFunction::call(const std::vector<ArrayView> &arguments,
   // What was launched may use the memory, also where a later step failed.
   Status waited = context.synchronize(options.stream);
   context.release(*workspace);
-  return status.ok() ? waited : status;
+  if (!status.ok() || !waited.ok())
+    return status.ok() ? waited : status;
+  return context.takeError(/*mayCopy=*/true);
 }
 
 Result<std::vector<NpyArray>>

@@ -10,6 +10,7 @@
 #include "blockscale/Emulator/InstructionSet.h"
 #include "blockscale/Emulator/Parser.h"
 #include "blockscale/Emulator/Validation.h"
+#include "blockscale/Runtime/ErrorRecord.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -143,6 +144,18 @@ Status EmulatorDevice::launch(const runtime::DeviceLaunch &launch) {
                            *launch.kernel + "'");
   profiles.push_back({*launch.kernel, std::move(*profile)});
   return Status::success();
+}
+
+Status EmulatorDevice::findError() {
+  const Buffer *buffer = device.global.find(runtime::kErrorRecordSymbol);
+  runtime::ErrorRecordVariable variable;
+  if (!buffer || buffer->bytes.size() != sizeof(variable))
+    return Status::success();
+  std::memcpy(&variable, buffer->bytes.data(), sizeof(variable));
+  if (variable.record.ruleAndOp == 0)
+    return Status::success();
+  return Status::failure(runtime::formatErrorRecord(variable.record),
+                         runtime::ErrorKind::InvalidData);
 }
 
 } // namespace blockscale

@@ -98,6 +98,8 @@ Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
   seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
+  if (status.ok())
+    status = device.findError();
   std::vector<size_t> numbers =
       function.getBuffers(runtime::PlanBuffer::Role::Result);
   for (auto [i, result] : llvm::zip_equal(numbers, results))

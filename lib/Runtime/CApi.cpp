@@ -27,6 +27,7 @@ static constexpr const char *kStatusNames[] = {
     "BLOCKSCALE_COMPILE_ERROR",
     "BLOCKSCALE_CANCELLED",
     "BLOCKSCALE_INVALID_CHECKPOINT",
+    "BLOCKSCALE_INVALID_DATA",
 };
 
 // Statuses are the kinds of errors, from 1 on; roles and dtypes are equal.
@@ -40,6 +41,8 @@ static_assert(static_cast<int>(ErrorKind::Cancelled) + 1 ==
               BLOCKSCALE_CANCELLED);
 static_assert(static_cast<int>(ErrorKind::InvalidCheckpoint) + 1 ==
               BLOCKSCALE_INVALID_CHECKPOINT);
+static_assert(static_cast<int>(ErrorKind::InvalidData) + 1 ==
+              BLOCKSCALE_INVALID_DATA);
 static_assert(static_cast<int>(PlanBuffer::Role::Workspace) ==
               BLOCKSCALE_WORKSPACE);
 static_assert(static_cast<int>(NpyType::Int32) == BLOCKSCALE_INT32);

@@ -99,7 +99,18 @@ blockscale_status blockscale_device_download(const blockscale_device *device,
 blockscale_status blockscale_device_synchronize(const blockscale_device *device,
                                                 void *stream) {
   Status status = checkNotNull({{"device", device}});
-  return report(status.ok() ? device->context->synchronize(stream) : status);
+  if (status.ok())
+    status = device->context->synchronize(stream);
+  if (status.ok())
+    status = device->context->takeError(/*mayCopy=*/true);
+  return report(status);
+}
+
+blockscale_status
+blockscale_device_take_error(const blockscale_device *device) {
+  Status status = checkNotNull({{"device", device}});
+  return report(status.ok() ? device->context->takeError(/*mayCopy=*/true)
+                            : status);
 }
 
 blockscale_status blockscale_module_load(const blockscale_bundle *bundle,

@@ -8,6 +8,7 @@
 #include "blockscale/Runtime/CudaContext.h"
 
 #include "CudaDriver.h"
+#include "CudaErrorRecord.h"
 
 using namespace blockscale::runtime;
 
@@ -55,6 +56,7 @@ Status CudaContext::initialize(int ordinal) {
     if (status.ok())
       status = driver->check(result, call);
   name = text;
+  errors = CudaErrorRecord::find(driver, device);
   return status;
 }
 
@@ -72,8 +74,13 @@ CudaContext::open(int ordinal, const std::string &library) {
 }
 
 CudaContext::~CudaContext() {
-  if (context)
-    driver->cuDevicePrimaryCtxRelease(device);
+  if (!context)
+    return;
+  {
+    Scope scope(*this);
+    errors.reset();
+  }
+  driver->cuDevicePrimaryCtxRelease(device);
 }
 
 int CudaContext::getDriverVersion() const { return driver->version; }
@@ -143,4 +150,12 @@ Status CudaContext::synchronize(void *stream) const {
     return scope.getStatus();
   return driver->check(driver->cuStreamSynchronize(stream),
                        "cuStreamSynchronize");
+}
+
+Status CudaContext::connectErrors(void *module) const {
+  return errors->connect(*this, module);
+}
+
+Status CudaContext::takeError(bool mayCopy) const {
+  return errors->take(*this, mayCopy);
 }

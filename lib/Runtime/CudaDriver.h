@@ -103,8 +103,13 @@ struct CudaDriver {
   int (*cuDevicePrimaryCtxRelease)(int device);
   int (*cuCtxPushCurrent)(void *context);
   int (*cuCtxPopCurrent)(void **context);
+  int (*cuCtxSynchronize)();
   int (*cuMemAlloc)(uint64_t *address, size_t bytes);
   int (*cuMemFree)(uint64_t address);
+  int (*cuMemHostAlloc)(void **memory, size_t bytes, unsigned flags);
+  int (*cuMemHostGetDevicePointer)(uint64_t *address, void *memory,
+                                   unsigned flags);
+  int (*cuMemFreeHost)(void *memory);
   int (*cuMemsetD8)(uint64_t address, unsigned char value, size_t bytes);
   int (*cuMemcpyHtoD)(uint64_t to, const void *from, size_t bytes);
   int (*cuMemcpyDtoH)(void *to, uint64_t from, size_t bytes);
@@ -114,6 +119,8 @@ struct CudaDriver {
                             int *options, void **values);
   int (*cuModuleUnload)(void *module);
   int (*cuModuleGetFunction)(void **function, void *module, const char *name);
+  int (*cuModuleGetGlobal)(uint64_t *address, size_t *bytes, void *module,
+                           const char *name);
   int (*cuFuncGetAttribute)(int *value, int attribute, void *function);
   int (*cuFuncSetAttribute)(void *function, int attribute, int value);
   int (*cuLaunchKernel)(void *function, unsigned gridX, unsigned gridY,

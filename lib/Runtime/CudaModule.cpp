@@ -34,6 +34,8 @@ CudaModule::load(std::shared_ptr<const Bundle> bundle,
     status = module->compile();
   for (size_t i = 0; i < module->getPlan().kernels.size() && status.ok(); ++i)
     status = module->loadKernel(i);
+  if (status.ok() && module->module)
+    status = module->context->connectErrors(module->module);
   if (status.ok())
     status = module->uploadConstants();
   if (!status.ok())
@@ -194,6 +196,9 @@ void *CudaModule::getKernel(const std::string &name) const {
 Status CudaModule::launch(const ResolvedFunction &function,
                           const BufferAddresses &addresses,
                           void *stream) const {
+  Status earlier = context->takeError(/*mayCopy=*/false);
+  if (!earlier.ok())
+    return earlier;
   CudaContext::Scope scope(*context);
   if (!scope.getStatus().ok())
     return scope.getStatus();

@@ -112,6 +112,8 @@ Result<double> CudaRun::timeCall() {
     status = driver.check(driver.cuEventRecord(end, stream), run);
   if (status.ok())
     status = driver.check(driver.cuEventSynchronize(end), run);
+  if (status.ok())
+    status = context.takeError(/*mayCopy=*/true);
   float milliseconds = 0;
   if (status.ok())
     status = driver.check(driver.cuEventElapsedTime(&milliseconds, start, end),

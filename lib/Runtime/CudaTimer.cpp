@@ -88,6 +88,8 @@ Status CudaTimer::capture(const CudaModule &module,
   // Once outside of the graph: kernels are loaded when they run first.
   status = module.launch(function, addresses, stream);
   call(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
+  if (status.ok())
+    status = context.takeError(/*mayCopy=*/true);
   if (!status.ok())
     return status;
   constexpr int kThreadLocal = 1;
@@ -117,6 +119,9 @@ Result<double> CudaTimer::replay() {
   float milliseconds = 0;
   call(driver.cuEventElapsedTime(&milliseconds, start, end),
        "cuEventElapsedTime");
+  if (!status.ok())
+    return status;
+  status = context.takeError(/*mayCopy=*/true);
   if (!status.ok())
     return status;
   return milliseconds * 1e3;

@@ -12,7 +12,7 @@
 
 using namespace blockscale::runtime;
 
-static bool isDigit(char c) { return c >= '0' && c <= '9'; }
+static bool isJsonDigit(char c) { return c >= '0' && c <= '9'; }
 
 void JsonCursor::skipSpace() {
   for (; !atEnd(); ++position) {
@@ -88,7 +88,7 @@ static std::optional<JsonValue::Kind> findKind(char first) {
   case 'n':
     return JsonValue::Kind::Null;
   default:
-    if (first == '-' || isDigit(first))
+    if (first == '-' || isJsonDigit(first))
       return JsonValue::Kind::Integer;
     return std::nullopt;
   }
@@ -182,7 +182,7 @@ Status JsonCursor::readValue(JsonValue &value) {
   value.boolean = consumeWord("true");
   if (value.boolean || consumeWord("false"))
     return Status::success();
-  if (peek() != '-' && !isDigit(peek()))
+  if (peek() != '-' && !isJsonDigit(peek()))
     return failExpected("a value");
   return parseNumber(value);
 }
@@ -324,9 +324,9 @@ Status JsonCursor::parseEscape(std::string &string) {
 }
 
 Status JsonCursor::skipDigits() {
-  if (!isDigit(peek()))
+  if (!isJsonDigit(peek()))
     return failExpected("a digit");
-  while (isDigit(peek()))
+  while (isJsonDigit(peek()))
     ++position;
   return Status::success();
 }

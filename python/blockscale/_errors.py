@@ -108,6 +108,7 @@ class UnsupportedError(Error):
 
 _CLASSES = {
     "BLOCKSCALE_INVALID_ARGUMENT": ArgumentError,
+    "BLOCKSCALE_INVALID_DATA": ArgumentError,
     "BLOCKSCALE_MISALIGNED": ArgumentError,
     "BLOCKSCALE_NOT_FOUND": ArgumentError,
     "BLOCKSCALE_FILE": FileError,

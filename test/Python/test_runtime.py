@@ -31,11 +31,15 @@ import blockscale_bundle  # noqa: E402
 import blockscale_runtime  # noqa: E402
 
 
-def portable():
+def pack(name, constants=()):
     data = ROOT / "test/Data/cuda"
     return blockscale_bundle.write(
-        [((data / "portable.json").read_text(), (data / "portable.ptx").read_text())],
-        [b"hello"])
+        [((data / f"{name}.json").read_text(), (data / f"{name}.ptx").read_text())],
+        list(constants))
+
+
+def portable():
+    return pack("portable", [b"hello"])
 
 
 def why_not_loaded():
@@ -135,6 +139,84 @@ class RuntimeTest(unittest.TestCase):
         self.assertEqual(caught.exception.status, "BLOCKSCALE_WRONG_CHIP")
         self.assertIn("but got kernels for sm_123a", str(caught.exception))
 
+    def launch_ends(self, ends):
+        """Launches the kernel that finds errors, without a wait; returns what reads the
+        result."""
+        module = self.device.load(self.runtime.bundle(pack("errors")))
+        array = np.array(ends, np.int32)
+        given, made = (self.device.allocate(array.nbytes) for _ in range(2))
+        for address in (given, made):
+            self.addCleanup(self.device.free, address)
+        self.addCleanup(lambda: module)  # until the memory is freed
+        self.device.upload(given, array)
+        call = module.function("check").call(("int32", array.shape))
+
+        def launch():
+            call.launch(module, [given], [made])
+
+        def read():
+            result = np.zeros_like(array)
+            self.device.download(made, result)
+            return result.tolist()
+        return launch, read
+
+    def expect_error(self, function, group, found):
+        with self.assertRaises(blockscale_runtime.Error) as caught:
+            function()
+        self.assertEqual(caught.exception.status, "BLOCKSCALE_INVALID_DATA")
+        self.assertEqual(str(caught.exception),
+                         f"scaled_grouped_mm: expected the end of group {group} to be a multiple "
+                         f"of 16, but got {found}")
+
+    def test_errors_that_kernels_find(self):
+        launch, read = self.launch_ends([16, 24, 48])
+        launch()
+        self.expect_error(self.device.synchronize, 1, 24)
+        # It is told once, the results of other groups are there, and the context goes on.
+        self.device.synchronize()
+        self.device.take_error()
+        self.assertEqual(read(), [256, 0, 768])
+        launch()
+        read()  # waits
+        self.expect_error(self.device.take_error, 1, 24)
+        good, result = self.launch_ends([16, 32])
+        good()
+        self.device.synchronize()
+        self.assertEqual(result(), [256, 512])
+
+    def test_errors_are_told_by_the_next_launch(self):
+        launch, read = self.launch_ends([8])
+        launch()
+        read()  # waits
+        x = np.ones(4, np.float32)
+        self.expect_error(lambda: self.module.run("scale", x, np.float32(2)), 0, 8)
+        y, = self.module.run("scale", x, np.float32(2))
+        np.testing.assert_array_equal(y, 2 * x)
+
+    def test_the_first_error_is_kept(self):
+        bad, _ = self.launch_ends([1])
+        worse, _ = self.launch_ends([0, 0, -3])
+        bad()
+        self.expect_error(self.device.synchronize, 0, 1)
+        worse()
+        self.expect_error(self.device.synchronize, 2, -3)
+
+    def test_launch_tool_and_errors(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder)
+            (path / "b.bundle").write_bytes(pack("errors"))
+            for ends, status in (([16, 24], 1), ([16, 32], 0)):
+                np.save(path / "ends.npy", np.array(ends, np.int32))
+                run = subprocess.run(
+                    [LAUNCH, path / "b.bundle", f"--in={path}/ends.npy", f"--out={path}/y.npy"]
+                    + ([f"--driver={self.driver}"] if self.driver else []),
+                    capture_output=True, text=True)
+                self.assertEqual(run.returncode, status)
+                self.assertEqual((path / "y.npy").exists(), status == 0)
+                self.assertEqual(run.stderr, "blockscale-launch: error: scaled_grouped_mm: "
+                                 "expected the end of group 1 to be a multiple of 16, but got 24\n"
+                                 if status else "")
+
     def test_launch_tool(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder)
@@ -213,6 +295,34 @@ class GraphTest(unittest.TestCase):
             graph.replay()
             expected = 2 * (torch.arange(6400.0, device="cuda").reshape(100, 64) + step)
             self.assertTrue(torch.equal(y, expected))
+
+    def test_errors_of_replays(self):
+        if reason := why_no_gpu():
+            self.skipTest(reason)
+        try:
+            import torch
+        except ImportError as error:
+            self.skipTest(str(error))
+        runtime = blockscale_runtime.Runtime(LIBRARY)
+        device = runtime.device()
+        module = device.load(runtime.bundle(pack("errors")))
+        call = module.function("check").call(("int32", (2,)))
+        ends = torch.tensor([16, 32], dtype=torch.int32, device="cuda")
+        y = torch.zeros_like(ends)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            call.launch(module, [ends.data_ptr()], [y.data_ptr()], 0,
+                        torch.cuda.current_stream().cuda_stream)
+        for value in (32, 40, 48, 24):
+            ends[1] = value
+            graph.replay()
+            torch.cuda.synchronize()
+            if value % 16 == 0:
+                device.take_error()
+            else:
+                with self.assertRaisesRegex(blockscale_runtime.Error, f"16, but got {value}"):
+                    device.take_error()
+            self.assertEqual(y.tolist(), [256, 0 if value % 16 else 16 * value])
 
 
 class GpuTest(RuntimeTest):

@@ -61,13 +61,18 @@ def call(function_class, kernel, results, tensors, rows):
 
 def main():
     """In a process of its own, whose driver is the emulator."""
-    import blockscale.torch  # noqa: F401 (defines the ops)
+    import blockscale_bundle
+    from blockscale_runtime import Runtime
+
+    import blockscale.torch
+    from blockscale._native._library import LIBRARY
     from blockscale.torch import _cuda
     from blockscale._forms import OperandForm
     from blockscale.torch._products_kernels import Linear, Quantizer
 
     stream = types.SimpleNamespace(cuda_stream=0)
     for name, value in (("init", lambda: None), ("is_current_stream_capturing", lambda: False),
+                        ("synchronize", lambda device: None), ("current_device", lambda: 0),
                         ("current_stream", lambda _: stream)):
         unittest.mock.patch.object(torch.cuda, name, value).start()
     ops = torch.ops.blockscale
@@ -95,6 +100,32 @@ def main():
         found, = call(_cuda.Function, linear.build, [torch.bfloat16], tensors, len(x))
         wanted, = linear.get(x.device)(tensors)
         torch.testing.assert_close(found, wanted, rtol=2 ** -7, atol=1e-3)
+
+    # What a kernel finds, the next call raises in place of its work, or synchronize(), once.
+    data = Path(__file__).resolve().parents[1] / "Data/cuda"
+    function = _cuda.Function(blockscale_bundle.write(
+        [((data / "errors.json").read_text(), (data / "errors.ptx").read_text())], []), "check", 0,
+        [torch.int32])
+    runtime = Runtime(LIBRARY._name)
+    device = runtime.device()
+    function._allocate = lambda shape, dtype: DeviceTensor(runtime, device, shape, dtype)
+    good, bad = (DeviceTensor(runtime, device, (2,), torch.int32, torch.tensor(
+        ends, dtype=torch.int32)) for ends in ((16, 32), (16, 40)))
+    text = "scaled_grouped_mm: expected the end of group 1 to be a multiple of 16, but got 40"
+    for raise_it in (lambda: function([good]), blockscale.torch.synchronize,
+                     lambda: blockscale.torch.synchronize("cuda:0"),
+                     lambda: blockscale.torch.synchronize(0)):
+        found, = function([bad])
+        try:
+            raise_it()
+        except blockscale.ArgumentError as error:
+            assert (str(error), error.status) == (text, "BLOCKSCALE_INVALID_DATA"), error
+        else:
+            raise AssertionError("expected an error")
+        assert found.read().tolist() == [256, 0]
+        blockscale.torch.synchronize()
+        found, = function([good])
+        assert found.read().tolist() == [256, 512]
     print("done")
 
 

@@ -84,7 +84,7 @@ TEST_F(CApiTest, NamesAreChecked) {
   EXPECT_EQ(function, nullptr);
   EXPECT_STREQ(blockscale_status_name(BLOCKSCALE_NOT_FOUND),
                "BLOCKSCALE_NOT_FOUND");
-  EXPECT_EQ(blockscale_status_name(static_cast<blockscale_status>(15)),
+  EXPECT_EQ(blockscale_status_name(static_cast<blockscale_status>(16)),
             nullptr);
 }
 

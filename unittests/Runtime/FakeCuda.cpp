@@ -16,6 +16,11 @@
 //   devices=0        their number
 //   memory=4096      bytes that can be allocated in all
 //   CALL=RESULT      what a function of the driver returns instead of working
+//   found=24         each launch of a kernel of a module with an error record
+//                    finds that end of group 1 of a product, which is to be a
+//                    multiple of 16
+//   replayed=24      the same for each replay of a graph
+//   record=8         bytes of that variable
 //
 // $FAKE_CUDA_LOG is a file to which the calls that matter are added: all that
 // allocate, copy, wait, load, capture or launch. The functions that drivers got
@@ -24,6 +29,8 @@
 // launches with n CTAs in a cluster, taken together, n times as long.
 //
 //===----------------------------------------------------------------------===//
+
+#include "blockscale/Runtime/ErrorRecord.h"
 
 #include <cstdint>
 #include <cstdio>
@@ -37,14 +44,19 @@
 
 namespace {
 
+using namespace blockscale::runtime;
+
 struct Kernel {
   std::string name;
   std::map<int, int> attributes;
+  /// That of the module; null where the module has none.
+  ErrorRecordVariable *record = nullptr;
 };
 
 struct Module {
   std::string ptx;
   std::map<std::string, Kernel> kernels;
+  ErrorRecordVariable record;
 };
 
 std::map<uint64_t, size_t> allocations;
@@ -54,6 +66,9 @@ int contextDepth = 0;
 /// graph that ran last.
 int capturedLaunches = 0;
 int replayedLaunches = 1;
+/// Whether launches go into a graph, and the record of the last of those.
+bool isCapturing = false;
+ErrorRecordVariable *capturedRecord = nullptr;
 
 /// A setting of $FAKE_CUDA.
 int getSetting(const std::string &name, int otherwise) {
@@ -92,6 +107,20 @@ std::string toText(const unsigned *sizes) {
          std::to_string(sizes[2]);
 }
 
+/// What a kernel does that finds an error.
+void writeError(ErrorRecordVariable *variable, const char *setting) {
+  int found = getSetting(setting, 0);
+  if (!variable || found == 0)
+    return;
+  ErrorRecord &record = variable->address
+                            ? *toPointer<ErrorRecord>(variable->address)
+                            : variable->record;
+  if (record.ruleAndOp == 0)
+    record = {
+        packRuleAndOp(ErrorRule::EndWithinBlock, ErrorOp::ScaledGroupedMM), 1,
+        16, found};
+}
+
 int launch(const Kernel &kernel, const unsigned *grid, const unsigned *block,
            const unsigned *cluster, unsigned shared, void *stream) {
   constexpr int kMaxDynamicSharedBytes = 8;
@@ -103,6 +132,10 @@ int launch(const Kernel &kernel, const unsigned *grid, const unsigned *block,
   log("launch " + kernel.name + " grid " + toText(grid) + " block " +
       toText(block) + " cluster " + toText(cluster) + " shared " +
       std::to_string(shared) + (stream ? " on a stream" : ""));
+  if (isCapturing)
+    capturedRecord = kernel.record;
+  else
+    writeError(kernel.record, "found");
   // A cluster takes the time of all its CTAs.
   capturedLaunches += static_cast<int>(cluster[0] * cluster[1] * cluster[2]);
   if (grid[0] * grid[1] * grid[2] == 0 || shared > allowed)
@@ -219,6 +252,26 @@ int cuMemFree_v2(uint64_t address) {
   return 0;
 }
 
+int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+  constexpr unsigned kPortableAndMapped = 3;
+  if (int result = begin("cuMemHostAlloc"))
+    return result;
+  log("alloc " + std::to_string(bytes) + " of the host");
+  *memory = std::calloc(1, bytes);
+  return flags == kPortableAndMapped ? 0 : 1;
+}
+
+int cuMemHostGetDevicePointer_v2(uint64_t *address, void *memory, unsigned) {
+  *address = reinterpret_cast<uint64_t>(memory);
+  return begin("cuMemHostGetDevicePointer");
+}
+
+int cuMemFreeHost(void *memory) {
+  log("free of the host");
+  std::free(memory);
+  return 0;
+}
+
 int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
   log("set " + std::to_string(bytes));
   std::memset(toPointer<void>(address), value, bytes);
@@ -247,7 +300,7 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes,
 int cuModuleLoadDataEx(void **module, const void *image, unsigned count,
                        const int *options, void **values) {
   // A cubin of the tests is text behind its magic.
-  auto *loaded = new Module{static_cast<const char *>(image), {}};
+  auto *loaded = new Module{static_cast<const char *>(image), {}, {}};
   bool isCubin = loaded->ptx.rfind("\x7F"
                                    "ELF",
                                    0) == 0;
@@ -281,8 +334,21 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
     return 500;
   Kernel &kernel = loaded.kernels[name];
   kernel.name = name;
+  if (loaded.ptx.find(kErrorRecordSymbol) != std::string::npos)
+    kernel.record = &loaded.record;
   *function = &kernel;
   return begin("cuModuleGetFunction");
+}
+
+int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, void *module,
+                         const char *name) {
+  auto &loaded = *static_cast<Module *>(module);
+  if (name != std::string(kErrorRecordSymbol) ||
+      loaded.ptx.find(name) == std::string::npos)
+    return 500;
+  *address = reinterpret_cast<uint64_t>(&loaded.record);
+  *bytes = getSetting("record", sizeof(loaded.record));
+  return begin("cuModuleGetGlobal");
 }
 
 int cuFuncGetAttribute(int *value, int, void *) {
@@ -333,12 +399,14 @@ int cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes,
 
 int cuStreamBeginCapture_v2(void *, int) {
   log("capture");
+  isCapturing = true;
   capturedLaunches = 0;
   return begin("cuStreamBeginCapture");
 }
 
 int cuStreamEndCapture(void *, void **graph) {
   log("end of the capture");
+  isCapturing = false;
   *graph = new int(capturedLaunches);
   return begin("cuStreamEndCapture");
 }
@@ -352,6 +420,7 @@ int cuGraphInstantiateWithFlags(void **executable, void *graph,
 int cuGraphLaunch(void *executable, void *stream) {
   log(std::string("launch a graph") + (stream ? " on a stream" : ""));
   replayedLaunches = *static_cast<int *>(executable);
+  writeError(capturedRecord, "replayed");
   return begin("cuGraphLaunch");
 }
 
@@ -382,6 +451,11 @@ int cuTensorMapEncodeTiled(void *map, int element, unsigned rank, void *,
   return begin("cuTensorMapEncodeTiled");
 }
 #endif
+
+int cuCtxSynchronize() {
+  log("wait for the context");
+  return begin("cuCtxSynchronize");
+}
 
 int cuStreamCreate(void **stream, unsigned) {
   log("create a stream");

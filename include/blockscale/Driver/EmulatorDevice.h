@@ -63,6 +63,9 @@ public:
                   uint64_t address) override;
   runtime::Status launch(const runtime::DeviceLaunch &launch) override;
 
+  /// The error that kernels found first, by the module's error record.
+  runtime::Status findError();
+
 private:
   emulator::RunOptions options;
   emulator::Device device;

@@ -16,6 +16,7 @@
 namespace blockscale::runtime {
 
 struct CudaDriver;
+class CudaErrorRecord;
 
 /// The primary context of a device, which the CUDA runtime and what is built
 /// on it use, too. Any thread may use it.
@@ -66,6 +67,16 @@ public:
   /// Waits for the work on a stream; null is the default stream.
   Status synchronize(void *stream) const;
 
+  /// Makes the kernels of a module that was loaded write the errors that they
+  /// find to the record of the GPU. Modules without such kernels are left
+  /// alone.
+  Status connectErrors(void *module) const;
+  /// The error that kernels of this process found first on the GPU since one
+  /// was taken last. What was launched must have been waited for to be told for
+  /// sure. Unless `mayCopy`, it is told only where that takes no copy and no
+  /// wait, which is so with nearly all drivers.
+  Status takeError(bool mayCopy) const;
+
 private:
   CudaContext() = default;
   Status initialize(int ordinal);
@@ -77,6 +88,7 @@ private:
   ComputeCapability capability;
   int maxSharedBytes = 0;
   int multiprocessors = 0;
+  std::shared_ptr<CudaErrorRecord> errors;
 };
 
 } // namespace blockscale::runtime

@@ -40,7 +40,8 @@ public:
   BufferAddresses getConstants(const PlanFunction &function) const;
 
   /// Runs the steps of a function of the plan on a stream. Nothing here waits
-  /// or allocates memory of the device.
+  /// or allocates memory of the device. Where kernels found an error before,
+  /// takes that in place of the steps.
   Status launch(const ResolvedFunction &function,
                 const BufferAddresses &addresses, void *stream) const;
 

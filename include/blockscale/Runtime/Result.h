@@ -35,6 +35,8 @@ enum class ErrorKind {
   Cancelled,
   /// The bytes are no file of tensors, or contradict themselves.
   InvalidCheckpoint,
+  /// A kernel found a rule broken by values of a call that it ran for.
+  InvalidData,
 };
 
 /// Success, or a message that names the rule, the expected and the found.

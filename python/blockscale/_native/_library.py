@@ -111,6 +111,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "call_shape": (POINTER(c_int64), [c_void_p, c_int, c_size_t]),
     "call_workspace_bytes": (c_uint64, [c_void_p]),
     "device_open": (c_int, [c_int, c_char_p, POINTER(c_void_p)]),
+    "device_take_error": (c_int, [c_void_p]),
     "module_load": (c_int, [c_void_p, c_void_p, POINTER(c_void_p)]),
     "module_target": (c_size_t, [c_void_p]),
     "launch": (c_int, [c_void_p, c_void_p, POINTER(c_uint64), c_size_t, POINTER(c_uint64),

@@ -23,6 +23,7 @@ from typing import Any as _Any
 
 from blockscale.torch._calibrate import calibrate
 from blockscale.torch._checkpoint import load_quantized_
+from blockscale.torch._cuda import synchronize
 from blockscale.torch._errors import UnsupportedError
 from blockscale.torch._modules import QuantizedExperts, QuantizedLinear, QuantizedStack
 from blockscale.torch._program import Function, Imported, from_export, from_graph
@@ -30,7 +31,7 @@ from blockscale.torch._quantize_model import LayerSummary, Summary, quantize_
 
 __all__ = ["Function", "Imported", "LayerSummary", "QuantizedExperts", "QuantizedLinear",
            "QuantizedStack", "Summary", "UnsupportedError", "calibrate", "explain",
-           "from_export", "from_graph", "load_quantized_", "quantize_"]
+           "from_export", "from_graph", "load_quantized_", "quantize_", "synchronize"]
 
 
 def __getattr__(name: str) -> _Any:

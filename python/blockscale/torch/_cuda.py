@@ -4,7 +4,8 @@
 
 A call runs on PyTorch's current stream. Results and workspaces come from PyTorch's allocator.
 Nothing waits for the GPU, so that calls can be captured into a CUDA graph, once the kernels are
-loaded: the first call of each kernel loads them, which a capture does not allow.
+loaded: the first call of each kernel loads them, which a capture does not allow. What kernels find
+wrong, such as ends of groups, the next call of ours raises, or synchronize().
 """
 
 from __future__ import annotations
@@ -54,6 +55,26 @@ def _open_device(index: int) -> int:
 def get_chip(index: int) -> str | None:
     """What to compile for on a device; None if we have no kernels for it."""
     return choose_chip(*torch.cuda.get_device_capability(index))
+
+
+def synchronize(device: "torch.device | str | int | None" = None) -> None:
+    """Waits for the work on a CUDA device, as torch.cuda.synchronize does, and raises what
+    kernels of BlockScale found wrong there since that was raised last.
+
+    Kernels check what only the GPU knows, such as the ends of groups. The results that such an
+    error is about are zeros, and work goes on; the next call of BlockScale on the device raises the
+    error, or this function. torch.cuda.synchronize alone raises nothing of it.
+
+    Args:
+      device: of torch.cuda; the current one by default.
+
+    Raises:
+      ArgumentError: with the rule, the expected and the found, of the first error.
+    """
+    torch.cuda.synchronize(device)
+    index = device if device is None or isinstance(device, int) else torch.device(device).index
+    _check(LIBRARY.blockscale_device_take_error(
+        _open_device(torch.cuda.current_device() if index is None else index)))
 
 
 class _Call:

@@ -183,6 +183,12 @@ def modules():
     function(first, "absent")
     call("cuModuleGetFunction", byref(store), first, None, name="no name")
     function(store, "store")
+    address, size = c_uint64(), c_size_t()
+    call("cuModuleGetGlobal_v2", byref(address), byref(size), first, b"total", name="total")
+    print("at an address:", address.value != 0, "of", size.value)
+    call("cuModuleGetGlobal_v2", None, None, first, b"absent", name="no variable")
+    call("cuModuleGetGlobal_v2", None, None, first, None, name="no name")
+    call("cuModuleGetGlobal_v2", None, None, store, b"total", name="total of a kernel")
     # Every module has its own variables, which are gone with it.
     before = count_used()
     other = good()
@@ -218,6 +224,7 @@ def attributes():
     print(value.value)
     call("cuFuncGetAttribute", byref(value), 16, kernel, name="unknown")
     call("cuFuncGetAttribute", byref(value), 0, None, name="no kernel")
+    call("cuMemHostAlloc", byref(c_void_p()), c_size_t(8), 1, name="not mapped")
 
 
 def memory():
@@ -241,6 +248,21 @@ def memory():
     call("cuMemsetD8_v2", host, 0, c_size_t(8), name="set of the host")
     call("cuMemFree_v2", device)
     call("cuMemFree_v2", device, name="again")
+    # Memory of the host that the device sees, under another address.
+    mapped, seen = c_void_p(), c_void_p()
+    call("cuMemHostAlloc", byref(mapped), eight, 3)
+    call("cuMemHostGetDevicePointer_v2", byref(seen), mapped, 0)
+    ctypes.memmove(mapped, b"ABCDEFGH", 8)
+    call("cuMemcpyDtoDAsync_v2", other, seen, c_size_t(4), None)
+    call("cuMemsetD8_v2", seen, 0x79, c_size_t(2))
+    call("cuMemcpyDtoH_v2", host, other, eight)
+    print(host.raw.decode(), ctypes.string_at(mapped, 8).decode())
+    call("cuMemHostAlloc", None, eight, 3, name="mapped nowhere")
+    call("cuMemHostGetDevicePointer_v2", None, mapped, 0, name="address nowhere")
+    call("cuMemHostGetDevicePointer_v2", byref(seen), host, 0, name="address of other memory")
+    call("cuMemFreeHost", mapped)
+    call("cuMemFreeHost", mapped, name="mapped again")
+    call("cuCtxSynchronize")
     stream, first, second = c_void_p(), c_void_p(), c_void_p()
     call("cuStreamCreate", byref(stream), 1)
     call("cuEventCreate", byref(first), 0)

@@ -2,7 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Packs and shows bundles for tests.
 
-  bundle.py portable OUT           the kernels of test/Data/cuda
+  bundle.py portable OUT           the kernels of test/Data/cuda/portable.ptx
+  bundle.py errors OUT             those of errors.ptx
   bundle.py replace IN FROM TO OUT  with other text in plans and PTX
   bundle.py show IN                what it holds
 """
@@ -17,11 +18,11 @@ sys.path.insert(0, str(ROOT / "python"))
 import blockscale_bundle  # noqa: E402
 
 
-def portable():
+def pack(name):
     cuda = ROOT / "test/Data/cuda"
     return blockscale_bundle.write(
-        [((cuda / "portable.json").read_text(), (cuda / "portable.ptx").read_text())],
-        [b"hello"])
+        [((cuda / f"{name}.json").read_text(), (cuda / f"{name}.ptx").read_text())],
+        [b"hello"] if name == "portable" else [])
 
 
 def replaced(data, old, new):
@@ -46,8 +47,8 @@ def show(data):
 
 def main():
     command, *arguments = sys.argv[1:]
-    if command == "portable":
-        Path(arguments[0]).write_bytes(portable())
+    if command in ("portable", "errors"):
+        Path(arguments[0]).write_bytes(pack(command))
     elif command == "replace":
         Path(arguments[3]).write_bytes(
             replaced(Path(arguments[0]).read_bytes(), arguments[1], arguments[2]))
