@@ -117,6 +117,13 @@ CpuFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
     return called;
   for (auto [target, size] : llvm::zip_equal(unknown, found))
     *target = size;
+  // Operands that are sizes may be any numbers.
+  for (auto [i, slot] : llvm::enumerate(getSignature().results))
+    if (Result<int64_t> bytes =
+            runtime::computeNpyByteCount(slot.type, shapes[i]);
+        !bytes.ok())
+      return Status::failure("@" + getSignature().name + ": result " +
+                             std::to_string(i) + ": " + bytes.message());
   return shapes;
 }
 

@@ -305,6 +305,23 @@ class CompileErrorTest(unittest.TestCase):
         with self.assertRaisesRegex(bs.ArgumentError, "/nowhere/ptxas"):
             bs.compile(quantize.trace(), target="sm_90a", ptxas="/nowhere/ptxas").cubin
 
+    def test_sizes_that_no_array_has(self):
+        tiled = "tensor<?x?xf8E4M3FN, #blockscale.layout<swizzle_128x4>>"
+        function = bs.compile(f"""
+            func.func @f(%x: {tiled}, %rows: index, %cols: index) -> tensor<?x?xf8E4M3FN> {{
+              %y = blockscale.swizzle %x sizes(%rows, %cols) : {tiled} -> tensor<?x?xf8E4M3FN>
+              return %y : tensor<?x?xf8E4M3FN>
+            }}""")
+        tiles = np.zeros((1, 1, 32, 4, 4), np.uint8)
+        self.assertEqual(function(tiles, np.int64(5), np.int64(4)).shape, (5, 4))
+        for rows, columns, message in (
+                (-1, 4, "dimension 0 to be non-negative, but got -1"),
+                (5, -3, "dimension 1 to be non-negative, but got -3"),
+                (2**62, 4, "an array of less than 2^63 bytes, but got shape")):
+            with self.assertRaises(bs.ArgumentError) as caught:
+                function(tiles, np.int64(rows), np.int64(columns))
+            self.assertIn(f"@f: result 0: expected {message}", str(caught.exception))
+
     def test_no_driver(self):
         compiled = bs.compile(COPY, target="sm_90a", on="cuda")
         before = os.environ.get("BLOCKSCALE_LIBCUDA")
