@@ -11,6 +11,9 @@ from blockscale._ops import FORMATS
 #: Where the global scale of activations comes from: there is none, the amax of the tensor, an
 #: amax that is given, or the decode scale itself.
 SCALINGS = ("none", "dynamic", "amax", "scale")
+#: The recipes of formats without one (docs/Spec.md, section 2).
+_DEFAULT_RECIPES = {"nvfp4": "torchao"}
+_DEFAULT_RECIPE_OF_MX = "rceil"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +31,21 @@ class OperandForm:
     def block(self) -> int:
         return FORMATS[self.format][2]
 
+    @property
+    def resolved_recipe(self) -> str:
+        """The recipe's name, where None stands for the default."""
+        return self.recipe or _DEFAULT_RECIPES.get(self.format, _DEFAULT_RECIPE_OF_MX)
+
+
+@dataclasses.dataclass(frozen=True)
+class Clause:
+    """A clause of docs/Policy.md that a layer does not meet, with what it expects and what was
+    found."""
+
+    name: str
+    expected: str
+    found: str
+
 
 @dataclasses.dataclass(frozen=True)
 class LayerForm:
@@ -38,6 +56,21 @@ class LayerForm:
     activation: OperandForm | None = None
     rht: bool = False
     cast: str | None = None
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Of the operands that are quantized."""
+        return tuple(each.format for each in (self.weight, self.activation) if each is not None)
+
+    def find_clause(self, dtype: str) -> Clause | None:
+        """The clause that a plain operand of a dtype, "f32", "bf16" or "f16", does not meet."""
+        plain = self.cast if self.cast and dtype == "f32" else dtype
+        accepted = ("bf16", "f16") if self.weight.format == "nvfp4" else ("bf16",)
+        if self.activation is None and plain not in accepted:
+            return Clause("policy_c5", f"a plain operand of {' or '.join(accepted)}", plain)
+        if self.rht and plain != "bf16":
+            return Clause("policy_c6", "operands of bf16 to transform (rht)", plain)
+        return None
 
     def describe(self) -> str:
         """As the compiler's remarks do."""

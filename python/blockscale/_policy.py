@@ -193,10 +193,7 @@ class Rules:
                          layer.n)
         if layer.k % block or not layer.k:
             return leave("policy_c4", f"a static K of whole blocks of {block}", layer.k)
-        plain = form.cast if form.cast and dtype == "f32" else dtype
-        accepted = ("bf16", "f16") if form.weight.format == "nvfp4" else ("bf16",)
-        if form.activation is None and plain not in accepted:
-            return leave("policy_c5", f"a plain operand of {' or '.join(accepted)}", plain)
-        if form.rht and plain != "bf16":
-            return leave("policy_c6", "operands of bf16 to transform (rht)", plain)
+        unmet = form.find_clause(dtype)
+        if unmet is not None:
+            return leave(unmet.name, unmet.expected, unmet.found)
         return Decision(form, name)

@@ -124,7 +124,7 @@ class WeightsTest(unittest.TestCase):
         wanted = model(x)
 
         def check(attention):
-            for name in ("data", "scales", "row_scales"):
+            for name in ("data", "scales", "global_scale"):
                 parts = [getattr(layer, name) for layer in (attention.q, attention.k, attention.v)]
                 self.assertIsNotNone(join_tensors(parts), name)
             self.assertTrue(torch.equal(model(x), wanted))
@@ -138,7 +138,7 @@ class WeightsTest(unittest.TestCase):
         for assign in (False, True):
             model.load_state_dict(state, assign=assign)
             check(model.attention)
-        model.float().bfloat16()
+        model.half().bfloat16()
         check(model.attention)
 
     def test_weights_that_do_not_lie_together(self):

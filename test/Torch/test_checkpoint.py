@@ -21,7 +21,7 @@ from blockscale import checkpoint
 from blockscale._native._checkpoint import lay_out
 from blockscale.checkpoint import _gpu, _quantize
 
-DTYPES = {torch.bfloat16: "BF16", torch.float32: "F32", torch.uint8: "U8",
+DTYPES = {torch.int64: "I64", torch.bfloat16: "BF16", torch.float32: "F32", torch.uint8: "U8",
           torch.float8_e4m3fn: "F8_E4M3"}
 VALUES = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 VALUES = torch.cat([VALUES, -VALUES])
@@ -106,6 +106,13 @@ def mxfp4(weight, _=None):
 def make(**options):
     torch.manual_seed(0)
     return Model(**options).bfloat16().eval(), torch.randn(6, 64).bfloat16()
+
+
+def with_byte(x, byte):
+    """A copy of bytes with another one in it."""
+    changed = x.contiguous().view(torch.uint8).clone()
+    changed.view(-1)[3] = byte
+    return changed.view(x.dtype)
 
 
 def write(model, layer, input_amax=None):
@@ -244,6 +251,13 @@ class CheckpointTest(unittest.TestCase):
              "expected the global scale of the other rows"),
             (change(head__weight=None), "expected a tensor 'head.weight', but got none"),
             (change(head__weight=torch.zeros(3, 3)), r"'head.weight': expected shape \[32, 64\]"),
+            (change(up__weight_scale=with_byte(state["up.weight_scale"], 0x7F)),
+             "'up.weight_scale': expected scales that are numbers, but got 1 NaN"),
+            (change(up__weight_scale_2=torch.tensor(1)),
+             "'up.weight_scale_2': expected numbers of F32, BF16, F16, F64, but got I64"),
+            (change(up__bias=torch.zeros(96, dtype=torch.int64)), "'up.bias': expected numbers"),
+            (change(head__weight=state["head.weight"].to(torch.float8_e4m3fn)),
+             "'head.weight': expected numbers of F32, BF16, F16, F64, but got F8_E4M3"),
             (change(up__pre_quant_scale=torch.ones(64)),
              "'up.pre_quant_scale': expected a tensor of"),
         ]
@@ -252,8 +266,61 @@ class CheckpointTest(unittest.TestCase):
                 for file in self.folder.iterdir():
                     file.unlink()
                 self.save(changed)
+                model, _ = make(has_bias=False)
                 with self.assertRaisesRegex(blockscale.ArgumentError, message):
-                    blockscale.torch.load_quantized_(make(has_bias=False)[0], self.folder)
+                    blockscale.torch.load_quantized_(model, self.folder)
+                # It is as it was.
+                self.assertEqual([type(each) for each in model.modules()],
+                                 [type(each) for each in make(has_bias=False)[0].modules()])
+                self.assertTrue(torch.equal(model.head.weight, state["head.weight"]))
+
+    def test_codes_and_scales_that_are_no_numbers(self):
+        """NaN among codes and among scales, of each format; the largest number is none."""
+        for layer, name, byte, largest in (
+                (mxfp8, "weight", 0x7F, 0x7E), (mxfp8, "weight", 0xFF, 0xFE),
+                (mxfp8, "weight_scale", 0xFF, 0xFE), (mxfp4, "weight_scale", 0xFF, 0xFE),
+                (modelopt_nvfp4, "weight_scale", 0x7F, 0x7E),
+                (packed_nvfp4, "weight_scale", 0x7F, 0x7E)):
+            for prefix in ("up", "experts.2.gate_proj"):
+                with self.subTest(layer.__name__, name=name, byte=byte, prefix=prefix):
+                    model, _ = make(has_bias=False)
+                    state, _ = write(model, layer)
+                    key = f"{prefix}.{name}"
+                    what = "codes" if name == "weight" else "scales"
+                    self.save({**state, key: with_byte(state[key], byte)})
+                    with self.assertRaisesRegex(
+                            blockscale.ArgumentError,
+                            f"'{key}': expected {what} that are numbers, but got 1 NaN"):
+                        blockscale.torch.load_quantized_(model, self.folder)
+                    self.save({**state, key: with_byte(state[key], largest)})
+                    blockscale.torch.load_quantized_(model, self.folder)
+
+    def test_nothing_quantized(self):
+        model, _ = make(has_bias=False)
+        self.save(model.state_dict())
+        with self.assertWarnsRegex(UserWarning, "'up' is left: the checkpoint has a plain weight"):
+            summary = blockscale.torch.load_quantized_(model, self.folder)
+        self.assertEqual(summary.before, summary.after)
+        self.assertEqual(summary.after, sum(each.nbytes for each in model.parameters()))
+
+    def test_a_state_dict_of_a_checkpoint(self):
+        """It has the recipe of the checkpoint's layout: a model quantized by a policy of that
+        recipe takes it, and one of another does not."""
+        model, x = make(has_bias=False)
+        state, _ = write(model, modelopt_nvfp4)
+        self.save(state)
+        fresh = copy.deepcopy(model)
+        blockscale.torch.load_quantized_(model, self.folder)
+        rule = {"format": "nvfp4", "recipe": "modelopt", "weight_only": True,
+                "match": {"location": "[!h]*"}}
+        other = copy.deepcopy(fresh)
+        blockscale.torch.quantize_(fresh, {"version": 1, "rules": [rule]})
+        fresh.load_state_dict(model.state_dict())
+        self.assertTrue(torch.equal(fresh(x), model(x)))
+        blockscale.torch.quantize_(other, {"version": 1, "rules": [{**rule, "recipe": "te"}]})
+        with self.assertRaisesRegex(RuntimeError, "expected recipe of weights te, as the layer "
+                                                  "has it, but got recipe of weights modelopt"):
+            other.load_state_dict(model.state_dict())
 
     def test_files_that_are_refused(self):
         model, _ = make(has_bias=False)

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from blockscale._errors import ArgumentError
 from blockscale.torch._modules import route
-from blockscale.torch._quantize_model import Site, find_sites, get_stack_names
+from blockscale.torch._sites import Site, find_sites, get_stack_names
 
 
 class _Recorder:
@@ -68,11 +68,12 @@ def _observe(model: nn.Module, recorder: _Recorder) -> Iterator[None]:
     stacks: dict[int, tuple[Any, list[Site]]] = {}
     try:
         for site in find_sites(model):
+            if site.is_stack and site.obstacle:
+                continue  # Calls would lose what is unusual of them.
             if site.is_stack:
                 stacks.setdefault(id(site.owner), (site.owner, []))[1].append(site)
                 continue
-            layer = getattr(site.owner, site.member)
-            hook = layer.register_forward_pre_hook(
+            hook = site.owner.register_forward_pre_hook(
                 lambda _, args, name=site.name: recorder.record(name, args[0]))
             undo.append(hook.remove)
         for experts, sites in stacks.values():

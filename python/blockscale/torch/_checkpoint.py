@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Iterable, Iterator, Sequence, Union
+from typing import Any, Iterable, Sequence, Union
 
 import torch
 from torch import Tensor, nn
@@ -18,11 +18,12 @@ from blockscale.checkpoint._checkpoint import open as open_checkpoint
 from blockscale.checkpoint._layouts import EXPERTS, IGNORED, LAYOUTS, Layout
 from blockscale.torch._forms import ROW_MAJOR, get_storage
 from blockscale.torch._kernels import LOG
-from blockscale.torch._modules import find_neighbours
-from blockscale.torch._quantize_model import (Installer, LayerSummary, Site, Summary, find_sites,
-                                              wrap)
+from blockscale.torch._sites import Installer, Site, find_sites, make_module
+from blockscale.torch._summary import Ledger, Summary
 
 Source = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
+#: Types of numbers, as safetensors names them.
+_NUMBERS = ("F32", "BF16", "F16", "F64")
 #: The layouts whose codes and scales are as modules have them.
 SCHEMES = tuple(layout for layout in LAYOUTS
                 if layout.family in ("modelopt", "compressed-tensors", "gpt-oss"))
@@ -74,7 +75,26 @@ def _find_scheme(files: Files, prefix: str, is_stack: bool) -> Layout | None:
                  and files.get_dtype(prefix + scheme.scales[0]) == scheme.scales[1]), None)
 
 
+def _check_dtype(files: Files, name: str) -> None:
+    """That a tensor is of numbers: those of other types are codes, or nothing of ours."""
+    if files.get_dtype(name) not in _NUMBERS:
+        raise ArgumentError(f"'{name}': expected numbers of {', '.join(_NUMBERS)}, but got "
+                            f"{files.get_dtype(name)}")
+
+
+def _count_nan(codes: Tensor, element: str) -> int:
+    """How many bytes are NaN of an element type of FORMATS."""
+    if element == "f8E8M0FNU":
+        return int((codes == 0xFF).sum())
+    if element == "f8E4M3FN":
+        return int(((codes & 0x7F) == 0x7F).sum())
+    if element == "f8E5M2":
+        return int(((codes & 0x7F) > 0x7C).sum())
+    return 0
+
+
 def _read_scalar(files: Files, name: str, is_reciprocal: bool) -> Tensor:
+    _check_dtype(files, name)
     value = files.read(name).float()
     if value.numel() != 1:
         raise ArgumentError(f"'{name}': expected one number, but got shape {list(value.shape)}")
@@ -101,6 +121,12 @@ def _read_part(files: Files, prefix: str, scheme: Layout, sizes: Sequence[int]) 
             raise ArgumentError(f"'{name}': expected shape {wanted} for {rows} rows and {cols} "
                                 f"columns of {scheme.format}, but got {list(tensor.shape)}")
         tensors.append(tensor)
+    for (end, _), what, tensor, element in zip((scheme.data, scheme.scales), ("codes", "scales"),
+                                               tensors, FORMATS[scheme.format]):
+        count = _count_nan(tensor, element)
+        if count:
+            raise ArgumentError(f"'{prefix}{end}': expected {what} that are numbers, but got "
+                                f"{count} NaN")
     if scheme.format == "nvfp4" and ((tensors[1] & 0x80) != 0).any():
         raise ArgumentError(f"'{prefix}{scheme.scales[0]}': expected scales that are not negative, "
                             "but got some")
@@ -114,7 +140,10 @@ def _read_part(files: Files, prefix: str, scheme: Layout, sizes: Sequence[int]) 
         else:
             scalars.append(_read_scalar(files, name, scheme.is_reciprocal))
     ending = "_bias" if scheme.is_stack else ".bias"
-    bias = files.read(prefix + ending) if files.get_dtype(prefix + ending) else None
+    bias = None
+    if files.get_dtype(prefix + ending):
+        _check_dtype(files, prefix + ending)
+        bias = files.read(prefix + ending)
     return Part(scheme, tensors[0], tensors[1], scalars[0], scalars[1], bias)
 
 
@@ -185,7 +214,7 @@ def _quantizes_activations(files: Files, name: str, part: Part) -> bool:
 
 def _make_form(part: Part, weight_only: bool | None, is_quantized: bool) -> LayerForm:
     scheme = part.scheme
-    weight = OperandForm(scheme.format, None,
+    weight = OperandForm(scheme.format, scheme.recipe,
                          "dynamic" if part.global_scale is not None else "none")
     if weight_only or (weight_only is None and part.input_scale is None and not is_quantized):
         return LayerForm(weight)
@@ -206,6 +235,11 @@ def _load_plain(model: nn.Module, files: Files) -> None:
     for name, tensor in wanted.items():
         if not files.get_dtype(name):
             continue
+        if tensor.is_floating_point():
+            try:
+                _check_dtype(files, name)
+            except ArgumentError as error:
+                problems.append(str(error))
         found = files.read(name)
         if found.shape != tensor.shape:
             problems.append(f"'{name}': expected shape {list(tensor.shape)}, but got "
@@ -247,36 +281,35 @@ def load_quantized_(model: nn.Module, source: Source, *,
     Returns: what became of each layer.
 
     Raises: ArgumentError with all tensors that are missing, left over or of other shapes;
-      FileError. Layers may be replaced already then.
+      FileError. The model's layers are as they were then.
     """
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"expected a torch.nn.Module, but got {type(model).__name__}")
     _check_weight_only(weight_only)
-    layers = []
     files = Files(source)
+    sites = list(find_sites(model))
+    ledger, installer = Ledger(model, sites), Installer(model)
+    made: dict[Site, tuple[str, Any]] = {}
+    reasons: dict[Site, str] = {}
     with torch.no_grad():
-        installer = Installer(model)
-        for site in list(_list_sites(model)):
-            before = site.weight.numel() * site.weight.element_size()
-            part = _read_site(files, site)
+        for site in sites:
+            part = None if site.obstacle else _read_site(files, site)
             if part is None:
-                layers.append(LayerSummary(site.name, "", "the checkpoint has a plain weight",
-                                           before, before))
+                reasons[site] = site.obstacle or "the checkpoint has a plain weight"
                 continue
             form = _make_form(part, weight_only, _quantizes_activations(files, site.name, part))
             module = _make_module(site, part, form)
-            layers.append(LayerSummary(site.name, f"{form.describe()} of {part.scheme.name}", "",
-                                       before, module.num_bytes))
+            made[site] = f"{form.describe()} of {part.scheme.name}", module
             installer.add(site, module)
-        find_neighbours(model)
-        _load_plain(model, files)
-    summary = Summary(tuple(layers))
+        installer.install()
+        try:
+            _load_plain(model, files)
+        except BaseException:
+            installer.undo()
+            raise
+    summary = ledger.close(made, reasons)
     LOG.info("load_quantized_ of %s:\n%s", type(model).__name__, summary)
     return summary
-
-
-def _list_sites(model: nn.Module) -> Iterator[Site]:
-    return (site for site in find_sites(model) if not site.obstacle)
 
 
 def _make_module(site: Site, part: Part, form: LayerForm) -> Any:
@@ -291,7 +324,6 @@ def _make_module(site: Site, part: Part, form: LayerForm) -> Any:
                 raise ArgumentError(f"'{site.name}.bias': expected shape {list(site.bias.shape)}, "
                                     f"but got {list(part.bias.shape)}")
             site.bias = nn.Parameter(part.bias.to(device, dtype), requires_grad=False)
-    n, k = site.get_sizes()
     is_scaled = form.activation is not None and form.activation.scaling == "scale"
-    return wrap(site, move(part.data), move(part.scales), move(part.global_scale), form, n, k,
-                move(part.input_scale) if is_scaled else None)
+    return make_module(site, move(part.data), move(part.scales), move(part.global_scale), form,
+                       move(part.input_scale) if is_scaled else None)

@@ -17,18 +17,24 @@ from blockscale.torch import _cuda
 ROW_MAJOR, TILES, FRAGMENTS = LAYOUTS = ("row_major", "tiles", "fragments")
 
 
-def has_product(device: torch.device, is_weight_only: bool) -> bool:
-    """Whether we have a product for the device; elsewhere weights are dequantized by a kernel of
-    ours and multiplied by PyTorch."""
+#: The format that instructions of GPUs do not multiply.
+_INTEGERS = "mxint8"
+
+
+def has_product(device: torch.device, is_weight_only: bool, *formats: str) -> bool:
+    """Whether we have a product for the device and for the formats of its operands; elsewhere
+    weights are dequantized by a kernel of ours and multiplied by PyTorch."""
     if device.type != "cuda":
         return True
+    if _INTEGERS in formats:
+        return False
     chip = _cuda.get_chip(device.index or 0)
     return chip is not None and has_products(chip, is_weight_only)
 
 
-def get_layout(device: torch.device, is_weight_only: bool) -> str:
-    """The order of weights on a device."""
-    if device.type != "cuda" or not has_product(device, is_weight_only):
+def get_layout(device: torch.device, is_weight_only: bool, *formats: str) -> str:
+    """The order of weights on a device, where products have operands of these formats."""
+    if device.type != "cuda" or not has_product(device, is_weight_only, *formats):
         return ROW_MAJOR
     return FRAGMENTS if _cuda.get_chip(device.index or 0) == "sm_90a" else TILES
 

@@ -9,14 +9,18 @@ from typing import Any, Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm
+from blockscale._types import element_name
 from blockscale.torch._forms import ROW_MAJOR, get_layout, get_storage
 from blockscale.torch._kernels import to_argument
-from blockscale.torch._library import join_tensors
+from blockscale.torch._library import PLAIN, join_tensors
 from blockscale.torch._products_kernels import Quantizer, run
+from blockscale.torch._state import MARK, check_state, compare_mark, make_mark
+from blockscale.torch._weight import WeightView
 
 _CAST = {"bf16": torch.bfloat16, "f16": torch.float16}
-_OWN = ("data", "scales", "global_scale", "input_global", "row_scales")
+_OWN = ("data", "scales", "global_scale", "input_global")
 _OPS = torch.ops.blockscale
 #: Rows of a tile of scales.
 _TILE_ROWS = 128
@@ -51,7 +55,7 @@ def quantize_weight(weight: Tensor, form: LayerForm) -> tuple[Tensor, Tensor, Te
 class Neighbours:
     """Layers of one module that may read the same activations, as of queries, keys and values.
     Their weights lie behind one another in memory, so that the backend of torch.compile can make
-    one product of them; each has a global scale for each row then."""
+    one product of them; `global_scale` of each has a number for each row then."""
 
     def __init__(self, layers: Sequence[QuantizedLinear]):
         self._layers = list(layers)
@@ -68,16 +72,15 @@ class Neighbours:
         layers = self._layers
         has_global = layers[0].global_scale is not None
         if not self._can_join():
-            for layer in layers:
-                layer.row_scales = None
             return
         for name in ("data", "scales"):
             if join_tensors([getattr(layer, name) for layer in layers]) is None:
                 self._place(name, [getattr(layer, name) for layer in layers])
-        if has_global:
-            # The scales may have been loaded.
-            self._place("row_scales", [layer.global_scale.expand(layer.out_features)
-                                       for layer in layers if layer.global_scale is not None])
+        scales = [layer.global_scale for layer in layers if layer.global_scale is not None]
+        # One for all rows may have been loaded.
+        if has_global and (not all(each.dim() for each in scales) or join_tensors(scales) is None):
+            self._place("global_scale", [each.expand(layer.out_features)
+                                         for each, layer in zip(scales, layers)])
         biases = [layer.bias for layer in layers if layer.bias is not None]
         if biases and join_tensors([each.data for each in biases]) is None:
             parts = torch.cat([each.data for each in biases]).split([len(each) for each in biases])
@@ -106,32 +109,50 @@ def find_neighbours(model: nn.Module) -> None:
                 Neighbours(layers).join()
 
 
+def _autocast(x: Tensor) -> Tensor:
+    """x as a linear layer of torch takes it under torch.autocast."""
+    kind = x.device.type
+    if (kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind)
+            and x.dtype in PLAIN):
+        return x.to(torch.get_autocast_dtype(kind))
+    return x
+
+
 class QuantizedWeight(nn.Module):
     """A weight [N, K], or a stack [E, N, K], in narrow codes with block scales.
 
     Attributes:
       data, scales, global_scale: the weight. A state dict has them in row-major order; on a GPU
-        they are in the order that its products read, `layout`.
+        they are in the order that its products read, `layout`. Layers whose weights lie behind
+        one another have a global scale for each row, all of which are one number.
       input_global: the static amax or global scale of activations, if there is one.
       form: how weight and activations are quantized.
+      dtype: that of the plain weight, which changes with the model's.
+      awaited: the tensors that the mark of a state dict was loaded for, and that are still to be
+        loaded.
     """
+
+    #: Whether it is a weight for each expert.
+    is_stack = False
 
     data: Tensor
     scales: Tensor
     global_scale: Tensor | None
     input_global: Tensor | None
-    row_scales: Tensor | None
     bias: Tensor | None
 
     def __init__(self, data: Tensor, scales: Tensor, global_scale: Tensor | None,
                  bias: Tensor | None, *, in_features: int, out_features: int, form: LayerForm,
-                 input_global: Tensor | None = None):
+                 input_global: Tensor | None = None, dtype: torch.dtype | None = None,
+                 is_transposed: bool = False):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.form = form
         self.layout = ROW_MAJOR
         self.neighbours: Neighbours | None = None
-        self.register_buffer("row_scales", None, persistent=False)
+        self.dtype = dtype or (torch.bfloat16 if bias is None else bias.dtype)
+        self.is_transposed = is_transposed
+        self.awaited: set[str] = set()
         for name, tensor in zip(_OWN, (data, scales, global_scale, input_global)):
             self.register_buffer(name, tensor)
         self.register_parameter("bias", None if bias is None else
@@ -146,8 +167,8 @@ class QuantizedWeight(nn.Module):
     @property
     def num_bytes(self) -> int:
         """Of the weight as it is held, without the bias."""
-        return sum(each.numel() * each.element_size()
-                   for each in (self.data, self.scales, self.global_scale) if each is not None)
+        return sum(each.nbytes for each in (self.data, self.scales, self.global_scale,
+                                            self.input_global) if each is not None)
 
     # The order in memory.
 
@@ -166,13 +187,15 @@ class QuantizedWeight(nn.Module):
 
     def _arrange(self) -> None:
         """Brings the weight into the order of its device."""
-        layout = ROW_MAJOR if self.data.is_meta else get_layout(self.data.device,
-                                                                self.form.activation is None)
+        layout = ROW_MAJOR if self.data.is_meta else get_layout(
+            self.data.device, self.form.activation is None, *self.form.formats)
         self._set_layout(layout)
         if self.neighbours is not None:
             self.neighbours.join()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> QuantizedWeight:
+        dtype = fn(self.data.new_empty(0, dtype=self.dtype)).dtype
+        self._check_dtype(dtype)
         own = {id(getattr(self, name)) for name in _OWN if getattr(self, name) is not None}
 
         def move(tensor: Tensor) -> Tensor:
@@ -181,13 +204,50 @@ class QuantizedWeight(nn.Module):
             return (tensor.to(moved.device)
                     if id(tensor) in own and moved.dtype != tensor.dtype else moved)
         super()._apply(move, recurse)
+        self.dtype = dtype
         self._arrange()
         return self
 
+    def _check_dtype(self, dtype: torch.dtype) -> None:
+        """Raises ArgumentError where the layer could not be called in a model of a dtype."""
+        if dtype == self.dtype:
+            return
+        if dtype not in PLAIN:
+            raise ArgumentError("expected a model of float32, bfloat16 or float16 around layers in "
+                                f"{self.form.describe()}, but got {dtype}")
+        unmet = self.form.find_clause(element_name(dtype))
+        if unmet is not None:
+            raise ArgumentError(f"{unmet.name}: expected {unmet.expected} for a layer in "
+                                f"{self.form.describe()}, but got a model of {unmet.found}; a rule "
+                                "with \"cast\" takes f32")
+
+    # State dicts.
+
+    def _get_global_scale(self) -> Tensor | None:
+        """The global scale as a state dict has it: one number, also where each row has it."""
+        scale = self.global_scale
+        if scale is None or self.is_stack or not scale.dim():
+            return scale
+        if not scale.is_meta and not torch.equal(scale, scale[:1].expand_as(scale)):
+            raise ArgumentError("expected one global scale for all rows of a layer in its state "
+                                "dict, but rows got several")
+        return scale[0].clone()
+
+    def get_extra_state(self) -> Tensor:
+        return make_mark(self.form)
+
+    def set_extra_state(self, state: Any) -> None:
+        problem = compare_mark(state, self.form)
+        if problem:
+            raise ArgumentError(problem)
+
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        # Files that hold a part each have the mark in front of what it stands for.
+        destination[prefix + MARK] = self.get_extra_state()
         super()._save_to_state_dict(destination, prefix, keep_vars)
         data, scales = self._convert(ROW_MAJOR)
-        for name, tensor in (("data", data), ("scales", scales), ("bias", self.bias)):
+        for name, tensor in (("data", data), ("scales", scales), ("bias", self.bias),
+                             ("global_scale", self._get_global_scale())):
             if tensor is None:
                 continue
             # A view of the weights of several layers would be saved with all of them.
@@ -195,29 +255,78 @@ class QuantizedWeight(nn.Module):
             if is_part or name != "bias":
                 destination[prefix + name] = (tensor.clone() if is_part else tensor).detach()
 
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any,
+                              strict: bool, missing_keys: Any, unexpected_keys: Any,
+                              error_msgs: Any) -> None:
+        problems = check_state(self, state_dict, prefix)
+        if problems:
+            error_msgs += problems
+            return
         self._set_layout(ROW_MAJOR)
-        super()._load_from_state_dict(*args, **kwargs)
+        if prefix + "global_scale" in state_dict:
+            # One number is loaded, which is brought to the rows again.
+            scale = self.global_scale
+            self.global_scale = scale if scale is None or self.is_stack else scale.reshape(-1)[0]
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys,
+                                      unexpected_keys, error_msgs)
         self._arrange()
 
     # Numbers.
 
     @property
     def weight(self) -> Tensor:
-        """The values of the weight, which are computed at each access, in the bias's type or
-        bfloat16."""
+        """The values of the weight, in the layer's dtype: a tensor that is computed where an op
+        reads it, and that nothing can be written into."""
+        if torch.compiler.is_dynamo_compiling():
+            return self._read(self.dtype)
+        sizes = [self.out_features, self.in_features]
+        shape = [*self.data.shape[:1], *sizes] if self.is_stack else sizes
+        strides = [sizes[0] * sizes[1], sizes[1], 1][-len(shape):]
+        if self.is_transposed:
+            shape[-2:], strides[-2:] = shape[:-3:-1], strides[:-3:-1]
+        return WeightView(shape, strides, self.dtype, self.data.device, self._read)
+
+    def _read(self, dtype: torch.dtype) -> Tensor:
         data, scales = self._convert(ROW_MAJOR)
-        dtype = torch.bfloat16 if self.bias is None else self.bias.dtype
-        return _OPS.dequantize(data, scales, self.global_scale, in_features=self.in_features,
-                               format=self.form.weight.format, dtype=dtype)
+        values: Tensor = _OPS.dequantize(data, scales, self.global_scale,
+                                         in_features=self.in_features,
+                                         format=self.form.weight.format, dtype=dtype)
+        return values.transpose(-2, -1) if self.is_transposed else values
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "weight":
+            self._check_weight(value)
+        else:
+            super().__setattr__(name, value)
+
+    def _check_weight(self, value: Any) -> None:
+        """A model that ties its head to its embedding again gives the head the weight whose codes
+        it has: nothing changes then. Another weight is refused."""
+        own = self.weight
+        if isinstance(value, WeightView) and value.is_of(self):
+            return
+        if not isinstance(value, Tensor) or value.shape != own.shape or value.dtype not in PLAIN:
+            found = (f"{value.dtype} of shape {list(value.shape)}" if isinstance(value, Tensor)
+                     else type(value).__name__)
+            raise ArgumentError(f"expected a weight of shape {list(own.shape)}, but got {found}")
+        if value.is_meta or self.data.is_meta:
+            return
+        plain = value.detach().transpose(-2, -1) if self.is_transposed else value.detach()
+        made = quantize_weight(plain.contiguous(), self.form)
+        held = (*self._convert(ROW_MAJOR), self._get_global_scale())
+        if any(one is not None and other is not None and not torch.equal(
+                one.to(other.device), other) for one, other in zip(made, held)):
+            raise ArgumentError("expected the weight that a quantized layer was made from, but got "
+                                "other values, which its codes would not become; put a plain layer "
+                                "with that weight in the place of this one, and quantize that")
 
     def multiply(self, x: Tensor, offsets: Tensor | None = None) -> Tensor:
         """x times the weight, with the bias; with offsets, of a stack by groups of rows."""
+        x = _autocast(x)
         form, dtype = self.form, x.dtype
         if form.cast is not None and dtype == torch.float32:
             x = x.to(_CAST[form.cast])
-        scale = self.global_scale if self.row_scales is None else self.row_scales
-        args: list[Any] = [x, self.data, self.scales, scale, self.bias]
+        args: list[Any] = [x, self.data, self.scales, self.global_scale, self.bias]
         if offsets is not None:
             args.append(offsets)
         options: dict[str, Any] = dict(out_features=self.out_features,
@@ -235,7 +344,7 @@ class QuantizedWeight(nn.Module):
         return y if y.dtype == dtype else y.to(dtype)
 
     def extra_repr(self) -> str:
-        stack = (f"{self.data.shape[0]}, " if isinstance(self, QuantizedStack) else "")
+        stack = f"{self.data.shape[0]}, " if self.is_stack else ""
         static = ", static" if self.scaling in ("amax", "scale") else ""
         return (f"{stack}in_features={self.in_features}, out_features={self.out_features}, "
                 f"bias={self.bias is not None}, {self.form.describe()}{static}, {self.layout}, "
@@ -251,6 +360,8 @@ class QuantizedLinear(QuantizedWeight):
 
 class QuantizedStack(QuantizedWeight):
     """The weights of experts, [E, N, K]."""
+
+    is_stack = True
 
     def forward(self, input: Tensor, offsets: Tensor) -> Tensor:
         """Rows [M, K], sorted by expert, and the ends of the experts' rows, int32 [E]."""

@@ -1,0 +1,177 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a state dict holds of a quantized weight, and what is checked when one is loaded.
+
+Codes of two formats are the same bytes to PyTorch. So each weight has a mark in the state dict: a
+tensor of bytes that says in which form its codes are. It is a tensor because files of safetensors
+have nothing else, and of one size because loaders that copy into place ask for the size before.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Mapping
+
+import torch
+from torch import Tensor, nn
+
+from blockscale._errors import ArgumentError
+from blockscale._forms import LayerForm, OperandForm
+from blockscale.torch._forms import ROW_MAJOR, get_storage
+
+if TYPE_CHECKING:
+    from blockscale.torch._modules import QuantizedWeight
+
+#: The version of this page: of the members of a mark, and of what the tensors beside it mean.
+VERSION = 1
+#: The name of the mark behind that of the weight, which is PyTorch's for what is no parameter.
+MARK = "_extra_state"
+#: The bytes of a mark: JSON, and spaces behind it.
+MARK_BYTES = 512
+#: How to load what was written without marks.
+_HINT = ("a dict of an older version has none: if its model was quantized by the policy of this "
+         "one, load blockscale.torch.mark_state_dict(state, model)")
+
+
+def list_tensors(module: QuantizedWeight) -> dict[str, tuple[torch.dtype, list[int]]]:
+    """The dtype and the shape of each tensor that a state dict holds of a weight beside its mark
+    and its bias: codes and scales in row-major order, whatever the order in memory."""
+    batch = list(module.data.shape[:1]) if module.is_stack else []
+    data, scales = get_storage(module.out_features, module.in_features, module.form.weight.format,
+                               ROW_MAJOR)
+    tensors = {"data": (torch.uint8, [*batch, *data]), "scales": (torch.uint8, [*batch, *scales])}
+    if module.global_scale is not None:
+        tensors["global_scale"] = torch.float32, batch
+    if module.input_global is not None:
+        tensors["input_global"] = torch.float32, []
+    return tensors
+
+
+def _describe_operand(form: OperandForm | None) -> dict[str, Any]:
+    if form is None:
+        return {"format": "plain"}
+    return {"format": form.format, "block": form.block, "recipe": form.resolved_recipe,
+            "global_scale": form.scaling, "sweep": form.is_swept}
+
+
+def _describe(form: LayerForm) -> dict[str, Any]:
+    """The members of a mark: all that decides what codes stand for and how a layer computes."""
+    operands = {"weights": form.weight, "activations": form.activation}
+    members = {f"{member} of {name}": value for name, operand in operands.items()
+               for member, value in _describe_operand(operand).items()}
+    return {"version": VERSION, **members, "rht": form.rht, "cast": form.cast}
+
+
+def make_mark(form: LayerForm) -> Tensor:
+    text = json.dumps(_describe(form)).encode().ljust(MARK_BYTES)
+    return torch.frombuffer(bytearray(text), dtype=torch.uint8)
+
+
+def _read_mark(mark: Any) -> dict[str, Any] | str:
+    """The members of a mark, or why it is none."""
+    if not isinstance(mark, Tensor) or mark.dtype != torch.uint8 or mark.dim() != 1:
+        found = (f"{mark.dtype} of shape {list(mark.shape)}" if isinstance(mark, Tensor)
+                 else type(mark).__name__)
+        return f"expected a mark of bytes, but got {found}"
+    try:
+        members = json.loads(bytes(mark.cpu().tolist()))
+    except ValueError:
+        return "expected a mark of JSON, but got other bytes"
+    if not isinstance(members, dict):
+        return f"expected a mark with members, but got {type(members).__name__}"
+    if members.get("version") != VERSION:
+        return (f"expected a mark of version {VERSION}, but got {members.get('version')!r}, which "
+                "another version of BlockScale wrote")
+    return members
+
+
+def _list_members(members: Mapping[str, Any], names: list[str]) -> str:
+    return ", ".join(f"{name} {members.get(name, 'none')}" for name in names)
+
+
+def compare_mark(mark: Any, form: LayerForm) -> str:
+    """Why codes with a mark are no codes of a form; "" if they are."""
+    found, own = _read_mark(mark), _describe(form)
+    if isinstance(found, str):
+        return found
+    names = [name for name in dict.fromkeys([*own, *found])
+             if own.get(name, "none") != found.get(name, "none")]
+    if not names:
+        return ""
+    return (f"expected {_list_members(own, names)}, as the layer has it, but got "
+            f"{_list_members(found, names)}; quantize the model by the policy that the state dict "
+            "was saved with")
+
+
+def _check_tensor(name: str, found: Any, expected: tuple[torch.dtype, list[int]] | None
+                  ) -> str:
+    if expected is None:
+        return f"'{name}': expected no such tensor, since the layer's form has none"
+    if isinstance(found, Tensor) and (found.dtype, list(found.shape)) == expected:
+        return ""
+    text = (f"{found.dtype} of shape {list(found.shape)}" if isinstance(found, Tensor)
+            else type(found).__name__)
+    return f"'{name}': expected {expected[0]} of shape {expected[1]}, but got {text}"
+
+
+def check_state(module: QuantizedWeight, state: Mapping[str, Any], prefix: str) -> list[str]:
+    """What is wrong with the entries of a weight in a state dict, or in a part of one.
+
+    A dict may come in parts, as in the files of a large model. The mark then comes before the
+    tensors, or with them: `module.awaited` has the names of those that it still stands for.
+    """
+    name = prefix.removesuffix(".")
+    if prefix + "weight" in state:
+        return [f"'{prefix}weight': expected the codes of a quantized weight, but got a plain one; "
+                "load it into the plain model, and quantize that"]
+    held = list_tensors(module)
+    tensors = [each for each in ("data", "scales", "global_scale", "input_global")
+               if prefix + each in state]
+    awaited = set(held) if prefix + MARK in state else module.awaited
+    if prefix + MARK in state:
+        problem = compare_mark(state[prefix + MARK], module.form)
+        if problem:
+            return [f"'{name}': {problem}"]
+    problems = [_check_tensor(prefix + each, state[prefix + each], held.get(each))
+                for each in tensors]
+    unmarked = [each for each in tensors if each in held and each not in awaited]
+    if unmarked:
+        problems.append(f"'{prefix}{unmarked[0]}': expected a mark '{prefix}{MARK}', which says "
+                        f"in which form its codes are, but got none; {_HINT}")
+    problems = [each for each in problems if each]
+    if not problems:
+        module.awaited = awaited - set(tensors)
+    return problems
+
+
+def mark_state_dict(state: Mapping[str, Any], model: nn.Module) -> dict[str, Any]:
+    """A state dict with the marks of a model's quantized weights, for one that was saved without
+    marks: by a version of BlockScale before these, or by other code. What the marks say is what
+    you know: that the model that was saved had been quantized by the policy of this one.
+
+    Args:
+      state: marks that it has stay as they are.
+      model: quantized, and what load_state_dict() will be called on.
+
+    Raises: ArgumentError where a tensor is not as the model has it, or no weight is without a mark.
+    """
+    from blockscale.torch._modules import QuantizedWeight
+
+    if not isinstance(model, nn.Module):
+        raise ArgumentError(f"expected a torch.nn.Module, but got {type(model).__name__}")
+    marked, problems = dict(state), list[str]()
+    for path, module in model.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        if (not isinstance(module, QuantizedWeight) or prefix + MARK in state
+                or prefix + "data" not in state):
+            continue
+        problems += [_check_tensor(prefix + each, state.get(prefix + each), expected)
+                     for each, expected in list_tensors(module).items()]
+        marked[prefix + MARK] = make_mark(module.form)
+    problems = [each for each in problems if each]
+    if problems:
+        raise ArgumentError("\n".join(problems))
+    if len(marked) == len(state):
+        raise ArgumentError("expected a state dict with a quantized weight that has no mark, but "
+                            "got none")
+    return marked
