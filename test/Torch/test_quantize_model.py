@@ -149,6 +149,34 @@ class QuantizeTest(unittest.TestCase):
                                                  "cast": "bf16"}))
         self.assertTrue(torch.equal(cast[0](x), cast[0](x).bfloat16().float()))
 
+    def test_all_formats(self):
+        """Of weights alone, of both operands, and of one of them beside MXFP8; those of integers
+        also of stacks, exported, imported and compiled."""
+        for format in ("nvfp4", "mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4",
+                       "mxint8"):
+            rules = [{"format": format, "weight_only": True}, {"format": format}]
+            if format == "mxint8":
+                rules += [{"weights": {"format": one}, "activations": {"format": other}}
+                          for one, other in ((format, "mxfp8"), ("mxfp8", format))]
+            for rule in rules:
+                with self.subTest(rule):
+                    model, x = make()
+                    model = model if format == "mxint8" else nn.Sequential(model.up)
+                    wanted = model(x)
+                    blockscale.torch.quantize_(model, policy(rule))
+                    self.assertLess(error(model(x), wanted), 0.25)
+                    if format != "mxint8":
+                        continue
+                    layers = nn.Sequential(model.up, nn.GELU(), model.down)
+                    program = torch.export.export(layers, (x,))
+                    for constants in ("arguments", "resources"):
+                        function = blockscale.torch.from_export(
+                            program, constants=constants).compile()
+                        self.assertLess(error(function(x), layers(x)), 0.01)
+                    compiled = torch.compile(layers, backend="blockscale",
+                                             options={"rest": "eager"})
+                    self.assertLess(error(compiled(x), layers(x)), 0.01)
+
     def test_linear_is_the_op(self):
         model, x = make()
         plain = copy.deepcopy(model.up)

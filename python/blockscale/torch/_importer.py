@@ -64,6 +64,19 @@ def to_size(size: Any) -> Size:
     return simplify(size if isinstance(size, int) else size.node.expr)
 
 
+def solve_size(size: Size) -> tuple[Any, int, int] | None:
+    """The symbol, the factor and the addend of a size that is a number times a symbol plus a
+    number, as 2*rows + 1; None of other sizes."""
+    if isinstance(size, int) or len(size.free_symbols) != 1:
+        return None
+    symbol, = size.free_symbols
+    addend = size.subs(symbol, 0)
+    factor = size.subs(symbol, 1) - addend
+    is_line = factor.is_Integer and addend.is_Integer and factor > 0 and not sympy.expand(
+        size - factor * symbol - addend)
+    return (symbol, int(factor), int(addend)) if is_line else None
+
+
 @dataclasses.dataclass(frozen=True)
 class Constant:
     """What is known at import: a tensor, or a tuple of them."""
@@ -139,6 +152,8 @@ class Importer(Builder):
         self.arguments: list[Argument] = []
         #: The input that the size of a symbol is read of, and the dimension.
         self.inputs_of: dict[Any, tuple[Input, int]] = {}
+        #: Where no input has it as a size: one that has a number times it plus a number.
+        self.multiples_of: dict[Any, tuple[Input, int]] = {}
         #: Of a value, by its name, for ops that see through others: what it is, and of what.
         self.origins: dict[str, tuple[str, Any]] = {}
         self._constants: dict[tuple[int, Spec], tuple[Tensor, Value]] = {}
@@ -153,12 +168,30 @@ class Importer(Builder):
         refuse(self.node, message)
 
     def find_symbol(self, symbol: Any) -> tuple[Value, int]:
-        if symbol not in self.inputs_of:
-            return super().find_symbol(symbol)
-        read, dim = self.inputs_of[symbol]
+        found = self.inputs_of.get(symbol) or self.multiples_of.get(symbol)
+        if found is None:
+            held = [f"{size} in dimension {dim} of input {read.name}" for read in self.inputs
+                    if read.is_tensor for dim, size in enumerate(sizes_of(read.meta))
+                    if not isinstance(size, int) and symbol in size.free_symbols]
+            self.refuse(f"expected an input with a dimension of a number times {symbol} plus a "
+                        f"number, which tells that size, but got "
+                        f"{', '.join(held) or 'no dimension that has it'}")
+        read, dim = found
         if read.argument is None or read.argument.value.spec.shape[dim] is not None:
             self.refuse(f"expected a use of input {read.name} before one of its size {symbol}")
         return read.argument.value, dim
+
+    def _emit_size(self, size: Any) -> Value:
+        if not isinstance(size, sympy.Symbol) or size in self.inputs_of:
+            return super()._emit_size(size)
+        whole = super()._emit_size(size)
+        read, dim = self.multiples_of[size]
+        _, factor, addend = solve_size(sizes_of(read.meta)[dim])  # type: ignore[misc]
+        for op, number in (("arith.subi", addend), ("arith.divsi", factor)):
+            other = self.size(number)
+            whole = self.emit("size", op, [whole, other], f"{whole.name}, {other.name} : index",
+                              whole.spec)
+        return whole
 
     # Arguments of the module.
 
@@ -175,6 +208,9 @@ class Importer(Builder):
         for dim, size in enumerate(sizes_of(meta)):
             if isinstance(size, sympy.Symbol):
                 self.inputs_of.setdefault(size, (read, dim))
+            elif solve_size(size) is not None:
+                symbol, *_ = solve_size(size)  # type: ignore[misc]
+                self.multiples_of.setdefault(symbol, (read, dim))
         if meta.dtype in NARROW:
             self.values[node] = Narrow(read, meta.dtype)
             return

@@ -92,14 +92,22 @@ class Kernel:
         self._build = build
         self._results = tuple(results)
         self._cpu: Compiled | None = None
+        #: Arguments of i8, which modules of ours hold as bytes.
+        self._signed: tuple[int, ...] = ()
         self._cuda: dict[tuple[int, int | None], _cuda.Function] = {}
         self._lock = threading.Lock()
+
+    def _make(self, rows: int | None) -> Module:
+        module = self._build(rows)
+        self._signed = tuple(number for number, value in enumerate(module.arguments)
+                             if value.dtype == "i8")
+        return module
 
     def _compile_cpu(self) -> Compiled:
         with self._lock:
             if self._cpu is None:
                 LOG.debug("compile %s for cpu", self.name)
-                self._cpu = compile_module(self._build(None))
+                self._cpu = compile_module(self._make(None))
             return self._cpu
 
     def _compile_cuda(self, device: int, bucket: int | None) -> _cuda.Function:
@@ -113,11 +121,17 @@ class Kernel:
                                         f"{torch.cuda.get_device_capability(device)}")
                 LOG.debug("compile %s for %s, %s rows", self.name, chip,
                           "more" if bucket is None else f"up to {bucket}")
-                module = build_for(self._build, bucket, chip)
+                module = build_for(self._make, bucket, chip)
                 found = _cuda.Function(_emit(module, chip, _BUNDLE), module.name, device,
                                        self._results)
                 self._cuda[device, bucket] = found
             return found
+
+    def _view(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+        if not self._signed:
+            return tensors
+        return [tensor.view(torch.int8) if number in self._signed else tensor
+                for number, tensor in enumerate(tensors)]
 
     def __call__(self, tensors: Sequence[Tensor], rows: int | None = None) -> list[Tensor]:
         """The results for contiguous tensors on one device. Schedules are for a number of rows,
@@ -127,9 +141,9 @@ class Kernel:
             index = 0 if device.index is None else device.index
             bucket = None if rows is None else get_bucket(rows)
             function = self._cuda.get((index, bucket)) or self._compile_cuda(index, bucket)
-            return function(tensors)
+            return function(self._view(tensors))
         compiled = self._cpu or self._compile_cpu()
-        results = compiled(*tensors, accept_nan_scales=True)
+        results = compiled(*self._view(tensors), accept_nan_scales=True)
         results = results if isinstance(results, tuple) else (results,)
         return [result if result.dtype == dtype else result.view(dtype)
                 for result, dtype in zip(results, self._results)]

@@ -272,7 +272,8 @@ def _multiply(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: Te
               linear: Linear) -> Tensor:
     n, k = linear.shape[-2:]
     rows = x.reshape(-1, k) if x.dim() != 2 else x
-    if not has_product(x.device, linear.activation is None):
+    if not has_product(x.device, linear.activation is None, linear.format,
+                       "" if linear.activation is None else linear.activation.format):
         return _multiply_plain(op, rows, data, scales, global_scale, bias, offsets, input_global,
                                linear).reshape(*x.shape[:-1], n)
     y, = run(linear.get(x.device), [to_argument(rows), data, scales, global_scale,

@@ -8,6 +8,7 @@ import contextlib
 import threading
 from typing import Any, Callable, Sequence
 
+import sympy
 import torch
 from torch import Tensor
 from torch.export.graph_signature import InputKind, OutputKind
@@ -23,7 +24,7 @@ from blockscale.torch import (_aten, _convolutions, _experts, _import_ops,  # no
                               _layers, _orders, _products, _scatter, _tensors, _torchao)
 from blockscale.torch._errors import find_location, refuse
 from blockscale.torch._importer import (HANDLERS, Argument, Constant, Importer, Input, is_mutable,
-                                        is_unknown, sizes_of)
+                                        is_unknown, sizes_of, solve_size)
 from blockscale.torch._recognize import find_quantizers
 
 _CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -44,7 +45,8 @@ class Function:
         self._imported = imported
         self.compiled = compiled
         arguments = list(enumerate(imported.arguments))
-        self._constants = {number: argument.constant.to(device) for number, argument in arguments
+        self._constants = {number: _view_bytes(argument, argument.constant.to(device))
+                           for number, argument in arguments
                            if argument.constant is not None and not argument.buffer}
         self.buffers = {argument.buffer: argument.constant.to(device, copy=True)
                         for _, argument in arguments if argument.buffer}
@@ -67,7 +69,13 @@ class Function:
             return self.buffers[argument.buffer]
         if argument.constant is not None:
             return self._constants[number]
-        return argument.arrange(inputs[argument.input], symbols)
+        return _view_bytes(argument, argument.arrange(inputs[argument.input], symbols))
+
+
+def _view_bytes(argument: Argument, tensor: Tensor) -> Tensor:
+    """Codes of MXINT8, which PyTorch has as bytes and the module as i8."""
+    is_signed = argument.value.dtype == "i8" and tensor.dtype == torch.uint8
+    return tensor.view(torch.int8) if is_signed else tensor
 
 
 class Imported:
@@ -134,6 +142,7 @@ def bind_sizes(inputs: Sequence[Input], tensors: Sequence[Any]) -> dict[Any, int
     if len(inputs) != len(tensors):
         raise ArgumentError(f"expected {len(inputs)} inputs, but got {len(tensors)}")
     symbols: dict[Any, int] = {}
+    derived: list[tuple[Input, int, Any, int]] = []
     for read, tensor in zip(inputs, tensors):
         meta = read.meta
         if not read.is_tensor:
@@ -149,13 +158,47 @@ def bind_sizes(inputs: Sequence[Input], tensors: Sequence[Any]) -> dict[Any, int
         shape = list(tensor.shape)
         if len(sizes) != len(shape):
             raise ArgumentError(f"{read.name}: expected shape {list(sizes)}, but got {shape}")
-        for size, found in zip(sizes, shape):
-            known = size if isinstance(size, int) else symbols.setdefault(size, found)
+        for dim, (size, found) in enumerate(zip(sizes, shape)):
+            known = size if isinstance(size, int) else found
+            if isinstance(size, sympy.Symbol):
+                known = symbols.setdefault(size, found)
+            elif not isinstance(size, int):
+                derived.append((read, dim, size, found))
             if known != found:
                 where = "" if isinstance(size, int) else f", where {size} is {known}"
                 raise ArgumentError(f"{read.name}: expected shape {list(sizes)}{where}, but "
                                     f"got {shape}")
+    _bind_derived(inputs, derived, symbols)
     return symbols
+
+
+def _find_place(inputs: Sequence[Input], symbol: Any) -> str:
+    """Which dimension of an input a symbol is, for messages."""
+    return next((f", dimension {dim} of {read.name}," for read in inputs if read.is_tensor
+                 for dim, size in enumerate(sizes_of(read.meta)) if size == symbol), "")
+
+
+def _bind_derived(inputs: Sequence[Input], derived: Sequence[tuple[Input, int, Any, int]],
+                  symbols: dict[Any, int]) -> None:
+    """Finds symbols of which no tensor has the size itself, and checks all sizes that are computed
+    from others, as 2*rows."""
+    for read, dim, size, found in derived:
+        solved = solve_size(size)
+        if solved is None or solved[0] in symbols:
+            continue
+        symbol, factor, addend = solved
+        if found < addend or (found - addend) % factor:
+            raise ArgumentError(f"{read.name}: expected dimension {dim} to be {size} for a whole "
+                                f"number {symbol}, but got {found}")
+        symbols[symbol] = (found - addend) // factor
+    for read, dim, size, found in derived:
+        known = {symbol: symbols[symbol] for symbol in size.free_symbols if symbol in symbols}
+        wanted = size.subs(known)
+        if wanted.is_Integer and int(wanted) != found:
+            where = ", ".join(f"{symbol}{_find_place(inputs, symbol)} is {value}"
+                              for symbol, value in known.items())
+            raise ArgumentError(f"{read.name}: expected dimension {dim} to be {size}, which is "
+                                f"{wanted} where {where}, but got {found}")
 
 
 def _recognize(importer: Importer, nodes: Sequence[Any]) -> list[Any]:

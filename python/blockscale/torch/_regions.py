@@ -125,6 +125,8 @@ class Region:
         self._is_rows = [shape[:1] == [None] for _, shape in self._inputs]
         #: An input that has the rows of the results.
         self._first = self._is_rows.index(True)
+        self._formats = [value for _, _, options in self._ops for name, value in options.items()
+                         if name in ("format", "input_format")]
         self._graph = self._make_graph()
         self._dtypes = self._find_dtypes()
         module, self._order = self._make_builder().build(None)
@@ -177,7 +179,8 @@ class Region:
         return self._unflatten(self._graph(*self._flatten(inputs)), inputs)
 
     def __call__(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        if not has_product(inputs[self._first].device, "linear_weight_only" in self.text):
+        if not has_product(inputs[self._first].device, "linear_weight_only" in self.text,
+                           *self._formats):
             return self.run_plain(inputs)
         flat = self._flatten(inputs)
         results = self._kernel([to_argument(flat[number]) for number in self._order],
