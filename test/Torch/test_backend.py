@@ -109,6 +109,54 @@ class WeightsTest(unittest.TestCase):
                                          options={"rest": "eager"})
                 self.assertTrue(torch.equal(compiled(x), model(x)))
 
+    def test_three_of_which_two_are_joined(self):
+        """Layers that read one tensor, of which elementwise ops join two, in each order: a gate,
+        an up projection and a third one, as of attention beside them."""
+        class Parallel(nn.Module):
+            def __init__(self, order, count):
+                super().__init__()
+                self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH, bias=False)
+                                            for _ in range(count))
+                self.order = order
+
+            def forward(self, x):
+                made = [self.layers[number](x) for number in self.order]
+                a, b, *others = (made[self.order.index(number)] for number in range(len(made)))
+                return F.silu(a) * b + torch.softmax(sum(others[:1]), -1), *others[1:]
+        for rule, order in ((rule, order) for rule in (
+                WEIGHTS, {"format": "mxfp8", "weight_only": True}, {"format": "mxfp8"})
+                for order in ((0, 1, 2), (2, 0, 1), (0, 2, 1), (1, 3, 0, 2))):
+            with self.subTest(rule, order=order):
+                torch.manual_seed(0)
+                model = Parallel(order, len(order)).bfloat16().eval()
+                blockscale.torch.quantize_(model, {
+                    "version": 1, "leave_last_projection": False, "rules": [rule]})
+                x = torch.randn(3, 9, WIDTH).bfloat16()
+                explanation = explain(model, x)
+                self.assertIn("a region", [kind for kind, _ in explanation.taken])
+                torch._dynamo.reset()
+                compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
+                for found, wanted in zip(compiled(x), model(x)):
+                    self.assertTrue(torch.equal(found, wanted))
+
+    def test_an_op_that_inductor_decomposes(self):
+        """Pooling, in a process that has not run Inductor."""
+        script = """if True:
+            import torch, blockscale.torch
+            from torch import nn
+            model = nn.Sequential(nn.MaxPool1d(2), nn.Linear(64, 64)).bfloat16().eval()
+            blockscale.torch.quantize_(model, {"version": 1, "leave_last_projection": False,
+                                               "rules": [{"format": "mxfp8"}]})
+            x = torch.randn(2, 5, 128).bfloat16()
+            with torch.no_grad():
+                explanation, = blockscale.torch.explain(model, x)
+                compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
+                assert torch.equal(compiled(x), model(x))
+            print("done")
+        """
+        found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        self.assertEqual(found.stdout.strip(), "done", found.stderr)
+
     def test_options(self):
         model, _ = make(WEIGHTS)
         x = torch.randn(2, 9, WIDTH).bfloat16()

@@ -99,6 +99,8 @@ def _compile_inductor(graph_module: fx.GraphModule, inputs: Sequence[Any], mode:
 
 def _compile_eager(graph_module: fx.GraphModule, inputs: Sequence[Any], rewrite: _Pass
                    ) -> Callable[..., Any]:
+    # Decompositions of Inductor read what this module has, which they do not import.
+    from torch._inductor import lowering  # noqa: F401
     from functorch.compile import make_boxed_func
     from torch._dynamo.backends.common import aot_autograd
     from torch._inductor.decomposition import select_decomp_table

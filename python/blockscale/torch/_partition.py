@@ -250,7 +250,8 @@ class Partition:
             layers = self._merge(layers)
         if len(layers) > 1 and self._pairs:
             for first in list(layers):
-                pair = self._find_pair(first, layers)
+                # The second of a pair is erased with the first.
+                pair = self._find_pair(first, layers) if first in layers else []
                 if pair and self._take(pair, []):
                     layers = [layer for layer in layers if layer not in pair]
         if self._merges:
