@@ -7,6 +7,7 @@ import unittest
 from unittest import mock
 
 import torch
+from test_quantize_model import Experts
 from torch import nn
 from torch.nn import functional as F
 
@@ -154,6 +155,26 @@ class WeightTest(unittest.TestCase):
         self.assertEqual(compiled(x).dtype, torch.float32)
         program = torch.export.export(model, (x,))
         self.assertTrue(torch.equal(program.module()(x), y))
+
+    def test_stacks(self):
+        """Of experts, in autocast as well, with hidden states of f32."""
+        model = nn.ModuleDict({"experts": Experts(4, 64, 32, True, False)}).bfloat16().eval()
+        plain = copy.deepcopy(model)
+        blockscale.torch.quantize_(model, {"version": 1, "leave_last_projection": False,
+                                           "rules": [WEIGHTS]})
+        weight, wanted = model["experts"].gate_up_proj.weight, plain["experts"].gate_up_proj
+        self.assertEqual((weight.shape, weight.dtype, weight.stride()),
+                         (wanted.shape, wanted.dtype, wanted.stride()))
+        torch.testing.assert_close(weight.dequantize(), wanted.detach(), rtol=0.3, atol=0.05)
+        with self.assertRaisesRegex(blockscale.ArgumentError, "expected no write"):
+            weight[1].zero_()
+        x, index = torch.randn(6, 64), torch.arange(12).view(6, 2) % 4
+        weights = torch.full((6, 2), 0.5)
+        y = plain["experts"].float()(x, index, weights)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = model["experts"](x, index, weights)
+        self.assertEqual(found.dtype, torch.float32)
+        self.assertLess(((found - y).norm() / y.norm()).item(), 0.25)
 
     def test_values_in_compiled_code(self):
         model, _ = make(WEIGHTS)
