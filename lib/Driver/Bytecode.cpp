@@ -8,6 +8,7 @@
 #include "blockscale/Driver/Bytecode.h"
 
 #include "blockscale/Driver/BytecodeReader.h"
+#include "blockscale/IR/TextNesting.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/Diagnostics.h"
@@ -44,6 +45,8 @@ static OwningOpRef<ModuleOp> parseBytecode(StringRef content, StringRef name,
   }
   switch (answer->kind) {
   case Kind::Module:
+    if (failed(verifyTextNesting(answer->text, name, context)))
+      return {};
     return parseSourceString<ModuleOp>(answer->text, &context, name);
   case Kind::Error:
     emitError(unknown) << answer->text;
@@ -62,6 +65,8 @@ OwningOpRef<ModuleOp> parseModule(StringRef content, const std::string &name,
                                   const std::string &bytecodeReader) {
   if (isBytecode(llvm::MemoryBufferRef(content, name)))
     return parseBytecode(content, name, context, bytecodeReader);
+  if (failed(verifyTextNesting(content, name, context)))
+    return {};
   // A copy: the parser reads a NUL after the end.
   sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBufferCopy(content, name), llvm::SMLoc());

@@ -242,6 +242,29 @@ class ThreadTest(unittest.TestCase):
 
 
 class CompileErrorTest(unittest.TestCase):
+    def test_text_that_nests_deep(self):
+        """An error, in place of the end of the process; what is allowed has room in the stack of
+        a thread that has a megabyte."""
+        said = "at most 256 levels deep, but got level 257"
+        for source in ('"a.b"() ({' * 100000, "module attributes {a = " + "[" * 100000,
+                       "func.func private @f(" + "tuple<" * 100000):
+            with self.subTest(source[:30]), self.assertRaisesRegex(bs.CompileError, said):
+                bs.compile(source)
+        source = ("func.func @f(%c: i1, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {\n"
+                  + "".join(f"%r{i} = scf.if %c -> tensor<4xf32> {{\n" for i in range(250))
+                  + "scf.yield %x : tensor<4xf32>\n"
+                  + "".join("} else {\nscf.yield %y : tensor<4xf32>\n}\n"
+                            f"scf.yield %r{i} : tensor<4xf32>\n" for i in range(249, 0, -1))
+                  + "} else {\nscf.yield %y : tensor<4xf32>\n}\nreturn %r0 : tensor<4xf32>\n}\n")
+        found = []
+        self.addCleanup(threading.stack_size, threading.stack_size(1 << 20))
+        thread = threading.Thread(target=lambda: found.append(bs.compile(source)))
+        thread.start()
+        thread.join()
+        x = np.arange(4, dtype=np.float32)
+        np.testing.assert_array_equal(found[0](True, x, -x), x)
+        np.testing.assert_array_equal(found[0](False, x, -x), -x)
+
     def test_unknown_ops(self):
         with self.assertRaises(bs.CompileError) as caught:
             bs.compile('func.func @f() {\n  "blockscale.nothing"() : () -> ()\n  return\n}')

@@ -7,13 +7,24 @@
 
 #include "ToolOptions.h"
 
+#include "blockscale/Driver/Bytecode.h"
 #include "blockscale/Pipelines/Pipelines.h"
 
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/InitAllPasses.h"
-#include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Reducer/Passes.h"
+#include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/ToolOutputFile.h"
 
+using namespace mlir;
+namespace cl = llvm::cl;
+
+static constexpr const char *kOverview = "MLIR test case reduction tool.\n";
 static constexpr const char *kUsage =
     "\nREDUCING:\n\n"
     "  blockscale-reduce big.mlir --reduction-tree='traversal-mode=0 "
@@ -23,13 +34,48 @@ static constexpr const char *kUsage =
     "where not.\n";
 
 int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
   blockscale::setToolVersion("blockscale-reduce");
   blockscale::hideLibraryOptions();
-  llvm::cl::extrahelp usage(kUsage);
+  cl::extrahelp usage(kUsage);
+  cl::opt<std::string> inputFile(cl::Positional, cl::init("-"),
+                                 cl::desc("<input file>"));
+  cl::opt<std::string> outputFile(
+      "o", cl::init("-"),
+      cl::desc("Output filename for the reduced test case"));
+  cl::opt<bool> allowUnregistered(
+      "allow-unregistered-dialect",
+      cl::desc("Allow operation with no registered dialects"));
   mlir::registerAllPasses();
   blockscale::registerAllPasses();
-  mlir::DialectRegistry registry;
+  registerReducerPasses();
+  PassPipelineCLParser passes("", "Reduction Passes to Run");
+  cl::ParseCommandLineOptions(argc, argv, kOverview);
+
+  DialectRegistry registry;
   blockscale::registerAllDialects(registry);
-  mlir::MLIRContext context(registry);
-  return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
+  MLIRContext context(registry);
+  context.allowUnregisteredDialects(allowUnregistered);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  std::string message;
+  auto output = openOutputFile(outputFile, &message);
+  if (!output) {
+    llvm::errs() << message << "\n";
+    return 1;
+  }
+  OwningOpRef<ModuleOp> module =
+      blockscale::readModule(inputFile, sources, context);
+  if (!module)
+    return 1;
+  PassManager manager(&context, ModuleOp::getOperationName());
+  auto emitMessage = [&](const Twine &text) {
+    return emitError(UnknownLoc::get(&context)) << text;
+  };
+  if (failed(passes.addToPipeline(manager, emitMessage)) ||
+      failed(manager.run(*module)))
+    return 1;
+  module->print(output->os());
+  output->keep();
+  return 0;
 }

@@ -179,6 +179,14 @@ TEST_F(CompileTest, WhatIsNoModuleIsAnError) {
   expectFailure(
       BLOCKSCALE_COMPILE_ERROR, "unregistered",
       "func.func @f() { \"blockscale.nothing\"() : () -> ()\n return }");
+  // Deep text does not reach the parser, which would end the process.
+  std::string deep;
+  for (int i = 0; i < 100000; ++i)
+    deep += "\"a.b\"() ({\n";
+  expectFailure(BLOCKSCALE_COMPILE_ERROR,
+                ":129:6: expected text of MLIR to nest at most 256 levels "
+                "deep, but got level 257",
+                deep);
   expectFailure(BLOCKSCALE_COMPILE_ERROR, "could not be read",
                 std::string("ML\xefR\x0d\x01", 6));
 }
