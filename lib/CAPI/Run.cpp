@@ -419,6 +419,7 @@ static CallOptions getOptions(const blockscale_call_config &config) {
                                   ? emulator::Schedule::Adversarial
                                   : emulator::Schedule::Prompt;
   options.emulator.seed = config.seed;
+  options.emulator.allowNanScales = config.accept_nan_scales != 0;
   options.emulator.jobs = runtime::getNumThreads();
   return options;
 }

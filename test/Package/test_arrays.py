@@ -114,6 +114,26 @@ class NumpyTest(ArrayTest):
         self.assert_refuses("without sign, but got 0xB8", compiled, data, scale,
                             one.reshape(()), accept_nan_scales=True)
 
+    def test_scales_without_a_value_in_the_emulator(self):
+        types = ("tensor<16x64xf4E2M1FN>, tensor<8x64xf4E2M1FN>, tensor<16x4xf8E4M3FN>, "
+                 "tensor<8x4xf8E4M3FN>")
+        product = bs.compile(f"""
+            func.func @f(%a: tensor<16x64xf4E2M1FN>, %b: tensor<8x64xf4E2M1FN>,
+                         %sa: tensor<16x4xf8E4M3FN>, %sb: tensor<8x4xf8E4M3FN>) -> tensor<16x8xf32> {{
+              %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] : {types}
+                  -> tensor<16x8xf32>
+              return %y : tensor<16x8xf32>
+            }}""", target="sm_120a")
+        codes = [np.full((rows, 32), 0x22, np.uint8) for rows in (16, 8)]
+        scales = [np.full((rows, 4), 0x38, np.uint8) for rows in (16, 8)]
+        scales[0][3, 1] = 0x7F
+        self.assert_refuses("expected scales to be no NaN, but got 0x7F at byte 13", product,
+                            *codes, *scales)
+        found = product(*codes, *scales, accept_nan_scales=True)
+        self.assertTrue(np.isnan(found[3]).all())
+        self.assertEqual(np.isnan(found).sum(), 8)
+        self.assertTrue((np.delete(found, 3, 0) == 64).all())
+
     def test_what_is_no_array(self):
         for value in (None, "x", [[1.0] * 64], object()):
             self.assert_refuses("expected an array of NumPy or one with __dlpack__",
