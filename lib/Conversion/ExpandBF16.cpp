@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Emission/NarrowCodec.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Conversion/Passes.h"
 
@@ -16,14 +17,10 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::withElement;
+
 #define GEN_PASS_DEF_EXPANDBF16
 #include "blockscale/Conversion/Passes.h.inc"
-
-/// `type`, of other elements.
-static Type withElement(Type type, Type element) {
-  auto shaped = dyn_cast<ShapedType>(type);
-  return shaped ? shaped.clone(element) : element;
-}
 
 static Value createConstant(ImplicitLocOpBuilder &b, Type type, int64_t value) {
   TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(type), value);

@@ -19,7 +19,9 @@ using blockscale::runtime::NpyType;
 namespace blockscale {
 
 std::optional<NpyType> getStorageDType(Type type) {
-  if (isa<Float8E4M3FNType, Float8E5M2Type, Float8E8M0FNUType>(type))
+  // Scalars of f4 and f6 have a byte, too; their tensors are i8 in memory.
+  if (isa<Float4E2M1FNType, Float6E2M3FNType, Float6E3M2FNType,
+          Float8E4M3FNType, Float8E5M2Type, Float8E8M0FNUType>(type))
     return NpyType::UInt8;
   if (type.isInteger(1))
     return NpyType::Bool;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "blockscale/Conversion/Passes.h"
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Target/Chip.h"
 #include "blockscale/Transforms/Passes.h"
@@ -56,6 +57,7 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
          pm.addPass(createLowerTensorReshape());
          // What becomes an op of the dialect is not refused.
          pm.addPass(createRaiseQuantizers());
+         pm.addPass(createLowerNarrowFloats());
          pm.addPass(createVerifyLayout());
        }},
       {"canonicalize",

@@ -87,6 +87,21 @@ struct ConvertDim : public StoragePattern<tensor::DimOp> {
   }
 };
 
+/// builtin.unrealized_conversion_cast : tensor<8x6xf4> to tensor<8x3xi8>
+///   ->  the operand, which is the storage form
+struct ConvertView : public StoragePattern<UnrealizedConversionCastOp> {
+  using StoragePattern::StoragePattern;
+
+  LogicalResult convert(UnrealizedConversionCastOp op, OpAdaptor adaptor,
+                        ConversionPatternRewriter &rewriter) const override {
+    if (!isStorageView(op))
+      return rewriter.notifyMatchFailure(
+          op, "not between a type and its storage form");
+    rewriter.replaceOp(op, adaptor.getInputs());
+    return success();
+  }
+};
+
 /// The operands and results of a kernel are what memory holds; its body goes on
 /// to speak of logical tensors.
 struct ConvertKernel : public StoragePattern<KernelOp> {
@@ -175,8 +190,9 @@ void configureStorageLegality(const TypeConverter &converter,
 void populateStorageStructuralPatterns(const TypeConverter &converter,
                                        RewritePatternSet &patterns) {
   populateStorageControlFlowPatterns(converter, patterns);
-  patterns.add<ConvertEmpty, ConvertCast, ConvertDim, ConvertKernel>(
-      converter, patterns.getContext());
+  patterns
+      .add<ConvertEmpty, ConvertCast, ConvertDim, ConvertView, ConvertKernel>(
+          converter, patterns.getContext());
 }
 
 } // namespace blockscale

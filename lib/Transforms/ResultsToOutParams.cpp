@@ -28,15 +28,26 @@ static func::ReturnOp getReturn(func::FuncOp function) {
   return cast<func::ReturnOp>(function.getBody().front().getTerminator());
 }
 
+/// A scalar as memory holds it: the code of an f4 or f6 is in a byte.
+static Value toStored(OpBuilder &builder, Location loc, Value scalar) {
+  auto type = dyn_cast<FloatType>(scalar.getType());
+  if (!type || type.getWidth() >= 8)
+    return scalar;
+  Type bits = builder.getIntegerType(type.getWidth());
+  Value code = arith::BitcastOp::create(builder, loc, bits, scalar);
+  return arith::ExtUIOp::create(builder, loc, builder.getI8Type(), code);
+}
+
 /// Makes scalar results tensors of rank 0.
 static void wrapScalarResults(func::FuncOp function, func::ReturnOp ret) {
   OpBuilder builder(ret);
   for (OpOperand &operand : ret->getOpOperands()) {
-    Type type = operand.get().getType();
-    if (!isa<RankedTensorType>(type))
-      operand.set(tensor::FromElementsOp::create(
-          builder, ret.getLoc(), RankedTensorType::get({}, type),
-          operand.get()));
+    if (isa<RankedTensorType>(operand.get().getType()))
+      continue;
+    Value scalar = toStored(builder, ret.getLoc(), operand.get());
+    operand.set(tensor::FromElementsOp::create(
+        builder, ret.getLoc(), RankedTensorType::get({}, scalar.getType()),
+        scalar));
   }
   function.setFunctionType(builder.getFunctionType(function.getArgumentTypes(),
                                                    ret.getOperandTypes()));

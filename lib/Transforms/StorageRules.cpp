@@ -74,6 +74,23 @@ bool isStoredDim(RankedTensorType type, int64_t dim) {
   return getStorageUnit(type, dim) == 1;
 }
 
+bool isStorageView(UnrealizedConversionCastOp op) {
+  if (op.getNumOperands() != 1 || op.getNumResults() != 1)
+    return false;
+  Type from = op.getOperand(0).getType(), to = op.getResult(0).getType();
+  return getStorageType(from) == to || getStorageType(to) == from;
+}
+
+/// What lets other dialects read and make the bytes of a tensor.
+static LogicalResult verifyView(UnrealizedConversionCastOp op) {
+  if (isStorageView(op))
+    return success();
+  return op.emitOpError() << "expected a cast between a type and its storage "
+                             "form, but got one from "
+                          << op.getOperandTypes() << " to "
+                          << op.getResultTypes();
+}
+
 /// A cast may change what is static, but not the layout.
 static LogicalResult verifyCast(tensor::CastOp op) {
   auto getEncoding = [](Type type) {
@@ -251,6 +268,7 @@ LogicalResult verifyStorageRules(Operation *op) {
       .Case<tensor::ExpandShapeOp>(verifyExpandShape)
       .Case<arith::SelectOp>(verifySelect)
       .Case<arith::ConstantOp>(verifyConstant)
+      .Case<UnrealizedConversionCastOp>(verifyView)
       .Case<func::FuncOp, func::CallOp, func::ReturnOp, cf::BranchOp,
             cf::CondBranchOp, cf::SwitchOp, scf::ForOp, scf::ForallOp,
             scf::IfOp, scf::IndexSwitchOp, scf::WhileOp, scf::YieldOp,

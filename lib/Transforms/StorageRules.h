@@ -9,6 +9,7 @@
 #define BLOCKSCALE_LIB_TRANSFORMS_STORAGERULES_H
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 
@@ -30,6 +31,9 @@ int64_t getStorageUnit(mlir::RankedTensorType type, int64_t dim);
 
 /// Whether memory still has dimension `dim` of `type` as a dimension.
 bool isStoredDim(mlir::RankedTensorType type, int64_t dim);
+
+/// Whether `op` sees a tensor as its storage form, or the reverse.
+bool isStorageView(mlir::UnrealizedConversionCastOp op);
 
 /// Refuses tensors whose size in bytes does not fit in 63 bits: memory has no
 /// place for them, and their strides would wrap.

@@ -57,3 +57,16 @@ func.func @branches(%c: tensor<i1>, %a: tensor<1x8x64xf8E4M3FN>, %s: tensor<1x8x
   }
   return %0 : tensor<1x8x8xf32>
 }
+
+// Casts that MLIR folds to other numbers than they mean are kept, with their attributes, for
+// blockscale-lower-narrow-floats.
+// CHECK-LABEL: func.func @kept_cast
+// CHECK-DAG: %[[INFINITY:.+]] = arith.constant 0x7F800000 : f32
+// CHECK: %[[Y:.+]] = arith.truncf %[[INFINITY]] to_nearest_even fastmath<nnan> : f32 to f4E2M1FN
+// CHECK: return %[[Y]], %{{.+}} : f4E2M1FN, tensor<2xf32>
+func.func @kept_cast(%x: tensor<2xf32>) -> (f4E2M1FN, tensor<2xf32>) {
+  %infinity = arith.constant 0x7F800000 : f32
+  %y = arith.truncf %infinity to_nearest_even fastmath<nnan> : f32 to f4E2M1FN
+  %z = tosa.abs %x : (tensor<2xf32>) -> tensor<2xf32>
+  return %y, %z : f4E2M1FN, tensor<2xf32>
+}

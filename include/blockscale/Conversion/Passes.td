@@ -41,6 +41,47 @@ def ExpandBF16 : Pass<"blockscale-expand-bf16"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def LowerNarrowFloats
+    : Pass<"blockscale-lower-narrow-floats", "::mlir::ModuleOp"> {
+  let summary = "Compute with f4, f6 and f8 by their codes";
+  let description = [{
+    Targets have no arithmetic on f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2
+    and f8E8M0FNU. Casts to and from them become integer and f32 arithmetic on the
+    codes, by the formulas of Numerics (docs/Numerics.md, section 19). Other ops
+    of arith and math compute in f32, and their result is rounded. It is the same
+    on every target.
+
+    The pass is before the first canonicalization, as MLIR's folds make code 0 of
+    an infinity or a NaN that is cast to f4 or f6. It is behind
+    blockscale-raise-quantizers, which reads the casts.
+
+    Ops on tensors become linalg ops, and named linalg ops that compute with
+    these types become `linalg.generic`. An op of linalg or tensor that reads or
+    makes elements of f4 and f6 tensors does so in bytes, which
+    `builtin.unrealized_conversion_cast` sees as the storage form of the tensor;
+    blockscale-materialize-storage removes these casts.
+
+    Example (test/Conversion/lower-narrow-floats.mlir):
+
+    ```mlir
+    %y = arith.extf %x : f8E8M0FNU to f32
+    ```
+
+    becomes
+
+    ```mlir
+    %code = arith.bitcast %x : f8E8M0FNU to i8
+    %word = arith.extui %code : i8 to i32
+    %bits = arith.shli %word, %c23 : i32
+    ...
+    %y = arith.bitcast %chosen : i32 to f32
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
+}
+
 def ExpandCopies : Pass<"blockscale-expand-copies"> {
   let summary = "Turn strided copies into linalg.generic";
   let description = [{
