@@ -9,6 +9,7 @@ have nothing else, and of one size because loaders that copy into place ask for 
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import TYPE_CHECKING, Any, Mapping
 
@@ -159,7 +160,9 @@ def mark_state_dict(state: Mapping[str, Any], model: nn.Module) -> dict[str, Any
 
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"expected a torch.nn.Module, but got {type(model).__name__}")
-    marked, problems = dict(state), list[str]()
+    # A copy of a dict of PyTorch has its metadata.
+    marked = copy.copy(state) if isinstance(state, dict) else dict(state)
+    problems = list[str]()
     for path, module in model.named_modules(remove_duplicate=False):
         prefix = f"{path}." if path else ""
         if (not isinstance(module, QuantizedWeight) or prefix + MARK in state
