@@ -38,10 +38,12 @@ import fuzz_seeds_readers
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOWN_LINES = 200
-FUZZ_SECONDS = 30
-FUZZ_PTX_SECONDS = 10
-FUZZ_READERS_SECONDS = 5
-TIDY_SECONDS = 120
+# Random inputs of the fuzzers, and sources of clang-tidy: numbers, not seconds, so that a slow or
+# busy machine checks the same.
+FUZZ_RUNS = 200
+FUZZ_PTX_RUNS = 2000
+FUZZ_READERS_RUNS = 20000
+TIDY_FILES = 10
 SLOWEST = 10
 # Instances of unit tests that scripts/long/spills.py runs instead.
 LONG_INSTANCES = "Long*"
@@ -76,6 +78,8 @@ class Suites:
         # Commands keep kernels in the user's cache, unless the variable is there.
         self.environment = dict(os.environ, BLOCKSCALE_BUILD_DIR=str(build),
                                 BLOCKSCALE_CACHE_DIR="")
+        # Sets of Python have one order, unless another is asked for.
+        self.environment.setdefault("PYTHONHASHSEED", "0")
         self.cores = threading.Semaphore(cores)
         self.seconds = {}  # of tests, by their names
 
@@ -150,7 +154,7 @@ class Suites:
                            ["test/Python", "test/Conformance"])
 
     def python_folder(self, log, folder, interpreter=sys.executable, **environment):
-        status, text = self.run(log, interpreter, "-m", "unittest", "discover", "-s",
+        status, text = self.run(log, interpreter, "scripts/run_tests.py", "discover", "-s",
                                 folder, **environment)
         ran = re.findall(r"^Ran (\d+) tests? in", text, re.M)
         ends = re.findall(r"^(?:OK|FAILED)(?: \((.*)\))?$", text, re.M)
@@ -197,14 +201,14 @@ class Suites:
     def fuzz_modules(self, log):
         folder = self.build / "fuzz"
         fuzz_seeds.write_seeds(folder / "seeds")
-        return self.fuzzer(log, "blockscale-fuzz", FUZZ_SECONDS, folder,
+        return self.fuzzer(log, "blockscale-fuzz", FUZZ_RUNS, folder,
                            [ROOT / "test/Fuzz/corpus", folder / "seeds"],
                            r"^generated (\d+), lowered to cpu (\d+)")
 
     def fuzz_ptx(self, log):
         folder = self.build / "fuzz-ptx"
         fuzz_seeds_ptx.write_seeds(folder / "seeds", self.build / "bin/blockscale-compile")
-        return self.fuzzer(log, "blockscale-fuzz-ptx", FUZZ_PTX_SECONDS, folder,
+        return self.fuzzer(log, "blockscale-fuzz-ptx", FUZZ_PTX_RUNS, folder,
                            [folder / "seeds"],
                            r"^generated (\d+), verified \d+, executed (\d+)")
 
@@ -213,15 +217,15 @@ class Suites:
         fuzz_seeds_readers.write_seeds(folder / "seeds", self.build / "bin/blockscale-compile")
         status, text = self.run(
             log, self.build / "bin/blockscale-fuzz-readers",
-            f"-max_total_time={FUZZ_READERS_SECONDS}", f"-artifact_prefix={folder}/",
+            "-seed=1", f"-runs={FUZZ_READERS_RUNS}", f"-artifact_prefix={folder}/",
             folder / "seeds")
         accepted = [int(count) for count in re.findall(r"(\d+) accepted", text)]
         are_useful = [all(accepted)] if accepted else []
         return counted(status, [(1 + useful, 1 - useful) for useful in are_useful])
 
-    def fuzzer(self, log, name, seconds, folder, inputs, pattern):
+    def fuzzer(self, log, name, runs, folder, inputs, pattern):
         status, text = self.run(
-            log, self.build / "bin" / name, f"-max_total_time={seconds}",
+            log, self.build / "bin" / name, "-seed=1", f"-runs={runs}",
             f"-artifact_prefix={folder}/", *inputs)
         are_useful = [int(useful) * 5 >= int(generated)
                       for generated, useful in re.findall(pattern, text, re.M)]
@@ -295,7 +299,7 @@ class Suites:
         return self.python_folder(log, folder, interpreter, PYTHONPATH=str(found.parent))
 
     def tidy(self, log):
-        """clang-tidy over the sources that changed, as many as the time allows."""
+        """clang-tidy over the first of the sources that changed."""
         if shutil.which(clang_tidy.TOOL) is None:
             print(f"   skipped: no {clang_tidy.TOOL}; scripts/setup.sh --check installs it "
                   "where apt has it")
@@ -304,7 +308,7 @@ class Suites:
             print("   skipped: clang-tidy knows no commit to compare the sources with")
             return Counts(skipped=1)
         status, text = self.run(log, sys.executable, "scripts/clang_tidy.py", "--build",
-                                self.build, "--seconds", TIDY_SECONDS)
+                                self.build, "--most", TIDY_FILES)
         return counted(status, re.findall(
             r"^(\d+) passed, (\d+) failed, (\d+) skipped$", text, re.M))
 

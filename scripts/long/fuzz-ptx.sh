@@ -13,14 +13,16 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 seconds=${1:-600}
+seed=$(date -u +%Y%m%d)
 folder=$root/build-fuzz/fuzz-ptx
 
 fuzz() {
+  echo "seed $seed"
   "$root/scripts/build.sh" blockscale-compile
   "$root/scripts/build.sh" --preset fuzz blockscale-fuzz-ptx
   mkdir -p "$folder/found"
   python3 "$root/scripts/fuzz_seeds_ptx.py" "$folder/seeds" "$root/build/bin/blockscale-compile"
-  "$root/build-fuzz/bin/blockscale-fuzz-ptx" -max_total_time="$seconds" -timeout=60 \
+  "$root/build-fuzz/bin/blockscale-fuzz-ptx" -seed="$seed" -max_total_time="$seconds" -timeout=60 \
     -rss_limit_mb=4096 -max_len=32768 -print_final_stats=1 -verbosity=0 \
     -artifact_prefix="$folder/" "$folder/found" "$folder/seeds"
 }

@@ -12,17 +12,19 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 seconds=${1:-600}
+seed=$(date -u +%Y%m%d)
 folder=$root/build-fuzz/fuzz-readers
 python=$root/.venv/bin/python
 if [ ! -x "$python" ]; then python=python3; fi
 
 fuzz() {
+  echo "seed $seed"
   "$root/scripts/build.sh" blockscale-compile
   "$root/scripts/build.sh" --preset fuzz blockscale-fuzz-readers
   mkdir -p "$folder/found"
   "$python" "$root/scripts/fuzz_seeds_readers.py" "$folder/seeds" \
     "$root/build/bin/blockscale-compile"
-  "$root/build-fuzz/bin/blockscale-fuzz-readers" -max_total_time="$seconds" -timeout=60 \
+  "$root/build-fuzz/bin/blockscale-fuzz-readers" -seed="$seed" -max_total_time="$seconds" -timeout=60 \
     -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 -verbosity=0 \
     -artifact_prefix="$folder/" "$folder/found" "$folder/seeds"
 }

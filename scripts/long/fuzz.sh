@@ -13,16 +13,18 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 seconds=${1:-600}
+seed=$(date -u +%Y%m%d)
 folder=$root/build-fuzz/fuzz
 
 fuzz() {
+  echo "seed $seed"
   "$root/scripts/build.sh" --preset fuzz blockscale-fuzz
   mkdir -p "$folder/found"
   python3 "$root/scripts/fuzz_seeds.py" "$folder/seeds"
   # Freed memory is overwritten, so that libMLIR, which is not instrumented,
   # does not go on with what it no longer owns.
   ASAN_OPTIONS=max_free_fill_size=4096:free_fill_byte=205 \
-    "$root/build-fuzz/bin/blockscale-fuzz" -max_total_time="$seconds" -timeout=60 \
+    "$root/build-fuzz/bin/blockscale-fuzz" -seed="$seed" -max_total_time="$seconds" -timeout=60 \
     -rss_limit_mb=4096 -max_len=8192 -print_final_stats=1 -verbosity=0 \
     -artifact_prefix="$folder/" "$folder/found" \
     "$root/test/Fuzz/corpus" "$folder/seeds"

@@ -178,10 +178,10 @@ class TestHostile(unittest.TestCase):
         target = self.folder / "result"
         for arguments in (["list", source], ["check", source],
                           ["quantize", source, target, "--format=mxfp8"]):
-            said, begin = io.StringIO(), time.monotonic()
+            said, begin = io.StringIO(), time.process_time()
             with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
                 status = _command.main([str(each) for each in arguments])
-            self.assertLess(time.monotonic() - begin, LIMIT)
+            self.assertLess(time.process_time() - begin, LIMIT)
             self.assertEqual(status, 2, said.getvalue())
             self.assertRegex(said.getvalue(), f"^blockscale-checkpoint: error: .*({message})")
             self.assertNotIn("Traceback", said.getvalue())

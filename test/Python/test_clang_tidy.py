@@ -2,6 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """clang-tidy gets one compile command for each source, also of a jumbo build."""
 
+import contextlib
+import io
 import json
 import os
 import sys
@@ -49,6 +51,24 @@ class DatabaseTest(unittest.TestCase):
         own = clang_tidy.ROOT / "lib/IR/TypeRules.cpp"
         self.commands_of(own, "/a/A.cpp", clang_tidy.ROOT / "build/x.cpp")
         self.assertEqual(clang_tidy.sources(self.build / "clang-tidy"), [own])
+
+
+class MostTest(unittest.TestCase):
+    # Which sources are looked at does not depend on how long that takes.
+    def test_the_first_by_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [clang_tidy.ROOT / f"lib/{name}.cpp" for name in "abc"]
+            output = io.StringIO()
+            with (mock.patch.object(clang_tidy, "write_database", return_value=Path(folder)),
+                  mock.patch.object(clang_tidy, "sources", return_value=paths),
+                  mock.patch.object(clang_tidy, "changed_paths", return_value=set(paths)),
+                  mock.patch.object(clang_tidy, "warnings", side_effect=[[], ["b: warning: c"]]),
+                  mock.patch.object(sys, "argv", ["clang_tidy.py", "--most", "2"]),
+                  contextlib.redirect_stdout(output)):
+                self.assertEqual(clang_tidy.main(), 1)
+        self.assertEqual(output.getvalue().splitlines(), [
+            "pass lib/a.cpp", "FAIL lib/b.cpp", "     b: warning: c",
+            "skip lib/c.cpp: behind the first 2", "1 passed, 1 failed, 1 skipped"])
 
 
 class BaseTest(unittest.TestCase):

@@ -40,6 +40,41 @@ class LintTest(unittest.TestCase):
             self.assertIn(part, findings[0])
 
 
+class SeedsTest(LintTest):
+    def test_clocks_and_the_system(self):
+        for name, line in (
+                ("test/A/test_a.py", "seed = int(time.time())"),
+                ("test/A/Inputs/a.py", "today = datetime.datetime.now(zone)"),
+                ("scripts/a.py", "seed = date.today().toordinal()"),
+                ("test/A/test_a.py", "random = np.random.default_rng()"),
+                ("examples/a.py", "x = np.random.randn(3)"),
+                ("test/A/test_a.py", "random = random.Random()"),
+                ("test/A/test_a.py", "data = os.urandom(3)"),
+                ("unittests/A/ATest.cpp", "std::mt19937 random(std::random_device{}());"),
+                ("tools/A/A.cpp", "srand(time(nullptr));"),
+                ("test/A/a.test", "RUN: a --seed $RANDOM"),
+                ("scripts/a.sh", "seed=$(date +%s)")):
+            with self.subTest(line):
+                self.write(name, f"\n{line}\n")
+                self.assert_finds("seeds", f"{name}:2: ", "differs from run to run")
+                (self.root / name).unlink()
+
+    def test_what_passes(self):
+        for name, line in (
+                ("test/A/test_a.py", "random = np.random.default_rng(3)"),
+                ("test/A/test_a.py", "random = random.Random(seed)"),
+                ("test/A/test_a.py", "start = time.monotonic()"),
+                ("unittests/A/ATest.cpp", "std::mt19937 random(7);"),
+                ("scripts/a.sh", "# The date of the log."),
+                # These print their seed.
+                ("scripts/long/a.sh", "seed=$(date +%Y%m%d)"),
+                ("test/A/long/test_a.py", "seed = int(time.time())"),
+                ("lib/A/A.cpp", "static unsigned salt = std::random_device()();")):
+            with self.subTest(line):
+                self.write(name, f"{line}\n")
+                self.assertEqual(self.findings("seeds"), [])
+
+
 class LayersTest(LintTest):
     def test_leftward_include_passes(self):
         self.write("lib/Transforms/A.cpp", '#include "blockscale/IR/Dialect.h"\n'

@@ -105,6 +105,28 @@ class SuitesTest(unittest.TestCase):
             "    def test_d(self): pass\n")
         self.assertEqual(self.suites.python_folder(self.log, self.build), Counts(1, 2, 1))
 
+    # Whatever was drawn before a test, and whatever the process drew, it draws the same.
+    def test_python_tests_draw_the_same(self):
+        (self.build / "test_a.py").write_text(
+            "import random, unittest\n"
+            "import numpy\n"
+            "drawn = set()\n"
+            "class T(unittest.TestCase):\n"
+            "    @classmethod\n"
+            "    def setUpClass(cls): cls.first = random.random()\n"
+            "    def draw(self): drawn.add((self.first, random.random(), numpy.random.rand()))\n"
+            "    def test_a(self): self.draw()\n"
+            "    def test_b(self):\n"
+            "        self.draw()\n"
+            "        self.assertEqual(len(drawn), 1)\n"
+            "        print(drawn, hash('a'))\n")
+        logs = []
+        for _ in range(2):
+            self.log = io.StringIO()
+            self.assertEqual(self.suites.python_folder(self.log, self.build), Counts(2))
+            logs.append(self.log.getvalue().splitlines()[0])
+        self.assertEqual(*logs)
+
     def test_python_folder_without_tests(self):
         self.assertEqual(self.suites.python_folder(self.log, self.build), Counts(failed=1))
 
@@ -132,6 +154,13 @@ class SuitesTest(unittest.TestCase):
 
     def test_fuzz_to_its_end(self):
         self.assertEqual(self.fuzz(), Counts(6))
+
+    # What is fuzzed is a number of inputs of one seed, whatever time that takes.
+    def test_fuzz_has_a_seed_and_no_time(self):
+        count = "case $*' ' in *-seed=1\\ *-runs=[1-9]*) ;; *) exit 1;; esac; ! [[ $* =~ time ]] && "
+        said = ("echo generated 10, lowered to cpu 2, to sm100 0",
+                "echo generated 10, verified 9, executed 2", "echo 'npy: 9 read, 1 accepted'")
+        self.assertEqual(self.fuzz(*(count + each for each in said)), Counts(6))
 
     def test_fuzz_crash(self):
         self.assertEqual(self.fuzz(modules="kill -SEGV $$"), Counts(4, 1))

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs the stored inputs, then random ones for the rest of the time. It takes
-// libFuzzer's spelling of options, so that scripts call either alike. No
-// coverage leads it. An input that crashes or hangs is left in the file that
-// was written before it ran.
+// Runs the stored inputs, then as many random ones as asked for, or random ones
+// for the rest of the time. It takes libFuzzer's spelling of options, so that
+// scripts call either alike. No coverage leads it. An input that crashes or
+// hangs is left in the file that was written before it ran.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
-#include <unistd.h>
+#include <sys/time.h>
 
 using namespace llvm;
 using namespace blockscale;
@@ -36,11 +36,16 @@ static cl::list<std::string> paths(cl::Positional,
                                    cl::cat(category));
 static cl::opt<unsigned>
     maxTotalTime("max_total_time", cl::cat(category),
-                 cl::desc("Seconds in all; 0 runs the given inputs only"));
+                 cl::desc("Seconds in all, with random inputs"));
+static cl::opt<unsigned>
+    runs("runs", cl::cat(category),
+         cl::desc("Random inputs, behind the given ones; they are the same on "
+                  "every machine"));
 static cl::opt<unsigned> seed("seed", cl::init(1), cl::cat(category),
                               cl::desc("Seed of the random inputs"));
 static cl::opt<unsigned> timeout("timeout", cl::init(60), cl::cat(category),
-                                 cl::desc("Seconds that an input may take"));
+                                 cl::desc("Seconds of a CPU that an input may "
+                                          "take"));
 static cl::opt<std::string>
     artifactPrefix("artifact_prefix", cl::cat(category),
                    cl::desc("Prefix of the file that a bad input is kept in"));
@@ -90,11 +95,18 @@ static std::string makeInput(ArrayRef<std::string> stored,
   return input;
 }
 
+/// Ends the process when it has used so many seconds of CPUs, whatever else the
+/// machine does; 0 takes that back. The signal's default action ends even one
+/// that hangs while it reports a crash.
+static void limitTime(unsigned seconds) {
+  struct itimerval limit = {};
+  limit.it_value.tv_sec = seconds;
+  setitimer(ITIMER_PROF, &limit, nullptr);
+}
+
 /// Runs `input`, which stays in the file `artifact` where the process ends.
 static Error runKept(StringRef input, StringRef artifact) {
-  // The signal's default action ends the process, even one that hangs while it
-  // reports a crash.
-  alarm(timeout);
+  limitTime(timeout);
   std::error_code error;
   {
     raw_fd_ostream os(artifact, error);
@@ -127,10 +139,10 @@ static Error runAll() {
       return error;
     ++numRuns;
   }
-  for (; Clock::now() < end; ++numRuns)
+  for (unsigned i = 0; i < runs || Clock::now() < end; ++i, ++numRuns)
     if (Error error = runKept(makeInput(*stored, random), artifact))
       return error;
-  alarm(0);
+  limitTime(0);
   if (std::error_code error = sys::fs::remove(artifact))
     return createFileError(artifact, error);
   outs() << getFuzzer().getSummary() << "\n"

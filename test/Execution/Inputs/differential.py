@@ -3,11 +3,13 @@
 """Runs the functions of generated modules on the CPU and in the emulator, as kernels of
 several chips, with kernels of several ops and with one for each op, and compares the bytes.
 
-Usage: differential.py FOLDER [--seed SEED] [--modules N | --minutes N | --only N]
+Usage: differential.py FOLDER [--seed SEED] [--modules N | --minutes N | --only N]...
 
 Module N of a seed is what blockscale-fuzz makes of bytes that are drawn for it, and so are
-the arguments of its functions: special values among them. The seed is that of the day
-unless it is given; it is printed, and `--seed SEED --only N` runs one module again.
+the arguments of its functions: special values among them. The seed is 1 unless it is given; it
+is printed, and `--seed SEED --only N` runs one module again. Before the modules of
+the seed run those of the folder FOUND, which showed something once; `--keep FOLDER` adds each
+that differs to a folder.
 
 Products are only compared byte by byte where every sum is exact: their operands are then
 arguments, small integers, with scales that are powers of two or without scales. What depends on other
@@ -18,10 +20,10 @@ A module that is refused for a chip says why; the shares of what is lowered have
 
 import argparse
 import collections
-import datetime
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -46,8 +48,12 @@ PLACES = {chip: [("--on=emulator", f"--target={chip}", *options, "--schedule=ran
 FLOORS = {"sm_100a": 0.55, "sm_80": 0.35}
 LEAST_FUNCTIONS = 40  # for the floors to mean something
 MOST_ELEMENTS = 1 << 20  # of an argument
-MOST_SECONDS = 300  # of all runs of a function
+MOST_SECONDS = 1200  # of all runs of a function, also on a busy machine
 PLANTED = 97  # Of the self-test: one byte in so many is changed.
+# Modules that showed something once. The first line has the seed and the number by which their
+# arguments are drawn.
+FOUND = Path(__file__).with_name("differential")
+FIRST_LINE = "// seed {}, module {}\n"
 
 FUNCTION = re.compile(r"func\.func @(\w+)\((.*?)\) (?:-> (?:\((.*?)\)|(\S.*?)) )?\{\n(.*?)\n\}\n",
                       re.DOTALL)
@@ -217,8 +223,16 @@ def with_bytes_for_bits(text, function):
     return text[:head] + line + "{\n" + casts + text[end + 2:]
 
 
+def read_found():
+    """Seed, number and text of each module of FOUND."""
+    for path in sorted(FOUND.glob("*.mlir")):
+        text = path.read_text(encoding="utf-8")
+        seed, number = re.match(FIRST_LINE.format(r"(\d+)", r"(\d+)"), text).groups()
+        yield int(seed), int(number), text
+
+
 def generate(folder, seed, numbers):
-    """The texts of these modules of a seed."""
+    """Seed, number and text of the modules of a seed."""
     paths = []
     for number in numbers:
         random = np.random.default_rng((seed, number))
@@ -227,7 +241,8 @@ def generate(folder, seed, numbers):
         paths.append(path)
     printed = subprocess.run(["blockscale-fuzz", "-print", *paths], capture_output=True,
                              text=True, check=True).stdout
-    return printed.split("\n// -----\n")[:-1]
+    texts = printed.split("\n// -----\n")[:-1]
+    return [(seed, number, text) for number, text in zip(numbers, texts, strict=True)]
 
 
 def find_reason(problem):
@@ -307,16 +322,29 @@ def run_function(text, function, inexact, random, folder, plant):
                 counts.results += 1
                 match = TENSOR.match(type)
                 element = match[2] if match else type
-                a, b = (with_one_nan(array, element) for array in (wanted[i], got[i]))
-                if plant and b.size:
-                    b = b.copy()
-                    b.view(np.uint8).reshape(-1)[::PLANTED] ^= 1
-                if different := first_difference([a], [b]):
+                try:
+                    a, b = (with_one_nan(array, element) for array in (wanted[i], got[i]))
+                    different = first_difference([a], [with_faults(b) if plant else b])
+                except (IndexError, TypeError, ValueError) as error:
+                    different = f"no comparison: {type_name(error)}: {error}"
+                if different:
                     counts.differences.append(f"{where}: result {i} {type}: {different}")
     return add
 
 
+def type_name(error):
+    return type(error).__name__
+
+
+def with_faults(array):
+    """The array with one bit changed in each PLANTED-th byte."""
+    stored = np.frombuffer(array.tobytes(), np.uint8).copy()
+    stored[::PLANTED] ^= 1
+    return stored.view(array.dtype).reshape(array.shape)
+
+
 def run_module(seed, number, text, folder, plant):
+    folder.mkdir(exist_ok=True)
     functions = Function.all_of(text)
     valid = subprocess.run(["blockscale-opt", "-", "-o", os.devnull], input=text, text=True,
                            capture_output=True)
@@ -333,14 +361,34 @@ def run_module(seed, number, text, folder, plant):
             for function in functions if function.results]
 
 
+def run_modules(pool, modules, options, counts):
+    """Runs modules, which have a seed, a number and a text, and prints what differs."""
+    jobs = [(*module, pool.submit(run_module, *module, options.folder / "-".join(
+        map(str, ("module", *module[:2]))), options.plant)) for module in modules]
+    for seed, number, text, job in jobs:
+        before = len(counts.differences)
+        for add in job.result():
+            add(counts)
+        for said in counts.differences[before:]:
+            print(f"DIFFERENT module {number} (--seed {seed} --only {number}): {said}",
+                  flush=True)
+        if len(counts.differences) == before:
+            if options.only is None:
+                shutil.rmtree(options.folder / f"module-{seed}-{number}", ignore_errors=True)
+        elif options.keep:
+            path = options.keep / f"{seed}-{number}.mlir"
+            path.write_text(FIRST_LINE.format(seed, number) + text, encoding="utf-8")
+            print(f"kept as {path}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("folder", type=Path, help="where to compile")
-    today = int(datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%d"))
-    parser.add_argument("--seed", type=int, default=today, help="default: the day's, %(default)s")
+    parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
     parser.add_argument("--modules", type=int, default=60, metavar="N")
     parser.add_argument("--minutes", type=float, help="as many modules as that takes")
     parser.add_argument("--only", type=int, metavar="N", help="this module alone")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where to keep what differs")
     parser.add_argument("--plant", action="store_true",
                         help="change what the emulator gives, which must be noticed")
     options = parser.parse_args()
@@ -349,35 +397,23 @@ def main():
     counts, end = Counts(), time.monotonic() + 60 * (options.minutes or 0)
     batch, first = 20, 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        while True:
-            numbers = range(first, first + batch)
-            if options.only is not None:
-                numbers = [options.only]
-            elif options.minutes is None:
-                numbers = range(first, min(first + batch, options.modules))
-            texts = generate(options.folder, options.seed, numbers)
-            jobs = [(number, pool.submit(run_module, options.seed, number, text,
-                                         options.folder / f"module{number}", options.plant))
-                    for number, text in zip(numbers, texts, strict=True)]
-            for number, job in jobs:
-                before = len(counts.differences)
-                for add in job.result():
-                    add(counts)
-                for said in counts.differences[before:]:
-                    print(f"DIFFERENT module {number} (--seed {options.seed} --only {number}): "
-                          f"{said}", flush=True)
-                kept = len(counts.differences) > before or options.only is not None
-                if not kept:
-                    subprocess.run(["rm", "-rf", options.folder / f"module{number}",
-                                    options.folder / f"bytes{number}"], check=True)
-            first += len(numbers)
-            if options.only is not None or (options.minutes is None and first >= options.modules) or (
-                    options.minutes is not None and time.monotonic() > end):
-                break
-    return report(counts, first, options)
+        if options.only is not None:
+            run_modules(pool, generate(options.folder, options.seed, [options.only]), options,
+                        counts)
+            return report(counts, 1)
+        found = list(read_found())
+        run_modules(pool, found, options, counts)
+        while first < options.modules if options.minutes is None else time.monotonic() < end:
+            last = first + batch
+            if options.minutes is None:
+                last = min(last, options.modules)
+            run_modules(pool, generate(options.folder, options.seed, range(first, last)), options,
+                        counts)
+            first = last
+    return report(counts, first + len(found))
 
 
-def report(counts, modules, options):
+def report(counts, modules):
     """Prints the counts; the exit status."""
     print(f"{modules} modules: {counts.functions} functions ran on the CPU; {counts.results} "
           f"results compared, {counts.inexact} of products that round left out")
