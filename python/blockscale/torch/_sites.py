@@ -187,6 +187,25 @@ def explain_parameter(owner: nn.Module, name: str) -> str:
     return f"expected a linear layer or a stack of experts, but got {name} of {kind}"
 
 
+#: The method of a model of transformers that tells which of its weights are one.
+_FIND_TIES = "get_expanded_tied_weights_keys"
+
+
+class _Ties:
+    """The names of the weights that a model of transformers ties. The model itself looks for them
+    among its parameters each time, where the weight of a quantized head is not. With these names
+    it gives the head the weight of its embedding again, which the head compares with its own."""
+
+    def __init__(self, model: nn.Module, names: dict[str, str]):
+        self._model, self._names = model, names
+
+    def __call__(self, all_submodels: bool = False) -> dict[str, str]:
+        if all_submodels:  # It calls the method of each model in it, this one first.
+            of_class: Any = getattr(type(self._model), _FIND_TIES)
+            return dict(of_class(self._model, all_submodels=True))
+        return dict(self._names)
+
+
 class Installer:
     """Puts modules in the place of weights, all at once, wherever a model has them. `undo` takes
     them out again."""
@@ -196,6 +215,7 @@ class Installer:
         self._modules: dict[int, nn.Module] = {}
         self._stacks: dict[int, tuple[nn.Module, dict[str, QuantizedStack]]] = {}
         self._undo: list[tuple[nn.Module, str, nn.Module]] = []
+        self._ties: list[nn.Module] = []
 
     def add(self, site: Site, module: QuantizedWeight) -> None:
         """A module for a site. Experts are replaced when all their stacks are there."""
@@ -211,6 +231,7 @@ class Installer:
     def install(self) -> None:
         made = [each for each in self._modules.values() if isinstance(each, QuantizedExperts)]
         try:
+            self._write_ties_out()
             for parent in [*self._model.modules(), *made]:
                 for name, child in list(parent._modules.items()):
                     module = self._modules.get(id(child))
@@ -226,6 +247,19 @@ class Installer:
         for parent, name, child in reversed(self._undo):
             setattr(parent, name, child)
         self._undo.clear()
+        for module in self._ties:
+            delattr(module, _FIND_TIES)
+        self._ties.clear()
+
+    def _write_ties_out(self) -> None:
+        """Keeps the names of tied weights of models of transformers, while all are parameters."""
+        for module in self._model.modules():
+            find = getattr(module, _FIND_TIES, None)
+            if callable(find) and _FIND_TIES not in vars(module):
+                names = find()
+                if names:
+                    setattr(module, _FIND_TIES, _Ties(module, names))
+                    self._ties.append(module)
 
 
 def make_module(site: Site, data: Any, scales: Any, global_scale: Tensor | None, form: Any,
