@@ -7,7 +7,6 @@
 
 #include "Emission/NarrowCodec.h"
 #include "NarrowTensors.h"
-#include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Conversion/Passes.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 
@@ -71,11 +70,23 @@ static void walkOutsideKernels(Operation *root,
   });
 }
 
-static std::optional<arith::RoundingMode> getRounding(Operation *op) {
-  return TypeSwitch<Operation *, std::optional<arith::RoundingMode>>(op)
-      .Case<arith::TruncFOp, arith::ScalingTruncFOp>(
-          [](auto cast) { return cast.getRoundingmode(); })
-      .Default([](Operation *) { return std::nullopt; });
+/// How a cast rounds.
+static numerics::RoundingDirection
+getDirection(std::optional<arith::RoundingMode> mode) {
+  using numerics::RoundingDirection;
+  switch (mode.value_or(arith::RoundingMode::to_nearest_even)) {
+  case arith::RoundingMode::to_nearest_even:
+    return RoundingDirection::Nearest;
+  case arith::RoundingMode::to_nearest_away:
+    return RoundingDirection::NearestAway;
+  case arith::RoundingMode::toward_zero:
+    return RoundingDirection::TowardZero;
+  case arith::RoundingMode::downward:
+    return RoundingDirection::Down;
+  case arith::RoundingMode::upward:
+    return RoundingDirection::Up;
+  }
+  llvm_unreachable("not a rounding mode");
 }
 
 /// Refuses what has no definition here.
@@ -100,11 +111,6 @@ static LogicalResult verifyNarrowOp(Operation *op) {
            << "expected sums and products of vectors of f16, bf16, f32 or f64, "
               "but got "
            << find(isNarrow);
-  if (auto mode = getRounding(op); !isNearest(mode))
-    return op->emitOpError()
-           << "expected rounding mode to_nearest_even in a cast to "
-           << getElementTypeOrSelf(op->getResult(0).getType()) << ", but got "
-           << arith::stringifyRoundingMode(*mode);
   if (Type type = find([](Type type) {
         Type element = getElementTypeOrSelf(type);
         return isa<FloatType>(element) &&
@@ -135,8 +141,9 @@ static LogicalResult verifyNarrowOp(Operation *op) {
 // Casts with a scale
 //===----------------------------------------------------------------------===//
 
-/// A cast between floats of any widths.
-static Value castTo(ImplicitLocOpBuilder &b, Value x, Type element) {
+/// A cast between floats of any widths, where `mode` says how it rounds.
+static Value castTo(ImplicitLocOpBuilder &b, Value x, Type element,
+                    arith::RoundingModeAttr mode = {}) {
   Type from = getElementTypeOrSelf(x.getType());
   Type to = withElement(x.getType(), element);
   if (from == element)
@@ -146,8 +153,8 @@ static Value castTo(ImplicitLocOpBuilder &b, Value x, Type element) {
   if (difference > 0)
     return arith::ExtFOp::create(b, to, x);
   if (difference < 0)
-    return arith::TruncFOp::create(b, to, x);
-  return castTo(b, castTo(b, x, b.getF32Type()), element);
+    return arith::TruncFOp::create(b, to, x, mode, arith::FastMathFlagsAttr());
+  return castTo(b, castTo(b, x, b.getF32Type()), element, mode);
 }
 
 /// %y = arith.scaling_extf %x, %s : f4E2M1FN, f32 to bf16
@@ -167,7 +174,10 @@ static void expandScaling(Operation *op) {
   x = castTo(b, x, computed);
   Value y = isExtension ? Value(arith::MulFOp::create(b, x, scale))
                         : Value(arith::DivFOp::create(b, x, scale));
-  op->getResult(0).replaceAllUsesWith(castTo(b, y, result));
+  arith::RoundingModeAttr mode;
+  if (auto cast = dyn_cast<arith::ScalingTruncFOp>(op))
+    mode = cast.getRoundingmodeAttr();
+  op->getResult(0).replaceAllUsesWith(castTo(b, y, result, mode));
   op->erase();
 }
 
@@ -191,7 +201,8 @@ private:
   /// A float of any type as an f32 that has its value, or rounds as it does.
   Value widen(Value x);
   /// An f32 as a float of `element`.
-  Value round(Value x, Type element);
+  Value round(Value x, Type element,
+              std::optional<arith::RoundingMode> mode = std::nullopt);
 
   Value lowerFromInteger();
   Value lowerInF32();
@@ -223,10 +234,12 @@ Value NarrowOp::widen(Value x) {
   return arith::ExtFOp::create(b, withElement(x.getType(), b.getF32Type()), x);
 }
 
-Value NarrowOp::round(Value x, Type element) {
+Value NarrowOp::round(Value x, Type element,
+                      std::optional<arith::RoundingMode> mode) {
   if (emit::isNarrowFloat(element))
-    return onLanes(
-        x, [&](Value y) { return emit::emitEncodeNarrow(b, y, element); });
+    return onLanes(x, [&](Value y) {
+      return emit::emitEncodeNarrow(b, y, element, getDirection(mode));
+    });
   return castTo(b, x, element);
 }
 
@@ -288,7 +301,9 @@ Value NarrowOp::lowerInF32() {
 void NarrowOp::lower() {
   Type result = getElementTypeOrSelf(op->getResult(0).getType());
   Value value;
-  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+  if (auto cast = dyn_cast<arith::TruncFOp>(op))
+    value = round(widen(cast.getIn()), result, cast.getRoundingmode());
+  else if (isa<arith::ExtFOp>(op))
     value = round(widen(op->getOperand(0)), result);
   else if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
     value = lowerFromInteger();

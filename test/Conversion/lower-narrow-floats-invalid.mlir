@@ -18,17 +18,6 @@ func.func @sum(%x: vector<8xf8E4M3FN>) -> f8E4M3FN {
 
 // -----
 
-// Another rounding, of a cast and of one with a scale.
-func.func @rounding(%x: tensor<8xf32>, %s: tensor<8xf8E8M0FNU>) -> (tensor<8xf8E5M2>, tensor<8xf4E2M1FN>) {
-  // expected-error @below {{expected rounding mode to_nearest_even in a cast to 'f8E5M2', but got toward_zero}}
-  %y = arith.truncf %x toward_zero : tensor<8xf32> to tensor<8xf8E5M2>
-  // expected-error @below {{expected rounding mode to_nearest_even in a cast to 'f4E2M1FN', but got upward}}
-  %z = arith.scaling_truncf %x, %s upward : tensor<8xf32>, tensor<8xf8E8M0FNU> to tensor<8xf4E2M1FN>
-  return %y, %z : tensor<8xf8E5M2>, tensor<8xf4E2M1FN>
-}
-
-// -----
-
 // Floats that f32 does not stand for.
 func.func @wide_floats(%x: f128, %y: f8E5M2) -> (f8E4M3FN, f80) {
   // expected-error @below {{expected casts of narrow floats from and to bf16, f16, f32 or f64, but got 'f128'}}

@@ -5,8 +5,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Writes tosa/cases.npz and the flatbuffers tosa/*.tosa beside this file, and what tosa-opt
-prints of these.
+"""Writes tosa/cases.npz, tosa/casts.npz and the flatbuffers tosa/*.tosa beside this file, and what
+tosa-opt prints of these.
 
 A case is a program with block-scaled ops of TOSA, its arguments and its results, which
 tosa_reference_model of tosa-tools computed. All are drawn at random from a seed; the stored
@@ -14,6 +14,9 @@ ones are small. scripts/long/tosa.py draws others.
 
   scripts/peers.sh tosa
   .venv/bin/python test/Data/make_tosa_cases.py
+
+casts.npz has the codes that tosa.cast makes, for each of its types of 8 bits, of the f32 with each
+high half and a low half of 0.
 
 Arrays are in storage form, as blockscale-run takes them: two codes of E2M1 to a byte, a byte for
 each other code and scale, bits of bf16.
@@ -339,7 +342,20 @@ func.func @main(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>) {
 """
 
 
+def cast_all(data):
+    """Codes of all f32 whose low half is 0."""
+    count = 1 << 16
+    types = [([1, count], "f32"), ([1, count], data)]
+    case = Case("cast", data, types[:1], types[1:],
+                f"  %r0 = tosa.cast %a0 : ({tensor(*types[0])}) -> {tensor(*types[1])}\n",
+                [(np.arange(count, dtype=np.uint32) << 16).view(np.float32)[None]])
+    with tempfile.TemporaryDirectory() as folder:
+        return ask(case, folder)[0][0]
+
+
 def main():
+    np.savez_compressed(FOLDER / "casts.npz",
+                        **{data: cast_all(data) for data in ("f8E4M3FN", "f8E5M2")})
     cases = []
     for number, (kind, data) in enumerate(STORED):
         case = draw(kind, data, SEED + number, is_small=True)

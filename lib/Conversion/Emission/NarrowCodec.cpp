@@ -8,7 +8,6 @@
 #include "NarrowCodec.h"
 #include "Lanes.h"
 #include "blockscale/IR/TypeRules.h"
-#include "blockscale/Numerics/PlainCast.h"
 
 using namespace mlir;
 
@@ -37,12 +36,13 @@ Value emitDecodeNarrow(ImplicitLocOpBuilder &b, Value x) {
                                     code);
 }
 
-Value emitEncodeNarrow(ImplicitLocOpBuilder &b, Value x, Type type) {
+Value emitEncodeNarrow(ImplicitLocOpBuilder &b, Value x, Type type,
+                       numerics::RoundingDirection direction) {
   Lanes number(b, x);
   Lanes code = isa<Float8E8M0FNUType>(type)
-                   ? numerics::encodeE8M0Nearest(number)
+                   ? numerics::encodePlainE8M0(number, direction)
                    : numerics::encodePlainBits(
-                         blockscale::getElementFormat(type), number);
+                         blockscale::getElementFormat(type), number, direction);
   code = truncate(code, type.getIntOrFloatBitWidth());
   return arith::BitcastOp::create(b, number.getTypeWith(type), code);
 }

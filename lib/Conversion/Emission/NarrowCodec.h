@@ -14,6 +14,8 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_EMISSION_NARROWCODEC_H
 #define BLOCKSCALE_LIB_CONVERSION_EMISSION_NARROWCODEC_H
 
+#include "blockscale/Numerics/PlainCast.h"
+
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace blockscale::emit {
@@ -28,10 +30,11 @@ mlir::Type withElement(mlir::Type type, mlir::Type element);
 /// The value of a narrow float, which f32 has exactly.
 mlir::Value emitDecodeNarrow(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 
-/// An f32 as the nearest number of the narrow element type `type`
-/// (Numerics/PlainCast.h).
+/// An f32 as a number of the narrow element type `type`, rounded as
+/// Numerics/PlainCast.h says.
 mlir::Value emitEncodeNarrow(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
-                             mlir::Type type);
+                             mlir::Type type,
+                             numerics::RoundingDirection direction);
 
 /// An f64 as an f32 that rounds to the same number of each narrower type as the
 /// f64 does: where f32 does not have the number, the one of its two neighbours

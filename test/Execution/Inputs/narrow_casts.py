@@ -22,11 +22,16 @@ import numpy as np
 
 from expect import Expectations, first_difference
 from gpu_calls import ON_CPU, SCHEDULES, run_module
-from narrow_numbers import BITS, TYPES, all_codes, decode, edges, encode, one_nan, store
+from narrow_numbers import (BITS, TYPES, all_codes, decode, edges, encode, encode_to, one_nan,
+                            store)
 from ops import with_one_nan
 
 CHIPS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 WIDE = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
+#: Those besides to_nearest_even.
+MODES = ("to_nearest_away", "toward_zero", "downward", "upward")
+#: What tosa_reference_model casts all f32 with a low half of 0 to (test/Data/make_tosa_cases.py).
+MODEL = dict(np.load(Path(__file__).resolve().parents[2] / "Data/tosa/casts.npz"))
 ROWS, COLUMNS = 96, 51
 FORMS = {}
 
@@ -113,6 +118,13 @@ def add_casts(random):
         FORMS[f"tensor.truncf {type}"] = Form(
             on_tensors(f"arith.truncf %a0 : {tensor('f32')} to {tensor(type)}", type),
             [(tensor("f32"), x)], [(tensor(type), store(encode(x, type), type))])
+        for mode in MODES:
+            for other, numbers in (("f32", x), ("f64", exact)):
+                numbers = wide(numbers, other)
+                FORMS[f"truncf {mode} {type} {other}"] = Form(
+                    elementwise(f"%y = arith.truncf %x0 {mode} : {other} to {type}", [other], type),
+                    [(tensor(other), numbers)],
+                    [(tensor(type), store(encode_to(numbers, type, mode), type))])
         for other in TYPES:
             op = {1: "extf", -1: "truncf", 0: None}[is_wider(type, other)]
             if op:
@@ -210,6 +222,10 @@ def add_scales(random):
             elementwise(f"%y = arith.scaling_truncf %x0, %x1 : f32, {scale} to {type}",
                         ["f32", scale], type),
             [(tensor("f32"), x), scales_of], [(tensor(type), store(encode(x / powers, type), type))])
+        FORMS[f"scaling_truncf toward_zero {type}"] = Form(
+            elementwise(f"%y = arith.scaling_truncf %x0, %x1 toward_zero : f32, {scale} to {type}",
+                        ["f32", scale], type), [(tensor("f32"), x), scales_of],
+            [(tensor(type), store(encode_to(x / powers, type, "toward_zero"), type))])
         # A scale of another type becomes a power of two first.
         FORMS[f"scaling_extf {type} of f32"] = Form(
             elementwise(f"%y = arith.scaling_extf %x0, %x1 : {type}, f32 to f32", [type, "f32"],
@@ -365,6 +381,12 @@ def add_hosts(random):
             is_on_gpus=False, is_alone=True)
         every = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32).reshape(256, 256)
         shape = (256, 256)
+        if type in MODEL:
+            FORMS[f"tosa.cast {type} of the reference model"] = Form(
+                on_tensors(f"tosa.cast %a0 : ({tensor('f32', shape)}) -> {tensor(type, shape)}", type,
+                           shape),
+                [(tensor("f32", shape), every)],
+                [(tensor(type, shape), MODEL[type].reshape(shape))], is_on_gpus=False)
         FORMS[f"truncf {type} all of bf16"] = Form(
             elementwise(f"%y = arith.truncf %x0 : bf16 to {type}", ["bf16"], type, shape),
             [(tensor("bf16", shape), (every.view(np.uint32) >> 16).astype(np.uint16))],

@@ -50,6 +50,38 @@ def encode(x, type):
     return np.where(np.isnan(x), 0x7F if sign == 0x80 else largest, code).astype(np.uint8)
 
 
+def encode_to(x, type, mode):
+    """Codes as `encode` gives them, in another rounding mode of MLIR."""
+    with np.errstate(invalid="ignore"):
+        x = np.asarray(x, np.float64)
+    is_e8m0 = type == "f8E8M0FNU"
+    if is_e8m0 and mode == "to_nearest_away":
+        return encode(x, type)
+    sign = 0 if is_e8m0 else 1 << (BITS[type] - 1)
+    values = decode(np.arange(255 if is_e8m0 else sign, dtype=np.uint8), type)
+    finite = values[np.isfinite(values)]
+    finite = np.append(finite, 2 * finite[-1] if is_e8m0 else 2 * finite[-1] - finite[-2])
+    last = len(finite) - 1
+    magnitude = np.abs(np.where(np.isnan(x), 0, x))
+    below = np.clip(np.searchsorted(finite, magnitude, side="right") - 1, 0, last)
+    above = np.where(finite[below] < magnitude, np.minimum(below + 1, last), below)
+    is_negative = np.signbit(x)
+    if mode == "to_nearest_away":
+        is_above = (magnitude - finite[below] >= finite[above] - magnitude) | (below == last)
+    else:
+        is_above = {"toward_zero": np.zeros_like(is_negative), "downward": is_negative,
+                    "upward": ~is_negative}[mode]
+    code = np.where(is_above, above, np.minimum(below, last - 1))
+    code = np.where(np.isinf(x), last, code)
+    if type.startswith(("f4", "f6")):
+        code = np.minimum(code, last - 1)
+    if is_e8m0:
+        code = np.where((x < 0) | np.isnan(x), 255, code)
+        return code.astype(np.uint8)
+    code = np.where(is_negative, code | sign, code)
+    return np.where(np.isnan(x), 0x7F if sign == 0x80 else last - 1, code).astype(np.uint8)
+
+
 def edges():
     """Numbers in f32 around which a cast changes: values of all formats, the middles between
     them, and their neighbours; tiny, huge and special ones."""
