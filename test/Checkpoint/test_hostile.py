@@ -258,7 +258,7 @@ class TestHostile(unittest.TestCase):
         """As users call it."""
         folder = self.write(SAFETENSORS["header past the end"][0])
         done = subprocess.run([sys.executable, "-m", "blockscale.checkpoint._command", "check",
-                               str(folder)], capture_output=True, text=True, timeout=60)
+                               str(folder)], capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stdout, "")
         self.assertEqual(len(done.stderr.splitlines()), 1)

@@ -54,7 +54,7 @@ class TestResume(unittest.TestCase):
 
     def end(self, process):
         """The lines that a process said before it ended."""
-        text, _ = process.communicate(timeout=120)
+        text, _ = process.communicate(timeout=1200)
         return text.split()
 
     def expect_nothing(self, target):

@@ -41,7 +41,7 @@ class OnceTest(unittest.TestCase):
 
     def test_threads_that_ask_for_others_do_not_wait(self):
         """Each waits until both are at work."""
-        both = threading.Barrier(2, timeout=30)
+        both = threading.Barrier(2, timeout=600)
 
         def make(key):
             both.wait()
@@ -106,7 +106,7 @@ class SinkTest(unittest.TestCase):
         shards = [types.SimpleNamespace(name=name, offsets={name: 8}) for name in names]
         job = types.SimpleNamespace(shards=shards, places={"a": 0, "b": 1})
         writing, most = {}, {}
-        both = threading.Barrier(2, timeout=30)
+        both = threading.Barrier(2, timeout=600)
         pwrite = os.pwrite
 
         def write(handle, data, at):

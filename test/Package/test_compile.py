@@ -159,7 +159,13 @@ class ProgressTest(unittest.TestCase):
     # The signal comes to the main thread, which waits; the work ends before its next step.
     def test_ctrl_c_ends_the_work(self):
         # A shell starts what runs in the background with the signal ignored.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        noticed = threading.Event()
+
+        def notice(*arguments):
+            noticed.set()
+            signal.default_int_handler(*arguments)
+
+        before = signal.signal(signal.SIGINT, notice)
         self.addCleanup(signal.signal, signal.SIGINT, before)
         steps = []
 
@@ -167,6 +173,8 @@ class ProgressTest(unittest.TestCase):
             steps.append(number)
             if number == 3:
                 os.kill(os.getpid(), signal.SIGINT)
+                noticed.wait(600)
+                # The exception is on its way to what ends the work.
                 time.sleep(1)
 
         with self.assertRaises(KeyboardInterrupt):

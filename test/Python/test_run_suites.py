@@ -43,7 +43,7 @@ class SuitesTest(unittest.TestCase):
         self.build = Path(folder.name)
         (self.build / "logs").mkdir()
         self.log = io.StringIO()
-        self.suites = Suites(self.build, timeout=60)
+        self.suites = Suites(self.build, timeout=600)
 
     def unit_binary(self, body):
         path = self.build / "unittests/ATests"
@@ -76,7 +76,7 @@ class SuitesTest(unittest.TestCase):
 
     # No more commands run at once than there are cores.
     def test_commands_wait_for_a_core(self):
-        suites = Suites(self.build, timeout=60, cores=1)
+        suites = Suites(self.build, timeout=600, cores=1)
         busy = self.build / "busy"
         command = f"mkdir {busy} && sleep 0.1 && rmdir {busy}"
         self.assertEqual(suites.sum_of(
@@ -226,7 +226,7 @@ class SuitesTest(unittest.TestCase):
     def test_lit_runs_alone(self):
         running, seen = [], []
         # Two suites meet before and behind what they see; alone, they would wait for ever.
-        both = threading.Barrier(2, timeout=60)
+        both = threading.Barrier(2, timeout=600)
 
         def suite(name, meets=True):
             def run(log):
