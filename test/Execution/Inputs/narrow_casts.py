@@ -25,6 +25,7 @@ from gpu_calls import ON_CPU, SCHEDULES, run_module
 from narrow_numbers import (BITS, TYPES, all_codes, decode, edges, encode, encode_to, one_nan,
                             store)
 from ops import with_one_nan
+from reference import quantize_nvfp4
 
 CHIPS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 WIDE = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -356,6 +357,25 @@ def add_tosa(random):
              [(f"tensor<1x3x8x{type}>", a[:, [3, 0, 2]])])
 
 
+def add_fused(random):
+    """Bodies before a quantization, which its kernel computes: x rounded to a narrow type."""
+    shape = (ROWS, 64)
+    for type in TYPES:
+        x = (random.standard_normal(shape) * np.exp2(random.integers(-6, 6, shape))).astype(
+            np.float32)
+        x = np.abs(x) if type == "f8E8M0FNU" else x
+        codes, scale = quantize_nvfp4(decode(encode(x, type), type).astype(np.float32))
+        data, scales = tensor("f4E2M1FN", shape), tensor("f8E4M3FN", (ROWS, 4))
+        body = elementwise(f"%n = arith.truncf %x0 : f32 to {type}\n"
+                           f"    %y = arith.extf %n : {type} to f32", ["f32"], "f32", shape)
+        FORMS[f"fused {type}"] = Form(
+            body[:body.rindex("  return")] +
+            f"  %q, %s = blockscale.quantize %r block [1, 16] : {tensor('f32', shape)} -> "
+            f"{data}, {scales}\n  return %q, %s : {data}, {scales}\n",
+            [(tensor("f32", shape), x)],
+            [(data, store(codes, "f4E2M1FN")), (scales, scale)])
+
+
 def add_hosts(random):
     """What the CPU alone takes: vectors, and arguments that are scalars."""
     for type in TYPES:
@@ -428,7 +448,7 @@ def main():
     options = parser.parse_args()
     random = np.random.default_rng(options.seed)
     for add in (add_casts, add_integers, add_arithmetic, add_scales, add_tensors,
-                add_tosa, add_hosts):
+                add_tosa, add_fused, add_hosts):
         add(random)
     forms = {name: form for name, form in FORMS.items() if fnmatch.fnmatch(name, options.only)}
     jobs = [(ON_CPU, {name: form for name, form in forms.items() if not form.is_alone})]
