@@ -66,13 +66,11 @@ static LogicalResult lowerRows(KernelOp kernel, const KernelBody &body,
       kernel, quantize, quantize.getX(), site.getChip(), operands);
   if (failed(spec))
     return failure();
+  emit::requireOperands(quantize, site.call);
+  site.emitAsserts();
   // Rows without elements have neither data nor scales.
   if (spec->rowElements == 0)
     return success();
-  if (spec->groupedTiles) {
-    emit::requireOperands(quantize, site.call);
-    site.emitAsserts();
-  }
   launchQuantize(site, *spec, operands);
   return success();
 }

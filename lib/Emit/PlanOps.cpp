@@ -212,14 +212,26 @@ LogicalResult Builder::evaluateAssert(cf::AssertOp op) {
   FailureOr<PlanCondition> condition = getCondition(op, op.getArg());
   if (failed(condition))
     return failure();
+  // Sizes of results are expressions, which can be those that they must fit.
+  if (condition->relation == runtime::Relation::EQ &&
+      condition->left.getText() == condition->right.getText())
+    return success();
   runtime::PlanConstraint constraint{*condition, toPlanText(op.getMsg())};
   // Only what every call does is known to hold before anything runs.
   bool isAlways = steps == &plan.steps && !usesVariables(constraint.left) &&
                   !usesVariables(constraint.right);
-  if (isAlways)
-    plan.constraints.push_back(std::move(constraint));
-  else
+  if (!isAlways) {
     add(std::move(constraint));
+    return success();
+  }
+  // What an earlier constraint says is not said again.
+  bool isKnown = llvm::any_of(plan.constraints, [&](const auto &known) {
+    return known.relation == constraint.relation &&
+           known.left.getText() == constraint.left.getText() &&
+           known.right.getText() == constraint.right.getText();
+  });
+  if (!isKnown)
+    plan.constraints.push_back(std::move(constraint));
   return success();
 }
 

@@ -64,8 +64,10 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
        [maxConstantElements, chip = kernels.chip](OpPassManager &pm) {
          pm.addPass(createRaiseProducts({chip}));
          // What these add is folded with the rest.
-         if (!chip.empty())
+         if (!chip.empty()) {
+           pm.addPass(createAssertProductSizes());
            pm.addPass(createDecodeProductOperands({chip}));
+         }
          if (takesPrepackedData(chip))
            pm.addPass(createPrepackProductWeights({chip, maxConstantElements}));
          else

@@ -8,6 +8,7 @@
 #include "StorageRules.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Storage.h"
+#include "blockscale/Transforms/StoredDim.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -63,7 +64,8 @@ void blockscale::resolveLogicalSizes(Operation *root) {
   IRRewriter rewriter(root->getContext());
   root->walk([&](tensor::DimOp op) {
     std::optional<int64_t> dim = op.getConstantIndex();
-    if (!dim || !isPackedOrSwizzled(op.getSource().getType()))
+    if (!dim || !isPackedOrSwizzled(op.getSource().getType()) ||
+        op->hasAttr(kStoredDimAttrName))
       return;
     // Reification leaves questions that nobody asked.
     if (op->use_empty())

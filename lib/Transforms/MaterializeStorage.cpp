@@ -10,6 +10,7 @@
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/Storage.h"
+#include "blockscale/Transforms/StoredDim.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -73,6 +74,14 @@ struct ConvertDim : public StoragePattern<tensor::DimOp> {
     auto type = dyn_cast<RankedTensorType>(op.getSource().getType());
     if (!dim || !type)
       return rewriter.notifyMatchFailure(op, "the dimension is not constant");
+    if (op->hasAttr(kStoredDimAttrName)) {
+      // Tiles of groups are one dimension.
+      LayoutAttr layout = getLayout(type);
+      bool isGrouped = layout && layout.isGrouped();
+      rewriter.replaceOpWithNewOp<tensor::DimOp>(op, adaptor.getSource(),
+                                                 isGrouped ? 0 : *dim);
+      return success();
+    }
     if (!isStoredDim(type, *dim) && hasLayout(type))
       return rewriter.notifyMatchFailure(op, "tiles do not tell the size");
     Value size =

@@ -12,6 +12,7 @@
 #include "blockscale/Numerics/DataLayout.h"
 #include "blockscale/Numerics/ScaleLayout.h"
 #include "blockscale/Transforms/Storage.h"
+#include "blockscale/Transforms/StoredDim.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -234,7 +235,8 @@ static LogicalResult verifyDim(tensor::DimOp op) {
   if (*dim < 0 || *dim >= type.getRank())
     return op.emitOpError()
            << "expected a dimension of " << type << ", but got " << *dim;
-  if (isStoredDim(type, *dim) || !type.isDynamicDim(*dim))
+  if (isStoredDim(type, *dim) || !type.isDynamicDim(*dim) ||
+      op->hasAttr(kStoredDimAttrName))
     return success();
   if (!hasLayout(type) && isUsedInWholeBlocks(op.getSource(), op->getBlock()))
     return success();

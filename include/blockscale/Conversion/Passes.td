@@ -29,6 +29,23 @@ def LowerKernelsToCPU
     "::mlir::vector::VectorDialect"];
 }
 
+def AssertProductSizes : Pass<"blockscale-assert-product-sizes"> {
+  let summary = "Assert the sizes of operands of products before these move";
+  let description = [{
+    The pipelines of GPUs bring scales and data of products into the layouts that
+    kernels read, and tiles of 128x4 scales do not tell how many of them there
+    were. So the rules about sizes that types leave open are asserted on the
+    operands as the program has them, and the product is marked with
+    `blockscale.sizes_asserted`: its kernel checks its results alone. The rules and
+    their texts are those that a kernel on the CPU checks before its call. Sizes of
+    scales that are tiles in the program are compared as numbers of tiles, and those
+    of prepacked data where their blocks are read.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def ExpandBF16 : Pass<"blockscale-expand-bf16"> {
   let summary = "Convert between f32 and bf16 with integers";
   let description = [{

@@ -6,9 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "CallSite.h"
+#include "AssertedSizes.h"
+#include "blockscale/Transforms/StoredDim.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 
 using namespace mlir;
 
@@ -18,8 +22,57 @@ Value toIndex(ImplicitLocOpBuilder &b, OpFoldResult size) {
   return getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
 }
 
+/// Whether operands of the site are tensors, before they are in memory.
+static bool isTensor(Value operand) {
+  return isa<RankedTensorType>(operand.getType());
+}
+
+/// The logical sizes of a tensor, from the operands of the op that makes it;
+/// none where that op does not say them.
+static std::optional<CallSite::Sizes> reifySizes(ImplicitLocOpBuilder &b,
+                                                 Value tensor) {
+  auto result = dyn_cast<OpResult>(tensor);
+  auto op = result
+                ? dyn_cast<ReifyRankedShapedTypeOpInterface>(result.getOwner())
+                : ReifyRankedShapedTypeOpInterface();
+  ReifiedRankedShapedTypeDims shapes;
+  if (!op || failed(op.reifyResultShapes(b, shapes)))
+    return std::nullopt;
+  return CallSite::Sizes(shapes[result.getResultNumber()]);
+}
+
+/// The size of dimension `dim` of the memory that a tensor will have.
+static OpFoldResult getStoredSize(ImplicitLocOpBuilder &b, Value tensor,
+                                  int64_t dim) {
+  // Canonicalization asks the source of a cast instead, without the mark.
+  while (auto op = tensor.getDefiningOp<tensor::CastOp>()) {
+    if (!isa<RankedTensorType>(op.getSource().getType()))
+      break;
+    tensor = op.getSource();
+  }
+  RankedTensorType type = getTensorType(tensor);
+  int64_t size = cast<RankedTensorType>(getStorageType(type)).getDimSize(dim);
+  if (!ShapedType::isDynamic(size))
+    return b.getIndexAttr(size);
+  if (std::optional<CallSite::Sizes> sizes = reifySizes(b, tensor))
+    return getStorageSizes(b, b.getLoc(), type, *sizes)[dim];
+  // The number of tiles of all groups is asked by a dimension that does not
+  // fold.
+  LayoutAttr layout = getLayout(type);
+  if (layout && layout.isGrouped())
+    dim = type.isDynamicDim(0) ? 0 : 1;
+  auto op = tensor::DimOp::create(b, tensor, dim);
+  // Memory has rows of packed data as they are.
+  int64_t fromEnd = type.getRank() - dim;
+  if (hasLayout(type) ? fromEnd <= 2 : needsStorageForm(type) && fromEnd == 1)
+    op->setAttr(kStoredDimAttrName, b.getUnitAttr());
+  return op.getResult();
+}
+
 static OpFoldResult getSize(ImplicitLocOpBuilder &b, Value memref,
                             int64_t dim) {
+  if (isTensor(memref))
+    return getStoredSize(b, memref, dim);
   int64_t size = cast<MemRefType>(memref.getType()).getDimSize(dim);
   if (!ShapedType::isDynamic(size))
     return b.getIndexAttr(size);
@@ -41,8 +94,39 @@ CallSite::Sizes CallSite::getDataSizes(Value data, Value other) const {
     return type.isDynamicDim(type.getRank() - 1) && needsStorageForm(type);
   };
   Value source = hidesSize(data) ? other : data;
-  sizes.back() = getAsOpFoldResult(getDataCols(b, source, operands));
+  if (!isTensor(lookup(source))) {
+    sizes.back() = getAsOpFoldResult(getDataCols(b, source, operands));
+    return sizes;
+  }
+  // What makes a tensor knows its size, however it is packed.
+  for (Value value : {data, other})
+    if (std::optional<Sizes> made = reifySizes(b, lookup(value))) {
+      sizes.back() = made->back();
+      return sizes;
+    }
+  RankedTensorType type = getTensorType(source);
+  int64_t dim = type.getRank() - 1;
+  if (!type.isDynamicDim(dim)) {
+    sizes.back() = b.getIndexAttr(type.getDimSize(dim));
+    return sizes;
+  }
+  sizes.back() = getStoredSize(b, lookup(source), dim);
+  if (isa<Float4E2M1FNType>(type.getElementType()))
+    sizes.back() = getAsOpFoldResult(mul(b, toIndex(b, sizes.back()), 2));
   return sizes;
+}
+
+/// Whether the rule about the memory `memory` of a value is checked elsewhere.
+/// Blocks of prepacked data are counted where a kernel reads them; other
+/// operands of a product are checked once, where they are tensors still.
+static bool isCheckedElsewhere(Value logical, Value memory) {
+  bool isPrepackedData = isPrepacked(logical.getType());
+  if (isTensor(memory) || isPrepackedData)
+    return isTensor(memory) && isPrepackedData;
+  return isa<BlockArgument>(logical) &&
+         llvm::any_of(logical.getUsers(), [](Operation *user) {
+           return user->hasAttr(kSizesAssertedAttrName);
+         });
 }
 
 void CallSite::require(Value holds, const Twine &rule, Value found) {
@@ -62,7 +146,7 @@ void CallSite::requireMultiple(OpFoldResult size, int64_t divisor,
 void CallSite::requireSizes(const Twine &name, Value logical,
                             ArrayRef<OpFoldResult> sizes, const Twine &source) {
   Value memref = lookup(logical);
-  if (!memref)
+  if (!memref || isCheckedElsewhere(logical, memref))
     return;
   RankedTensorType type = getTensorType(logical);
   bool isStored = needsStorageForm(type);

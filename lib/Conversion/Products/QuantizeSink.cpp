@@ -14,6 +14,8 @@
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+
 using namespace mlir;
 
 namespace blockscale::gemm {
@@ -124,10 +126,23 @@ void QuantizeSink::requireSizes(emit::CallSite &call,
                                 const emit::CallSite::Sizes &result) const {
   ImplicitLocOpBuilder &b = call.b;
   QuantizeOp quantize = op;
-  call.requireSizes("data", quantize.getData(), result, "the product");
-  call.requireSizes("scale", quantize.getScale(),
-                    getScaleSizes(b, b.getLoc(), result, blockElements),
-                    "the product");
+  // x stays in registers. Messages are those of the op alone.
+  auto kernel = quantize->getParentOfType<KernelOp>();
+  emit::CallSite own(b, emit::KernelOperands(kernel, kernel.getOperands()),
+                     quantize->getName().stripDialect());
+  own.requireSizes("data", quantize.getData(), result, "x");
+  own.requireSizes("scale", quantize.getScale(),
+                   getScaleSizes(b, b.getLoc(), result, blockElements), "x");
+  emit::CallSite::Sizes globals;
+  if (quantize.getOffsets())
+    globals = own.getSizes(quantize.getOffsets());
+  StringRef source = quantize.getOffsets() ? "offsets" : "x";
+  own.requireGlobalSizes("global_scale", quantize.getGlobalScale(), globals,
+                         source);
+  own.requireGlobalSizes("global_amax", quantize.getGlobalAmax(), globals,
+                         source);
+  for (const emit::CallSite::Check &check : own.getChecks())
+    cf::AssertOp::create(b, check.holds, check.rule);
   if (DequantizeOp dequantize = decoder)
     call.requireSizes("the result of dequantize", dequantize.getResult(),
                       result, "the product");

@@ -40,10 +40,11 @@ func.func @static(%x: memref<200x4096xbf16>, %q: memref<200x2048xi8>, %s: memref
   return
 }
 
-// No CTA where there are no rows.
+// No CTA where there are no rows. Results must have the rows of x.
 // CHECK-LABEL: func.func @dynamic
 // CHECK-SAME: %[[X:.+]]: memref<?x4096xbf16>,
 func.func @dynamic(%x: memref<?x4096xbf16>, %q: memref<?x2048xi8>, %s: memref<?x64x32x4x4xf8E4M3FN>) {
+  // CHECK: cf.assert %{{.+}}, "quantize: expected dimension 0 of scale in memory to fit the shape of x"
   // CHECK: %[[M:.+]] = memref.dim %[[X]], %c0
   // CHECK: %[[TILES:.+]] = arith.ceildivui %[[M]], %c128
   // CHECK: %[[BLOCKS:.+]] = arith.muli %[[TILES]], %c64
@@ -96,11 +97,13 @@ func.func @swizzled_batch(%x: memref<5x70000x70x96xf32>, %q: memref<5x70000x70x9
 // CHECK-LABEL: func.func @global_each
 // CHECK-SAME: %[[G:[a-z0-9]+]]: memref<?xf32>
 func.func @global_each(%x: memref<?x70x64xbf16>, %g: memref<?xf32>, %q: memref<?x70x32xi8>, %s: memref<?x70x4xf8E4M3FN>) {
-  // CHECK: %[[B:.+]] = memref.dim %{{.+}}, %c0
-  // CHECK: %[[COUNT:.+]] = memref.dim %[[G]], %c0
   // CHECK: %[[BATCH:.+]] = memref.dim %{{.+}}, %c0 : memref<?x70x64xbf16>
+  // CHECK: %[[COUNT:.+]] = memref.dim %[[G]], %c0
   // CHECK: %[[FITS:.+]] = arith.cmpi eq, %[[COUNT]], %[[BATCH]] : index
-  // CHECK: cf.assert %[[FITS]], "expected dimension 0 of the global operand to fit the shape of x"
+  // CHECK: cf.assert %{{.+}}, "quantize: expected dimension 0 of data in memory to fit the shape of x"
+  // CHECK: cf.assert %{{.+}}, "quantize: expected dimension 0 of scale to fit the shape of x"
+  // CHECK: cf.assert %[[FITS]], "quantize: expected dimension 0 of global_scale to fit the shape of x"
+  // CHECK: %[[B:.+]] = memref.dim %{{.+}}, %c0
   // CHECK: %[[Y:.+]] = arith.minui %[[B]], %c65535
   // CHECK: %[[Z:.+]] = arith.ceildivui %[[B]], %c65535
   // CHECK: %[[GI:.+]] = memref.extract_aligned_pointer_as_index %[[G]]

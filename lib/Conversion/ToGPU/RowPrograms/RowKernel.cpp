@@ -9,6 +9,7 @@
 #include "DeviceEmission/BlockElements.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/LaunchModel.h"
+#include "Emission/OperandChecks.h"
 #include "RowEmitter.h"
 #include "ToGPU/Rows/FragmentBounds.h"
 #include "ToGPU/Rows/QuantizeArguments.h"
@@ -221,8 +222,10 @@ void RowKernel::launch() {
   int64_t firstMatrixDim = spec && spec->batched ? rank - 2 : 0;
   operands.rows = getSizeProduct(b, operands.x, firstMatrixDim, rank - 1);
   operands.matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
-  if (spec)
-    requireOperandSizes(b, operands);
+  if (spec) {
+    emit::requireOperands(quantize, site.call);
+    site.emitAsserts();
+  }
   for (const RowOp &row : ops)
     for (auto [value, form] :
          llvm::zip_equal(row.op->getOperands(), row.operands))

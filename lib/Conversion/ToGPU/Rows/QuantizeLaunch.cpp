@@ -45,21 +45,6 @@ void requireSizes(ImplicitLocOpBuilder &b, Value operand, int64_t count,
   }
 }
 
-void requireOperandSizes(ImplicitLocOpBuilder &b,
-                         const QuantizeOperands &operands) {
-  if (auto type = operands.global
-                      ? dyn_cast<MemRefType>(operands.global.getType())
-                      : MemRefType())
-    requireSizes(b, operands.global, type.getRank(),
-                 operands.offsets ? operands.offsets : operands.x,
-                 "the global operand",
-                 operands.offsets ? "offsets" : "the shape of x");
-  // The last dimension is static.
-  if (Value amax = operands.blockAmax)
-    requireSizes(b, amax, cast<MemRefType>(amax.getType()).getRank() - 1,
-                 operands.x, "block_amax", "the shape of x");
-}
-
 void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
                     QuantizeOperands operands) {
   ImplicitLocOpBuilder &b = site.b;
@@ -73,7 +58,6 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
   operands.matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
   if (operands.offsets)
     operands.groups = b.createOrFold<memref::DimOp>(operands.offsets, 0);
-  requireOperandSizes(b, operands);
   spec.source->emitSizeAsserts(site);
 
   ThreadMapping mapping(spec, chip);

@@ -13,9 +13,6 @@
 
 namespace blockscale {
 
-/// Asserts that there is a value for each matrix, row, group or block.
-void requireOperandSizes(mlir::ImplicitLocOpBuilder &b,
-                         const QuantizeOperands &operands);
 /// Asserts that the first `count` dimensions of an operand `name`, if it is
 /// there, are those of `like`.
 void requireSizes(mlir::ImplicitLocOpBuilder &b, mlir::Value operand,

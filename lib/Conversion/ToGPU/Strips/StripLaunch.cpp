@@ -15,6 +15,7 @@
 #include "StripScaleTable.h"
 #include "blockscale/IR/TypeRules.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -258,10 +259,21 @@ void StripLauncher::launch() {
 
 LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
                                LaunchSite &site) {
+  Block *body = members.front().getX().getParentBlock();
+  auto kernel = cast<KernelOp>(body->getParentOp());
+  // Each op has messages of its own name.
+  SmallVector<emit::CallSite::Check> checks;
+  auto require = [&](auto op) {
+    emit::CallSite call(site.b,
+                        emit::KernelOperands(kernel, kernel.getOperands()),
+                        op->getName().stripDialect());
+    emit::requireOperands(op, call);
+    llvm::append_range(checks, call.getChecks());
+  };
   auto prepare = [&](auto op) {
     if (auto hadamard = op.getX().template getDefiningOp<HadamardOp>())
-      emit::requireOperands(hadamard, site.call);
-    emit::requireOperands(op, site.call);
+      require(hadamard);
+    require(op);
   };
   for (const StripMember &member : members) {
     for (QuantizeOp op : member.quantizes) {
@@ -273,10 +285,10 @@ LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
   }
   StripRequest request(members, site.getChip());
   request.shape.source = getSource(members.front());
-  Block *body = members.front().getX().getParentBlock();
-  if (failed(applyStrip(cast<KernelOp>(body->getParentOp()), request)))
+  if (failed(applyStrip(kernel, request)))
     return failure();
-  site.emitAsserts();
+  for (const emit::CallSite::Check &check : checks)
+    cf::AssertOp::create(site.b, check.holds, check.rule);
   StripLauncher launcher(site, request);
   for (const StripMember &member : members)
     launcher.addMember(member);
