@@ -102,7 +102,9 @@ MmaDecoder::Words MmaDecoder::loadFactors(const TileCoord &tile, Value slot,
       b.offset(context.getShared(b, shared.scales, slot, shared.scaleBytes),
                b.getI8Type(), byte);
   int64_t distance = numerics::getByteInTile(kRowDistance, int64_t(0));
-  // Beyond K are zeros, and in the last step scales that can be anything.
+  // Beyond K are zeros, and in the last stage scales that can be anything:
+  // those behind K in a tile, and what was there before where a step has no
+  // tile.
   Lanes first =
       Lanes(b, step) * kMmaStep + Lanes(b, thread.member) * kThreadElements;
   Lanes exists = isBelow(first, Lanes(b, depth));
@@ -110,7 +112,7 @@ MmaDecoder::Words MmaDecoder::loadFactors(const TileCoord &tile, Value slot,
   for (int64_t i = 0; i < kThreadRows; ++i) {
     Value address = b.offset(base, b.getI8Type(), b.i32(i * distance));
     Lanes byte = extend(Lanes(b, b.load(b.getI8Type(), address, 1)), 32);
-    bytes.push_back(spec.isMultipleOf(kMmaStep)
+    bytes.push_back(spec.isMultipleOf(spec.stageElements)
                         ? byte
                         : select(exists, byte, byte.like(0)));
   }

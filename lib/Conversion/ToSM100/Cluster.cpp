@@ -106,6 +106,12 @@ Value Cluster::getMulticastMask(KernelBuilder &b) const {
   return pairs > 1 ? shiftMask(b, sameMember, Lanes(b, member)) : Value();
 }
 
+Value Cluster::toPeer(KernelBuilder &b, Value pointer) const {
+  Lanes peer = Lanes(b, NVVM::ClusterId::create(b, b.getI32Type())) | 1;
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), kClusterMemory);
+  return NVVM::MapaOp::create(b, type, pointer, peer);
+}
+
 Value Cluster::toCluster(KernelBuilder &b, Value pointer) const {
   return isPair() ? toPointer(b, pointer, UINT32_MAX, kClusterMemory) : pointer;
 }

@@ -66,6 +66,10 @@ public:
   /// The mask of CTAs that read the same rows of A, i16.
   mlir::Value getMulticastMask(KernelBuilder &b) const;
 
+  /// The place of the CTA beside a leader that `pointer` into shared memory is
+  /// of the leader.
+  mlir::Value toPeer(KernelBuilder &b, mlir::Value pointer) const;
+
   /// `pointer` into shared memory, as one of the cluster's.
   mlir::Value toCluster(KernelBuilder &b, mlir::Value pointer) const;
 

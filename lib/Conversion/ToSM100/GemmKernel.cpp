@@ -104,9 +104,8 @@ void emitGemm(KernelBuilder &b, const ScaledGemmSpec &spec,
         emit::emitIf(
             b, multiplies,
             [&] {
-              context.cluster.emitIfLeader(b, [&] {
-                emitInOneThread(b, [&] { emitProducts(b, context); });
-              });
+              context.cluster.emitIfLeader(
+                  b, [&] { emitProducts(b, context, thread); });
             },
             [&] { emitResults(b, context, thread); });
       });

@@ -17,8 +17,8 @@
 // belongs to steps that are not multiplied.
 //
 // Groups are parts of the one map of an operand. What a tile has beyond its
-// group are rows without results, or elements of K whose scales are the padding
-// of the group's layout (docs/Rationale.md).
+// group are rows without results, or elements of K whose scales are set to 0
+// before they are multiplied (docs/Rationale.md).
 //
 //===----------------------------------------------------------------------===//
 

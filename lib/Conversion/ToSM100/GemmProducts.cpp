@@ -7,8 +7,10 @@
 //
 // tcgen05.cp and tcgen05.mma of one thread run in the order in which they are
 // issued, so scales of a stage may replace those of the one before without a
-// wait. A step of K that begins beyond the product has none; what a step has
-// beyond it adds nothing.
+// wait. A step of K that begins beyond the product is not multiplied. A step of
+// codes of 4 bits that K ends in has blocks behind it, whose scales in memory
+// can be anything: the whole warp sets them to 0 in shared memory before the
+// copy, so that what they scale adds nothing.
 //
 // Chips with K = 96 take eight steps of 48 bytes of each row from three full
 // stages; what is left goes by steps of 32 bytes. Step 2 begins in one stage
@@ -102,7 +104,15 @@ struct Operand {
 
 class ProductEmitter {
 public:
-  ProductEmitter(KernelBuilder &b, const GemmContext &context);
+  /// `issuer` (i1) says which thread of the warp that runs the role issues
+  /// instructions; null where only one runs it.
+  ProductEmitter(KernelBuilder &b, const GemmContext &context, Value thread,
+                 Value issuer);
+
+  /// Whether K can end in a step.
+  static bool hasPartialSteps(const GemmFormat &format) {
+    return format.stepElements > format.block;
+  }
 
   void emit();
 
@@ -126,19 +136,33 @@ private:
   void emitProduct(Value accumulator, Value adds, ArrayRef<Value> data,
                    int64_t scale, bool isLong);
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
+  /// Emits the products of `steps` full stages from `first` on.
+  SmallVector<Value> emitFullStages(const RingSlot &first, Lanes steps,
+                                    Value accumulator);
+  /// Waits for the stage at `slot`, adds its product, and gives it back.
+  void emitRingStage(const RingSlot &slot, Value left, Value accumulator,
+                     Value isFirst);
+  /// Emits `body` for the thread that issues instructions.
+  void emitInIssuer(function_ref<void()> body);
+  /// Sets scales behind the `left` (i32) elements of K that a stage has to 0,
+  /// in the step that K ends in. The warp runs it.
+  void emitClearScales(const RingSlot &slot, Value left);
 
   Value getDescriptor(int64_t offset, uint64_t rest);
 
   KernelBuilder &b;
   const GemmContext &context;
   const ScaledGemmSpec &spec;
+  Value thread, issuer;
   SmallVector<Operand, 2> operands;
 };
 
 } // namespace
 
-ProductEmitter::ProductEmitter(KernelBuilder &b, const GemmContext &context)
-    : b(b), context(context), spec(context.spec) {
+ProductEmitter::ProductEmitter(KernelBuilder &b, const GemmContext &context,
+                               Value thread, Value issuer)
+    : b(b), context(context), spec(context.spec), thread(thread),
+      issuer(issuer) {
   auto add = [&](int64_t dataRows, int64_t data, int64_t scaleRows,
                  int64_t scales, int64_t columns) {
     bool isLong = spec.format.hasLongSteps;
@@ -286,32 +310,74 @@ void ProductEmitter::emitLongStages(ArrayRef<RingSlot> slots, Value accumulator,
   }
 }
 
-/// Emits the products of a tile. `carried` are the slots of the rings of
-/// stages, of full and of empty accumulators.
-SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
-                                            ValueRange carried) {
-  RingSlot stage = RingSlot::of(carried);
-  RingSlot full = RingSlot::of(carried.drop_front(2));
-  RingSlot empty = RingSlot::of(carried.drop_front(4));
-  context.sumEmpty.emitWaitEmpty(b, empty);
-  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+void ProductEmitter::emitInIssuer(function_ref<void()> body) {
+  if (issuer)
+    emit::emitIf(b, issuer, body);
+  else
+    body();
+}
 
-  int64_t distance = context.tensor.sums[1] - context.tensor.sums[0];
-  Value accumulator = getTensorPointer(b, Lanes(b, context.tensorMemory) +
-                                              Lanes(b, full.index) * distance);
-  int64_t tileElements = spec.format.getStageElements();
-  Lanes depth(b, tile.product.depth);
-  Lanes begin(b, tile.begin), end(b, tile.end);
-  Lanes steps = minUnsigned(end, depth >> llvm::Log2_64(tileElements)) - begin;
-  Lanes left = depth & (tileElements - 1);
-  auto emitStep = [&](const RingSlot &slot, Value left, Value isFirst) {
-    context.stageFull.emitWaitFull(b, slot);
-    emitStage(slot.index, left, accumulator, isFirst);
-    context.cluster.emitCommitToAll(b, context.stageEmpty.get(b, slot.index));
-    return slot.getNext(b, spec.schedule.getStages()).get();
-  };
+void ProductEmitter::emitClearScales(const RingSlot &slot, Value left) {
+  Lanes elements(b, left);
+  Lanes inStep = elements & (spec.format.stepElements - 1);
+  Value isPartial = compare(arith::CmpIPredicate::ne, inStep, 0);
+  emit::emitIf(b, isPartial, [&] {
+    const Cluster &cluster = context.cluster;
+    // A thread that is a turn of the ring ahead of the one that issues would
+    // take the phase before for this one.
+    NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+    context.stageFull.emitWaitFull(b, slot,
+                                   cluster.isPair()
+                                       ? NVVM::MemScopeKind::CLUSTER
+                                       : NVVM::MemScopeKind::CTA);
+    // Rows of four scales, of which a thread has four (Numerics, section 12).
+    Lanes scales = elements >> llvm::Log2_64(spec.format.block);
+    Lanes scaleTile = scales >> llvm::Log2_64(kTileCols);
+    Lanes bits = (scales & (kTileCols - 1)) << 3;
+    Lanes mask = (bits.like(1) << bits) - 1;
+    Lanes lane = Lanes(b, thread) & (kWarpThreads - 1);
+    constexpr int64_t threadBytes = kTileBytes / kWarpThreads;
+    Lanes place = scaleTile * kTileBytes + lane * threadBytes;
+    auto clear = [&](Value address) {
+      SmallVector<Lanes> words =
+          emitLoadWords(b, address, threadBytes, threadBytes);
+      for (Lanes &word : words)
+        word = word & mask;
+      emitStoreWords(b, words, address, threadBytes);
+    };
+    const int64_t offsets[] = {context.shared.scaleA, context.shared.scaleB};
+    for (auto [operand, offset] : llvm::zip_equal(operands, offsets))
+      for (int64_t band = 0; band < operand.rows / kTileRows; ++band) {
+        Value memory = context.getShared(
+            b, offset + band * spec.format.getScaleTiles() * kTileBytes,
+            slot.index, operand.scaleBytes);
+        Value address = b.offset(memory, b.getI8Type(), place);
+        clear(address);
+        if (cluster.isPair())
+          clear(cluster.toPeer(b, address));
+      }
+    NVVM::FenceProxyOp::create(
+        b, NVVM::ProxyKind::async_shared,
+        NVVM::SharedSpaceAttr::get(
+            b.getContext(), cluster.isPair() ? NVVM::SharedSpace::shared_cluster
+                                             : NVVM::SharedSpace::shared_cta));
+    NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  });
+}
+
+void ProductEmitter::emitRingStage(const RingSlot &slot, Value left,
+                                   Value accumulator, Value isFirst) {
+  context.stageFull.emitWaitFull(b, slot);
+  emitStage(slot.index, left, accumulator, isFirst);
+  context.cluster.emitCommitToAll(b, context.stageEmpty.get(b, slot.index));
+}
+
+SmallVector<Value> ProductEmitter::emitFullStages(const RingSlot &first,
+                                                  Lanes steps,
+                                                  Value accumulator) {
   using Predicate = arith::CmpIPredicate;
-  SmallVector<Value> slots = stage.get();
+  int64_t stages = spec.schedule.getStages();
+  SmallVector<Value> slots = first.get();
   Lanes done(b, b.i32(0));
   if (spec.format.hasLongSteps) {
     Lanes groups(b, arith::DivUIOp::create(b, steps, b.i32(kLongStages)));
@@ -319,29 +385,67 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
     slots = emitCount(b, groups, slots, [&](Value group, ValueRange carried) {
       SmallVector<RingSlot> three = {RingSlot::of(carried)};
       while (three.size() < kLongStages)
-        three.push_back(three.back().getNext(b, spec.schedule.getStages()));
+        three.push_back(three.back().getNext(b, stages));
       emitLongStages(three, accumulator,
                      compare(Predicate::eq, Lanes(b, group), 0));
-      return three.back().getNext(b, spec.schedule.getStages()).get();
+      return three.back().getNext(b, stages).get();
     });
   }
   Lanes others = spec.format.hasLongSteps ? steps - done : steps;
-  slots = emitCount(b, others, slots, [&](Value step, ValueRange carried) {
+  return emitCount(b, others, slots, [&](Value step, ValueRange carried) {
     Lanes number = Lanes(b, step);
     if (spec.format.hasLongSteps)
       number = number + done;
-    return emitStep(RingSlot::of(carried), {},
-                    compare(Predicate::eq, number, 0));
+    RingSlot slot = RingSlot::of(carried);
+    emitRingStage(slot, /*left=*/Value(), accumulator,
+                  compare(Predicate::eq, number, 0));
+    return slot.getNext(b, stages).get();
   });
+}
+
+/// Emits the products of a tile. `carried` are the slots of the rings of
+/// stages, of full and of empty accumulators.
+SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
+                                            ValueRange carried) {
+  RingSlot stage = RingSlot::of(carried);
+  RingSlot full = RingSlot::of(carried.drop_front(2));
+  RingSlot empty = RingSlot::of(carried.drop_front(4));
+  emitInIssuer([&] {
+    context.sumEmpty.emitWaitEmpty(b, empty);
+    NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  });
+
+  int64_t distance = context.tensor.sums[1] - context.tensor.sums[0];
+  Value accumulator = getTensorPointer(b, Lanes(b, context.tensorMemory) +
+                                              Lanes(b, full.index) * distance);
+  int64_t tileElements = spec.format.getStageElements();
+  int64_t stages = spec.schedule.getStages();
+  Lanes depth(b, tile.product.depth);
+  Lanes begin(b, tile.begin), end(b, tile.end);
+  Lanes steps = minUnsigned(end, depth >> llvm::Log2_64(tileElements)) - begin;
+  Lanes left = depth & (tileElements - 1);
   Type types[] = {b.getI32Type(), b.getI32Type()};
+  auto emitFull = [&] { return emitFullStages(stage, steps, accumulator); };
+  SmallVector<Value> slots =
+      issuer
+          ? emitIfElse(b, issuer, types, emitFull,
+                       [&] { return stage.getAfter(b, stages, steps).get(); })
+          : emitFull();
+  using Predicate = arith::CmpIPredicate;
   slots = emitIfElse(
       b, compare(Predicate::ugt, end - begin, steps), types,
       [&] {
         Lanes isFirst = compare(Predicate::eq, steps, 0);
-        return emitStep(RingSlot::of(slots), left, isFirst);
+        RingSlot slot = RingSlot::of(slots);
+        if (issuer)
+          emitClearScales(slot, left);
+        emitInIssuer([&] { emitRingStage(slot, left, accumulator, isFirst); });
+        return slot.getNext(b, stages).get();
       },
       [&] { return slots; });
-  context.cluster.emitCommitToPair(b, context.sumFull.get(b, full.index));
+  emitInIssuer([&] {
+    context.cluster.emitCommitToPair(b, context.sumFull.get(b, full.index));
+  });
   llvm::append_range(slots, full.getNext(b, kAccumulators).get());
   llvm::append_range(slots, empty.getNext(b, context.sumEmptySlots).get());
   return slots;
@@ -357,8 +461,14 @@ void ProductEmitter::emit() {
                           });
 }
 
-void emitProducts(KernelBuilder &b, const GemmContext &context) {
-  ProductEmitter(b, context).emit();
+void emitProducts(KernelBuilder &b, const GemmContext &context, Value thread) {
+  if (!ProductEmitter::hasPartialSteps(context.spec.format))
+    return emitInOneThread(b, [&] {
+      ProductEmitter(b, context, thread, /*issuer=*/Value()).emit();
+    });
+  Value issuer = NVVM::ElectSyncOp::create(b, b.getI1Type(), Value());
+  ProductEmitter(b, context, thread, issuer).emit();
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 
 } // namespace blockscale::gemm

@@ -64,8 +64,10 @@ mlir::Value getTensorPointer(KernelBuilder &b, mlir::Value address,
 
 /// Emits the role that loads operands. One thread runs it.
 void emitLoads(KernelBuilder &b, const GemmContext &context);
-/// Emits the role that multiplies. One thread of a CTA that leads runs it.
-void emitProducts(KernelBuilder &b, const GemmContext &context);
+/// Emits the role that multiplies. One warp of a CTA that leads runs it;
+/// `thread` (i32) is the number of a thread.
+void emitProducts(KernelBuilder &b, const GemmContext &context,
+                  mlir::Value thread);
 /// Emits the role that writes results. `kResultWarps` warps run it; `thread`
 /// (i32) is the number of a thread in these.
 void emitResults(KernelBuilder &b, const GemmContext &context,

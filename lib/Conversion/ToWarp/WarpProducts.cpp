@@ -37,14 +37,19 @@ public:
 
 private:
   /// Adds the products of the first `steps` steps of a stage to `sums`.
-  /// `number` (i32) is that of the stage along K.
-  Words emitStage(Value slot, Value number, int64_t steps, ValueRange sums);
+  /// `number` (i32) is that of the stage along K, and `left` (i32) are the
+  /// elements of K that it has; null where it is full.
+  Words emitStage(Value slot, Value number, int64_t steps, Value left,
+                  ValueRange sums);
   /// The fragments of a step: for each instruction along the rows of an operand
   /// those of A, and for each two along its columns those of B.
   Words loadFragments(Value stage, Value offset, int64_t repeats,
                       int64_t distance, int64_t step);
   /// Words of scales of each instruction along rows, or along columns.
   Words loadScales(Value slot, Value number, int64_t step, bool isA);
+  /// The bits of a word of the scales of a step that belong to the first `left`
+  /// (i32) elements of K of a stage, i32.
+  Lanes getScaleMask(Value left, int64_t step);
   Value emitMma(ValueRange a, ValueRange b, ValueRange sums, Value scaleA,
                 Value scaleB, int64_t step);
   void emitRelease(Value slot);
@@ -146,6 +151,15 @@ Words ProductEmitter::loadScales(Value slot, Value number, int64_t step,
   return words;
 }
 
+Lanes ProductEmitter::getScaleMask(Value left, int64_t step) {
+  int64_t tileElements = kTileCols * format.block;
+  Lanes inTile = Lanes(b, left) - format.getScaleTile(step) * tileElements;
+  Lanes bits = (inTile >> llvm::Log2_64(format.block)) << 3;
+  constexpr int64_t all = 8 * kTileCols;
+  Lanes some = (bits.like(1) << minUnsigned(bits, bits.like(all - 1))) - 1;
+  return select(compare(Predicate::uge, bits, all), bits.like(-1), some);
+}
+
 static NVVM::MMATypes getType(numerics::ElementFormat format) {
   switch (format) {
   case numerics::ElementFormat::E4M3:
@@ -200,7 +214,7 @@ void ProductEmitter::emitRelease(Value slot) {
 }
 
 Words ProductEmitter::emitStage(Value slot, Value number, int64_t steps,
-                                ValueRange sums) {
+                                Value left, ValueRange sums) {
   const WarpLayout &shared = context.shared;
   Value stageA = context.getShared(b, shared.dataA, slot, shared.dataBytesA);
   Value stageB = context.getShared(b, shared.dataB, slot, shared.dataBytesB);
@@ -211,6 +225,13 @@ Words ProductEmitter::emitStage(Value slot, Value number, int64_t steps,
                               kLoadedCols * kRepeatRows, step);
     Words scalesA = loadScales(slot, number, step, /*isA=*/true);
     Words scalesB = loadScales(slot, number, step, /*isA=*/false);
+    // K can end in the last step, where blocks behind it have any scales.
+    if (left && step + 1 == steps && format.stepScales > 1) {
+      Lanes mask = getScaleMask(left, step);
+      for (Words *scales : {&scalesA, &scalesB})
+        for (Value &word : *scales)
+          word = Lanes(b, word) & mask;
+    }
     // All of the stage is in registers.
     if (step + 1 == steps)
       emitRelease(slot);
@@ -235,34 +256,38 @@ Words ProductEmitter::emitTile(const TileCoord &tile, ValueRange carried,
   if (spec.products > 1)
     half = Lanes(b, tile.col) & 1;
   Lanes begin(b, tile.begin), end(b, tile.end);
-  auto emitOne = [&](Value number, int64_t steps, ValueRange values) {
+  auto emitOne = [&](Value number, int64_t steps, Value left,
+                     ValueRange values) {
     RingSlot slot = RingSlot::of(values);
     context.stageFull.emitWaitFull(b, slot);
     Words next = slot.getNext(b, spec.schedule.getStages()).get();
     llvm::append_range(
-        next, emitStage(slot.index, number, steps, values.drop_front(2)));
+        next, emitStage(slot.index, number, steps, left, values.drop_front(2)));
     return next;
   };
-  // Where steps have tiles of scales of their own, those that are beyond K have
-  // none, and are not multiplied: what is in memory in their place can be NaN.
-  int64_t stageSteps = format.stageSteps;
-  bool hasTail = format.getScaleTiles() == stageSteps;
-  Lanes whole = end;
-  if (hasTail)
-    whole = minUnsigned(
-        maxUnsigned(Lanes(b, tile.product.depth) + (format.stepElements - 1) >>
-                        llvm::Log2_64(format.getStageElements()),
-                    begin),
-        end);
+  // Steps that lie behind K are not multiplied: what is in memory in the place
+  // of their scales can be NaN, and so can codes of the next group.
+  Lanes depth(b, tile.product.depth);
+  int64_t stageBits = llvm::Log2_64(format.getStageElements());
+  Lanes whole = minUnsigned(maxUnsigned(depth >> stageBits, begin), end);
   Words values =
       emitCount(b, whole - begin, inits, [&](Value step, ValueRange values) {
-        return emitOne(begin + Lanes(b, step), stageSteps, values);
+        return emitOne(begin + Lanes(b, step), format.stageSteps,
+                       /*left=*/Value(), values);
       });
-  if (hasTail)
-    values = emitIfElse(
-        b, compare(Predicate::ult, whole, end), ValueRange(values).getTypes(),
-        [&] { return emitOne(whole, /*steps=*/1, values); },
-        [&] { return values; });
+  TypeRange types = ValueRange(values).getTypes();
+  auto emitTail = [&] {
+    Lanes left = depth - (whole << stageBits);
+    if (format.stepScales == 1)
+      return emitOne(whole, /*steps=*/1, left, values);
+    static_assert(kWarpStageSteps == 2);
+    return emitIfElse(
+        b, compare(Predicate::ugt, left, format.stepElements), types,
+        [&] { return emitOne(whole, /*steps=*/2, left, values); },
+        [&] { return emitOne(whole, /*steps=*/1, left, values); });
+  };
+  values = emitIfElse(b, compare(Predicate::ult, whole, end), types, emitTail,
+                      [&] { return values; });
   results.emitSums(tile, ValueRange(values).drop_front(2));
   values.truncate(2);
   return values;

@@ -25,8 +25,15 @@
 // CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
 // CHECK: nvvm.mbarrier.arrive
 // CHECK-COUNT-16: nvvm.mma.block_scale
-// A stage at the end of K can have one step.
+// A stage at the end of K has two steps, or one. In the last one scales behind K are 0.
 // CHECK: nvvm.mbarrier.try_wait
+// CHECK-COUNT-16: nvvm.mma.block_scale
+// CHECK-COUNT-8: arith.andi %{{.+}}, %{{.+}} : i32
+// CHECK: nvvm.mbarrier.arrive
+// CHECK-COUNT-16: nvvm.mma.block_scale
+// CHECK: } else {
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK-COUNT-8: arith.andi
 // CHECK: nvvm.mbarrier.arrive
 // CHECK-COUNT-16: nvvm.mma.block_scale
 // CHECK-NOT: nvvm.mma.block_scale
