@@ -137,7 +137,7 @@ def encode_scale(recipe, scale, amax, x_type="f32"):
             with np.errstate(all="ignore"):
                 inverse = _rounded(_ONE / amax, x_type)
                 encode = _rounded(inverse * _range(recipe), x_type)
-            return np.where(np.isfinite(encode), encode, _ONE)
+            return np.where(encode < np.inf, encode, _ONE)
         if recipe == "mslk":
             return _range(recipe) / np.maximum(amax, np.float32(1e-8))
         encode = np.minimum(_range(recipe) / amax, _FLT_MAX)
@@ -173,8 +173,10 @@ def _te(blocks, amax, encode):
 
 def _compressed_tensors(blocks, amax, encode, x_type):
     ratio = _rounded(amax / _SIX, x_type)
-    scale = E4M3.encode(encode * ratio)
-    scale = np.where(scale == 0, _EIGHTH, scale)
+    value = encode * ratio
+    # A negative global scale gives no negative scales.
+    is_zero = (value <= 0) | (E4M3.encode(value) == 0)
+    scale = np.where(is_zero, _EIGHTH, E4M3.encode(value))
     return scale, blocks / (E4M3.decode(scale) / encode)
 
 

@@ -163,7 +163,8 @@ TEST(Division, InDouble) {
   std::mt19937 random(1);
   for (int i = 0; i < 5'000'000; ++i)
     expectDivisionInDouble(toFloat(random()), toFloat(random()), i % 5 - 2);
-  std::vector<float> values = {0, std::numeric_limits<float>::infinity()};
+  std::vector<float> values = {0, -0.0f,
+                               std::numeric_limits<float>::infinity()};
   for (int exponent = -149; exponent < 128; exponent += 3)
     for (float mantissa : {1.0f, 1.25f, 1.5f, 1.75f, toFloat(kOne + 1),
                            toFloat(kOne + kMantissas - 1)})

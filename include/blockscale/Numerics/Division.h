@@ -67,8 +67,9 @@ inline float divideInDouble(float a, float d, double reciprocal) {
   double refined = std::fma(error, reciprocal, reciprocal);
   double quotient = dividend * refined;
   double rest = std::fma(-divisor, quotient, dividend);
-  // NaN where the divisor is 0 or infinity, or the dividend is.
-  if (std::isnan(rest))
+  // The rest is NaN where the divisor is 0 or infinity, or the dividend is.
+  // That of a dividend of 0 is +0, which would take the sign of -0 away.
+  if (std::isnan(rest) || dividend == 0)
     return static_cast<float>(dividend * reciprocal);
   return static_cast<float>(std::fma(rest, refined, quotient));
 }

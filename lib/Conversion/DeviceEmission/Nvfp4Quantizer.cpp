@@ -196,8 +196,11 @@ Value Nvfp4Quantizer::divideInDouble(KernelBuilder &b, Value a, Value d) {
   Value refined = b.fma(error, reciprocal, reciprocal);
   Value quotient = mul(b, dividend, refined);
   Value rest = b.fma(minus, quotient, dividend);
-  Value isSpecial =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, rest, rest);
+  Value isZero =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, a, b.f32(0.0f));
+  Value isSpecial = arith::OrIOp::create(
+      b, isZero,
+      arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, rest, rest));
   Value special = b.toF32(mul(b, dividend, reciprocal));
   quotient = b.toF32(b.fma(rest, refined, quotient));
   return arith::SelectOp::create(b, isSpecial, special, quotient);

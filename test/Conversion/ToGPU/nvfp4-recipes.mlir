@@ -126,12 +126,14 @@ func.func @torchao(%x: memref<?x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E
 // CHECK: %[[IQUO:.+]] = llvm.intr.fma(%[[EQUO]], %[[RQUO]], %[[RQUO]])
 // CHECK: %[[QQUO:.+]] = arith.mulf %[[DIVIDEND]], %[[IQUO]] : f64
 // CHECK: %[[RESTQUO:.+]] = llvm.intr.fma(%[[MINUSENC]], %[[QQUO]], %[[DIVIDEND]])
+// CHECK: %[[ZEROQUO:.+]] = arith.cmpf oeq, %[[SIXTH1]], %{{.+}} : f32
 // CHECK: %[[NANQUO:.+]] = arith.cmpf uno, %[[RESTQUO]], %[[RESTQUO]] : f64
+// CHECK: %[[ODDQUO:.+]] = arith.ori %[[ZEROQUO]], %[[NANQUO]] : i1
 // CHECK: %[[SPECIALQUO:.+]] = arith.mulf %[[DIVIDEND]], %[[RQUO]] : f64
 // CHECK: %[[APPROXQUO:.+]] = arith.truncf %[[SPECIALQUO]] : f64 to f32
 // CHECK: %[[EXACTQUO:.+]] = llvm.intr.fma(%[[RESTQUO]], %[[IQUO]], %[[QQUO]])
 // CHECK: %[[NEARESTQUO:.+]] = arith.truncf %[[EXACTQUO]] : f64 to f32
-// CHECK: %[[QUOTIENT1:.+]] = arith.select %[[NANQUO]], %[[APPROXQUO]], %[[NEARESTQUO]] : f32
+// CHECK: %[[QUOTIENT1:.+]] = arith.select %[[ODDQUO]], %[[APPROXQUO]], %[[NEARESTQUO]] : f32
 // CHECK: %[[SCALE1:.+]] = arith.maximumf %[[QUOTIENT1]], %[[FLOOR]] : f32
 // CHECK: %[[PAIR1:.+]] = nvvm.convert.f32x2.to.f8x2 %[[SCALE1]], %[[SCALE1]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
 // CHECK: %[[BYTES1:.+]] = llvm.bitcast %[[PAIR1]] : i16 to vector<2xi8>
@@ -149,12 +151,14 @@ func.func @torchao(%x: memref<?x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E
 // CHECK: %[[IF:.+]] = llvm.intr.fma(%[[EF]], %[[RF]], %[[RF]])
 // CHECK: %[[QF:.+]] = arith.mulf %[[ENCODE64]], %[[IF]] : f64
 // CHECK: %[[RESTF:.+]] = llvm.intr.fma(%[[MINUSF]], %[[QF]], %[[ENCODE64]])
+// CHECK: %[[ZEROF:.+]] = arith.cmpf oeq, %[[ENCODE]], %{{.+}} : f32
 // CHECK: %[[NANF:.+]] = arith.cmpf uno, %[[RESTF]], %[[RESTF]] : f64
+// CHECK: %[[ODDF:.+]] = arith.ori %[[ZEROF]], %[[NANF]] : i1
 // CHECK: %[[SPECIALF:.+]] = arith.mulf %[[ENCODE64]], %[[RF]] : f64
 // CHECK: %[[APPROXF:.+]] = arith.truncf %[[SPECIALF]] : f64 to f32
 // CHECK: %[[EXACTF:.+]] = llvm.intr.fma(%[[RESTF]], %[[IF]], %[[QF]])
 // CHECK: %[[NEARESTF:.+]] = arith.truncf %[[EXACTF]] : f64 to f32
-// CHECK: %[[FACTOR1:.+]] = arith.select %[[NANF]], %[[APPROXF]], %[[NEARESTF]] : f32
+// CHECK: %[[FACTOR1:.+]] = arith.select %[[ODDF]], %[[APPROXF]], %[[NEARESTF]] : f32
 // CHECK: scf.yield %[[LEFT]], %[[NEXTCODES]], %[[FACTOR1]] : i32, i32, f32
 // CHECK: %[[HIGHCODES:.+]] = llvm.intr.fshr(%c0_i32, %[[LAST]]#1, %c24_i32)
 // CHECK: %[[LASTBYTE:.+]] = arith.trunci %[[HIGHCODES]] : i32 to i16
@@ -323,12 +327,14 @@ func.func @torchao_by_value(%x: memref<?x16xbf16>, %g: f32, %q: memref<?x8xi8>, 
 // CHECK: %[[IF:.+]] = llvm.intr.fma(%[[EF]], %[[RF]], %[[RF]])
 // CHECK: %[[QF:.+]] = arith.mulf %[[ENCODE64]], %[[IF]] : f64
 // CHECK: %[[RESTF:.+]] = llvm.intr.fma(%[[MINUSF]], %[[QF]], %[[ENCODE64]])
+// CHECK: %[[ZEROF:.+]] = arith.cmpf oeq, %[[ENCODE]], %{{.+}} : f32
 // CHECK: %[[NANF:.+]] = arith.cmpf uno, %[[RESTF]], %[[RESTF]] : f64
+// CHECK: %[[ODDF:.+]] = arith.ori %[[ZEROF]], %[[NANF]] : i1
 // CHECK: %[[SPECIALF:.+]] = arith.mulf %[[ENCODE64]], %[[RF]] : f64
 // CHECK: %[[APPROXF:.+]] = arith.truncf %[[SPECIALF]] : f64 to f32
 // CHECK: %[[EXACTF:.+]] = llvm.intr.fma(%[[RESTF]], %[[IF]], %[[QF]])
 // CHECK: %[[NEARESTF:.+]] = arith.truncf %[[EXACTF]] : f64 to f32
-// CHECK: %[[FACTOR1:.+]] = arith.select %[[NANF]], %[[APPROXF]], %[[NEARESTF]] : f32
+// CHECK: %[[FACTOR1:.+]] = arith.select %[[ODDF]], %[[APPROXF]], %[[NEARESTF]] : f32
 // CHECK: scf.yield %[[LEFT]], %[[NEXTCODES]], %[[FACTOR1]] : i32, i32, f32
 // CHECK: %[[HIGHCODES:.+]] = llvm.intr.fshr(%c0_i32, %[[LAST]]#1, %c24_i32)
 // CHECK: %[[LASTBYTE:.+]] = arith.trunci %[[HIGHCODES]] : i32 to i16
