@@ -211,6 +211,24 @@ class WaysTest(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "'q.data': expected a mark 'q._extra_state'"):
             fresh.load_state_dict({"q.data": model.q.data.clone()}, strict=False)
 
+    def test_parts_that_are_filled_up(self):
+        """As accelerate loads files of a large model: PyTorch puts the model's own tensors where a
+        file has none."""
+        from torch.distributed.checkpoint.state_dict import (StateDictOptions,
+                                                             set_model_state_dict)
+        options = StateDictOptions(full_state_dict=True, strict=False)
+        model, fresh = make_blocks(WEIGHTS), make_blocks(WEIGHTS, seed=1)
+        other = make_blocks({"format": "nvfp4", "recipe": "te", "weight_only": True})
+        x, items = torch.randn(5, 64).bfloat16(), list(model.state_dict().items())
+        for number in range(0, len(items), 2):
+            part = dict(items[number:number + 2])
+            set_model_state_dict(fresh, dict(part), options=options)
+        self.assertTrue(torch.equal(fresh(x), model(x)))
+        with self.assertRaisesRegex(RuntimeError, "expected recipe of weights te, as the layer"):
+            set_model_state_dict(other, dict(items[:2]), options=options)
+        with self.assertRaisesRegex(RuntimeError, "'q.data': expected a mark"):
+            set_model_state_dict(fresh, {"q.data": model.q.data.clone()}, options=options)
+
     def test_distributed_checkpoints(self):
         """They are loaded into the tensors of a state dict."""
         import torch.distributed.checkpoint as distributed
@@ -251,14 +269,16 @@ class RefusedTest(unittest.TestCase):
         for rule in (WEIGHTS, BOTH, {"format": "mxfp8"}):
             model = make(rule)
             old = strip(model.state_dict())
+            torch.manual_seed(1)
+            fresh = nn.Sequential(nn.Linear(64, 64)).bfloat16().eval()
+            blockscale.torch.quantize_(fresh, policy(rule))
             for strict in (True, False):
                 with self.assertRaisesRegex(
                         RuntimeError, r"'0.data': expected a mark '0._extra_state'.*load "
                                       r"blockscale.torch.mark_state_dict\(state, model\)"):
-                    model.load_state_dict(old, strict=strict)
-            torch.manual_seed(1)
-            fresh = nn.Sequential(nn.Linear(64, 64)).bfloat16().eval()
-            blockscale.torch.quantize_(fresh, policy(rule))
+                    fresh.load_state_dict(old, strict=strict)
+            # Its own tensors are no others: nothing changes.
+            model.load_state_dict(old, strict=False)
             marked = mark_state_dict(old, fresh)
             self.assertEqual(list(strip(marked)), list(old))
             fresh.load_state_dict(marked)

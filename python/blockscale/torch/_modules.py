@@ -16,7 +16,8 @@ from blockscale.torch._forms import ROW_MAJOR, get_layout, get_storage
 from blockscale.torch._kernels import to_argument
 from blockscale.torch._library import PLAIN, join_tensors
 from blockscale.torch._products_kernels import Quantizer, run
-from blockscale.torch._state import MARK, check_state, compare_mark, make_mark
+from blockscale.torch._state import (MARK, check_state, compare_mark, find_entries,
+                                      is_no_mark, make_mark)
 from blockscale.torch._weight import WeightView
 
 _CAST = {"bf16": torch.bfloat16, "f16": torch.float16}
@@ -237,7 +238,7 @@ class QuantizedWeight(nn.Module):
         return make_mark(self.form)
 
     def set_extra_state(self, state: Any) -> None:
-        problem = compare_mark(state, self.form)
+        problem = "" if is_no_mark(state) else compare_mark(state, self.form)
         if problem:
             raise ArgumentError(problem)
 
@@ -262,11 +263,12 @@ class QuantizedWeight(nn.Module):
         if problems:
             error_msgs += problems
             return
+        entries = find_entries(self, state_dict, prefix)
         self._set_layout(ROW_MAJOR)
-        if prefix + "global_scale" in state_dict:
-            # One number is loaded, which is brought to the rows again.
-            scale = self.global_scale
-            self.global_scale = scale if scale is None or self.is_stack else scale.reshape(-1)[0]
+        if "global_scale" in entries and self.global_scale is not None:
+            # One number is that of all rows.
+            rows = entries["global_scale"].expand(self.global_scale.shape)
+            state_dict = {**state_dict, prefix + "global_scale": rows}
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys,
                                       unexpected_keys, error_msgs)
         self._arrange()

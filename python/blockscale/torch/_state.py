@@ -29,6 +29,8 @@ VERSION = 1
 MARK = "_extra_state"
 #: The bytes of a mark: JSON, and spaces behind it.
 MARK_BYTES = 512
+#: The tensors of a weight.
+_TENSORS = ("data", "scales", "global_scale", "input_global")
 #: How to load what was written without marks.
 _HINT = ("a dict of an older version has none: if its model was quantized by the policy of this "
          "one, load blockscale.torch.mark_state_dict(state, model)")
@@ -115,22 +117,43 @@ def _check_tensor(name: str, found: Any, expected: tuple[torch.dtype, list[int]]
     return f"'{name}': expected {expected[0]} of shape {expected[1]}, but got {text}"
 
 
+def is_no_mark(value: Any) -> bool:
+    """Whether it is what torch.distributed has in the place of a mark that it was not given."""
+    return type(value).__name__ == "_EXTRA_STATE"
+
+
+def find_entries(module: QuantizedWeight, state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The entries of a weight in a state dict, by their names there. Loaders of files in parts fill
+    up what a part does not have: with the tensors of the layer itself, and with what stands for a
+    mark."""
+    def is_own(name: str, value: Any) -> bool:
+        if name == MARK:
+            return is_no_mark(value)
+        own = module._buffers.get(name)
+        return value is own or (
+            isinstance(value, Tensor) and own is not None and not own.is_meta
+            and (value.shape, value.dtype) == (own.shape, own.dtype)
+            and value.data_ptr() == own.data_ptr())
+    names = [*_TENSORS, "weight", MARK]
+    return {name: state[prefix + name] for name in names
+            if prefix + name in state and not is_own(name, state[prefix + name])}
+
+
 def check_state(module: QuantizedWeight, state: Mapping[str, Any], prefix: str) -> list[str]:
     """What is wrong with the entries of a weight in a state dict, or in a part of one.
 
     A dict may come in parts, as in the files of a large model. The mark then comes before the
     tensors, or with them: `module.awaited` has the names of those that it still stands for.
     """
-    name = prefix.removesuffix(".")
-    if prefix + "weight" in state:
+    name, entries = prefix.removesuffix("."), find_entries(module, state, prefix)
+    if "weight" in entries:
         return [f"'{prefix}weight': expected the codes of a quantized weight, but got a plain one; "
                 "load it into the plain model, and quantize that"]
     held = list_tensors(module)
-    tensors = [each for each in ("data", "scales", "global_scale", "input_global")
-               if prefix + each in state]
-    awaited = set(held) if prefix + MARK in state else module.awaited
-    if prefix + MARK in state:
-        problem = compare_mark(state[prefix + MARK], module.form)
+    tensors = [each for each in _TENSORS if each in entries]
+    awaited = set(held) if MARK in entries else module.awaited
+    if MARK in entries:
+        problem = compare_mark(entries[MARK], module.form)
         if problem:
             return [f"'{name}': {problem}"]
     problems = [_check_tensor(prefix + each, state[prefix + each], held.get(each))
