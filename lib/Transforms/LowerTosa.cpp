@@ -168,6 +168,44 @@ static void showCasts(ModuleOp module) {
   });
 }
 
+/// Whether MLIR lowers `op` by limits that an operand of f8 does not have:
+/// f8E4M3FN has no 2^31 to compare with before a cast to i32, and pooling has
+/// no first value.
+static bool needsF32(Operation *op) {
+  bool isCast = isa<tosa::CastOp>(op) &&
+                getElementTypeOrSelf(op->getResult(0).getType()).isInteger();
+  return (isCast || isa<tosa::MaxPool2dOp>(op)) &&
+         isa<Float8E4M3FNType, Float8E5M2Type>(
+             getElementTypeOrSelf(op->getOperand(0).getType()));
+}
+
+/// tosa.max_pool2d %x : tensor<..xf8E5M2>
+///   ->  %w = tosa.cast %x : tensor<..xf8E5M2> to tensor<..xf32>
+///       %y = tosa.max_pool2d %w, and a cast of that back
+///
+/// and a cast to integers is one of %w. f32 has all numbers of f8.
+static void widenFloats8(ModuleOp module) {
+  module->walk([](Operation *op) {
+    if (!needsF32(op))
+      return;
+    OpBuilder builder(op);
+    auto withF32 = [&](Type type) {
+      return cast<ShapedType>(type).clone(builder.getF32Type());
+    };
+    Value x = op->getOperand(0);
+    op->setOperand(0, tosa::CastOp::create(builder, op->getLoc(),
+                                           withF32(x.getType()), x));
+    OpResult result = op->getResult(0);
+    Type narrow = result.getType();
+    if (getElementTypeOrSelf(narrow).isInteger())
+      return;
+    result.setType(withF32(narrow));
+    builder.setInsertionPointAfter(op);
+    auto back = tosa::CastOp::create(builder, op->getLoc(), narrow, result);
+    result.replaceAllUsesExcept(back.getOutput(), back);
+  });
+}
+
 namespace {
 
 struct LowerTosaPass : public impl::LowerTosaBase<LowerTosaPass> {
@@ -183,6 +221,7 @@ struct LowerTosaPass : public impl::LowerTosaBase<LowerTosaPass> {
       return markAllAnalysesPreserved();
     OpPassManager pm(ModuleOp::getOperationName());
     buildLowerTosa(pm);
+    widenFloats8(getOperation());
     hideCasts(getOperation());
     if (failed(refuse(getOperation(), hasNoLowering)) ||
         failed(runPipeline(pm, getOperation())) ||

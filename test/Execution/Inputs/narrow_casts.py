@@ -332,6 +332,22 @@ def add_tosa(random):
                  on_tensors(f"tosa.cast %a0 : ({tensor(other)}) -> {tensor(type)}", type),
                  [(tensor(other), source)],
                  [(tensor(type), encode(source.view(WIDE[other]).astype(np.float64), type))])
+        # Rounded to the nearest, and at most the largest integer.
+        real = np.where(np.isnan(decode(codes, type)), np.uint8(0), codes)
+        for other, dtype in (("i8", np.int8), ("i16", np.int16), ("i32", np.int32)):
+            info = np.iinfo(dtype)
+            whole = np.clip(np.rint(decode(real, type)), info.min, info.max).astype(dtype)
+            tosa(f"cast to {other}",
+                 on_tensors(f"tosa.cast %a0 : ({tensor(type)}) -> {tensor(other)}", other),
+                 [(tensor(type), real)],
+                 [(tensor(other), whole.view(np.uint8) if other == "i8" else whole)])
+        image = draw_codes(random, type, (1, 8, 8, 4)) & 0xF7
+        pooled = decode(image, type).reshape(4, 2, 4, 2, 4).max(axis=(1, 3))[None]
+        tosa("max_pool2d", "  %r = tosa.max_pool2d %a0 {kernel = array<i64: 2, 2>, pad = array<i64: 0, "
+             f"0, 0, 0>, stride = array<i64: 2, 2>}} : (tensor<1x8x8x4x{type}>) -> "
+             f"tensor<1x4x4x4x{type}>\n  return %r : tensor<1x4x4x4x{type}>\n",
+             [(f"tensor<1x8x8x4x{type}>", image)],
+             [(f"tensor<1x4x4x4x{type}>", encode(pooled, type))])
         tosa("matmul", f"{zero}  %r = tosa.matmul %a0, %a1, %z, %z : ({first[0]}, {second[0]}, "
              f"tensor<1x{type}>, tensor<1x{type}>) -> tensor<1x4x6xf16>\n"
              "  return %r : tensor<1x4x6xf16>\n", [first, second],
