@@ -90,6 +90,12 @@ blockscale_status blockscale_global_encode_scale(const char *recipe,
                                                  blockscale_input input,
                                                  float amax, float *scale);
 
+/// The amax from which to derive the global scale of a tensor: its own, or
+/// 2688, whose scale is 1, if it is 0 or so small that a decode scale would be
+/// 0, under which some recipes give NaN. Every global scale that the compiler
+/// chooses is that of this amax.
+float blockscale_nonzero_amax(float amax);
+
 //===-- Layout of scales: swizzle_128x4 -----------------------------------===//
 
 /// Bytes of the tiles of a matrix of scales, padding included; negative for a

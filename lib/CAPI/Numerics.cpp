@@ -358,6 +358,11 @@ blockscale_status blockscale_global_encode_scale(const char *recipe,
   return BLOCKSCALE_OK;
 }
 
+float blockscale_nonzero_amax(float amax) {
+  DefaultFloatEnvironment environment;
+  return getNonzeroAmax(amax);
+}
+
 //===----------------------------------------------------------------------===//
 // Layout
 //===----------------------------------------------------------------------===//

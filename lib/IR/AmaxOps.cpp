@@ -73,6 +73,10 @@ numerics::Recipe GlobalScaleOp::getArithmetic() {
       Float4E2M1FNType::get(context), Float32Type::get(context));
 }
 
+GlobalKind GlobalScaleOp::getAmaxKind() {
+  return blockscale::getAmaxKind(getNonzeroAmax());
+}
+
 // global_scale_c1: the recipe is an NVFP4 recipe.
 LogicalResult GlobalScaleOp::verify() {
   return verifyRecipe(*this, getEffectiveRecipe(),
@@ -116,7 +120,7 @@ bool ScaleSweepOp::isCompatibleReturnTypes(TypeRange inferred,
 }
 
 GlobalOperand ScaleSweepOp::getGlobalOperand() {
-  return GlobalOperand::get(getGlobalAmax(), GlobalKind::Amax,
+  return GlobalOperand::get(getGlobalAmax(), getAmaxKind(getNonzeroAmax()),
                             getX().getType().getRank(), /*hasGroups=*/false);
 }
 

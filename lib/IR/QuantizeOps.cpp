@@ -95,10 +95,11 @@ GroupOperand QuantizeOp::getGroupOperand() {
 }
 
 GlobalOperand QuantizeOp::getGlobalOperand() {
-  return GlobalOperand::get(
-      getGlobal(),
-      getGlobalScale() ? GlobalKind::DecodeScale : GlobalKind::Amax,
-      getX().getType().getRank(), getOffsets() != nullptr);
+  return GlobalOperand::get(getGlobal(),
+                            getGlobalScale() ? GlobalKind::DecodeScale
+                                             : getAmaxKind(getNonzeroAmax()),
+                            getX().getType().getRank(),
+                            getOffsets() != nullptr);
 }
 
 /// Shape of the data of x with shape `shape`.
@@ -110,12 +111,15 @@ static SmallVector<T> transposeIf(bool transposed, ArrayRef<T> shape) {
   return result;
 }
 
-/// quantize_c7, quantize_c8, quantize_c12: at most one global operand, of a
-/// legal shape.
+/// quantize_c7, quantize_c8, quantize_c12, quantize_c16: at most one global
+/// operand, of a legal shape.
 static LogicalResult verifyGlobals(QuantizeOp op, bool isNvfp4) {
   if (op.getGlobalScale() && op.getGlobalAmax())
     return op.emitOpError() << "expected at most one of global_scale and "
                                "global_amax, but got both";
+  if (op.getNonzeroAmax() && !op.getGlobalAmax())
+    return op.emitOpError()
+           << "expected global_amax with nonzero_amax, but got none";
   SmallVector<SmallVector<int64_t>> shapes =
       getGlobalShapes(op.getX().getType().getShape());
   if (op.getOffsets())

@@ -67,7 +67,8 @@ std::optional<ConstantResults> evaluate(GlobalScaleOp op) {
   numerics::Recipe recipe = op.getArithmetic();
   ConstantBuilder result(op.getType());
   for (auto [i, scale] : llvm::enumerate(result.getElements<float>()))
-    scale = numerics::getDecodeScale(recipe, amax->getFloat(i));
+    scale = numerics::getDecodeScale(
+        recipe, numerics::readGlobal(op.getAmaxKind(), amax->getFloat(i)));
   return ConstantResults{result.takeAttribute()};
 }
 
@@ -112,8 +113,9 @@ std::optional<ConstantResults> evaluate(ScaleSweepOp op) {
   if (*hessian)
     (*hessian)->getFloats(0, weights);
   parallelFor(op.getContext(), 0, matrices.countRows(), [&](size_t row) {
-    float globalAmax =
-        global->getFloat(global->getCount() == 1 ? 0 : row / matrices.rows);
+    float globalAmax = numerics::readGlobal(
+        op.getGlobalOperand().kind,
+        global->getFloat(global->getCount() == 1 ? 0 : row / matrices.rows));
     numerics::SweepScales scales = numerics::getSweepScales(globalAmax);
     SmallVector<float> values(matrices.cols);
     x->getFloats(row * matrices.cols, values);

@@ -55,11 +55,8 @@ private:
     int64_t index = operand.extent == GlobalExtent::Row ? element * rows + row
                     : global->getCount() == 1           ? 0
                                                         : element;
-    float value = global->getFloat(index);
-    return numerics::getGlobalFactors(
-        recipe, operand.kind == GlobalKind::Amax
-                    ? numerics::GlobalScale::fromAmax(value)
-                    : numerics::GlobalScale::fromDecodeScale(value));
+    return numerics::getGlobalFactors(recipe, operand.kind,
+                                      global->getFloat(index));
   }
 
   void quantizeBand(int64_t element, int64_t band) {

@@ -56,7 +56,7 @@ static LogicalResult verifyRange(Operation *op, Recipe recipe, StringRef what,
 
 static LogicalResult verifyGlobals(QuantizerOpInterface op, Recipe recipe) {
   GlobalOperand global = op.getGlobalOperand();
-  if (global.kind == GlobalKind::Amax)
+  if (numerics::isAmax(global.kind))
     return verifyIsAmax(op, global.value);
   if (failed(verifyIsScale(op, "global_scale", global.value)))
     return failure();

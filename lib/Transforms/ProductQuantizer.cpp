@@ -249,11 +249,13 @@ Operand ProductQuantizer::quantize(Matrix x, const OperandForm &form) {
       form.isSwept || (form.recipe && computesFromAmax(*form.recipe));
   if (form.hasGlobal) {
     amax = createAmax(x, form);
-    operand.global = GlobalScaleOp::create(rewriter, loc, amax, recipe);
+    operand.global = GlobalScaleOp::create(rewriter, loc, amax, recipe,
+                                           /*nonzero_amax=*/true);
   }
   if (form.isSwept)
     blockAmax =
-        ScaleSweepOp::create(rewriter, loc, x.value, amax, /*hessian=*/Value());
+        ScaleSweepOp::create(rewriter, loc, x.value, amax, /*hessian=*/Value(),
+                             /*nonzero_amax=*/true);
   auto data =
       RankedTensorType::get(shape, getDataType(context, form.format->element));
   auto scale = RankedTensorType::get(getScaleShape(shape, block),
@@ -265,7 +267,9 @@ Operand ProductQuantizer::quantize(Matrix x, const OperandForm &form) {
                                isOfAmax ? Value() : operand.global,
                                isOfAmax ? amax : Value(), blockAmax,
                                /*rng=*/Value(), /*offsets=*/Value(), blocks,
-                               x.isTransposed, ScaleDimAttr(), recipe);
+                               x.isTransposed, ScaleDimAttr(), recipe,
+                               /*group_dim=*/0,
+                               /*nonzero_amax=*/isOfAmax && amax);
   operand.data = op.getData();
   operand.scale = op.getScale();
   return operand;

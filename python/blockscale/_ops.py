@@ -146,10 +146,16 @@ def amax(x: Value, *, per: str = "tensor", offsets: Value | None = None,
     return text.emit("amax", "amax", f"{x.spec} -> {result}", [result])[0]
 
 
-def global_scale(amax: Value, *, recipe: str = "torchao") -> Value:
-    """The decode scale of NVFP4 that `recipe` derives from an amax, f32 of its shape."""
+def global_scale(amax: Value, *, recipe: str = "torchao", nonzero_amax: bool = True) -> Value:
+    """The decode scale of NVFP4 that `recipe` derives from an amax, f32 of its shape.
+
+    Args:
+      nonzero_amax: an amax of 0 is taken as 2688, whose scale is 1. With False a tensor of zeros
+        has the scale of the recipe, which in "torchao" and "modelopt" is 0 and gives NaN.
+    """
     _check("amax", amax, dtypes=("f32",))
-    return _Text(amax).one_of("recipe", recipe, _native.recipes).emit(
+    text = _Text(amax).one_of("recipe", recipe, _native.recipes)
+    return text.flag("nonzero_amax", nonzero_amax).emit(
         "global", "global_scale", str(amax.spec), [amax.spec])[0]
 
 
@@ -173,7 +179,7 @@ def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None =
              global_amax: Value | None = None, block_amax: Value | None = None,
              rng: Value | None = None, offsets: Value | None = None, group_dim: int = 0,
              transposed: bool = False, scale_dim: str | None = None,
-             layout: Any = None) -> tuple[Value, Value]:
+             layout: Any = None, nonzero_amax: bool = True) -> tuple[Value, Value]:
     """Narrow data and block scales of x.
 
     Args:
@@ -191,6 +197,7 @@ def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None =
       transposed: both results are of x's transpose.
       scale_dim: "k" or "n": scales of square blocks, replicated for a product along it.
       layout: "swizzle_128x4": scales in the tiles that tensor cores read.
+      nonzero_amax: as in global_scale(), for `global_amax`.
 
     Returns: data [.., M, K] and scales [.., M/rows, K/cols], rounded up.
     """
@@ -218,6 +225,7 @@ def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None =
     text = _Text(x).block(rows, cols).flag("transposed", transposed)
     text.word("scale_dim", scale_dim).one_of("recipe", recipe, _native.recipes)
     text.operand("global_scale", global_scale).operand("global_amax", global_amax)
+    text.flag("nonzero_amax", nonzero_amax and global_amax is not None)
     text.operand("block_amax", block_amax).operand("rng", rng)
     text.operand("offsets", offsets).integer("group_dim", group_dim or None)
     data, scale = text.emit(("data", "scale"), "quantize",
@@ -307,7 +315,8 @@ def expand_scale(scale: Value, scale_dim: str, *, rows: int, cols: int,
         "expanded", "expand_scale", f"{scale.spec} -> {result}", [result])[0]
 
 
-def scale_sweep(x: Value, global_amax: Value, *, hessian: Value | None = None) -> Value:
+def scale_sweep(x: Value, global_amax: Value, *, hessian: Value | None = None,
+                nonzero_amax: bool = True) -> Value:
     """The amax of each block of NVFP4, of 126 candidates, with the least squared error.
 
     Args:
@@ -316,12 +325,14 @@ def scale_sweep(x: Value, global_amax: Value, *, hessian: Value | None = None) -
       hessian: [K/16, 16, 16] f32 weights of the error.
 
     Returns: f32 [.., M, K/16], for quantize(block_amax=).
+      nonzero_amax: as in global_scale(), for `global_amax`.
     """
     _check("x", x, least=2, dtypes=("f32", "bf16", "f16"))
     result = Spec((*x.shape[:-1], ceil_div(x.shape[-1], 16)), "f32")
     text = _Text(x).operand("global_amax", _check("global_amax", global_amax))
     return text.operand("hessian", hessian).emit(
         "best", "scale_sweep", f"{x.spec} -> {result}", [result])[0]
+    text.flag("nonzero_amax", nonzero_amax)
 
 
 def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value | None,

@@ -25,7 +25,7 @@ from .hadamard import hadamard
 from .layout import swizzle, swizzle_groups, unswizzle
 from .matmul import Product, scaled_grouped_matmul, scaled_matmul
 from .mx import quantize_mx
-from .nvfp4 import global_scale, quantize_nvfp4
+from .nvfp4 import global_scale, nonzero_amax, quantize_nvfp4
 from .packing import pack, unpack
 from .stochastic import encode_stochastic, philox4x32, random_bytes
 from .sweep import scale_sweep

@@ -43,6 +43,14 @@ def global_scale(amax, recipe="torchao", x_type="f32"):
         return _ONE / encode_scale(recipe, None, amax, x_type)
 
 
+def nonzero_amax(amax):
+    """The amax of which the compiler takes the global scale where it chooses one: 2688 for
+    zeros, and for numbers whose decode scale would be 0."""
+    amax = np.asarray(amax, np.float32)
+    with np.errstate(all="ignore"):
+        return np.where(amax / _range("torchao") == 0, _range("torchao"), amax)
+
+
 def quantize_nvfp4(
     x,
     recipe="torchao",

@@ -41,6 +41,7 @@ func.func @amax(%x: tensor<64x128xbf16>, %w: tensor<8x64x128xbf16>, %ends: tenso
 
 func.func @global_scale(%a: tensor<f32>) {
   %g = blockscale.global_scale %a recipe torchao : tensor<f32>
+  %h = blockscale.global_scale %a recipe torchao nonzero_amax : tensor<f32>
   return
 }
 

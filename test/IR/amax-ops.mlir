@@ -28,6 +28,10 @@ func.func @groups(%x: tensor<?x128xbf16>, %ends: tensor<?xi32>) {
 func.func @global_scale(%a: tensor<2x?xf32>) {
   // CHECK: blockscale.global_scale %[[A]] recipe te_4over6_mae : tensor<2x?xf32>
   %0 = blockscale.global_scale %a recipe te_4over6_mae : tensor<2x?xf32>
+  // CHECK: blockscale.global_scale %[[A]] nonzero_amax : tensor<2x?xf32>
+  %1 = blockscale.global_scale %a nonzero_amax : tensor<2x?xf32>
+  // CHECK: blockscale.global_scale %[[A]] recipe modelopt nonzero_amax : tensor<2x?xf32>
+  %2 = blockscale.global_scale %a recipe modelopt nonzero_amax : tensor<2x?xf32>
   return
 }
 
@@ -38,6 +42,9 @@ func.func @scale_sweep(%x: tensor<2x8x64xbf16>, %a: tensor<2xf32>, %h: tensor<4x
   %0 = blockscale.scale_sweep %x global_amax(%a : tensor<2xf32>) : tensor<2x8x64xbf16> -> tensor<2x8x4xf32>
   // CHECK: blockscale.scale_sweep %[[X]] global_amax(%[[A]] : tensor<2xf32>) hessian(%[[H]] : tensor<4x16x16xf32>)
   %1 = blockscale.scale_sweep %x global_amax(%a : tensor<2xf32>) hessian(%h : tensor<4x16x16xf32>)
+      : tensor<2x8x64xbf16> -> tensor<2x8x4xf32>
+  // CHECK: blockscale.scale_sweep %[[X]] global_amax(%[[A]] : tensor<2xf32>) nonzero_amax hessian(%[[H]] : tensor<4x16x16xf32>)
+  %3 = blockscale.scale_sweep %x global_amax(%a : tensor<2xf32>) nonzero_amax hessian(%h : tensor<4x16x16xf32>)
       : tensor<2x8x64xbf16> -> tensor<2x8x4xf32>
   // A dynamic and a static size agree.
   // CHECK: global_amax({{.*}} : f32) : tensor<?x?xf32> -> tensor<?x4xf32>

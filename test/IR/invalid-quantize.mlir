@@ -584,3 +584,12 @@ func.func @quantize_c15_no_offsets(%x: tensor<4x64xbf16>) {
       : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
   return
 }
+
+// -----
+
+func.func @quantize_c16(%x: tensor<4x64xbf16>, %g: tensor<f32>) {
+  // expected-error @below {{expected global_amax with nonzero_amax, but got none}}
+  %0, %1 = blockscale.quantize %x block [1, 16] global_scale(%g : tensor<f32>) nonzero_amax
+      : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  return
+}

@@ -37,6 +37,9 @@ func.func @quantize(%x: tensor<?x?xf32>, %g: tensor<f32>) {
   // CHECK: blockscale.quantize %[[X]] block [1, 16] recipe mslk global_amax(%[[G]] : tensor<f32>)
   %4, %5 = blockscale.quantize %x block [1, 16] recipe mslk global_amax(%g : tensor<f32>)
       : tensor<?x?xf32> -> tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>
+  // CHECK: blockscale.quantize %[[X]] block [1, 16] global_amax(%[[G]] : tensor<f32>) nonzero_amax : tensor<?x?xf32>
+  %8, %9 = blockscale.quantize %x block [1, 16] global_amax(%g : tensor<f32>) nonzero_amax
+      : tensor<?x?xf32> -> tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>
   // CHECK: blockscale.quantize %[[X]] block [1, 32] recipe floor : tensor<?x?xf32> -> tensor<?x?xf8E5M2>, tensor<?x?xf8E8M0FNU>
   %6, %7 = blockscale.quantize %x block [1, 32] recipe floor
       : tensor<?x?xf32> -> tensor<?x?xf8E5M2>, tensor<?x?xf8E8M0FNU>

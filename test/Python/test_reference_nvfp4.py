@@ -255,6 +255,13 @@ class Nvfp4Test(GoldenTest):
             np.float32(1) / (np.float32(2688) / np.float32(1e-8)),
         )
 
+    def test_nonzero_amax(self):
+        amaxes = np.array([0, 2.0 ** -149, 1344 * 2.0 ** -149, 1345 * 2.0 ** -149, 3, np.inf],
+                          np.float32)
+        np.testing.assert_array_equal(reference.nonzero_amax(amaxes),
+                                      [2688, 2688, 2688, *amaxes[3:]])
+        self.assertTrue(np.isnan(reference.nonzero_amax(np.nan)))
+
     def test_te_of_a_decode_scale(self):
         row = np.array([[6.0] + [0.0] * 15], np.float32)
         for g, byte in ((1.0, 0x38), (0.0, 0x38), (0.5, 0x40), (2.0, 0x30)):

@@ -50,6 +50,25 @@ func.func @chain() -> (tensor<f32>, tensor<2x1xf8E4M3FN, #swizzled>) {
   return %g, %t : tensor<f32>, tensor<2x1xf8E4M3FN, #swizzled>
 }
 
+// An amax of zeros is taken as 2688 where the ops say so, also by a sweep.
+// CHECK-LABEL: @zeros
+// CHECK-DAG:     %[[ONE:.+]] = arith.constant dense<1.000000e+00> : tensor<f32>
+// CHECK-DAG:     %[[S:.+]] = arith.constant dense<1.562500e-02> : tensor<2x1xf8E4M3FN>
+// CHECK-DAG:     %[[T:.+]] = arith.constant dense<1.953130e-03> : tensor<2x1xf8E4M3FN>
+// CHECK-NOT:     blockscale.
+// CHECK:         return %[[ONE]], %[[S]], %[[T]]
+func.func @zeros() -> (tensor<f32>, tensor<2x1xf8E4M3FN>, tensor<2x1xf8E4M3FN>) {
+  %w = arith.constant dense<0.0> : tensor<2x16xbf16>
+  %a = blockscale.amax %w : tensor<2x16xbf16> -> tensor<f32>
+  %g = blockscale.global_scale %a nonzero_amax : tensor<f32>
+  %q, %s = blockscale.quantize %w block [1, 16] global_amax(%a : tensor<f32>) nonzero_amax
+      : tensor<2x16xbf16> -> tensor<2x16xf4E2M1FN>, tensor<2x1xf8E4M3FN>
+  %b = blockscale.scale_sweep %w global_amax(%a : tensor<f32>) nonzero_amax : tensor<2x16xbf16> -> tensor<2x1xf32>
+  %r, %t = blockscale.quantize %w block [1, 16] recipe modelopt global_amax(%a : tensor<f32>) nonzero_amax block_amax(%b : tensor<2x1xf32>)
+      : tensor<2x16xbf16> -> tensor<2x16xf4E2M1FN>, tensor<2x1xf8E4M3FN>
+  return %g, %s, %t : tensor<f32>, tensor<2x1xf8E4M3FN>, tensor<2x1xf8E4M3FN>
+}
+
 // Data in the order of fragments, which shows logical elements too.
 // CHECK-LABEL: @prepack
 // CHECK-DAG:     %[[P:.+]] = arith.constant dense<{{\[\[}}1.000000e+00, -6.000000e+00]]> : tensor<1x2xf4E2M1FN, #prepacked>

@@ -27,10 +27,10 @@
 // NVFP4-LABEL: func.func @linear
 // NVFP4-SAME: %[[X:.+]]: tensor<48x64xbf16>
 // NVFP4: %[[AX:.+]] = blockscale.amax %[[X]] : tensor<48x64xbf16> -> tensor<f32>
-// NVFP4: %[[GX:.+]] = blockscale.global_scale %[[AX]] : tensor<f32>
+// NVFP4: %[[GX:.+]] = blockscale.global_scale %[[AX]] nonzero_amax : tensor<f32>
 // NVFP4: %[[A:.+]], %[[SA:.+]] = blockscale.quantize %[[X]] block [1, 16] global_scale(%[[GX]] : tensor<f32>) : tensor<48x64xbf16> -> tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>
 // NVFP4: %[[AW:.+]] = blockscale.amax
-// NVFP4: %[[GW:.+]] = blockscale.global_scale %[[AW]]
+// NVFP4: %[[GW:.+]] = blockscale.global_scale %[[AW]] nonzero_amax : tensor<f32>
 // NVFP4: %[[B:.+]], %[[SB:.+]] = blockscale.quantize %{{.+}} block [1, 16] global_scale(%[[GW]] : tensor<f32>)
 // NVFP4: blockscale.scaled_mm %[[A]], %[[B]] scales(%[[SA]], %[[SB]]) block [1, 16] global_scale_a(%[[GX]] : tensor<f32>) global_scale_b(%[[GW]] : tensor<f32>)
 // REMARK: remark: [Passed] quantized | Category:quantize-products{{.*}}mxfp8 by option format

@@ -313,6 +313,14 @@ TEST(NumericsTest, GlobalScales) {
             BLOCKSCALE_INVALID_ARGUMENT);
 }
 
+TEST(NumericsTest, NonzeroAmaxes) {
+  EXPECT_EQ(blockscale_nonzero_amax(0.0f), 2688.0f);
+  EXPECT_EQ(blockscale_nonzero_amax(0x1p-149f), 2688.0f);
+  EXPECT_EQ(blockscale_nonzero_amax(0x1p-126f), 0x1p-126f);
+  EXPECT_EQ(blockscale_nonzero_amax(7.0f), 7.0f);
+  EXPECT_TRUE(std::isnan(blockscale_nonzero_amax(std::nanf(""))));
+}
+
 // The type of the tensor matters to the recipe that computes in it alone.
 TEST(NumericsTest, EncodeScales) {
   float single = 0, half = 0, other = 0;

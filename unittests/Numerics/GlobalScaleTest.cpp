@@ -83,6 +83,35 @@ TEST(GlobalScale, EncodeScaleOfAmaxIsTheQuotient) {
   EXPECT_GT(differences, 0);
 }
 
+// Where the project chooses the global scale, zeros have that of 2688, and so
+// have numbers whose decode scale would be 0. Others keep their own.
+static_assert(getNonzeroAmax(0.0f) == 2688.0f);
+static_assert(getNonzeroAmax(-0.0f) == 2688.0f);
+static_assert(getNonzeroAmax(1344 * 0x1p-149f) == 2688.0f);
+static_assert(getNonzeroAmax(1345 * 0x1p-149f) == 1345 * 0x1p-149f);
+static_assert(getNonzeroAmax(3.5f) == 3.5f);
+static_assert(getNonzeroAmax(kInfinity) == kInfinity);
+
+TEST(GlobalScale, NonzeroAmaxGivesPositiveScales) {
+  constexpr GlobalScale::Kind kind = GlobalScale::Kind::NonzeroAmax;
+  EXPECT_TRUE(isNan(getNonzeroAmax(fromBits(kFloatNanBits))));
+  for (Recipe recipe :
+       {Recipe::Torchao, Recipe::Mslk, Recipe::Te, Recipe::Modelopt,
+        Recipe::Te4over6Mae, Recipe::Te4over6Mse, Recipe::CompressedTensors})
+    for (float amax : {0.0f, 0x1p-149f, 1344 * 0x1p-149f, 1345 * 0x1p-149f,
+                       0x1p-126f, 1.0f, kFloatMax}) {
+      GlobalFactors factors =
+          getGlobalFactors(recipe, GlobalScale::fromNonzeroAmax(amax));
+      EXPECT_GT(factors.decode, 0.0f) << getName(recipe) << " " << amax;
+      EXPECT_FALSE(isNan(factors.encode)) << getName(recipe) << " " << amax;
+      GlobalFactors own = getGlobalFactors(
+          recipe, GlobalScale::fromAmax(readGlobal(kind, amax)));
+      EXPECT_EQ(factors.decode, own.decode);
+      EXPECT_EQ(factors.encode, own.encode);
+      EXPECT_EQ(factors.amax, own.amax);
+    }
+}
+
 TEST(GlobalScale, MxHasNone) {
   GlobalFactors factors =
       getGlobalFactors(Recipe::Rceil, GlobalScale::fromDecodeScale(3.0f));

@@ -73,7 +73,11 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
     | `te` | `1 / S`, `S = min(2688 / amax, FLT_MAX)`, 1 where amax or S is 0 |
     | `te_4over6_mae`, `te_4over6_mse` | the same with 256 * 6 = 1536 |
 
-    in f32, with one rounding for each operation, for each element of `amax`. The
+    in f32, with one rounding for each operation, for each element of `amax`. With
+    `nonzero_amax`, an amax of 0, or one so small that `amax / 2688` is 0, is taken
+    as 2688: the scale of a tensor of zeros is then no 0, under which `torchao` and
+    `modelopt` give NaN. Every global scale that the project chooses is computed
+    with it; without it, the op is the recipe's own. The
     recipes `te` and `mslk` compute with the encode scale S, and 1/(1/S) does not
     equal S to the last bit: give `quantize` the amax (`global_amax`) if their
     exact bytes matter.
@@ -85,14 +89,16 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
 
     ```mlir
     %g = blockscale.global_scale %a recipe torchao : tensor<f32>
+    %h = blockscale.global_scale %a recipe torchao nonzero_amax : tensor<f32>
     ```
   }];
   let arguments = (ins
     BlockScale_F32Tensor:$amax,
-    OptionalAttr<BlockScale_RecipeAttr>:$recipe);
+    OptionalAttr<BlockScale_RecipeAttr>:$recipe,
+    UnitAttr:$nonzero_amax);
   let results = (outs RankedTensorOf<[F32]>:$scale);
   let assemblyFormat = [{
-    $amax (`recipe` `` $recipe^)? attr-dict `:` type($amax)
+    $amax (`recipe` `` $recipe^)? (`nonzero_amax` $nonzero_amax^)? attr-dict `:` type($amax)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -100,6 +106,8 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
     Recipe getEffectiveRecipe();
     /// The arithmetic of the recipe for f32.
     numerics::Recipe getArithmetic();
+    /// What the amax is.
+    GlobalKind getAmaxKind();
   }];
 }
 
@@ -119,7 +127,8 @@ def BlockScale_ScaleSweepOp : BlockScale_TensorOp<"scale_sweep",
     ```
 
     Quantization with recipe `modelopt`, `global_amax` G and the result as
-    `block_amax` gives these blocks the scale byte v_k. With `hessian`, one 16x16
+    `block_amax` gives these blocks the scale byte v_k. With `nonzero_amax`, here
+    and there, G is what `global_scale` takes the amax as. With `hessian`, one 16x16
     matrix H for each block of columns, the loss is d^T H d with d the signed
     errors. (ModelOpt NVFP4MSECalibrator and its Hessian-weighted form.) Which
     candidate wins under a negative G is not specified.
@@ -144,10 +153,12 @@ def BlockScale_ScaleSweepOp : BlockScale_TensorOp<"scale_sweep",
   let arguments = (ins
     BlockScale_InputTensor:$x,
     BlockScale_GlobalValue:$global_amax,
-    Optional<BlockScale_F32Tensor>:$hessian);
+    Optional<BlockScale_F32Tensor>:$hessian,
+    UnitAttr:$nonzero_amax);
   let results = (outs RankedTensorOf<[F32]>:$block_amax);
   let assemblyFormat = [{
     $x `global_amax` `(` $global_amax `:` type($global_amax) `)`
+    (`nonzero_amax` $nonzero_amax^)?
     (`hessian` `(` $hessian^ `:` type($hessian) `)`)?
     attr-dict `:` type($x) `->` type($block_amax)
   }];

@@ -19,6 +19,11 @@ namespace blockscale {
 /// decodes, or the amax from which a recipe derives that.
 using GlobalKind = numerics::GlobalScale::Kind;
 
+/// The kind of an amax, which is taken as no 0 where `isNonzero`.
+inline GlobalKind getAmaxKind(bool isNonzero) {
+  return isNonzero ? GlobalKind::NonzeroAmax : GlobalKind::Amax;
+}
+
 /// What has a global value of its own.
 enum class GlobalExtent : uint8_t { Tensor, Matrix, Row, Group };
 

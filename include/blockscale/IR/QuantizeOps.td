@@ -69,7 +69,8 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     The recipe determines the exact operations, their order and the rules for
     zero, infinity and NaN (docs/Numerics.md). An absent global scale means 1.0 in
     every recipe. With `global_amax` the recipe computes its constants from the
-    amax instead; `block_amax`, a result of `scale_sweep`, replaces the amax of
+    amax instead, with `nonzero_amax` as the op `global_scale` takes it;
+    `block_amax`, a result of `scale_sweep`, replaces the amax of
     each block. With `rng` (seed, offset) data are rounded stochastically, with
     the same bits on every target.
 
@@ -125,6 +126,7 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
       shape 2.
     - `quantize_c15`: with `offsets`, `x` has rank 2, `offsets` has rank 1, and
       `group_dim` is 0 or 1; without `offsets`, `group_dim` is 0.
+    - `quantize_c16`: `nonzero_amax` needs `global_amax`.
 
     Example:
 
@@ -147,13 +149,15 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     UnitAttr:$transposed,
     OptionalAttr<BlockScale_ScaleDimAttr>:$scale_dim,
     OptionalAttr<BlockScale_RecipeAttr>:$recipe,
-    DefaultValuedOptionalAttr<I64Attr, "0">:$group_dim);
+    DefaultValuedOptionalAttr<I64Attr, "0">:$group_dim,
+    UnitAttr:$nonzero_amax);
   let results = (outs BlockScale_DataTensor:$data, BlockScale_ScaleTensor:$scale);
   let assemblyFormat = [{
     $x `block` $block (`transposed` $transposed^)? (`scale_dim` `` $scale_dim^)?
     (`recipe` `` $recipe^)?
     (`global_scale` `(` $global_scale^ `:` type($global_scale) `)`)?
     (`global_amax` `(` $global_amax^ `:` type($global_amax) `)`)?
+    (`nonzero_amax` $nonzero_amax^)?
     (`block_amax` `(` $block_amax^ `:` type($block_amax) `)`)?
     (`rng` `(` $rng^ `:` type($rng) `)`)?
     (`offsets` `(` $offsets^ `:` type($offsets) `)`)? (`group_dim` $group_dim^)?

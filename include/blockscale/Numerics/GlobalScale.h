@@ -94,10 +94,23 @@ constexpr Number getDecodeScale(Recipe recipe, Number amax) {
   }
 }
 
+/// The amax that a global scale is computed from wherever this project, and no
+/// caller, chooses the global scale. It is the amax of the tensor, unless that
+/// is 0, or so small that its decode scale would be 0: every number of such a
+/// tensor is 0 to the format, but under a decode scale of 0 `torchao` and
+/// `modelopt` make its block scales NaN. It is the range then, whose decode
+/// scale is 1. NaN stays NaN.
+template <typename Number>
+constexpr Number getNonzeroAmax(Number amax) {
+  auto isZero = isEqual(Number(amax / kGlobalRange), like(amax, 0.0f));
+  return select(isZero, like(amax, kGlobalRange), amax);
+}
+
 /// What a caller knows of the global scale. Absent means 1.0 in every recipe.
+/// A `NonzeroAmax` is an amax of which `getNonzeroAmax` is taken first.
 class GlobalScale {
 public:
-  enum class Kind : uint8_t { Absent, DecodeScale, Amax };
+  enum class Kind : uint8_t { Absent, DecodeScale, Amax, NonzeroAmax };
 
   constexpr GlobalScale() = default;
   static constexpr GlobalScale fromDecodeScale(float decode) {
@@ -105,6 +118,9 @@ public:
   }
   static constexpr GlobalScale fromAmax(float amax) {
     return GlobalScale(Kind::Amax, amax);
+  }
+  static constexpr GlobalScale fromNonzeroAmax(float amax) {
+    return GlobalScale(Kind::NonzeroAmax, amax);
   }
 
   constexpr Kind getKind() const { return kind; }
@@ -118,6 +134,18 @@ private:
   Kind kind = Kind::Absent;
   float value = 1.0f;
 };
+
+/// Whether the global value is an amax and not a decode scale.
+constexpr bool isAmax(GlobalScale::Kind kind) {
+  return kind == GlobalScale::Kind::Amax ||
+         kind == GlobalScale::Kind::NonzeroAmax;
+}
+
+/// The global value of a kind as a recipe takes it.
+template <typename Number>
+constexpr Number readGlobal(GlobalScale::Kind kind, Number value) {
+  return kind == GlobalScale::Kind::NonzeroAmax ? getNonzeroAmax(value) : value;
+}
 
 /// The constants a recipe derives once per tensor.
 template <typename Number>
@@ -148,7 +176,7 @@ inline constexpr GlobalFactors kOneLevel = {1.0f, 1.0f, kGlobalRange, 1.0f};
 template <typename Number>
 constexpr Number getEncodeScale(Recipe recipe, GlobalScale::Kind kind,
                                 Number value, Number decode) {
-  bool fromAmax = kind == GlobalScale::Kind::Amax;
+  bool fromAmax = isAmax(kind);
   switch (recipe) {
   case Recipe::Te:
   case Recipe::Te4over6Mae:
@@ -167,16 +195,17 @@ constexpr Number getEncodeScale(Recipe recipe, GlobalScale::Kind kind,
   }
 }
 
-/// The factors of a decode scale or amax. Where there is neither, `value` says
+/// The factors of a decode scale or amax. Where there is neither, `given` says
 /// no more than its type.
 template <typename Number>
 constexpr GlobalFactorsOf<Number>
-getGlobalFactors(Recipe recipe, GlobalScale::Kind kind, Number value) {
+getGlobalFactors(Recipe recipe, GlobalScale::Kind kind, Number given) {
+  Number value = readGlobal(kind, given);
   float range = getGlobalRange(recipe);
   Number one = like(value, 1.0f);
   if (!isNvfp4(recipe) || kind == GlobalScale::Kind::Absent)
     return {one, one, like(value, range), one};
-  bool fromAmax = kind == GlobalScale::Kind::Amax;
+  bool fromAmax = isAmax(kind);
   Number decode = fromAmax ? getDecodeScale(recipe, value) : value;
   Number encode = getEncodeScale(recipe, kind, value, decode);
   return {encode, decode, fromAmax ? value : value * range,

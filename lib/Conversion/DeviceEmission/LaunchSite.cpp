@@ -67,7 +67,8 @@ std::string getGlobalName(const GlobalOperand &global) {
     return "";
   constexpr StringLiteral names[] = {"", "_each", "_each_row", "_each_group"};
   StringRef extent = names[static_cast<unsigned>(global.extent)];
-  return (global.kind == GlobalKind::Amax ? "_amax" : "_scaled") +
+  constexpr StringLiteral kinds[] = {"", "_scaled", "_amax", "_nonzero"};
+  return kinds[static_cast<unsigned>(global.kind)].str() +
          (global.byValue ? "_by_value" : extent).str();
 }
 

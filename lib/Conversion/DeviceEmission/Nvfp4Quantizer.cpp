@@ -129,7 +129,8 @@ private:
 } // namespace
 
 void Nvfp4Quantizer::setShortcuts(KernelBuilder &b, Value global) {
-  bool isAmax = kind == GlobalKind::Amax;
+  bool isAmax = numerics::isAmax(kind);
+  global = numerics::readGlobal(kind, Lanes(b, global));
   divisor = global;
   if (recipe == numerics::Recipe::Torchao) {
     if (isAmax)

@@ -29,6 +29,7 @@ void emitItems(GlobalScaleOp op, const ItemRange &range) {
   emitLoop(b, range.begin, range.end, [&](Value item) {
     Indices position = delinearize(b, item, sizes);
     Lanes value(b, memref::LoadOp::create(b, amax, position));
+    value = numerics::readGlobal(op.getAmaxKind(), value);
     Lanes decode = numerics::getDecodeScale(op.getArithmetic(), value);
     memref::StoreOp::create(b, decode, scale, position);
   });

@@ -60,7 +60,9 @@ public:
 
   /// Computes the scales of numerics::getSweepScales, and the result that each
   /// candidate gives.
-  void emitCandidates(Value globalAmax) {
+  void emitCandidates(Value given) {
+    Lanes globalAmax =
+        numerics::readGlobal(op.getGlobalOperand().kind, Lanes(b, given));
     for (int64_t first = 0; first < kPaddedCandidates; first += kSweepLanes) {
       SmallVector<float> values;
       for (int64_t k = first; k < first + kSweepLanes; ++k)
@@ -70,7 +72,7 @@ public:
       Lanes candidates(
           b, arith::ConstantOp::create(
                  b, DenseElementsAttr::get(type, ArrayRef<float>(values))));
-      Lanes amax = candidates * broadcast(Lanes(b, globalAmax), candidates);
+      Lanes amax = candidates * broadcast(globalAmax, candidates);
       storeLanes(toBits(amax), amaxes, getIndex(b, first));
       storeLanes(toBits(numerics::getSweepScaleOfAmax(amax)), scales,
                  getIndex(b, first));

@@ -11,12 +11,14 @@ from blockscale._native._dlpack import Exchanged, exchange
 from blockscale._native._executable import (Arrays, Executable, create_executable,
                                             load_executable, xla_handler)
 from blockscale._native._library import LIBRARY
-from blockscale._native._numerics import get_global_scale, swizzle, unswizzle
+from blockscale._native._numerics import (get_global_scale, get_nonzero_amax, swizzle,
+                                          unswizzle)
 
 __all__ = [
     "Arrays", "chips", "choose_chip", "compile", "create_executable", "dtype_name", "exchange",
-    "Exchanged", "Executable", "get_global_scale", "has_products", "load_executable", "recipes",
-    "set_num_threads", "status_name", "swizzle", "unswizzle", "version", "xla_handler",
+    "Exchanged", "Executable", "get_global_scale", "get_nonzero_amax", "has_products",
+    "load_executable", "recipes", "set_num_threads", "status_name", "swizzle", "unswizzle",
+    "version", "xla_handler",
 ]
 
 

@@ -30,6 +30,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "set_num_threads": (None, [c_int]),
     "global_decode_scale": (c_int, [c_char_p, c_float, POINTER(c_float)]),
     "global_encode_scale": (c_int, [c_char_p, c_int, c_float, POINTER(c_float)]),
+    "nonzero_amax": (c_float, [c_float]),
     "swizzled_size": (c_int64, [c_int64, c_int64]),
     "swizzle": (c_int, [c_void_p, c_int64, c_int64, c_void_p, c_size_t]),
     "unswizzle": (c_int, [c_void_p, c_size_t, c_int64, c_int64, c_void_p]),

@@ -27,6 +27,13 @@ def get_global_scale(recipe: str, amax: float, dtype: str | None) -> _Outcome:
     return status, get_error(status), [], np.float32(scale.value)
 
 
+def get_nonzero_amax(amax: float) -> float:
+    """The amax from which a global scale is derived where it is ours to choose: a finite one also
+    for a tensor of zeros."""
+    found: float = LIBRARY.blockscale_nonzero_amax(amax)
+    return amax if found == np.float32(amax) else found
+
+
 def swizzle(linear: np.ndarray) -> _Outcome:
     """The tiles of a matrix of scales of a byte each, row-major."""
     source = np.ascontiguousarray(linear)

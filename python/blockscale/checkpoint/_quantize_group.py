@@ -24,8 +24,6 @@ from blockscale.checkpoint._values import Rows, list_chunks
 
 #: Pages that groups of all threads have mapped at once.
 _MAPPED_BYTES = 1 << 30
-#: Weights of zeros alone are quantized as with this amax, whose global scale is 1.
-_AMAX_OF_ZEROS = 2688.0
 _BUFFERS = threading.local()
 
 
@@ -175,8 +173,9 @@ def quantize_group(arguments: Mapping[str, Any], source: Checkpoint, sink: Any) 
     with _MAPPED.take(size) as stays_mapped:
         amax = None
         if arguments["scaling"] != "none":
-            amax = (float(arguments["amax"]) if arguments["scaling"] == "amax"
-                    else _find_amax(members, stays_mapped)) or _AMAX_OF_ZEROS
+            amax = _native.get_nonzero_amax(
+                float(arguments["amax"]) if arguments["scaling"] == "amax"
+                else _find_amax(members, stays_mapped))
         return {"amax": amax, "members": _write_members(arguments, members, amax, sink)}
 
 
@@ -197,7 +196,7 @@ def _write_members(arguments: Mapping[str, Any], members: list[Rows], amax: floa
             sink.write(names[GLOBAL], np.array([stored], np.float32), matrix * 4)
         if INPUT in names:
             value, _ = _get_scalars(layout, {**arguments, "recipe": layout.activation_recipe},
-                                    member["input_amax"])
+                                    _native.get_nonzero_amax(member["input_amax"]))
             sink.write(names[INPUT], np.array([value], np.float32), matrix * 4)
         found.append({"name": member["name"], **error})
     return found

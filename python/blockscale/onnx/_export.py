@@ -15,7 +15,8 @@ from blockscale._trace import Module, Op, Value
 from blockscale._types import Spec
 from blockscale.onnx._nodes import TYPES
 from blockscale.onnx._recipes import (DEFAULTS, DOMAIN, ONE, OPSET, OPSET_OF_SIX_BITS, Arithmetic,
-                                      find_obstacle, get_global_scale, make_function)
+                                      find_obstacle, get_global_scale, get_nonzero_amax,
+                                      make_function)
 
 _SIX_BITS = ("f6E2M3FN", "f6E3M2FN")
 
@@ -124,11 +125,18 @@ def _export_quantize(exporter: _Exporter) -> None:
     if format == "nvfp4":
         given = g if amax is None else amax
         inputs.append(exporter.writer.constant(ONE) if given is None else
-                      _place_rows(exporter, given, x, is_column))
+                      _read_amax(exporter, _place_rows(exporter, given, x, is_column)))
     results = exporter.call(format, recipe, amax is not None, *inputs)
     if is_column and not take("transposed"):
         results = [exporter.exchange(each, rank) for each in results]
     exporter.set(*results)
+
+
+def _read_amax(exporter: _Exporter, given: str) -> str:
+    """A global value as the op's recipe takes it."""
+    if exporter.take("nonzero_amax"):
+        return get_nonzero_amax(exporter.writer, given)
+    return given
 
 
 def _place_rows(exporter: _Exporter, g: Value, x: Value, is_column: bool) -> str:
@@ -211,7 +219,8 @@ def _write_global_scale(exporter: _Exporter, amax: str) -> str:
 
 
 def _export_global_scale(exporter: _Exporter) -> None:
-    exporter.set(_write_global_scale(exporter, exporter.get(exporter.op.operands[0])))
+    amax = _read_amax(exporter, exporter.get(exporter.op.operands[0]))
+    exporter.set(_write_global_scale(exporter, amax))
 
 
 def _export_swizzle(exporter: _Exporter) -> None:

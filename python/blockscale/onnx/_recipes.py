@@ -206,6 +206,12 @@ _MX = ("floor", "rceil", "rceil_sat", "ceil", "even", "tosa", "compressed_tensor
 DEFAULTS = {name: "torchao" if name == "nvfp4" else "rceil" for name in FORMATS}
 
 
+def get_nonzero_amax(body: Arithmetic, amax: str) -> str:
+    """The amax that an op with nonzero_amax takes an amax as."""
+    is_zero = body.is_equal(body.div(amax, body.number(2688)), 0)
+    return body.select(is_zero, body.number(2688), amax)
+
+
 def get_global_scale(body: Arithmetic, amax: str, recipe: str) -> str:
     """The decode scale of an amax, as the op global_scale has it."""
     if recipe == "mslk":

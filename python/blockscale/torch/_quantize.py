@@ -40,10 +40,12 @@ def import_max(importer: Importer, input: Any) -> Array:
 
 
 def import_global_scale(importer: Importer, amax: Any, divisor: Any) -> Array | None:
-    """An amax divided by the range of NVFP4, if that is what it is."""
+    """An amax divided by the range of NVFP4, if that is what it is. A program that returns it gets
+    the quotient also of an amax of 0; one that scales by it alone computes no NaN of zeros."""
     if importer.get_origin(amax)[0] != "amax" or divisor != _RANGE:
         return None
-    return Array(_ops.global_scale(amax.value, recipe="torchao"), ())
+    is_returned = any(user.op == "output" for user in importer.node.users)
+    return Array(_ops.global_scale(amax.value, recipe="torchao", nonzero_amax=not is_returned), ())
 
 
 def _find_decode_scale(encode: torch.Tensor) -> torch.Tensor | None:

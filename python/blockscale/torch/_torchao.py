@@ -85,8 +85,21 @@ def _import_mx(importer: Importer, x: Array, constant: Constant, bias: Any) -> A
     return Array(y, (x.sizes[0], weight.shape[0]))
 
 
+def _replace_zeros(weight: Any) -> Any:
+    """The weight itself, or zeros in the place of the NaN that torchao makes of a weight of zeros,
+    which is the only one with a global scale of 0."""
+    scale = weight.per_tensor_scale
+    if scale is None or scale.dim() != 0 or scale != 0:
+        return weight
+    kept = {name: getattr(weight, name)
+            for name in (*weight.tensor_attribute_names, *weight.optional_tensor_attribute_names)}
+    return type(weight)(torch.zeros_like(weight.qdata), torch.ones_like(weight.scale),
+                        per_tensor_scale=torch.ones_like(scale),
+                        act_per_tensor_scale=weight.act_per_tensor_scale, **kept)
+
+
 def _import_nvfp4(importer: Importer, x: Array, constant: Constant, bias: Any) -> Array:
-    weight, name = constant.value, constant.name
+    weight, name = _replace_zeros(constant.value), constant.name
     data, scale = _take_weight(importer, weight, name, "f4E2M1FN", "f8E4M3FN", 16)
     # Whether there is a scale is asked of the object, never of its value.
     weight_scale = (None if weight.per_tensor_scale is None else

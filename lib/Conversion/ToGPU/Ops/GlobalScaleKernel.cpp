@@ -25,15 +25,18 @@ LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site) {
   Value count =
       emit::getProduct(site.b, emit::getLeadingSizes(site.b, amax, rank));
   numerics::Recipe recipe = op.getArithmetic();
+  GlobalKind kind = op.getAmaxKind();
   site.launch(
-      "global_scale_" + Twine(StringRef(numerics::getName(recipe))),
+      "global_scale_" + Twine(StringRef(numerics::getName(recipe))) +
+          (op.getNonzeroAmax() ? "_nonzero" : ""),
       {kGlobalScaleThreads, getCeilDiv(site.b, count, kGlobalScaleThreads), {}},
       {{amax, sizeof(float)}, {scale, sizeof(float)}, {count}},
       [&](KernelBuilder &b) {
         Value item = emitGlobalThreadNumber(b, kGlobalScaleThreads);
         Value exists = isBelow(b, item, toIndex(b, count));
         emit::emitIf(b, exists, [&] {
-          emit::Lanes x = toF32(emitLoadBits(b, amax, b.getF32Type(), item));
+          emit::Lanes x = numerics::readGlobal(
+              kind, toF32(emitLoadBits(b, amax, b.getF32Type(), item)));
           b.store(numerics::getDecodeScale(recipe, x),
                   emitAddress(b, scale, b.getF32Type(), item), sizeof(float));
         });

@@ -214,6 +214,7 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
   std::string name;
   llvm::raw_string_ostream(name)
       << "scale_sweep_" << element << (hessian ? "_weighed" : "")
+      << (op.getNonzeroAmax() ? "_nonzero" : "")
       << (operand.byValue ? "_by_value"
           : isBatched     ? "_each"
                           : "");
@@ -253,7 +254,9 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
                        losses.getThread());
             exists = isBelow(b, item, count);
           }
-          losses.emitTables(Lanes(b, factor), hessian, column);
+          losses.emitTables(
+              numerics::readGlobal(operand.kind, Lanes(b, factor)), hessian,
+              column);
           emit::emitIf(b, exists, [&] {
             Value block = add(b, mul(b, matrix, count), item);
             losses.emitLoadBlock(x, block);
