@@ -80,10 +80,24 @@ static LogicalResult verifyDequantizeGlobals(DequantizeOp op) {
   return verifyGlobals(op, recipe);
 }
 
-static LogicalResult verifyProductGlobals(ProductOpInterface op) {
-  if (failed(verifyIsScale(op, "global_scale_a", op.getGlobalOperandA().value)))
+static LogicalResult verifyProductGlobal(Operation *op, StringRef name,
+                                         Value global, Value data) {
+  if (failed(verifyIsScale(op, name, global)))
     return failure();
-  return verifyIsScale(op, "global_scale_b", op.getGlobalOperandB().value);
+  auto scale = getOrigin<GlobalScaleOp>(global);
+  auto quantize = getOrigin<QuantizeOp>(data);
+  if (!scale || !quantize)
+    return success();
+  return verifyRange(op, quantize.getEffectiveRecipe(), name, scale,
+                     scale.getEffectiveRecipe());
+}
+
+static LogicalResult verifyProductGlobals(ProductOpInterface op) {
+  if (failed(verifyProductGlobal(op, "global_scale_a",
+                                 op.getGlobalOperandA().value, op.getA())))
+    return failure();
+  return verifyProductGlobal(op, "global_scale_b", op.getGlobalOperandB().value,
+                             op.getB());
 }
 
 LogicalResult blockscale::verifyGlobalOrigins(Operation *op) {

@@ -7,6 +7,7 @@
 
 #include "OriginRules.h"
 #include "Origins.h"
+#include "SameValues.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -168,20 +169,6 @@ static Value getLayoutOffsets(Value scale) {
   if (auto quantize = getOrigin<QuantizeOp>(scale))
     return quantize.getOffsets();
   return {};
-}
-
-/// Whether two values are surely one. Equal ops are not merged yet here.
-static bool areSame(Value a, Value b) {
-  a = skipCasts(a);
-  b = skipCasts(b);
-  if (a == b)
-    return true;
-  auto left = dyn_cast<OpResult>(a), right = dyn_cast<OpResult>(b);
-  return left && right && left.getResultNumber() == right.getResultNumber() &&
-         isPure(left.getOwner()) &&
-         OperationEquivalence::isEquivalentTo(
-             left.getOwner(), right.getOwner(),
-             OperationEquivalence::IgnoreLocations);
 }
 
 static LogicalResult verifySameGroups(Operation *op, StringRef name,

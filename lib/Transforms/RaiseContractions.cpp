@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BelongingRules.h"
 #include "BlockShapes.h"
 #include "QuantizerPatterns.h"
 #include "blockscale/Analysis/MatrixProduct.h"
@@ -219,10 +220,11 @@ private:
         getElementFormat(type.getElementType()), numerics::ScaleFormat::E8M0);
     Type wide = isExact ? Type(rewriter.getBF16Type()) : rewriter.getF32Type();
     int64_t block = cast<RankedTensorType>(data.getType()).getShape().back();
-    return DequantizeOp::create(
-        rewriter, loc, type.clone(wide), rows, scale,
-        /*global_scale=*/Value(), /*global_amax=*/Value(),
-        rewriter.getDenseI64ArrayAttr({1, block}), RecipeAttr());
+    return DequantizeOp::create(rewriter, loc, type.clone(wide), rows, scale,
+                                /*global_scale=*/Value(),
+                                /*global_amax=*/Value(),
+                                rewriter.getDenseI64ArrayAttr({1, block}),
+                                RecipeAttr(), getRaisedOrigins(rewriter, data));
   }
 };
 

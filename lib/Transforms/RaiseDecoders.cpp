@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BelongingRules.h"
 #include "BlockShapes.h"
 #include "QuantizerPatterns.h"
 #include "ScalarProgram.h"
@@ -272,7 +273,8 @@ private:
         rewriter.getDenseI64ArrayAttr({1, block}),
         decoder.isInSteps
             ? RecipeAttr::get(rewriter.getContext(), Recipe::Modelopt)
-            : RecipeAttr());
+            : RecipeAttr(),
+        getRaisedOrigins(rewriter, codes));
     if (joins && data.getShape() == result.getShape())
       values = createSplitBlocks(rewriter, loc, values, codes);
     else

@@ -140,6 +140,12 @@ findScaledObstacle(const RaisedFactor &factor, int64_t otherK) {
   return std::nullopt;
 }
 
+/// Whether the factor's codes and scales may be of several origins.
+static bool hasUncheckedOrigins(const RaisedFactor &factor) {
+  DequantizeOp op = factor.dequantize;
+  return op && op.getUncheckedOrigins();
+}
+
 /// Whether the values of every code and scale are exact in the type that `op`
 /// gives them, if its global scale is `global`.
 static bool isExactWith(DequantizeOp op, float global) {
@@ -410,9 +416,11 @@ private:
       flat = tensor::CollapseShapeOp::inferCollapsedType(
           type, getRowReassociation(type.getRank()));
     }
-    Value y = ScaledMMOp::create(rewriter, loc, flat, rowsA, rowsB, scaleA,
-                                 scaleB, globalA, globalB, /*bias=*/Value(),
-                                 block, /*global_scaling=*/GlobalScalingAttr());
+    bool isUnchecked = hasUncheckedOrigins(a) || hasUncheckedOrigins(b);
+    Value y = ScaledMMOp::create(
+        rewriter, loc, flat, rowsA, rowsB, scaleA, scaleB, globalA, globalB,
+        /*bias=*/Value(), block, /*global_scaling=*/GlobalScalingAttr(),
+        isUnchecked ? rewriter.getUnitAttr() : UnitAttr());
     if (flattens)
       y = tensor::ExpandShapeOp::create(
           rewriter, loc, type, y, getRowReassociation(type.getRank()),
@@ -463,7 +471,8 @@ struct ReshapeBeforeDequantize : public OpRewritePattern<OpTy> {
     auto reshaped = DequantizeOp::create(
         rewriter, loc, op.getResultType(), data, scale,
         dequantize.getGlobalScale(), dequantize.getGlobalAmax(),
-        dequantize.getBlockAttr(), dequantize.getRecipeAttr());
+        dequantize.getBlockAttr(), dequantize.getRecipeAttr(),
+        dequantize.getUncheckedOriginsAttr());
     rewriter.replaceOp(op, reshaped);
     return success();
   }

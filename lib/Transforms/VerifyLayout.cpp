@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BelongingRules.h"
 #include "ConstantRules.h"
 #include "GlobalRules.h"
 #include "OriginRules.h"
@@ -54,7 +55,7 @@ struct VerifyLayoutPass : public impl::VerifyLayoutBase<VerifyLayoutPass> {
       if (!isa<tensor::DimOp>(op))
         isLegal &= succeeded(verifyStorageRules(op));
       isLegal &= succeeded(verifyConstantOperands(op));
-      isLegal &= succeeded(verifyOrigins(op));
+      isLegal &= succeeded(verifyOrigins(op)) && succeeded(verifyBelonging(op));
       isLegal &= succeeded(verifyGlobalOrigins(op));
       isLegal &= succeeded(verifyPlace(op, getOperation()));
     });

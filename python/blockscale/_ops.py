@@ -235,8 +235,8 @@ def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None =
 
 def dequantize(data: Value, scale: Value, *, dtype: Any = "f32",
                block: tuple[int, int] | None = None, recipe: str | None = None,
-               global_scale: Value | None = None,
-               global_amax: Value | None = None) -> Value:
+               global_scale: Value | None = None, global_amax: Value | None = None,
+               unchecked_origins: bool = False) -> Value:
     """The inverse of quantize().
 
     Args:
@@ -244,6 +244,7 @@ def dequantize(data: Value, scale: Value, *, dtype: Any = "f32",
       scale: [.., M/rows, K/cols], f8E4M3FN (NVFP4) or f8E8M0FNU (MX), without layout.
       dtype: of the result: f32, bf16 or f16.
       global_scale, global_amax: f32, of the tensor, batch element or row.
+      unchecked_origins: as in scaled_mm().
 
     Returns: [.., M, K].
     """
@@ -253,6 +254,7 @@ def dequantize(data: Value, scale: Value, *, dtype: Any = "f32",
     result = Spec(data.shape, element_name(dtype))
     text = _Text(data, scale).block(rows, cols).one_of("recipe", recipe, _native.recipes)
     text.operand("global_scale", global_scale).operand("global_amax", global_amax)
+    text.flag("unchecked_origins", unchecked_origins)
     return text.emit("x", "dequantize", f"{data.spec}, {scale.spec} -> {result}",
                      [result])[0]
 
@@ -323,22 +325,23 @@ def scale_sweep(x: Value, global_amax: Value, *, hessian: Value | None = None,
       x: [.., M, K], f32, bf16 or f16.
       global_amax: f32, of the tensor or batch element.
       hessian: [K/16, 16, 16] f32 weights of the error.
+      nonzero_amax: as in global_scale(), for `global_amax`.
 
     Returns: f32 [.., M, K/16], for quantize(block_amax=).
-      nonzero_amax: as in global_scale(), for `global_amax`.
     """
     _check("x", x, least=2, dtypes=("f32", "bf16", "f16"))
     result = Spec((*x.shape[:-1], ceil_div(x.shape[-1], 16)), "f32")
     text = _Text(x).operand("global_amax", _check("global_amax", global_amax))
+    text.flag("nonzero_amax", nonzero_amax)
     return text.operand("hessian", hessian).emit(
         "best", "scale_sweep", f"{x.spec} -> {result}", [result])[0]
-    text.flag("nonzero_amax", nonzero_amax)
 
 
 def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value | None,
              offsets: Value | None, result: Spec, block: tuple[int, int] | None,
              global_scale_a: Value | None, global_scale_b: Value | None,
-             bias: Value | None, global_scaling: str | None) -> Value:
+             bias: Value | None, global_scaling: str | None,
+             unchecked_origins: bool) -> Value:
     scales = [_check(name, scale, dtypes=("f8E4M3FN", "f8E8M0FNU"))
               for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)) if scale is not None]
     if not scales:
@@ -357,7 +360,7 @@ def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value 
     text.operand("global_scale_a", global_scale_a)
     text.operand("global_scale_b", global_scale_b)
     text.one_of("global_scaling", global_scaling, ("before_rounding", "after_rounding"))
-    text.operand("bias", bias)
+    text.operand("bias", bias).flag("unchecked_origins", unchecked_origins)
     types = ", ".join(str(value.spec) for value in operands)
     return text.emit("y", op, f"{types} -> {result}", [result])[0]
 
@@ -366,7 +369,7 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
               dtype: Any = "bf16",
               block: tuple[int, int] | None = None, global_scale_a: Value | None = None,
               global_scale_b: Value | None = None, bias: Value | None = None,
-              global_scaling: str | None = None) -> Value:
+              global_scaling: str | None = None, unchecked_origins: bool = False) -> Value:
     """a times the transpose of b, summed in f32.
 
     Args:
@@ -378,6 +381,8 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
       global_scale_a, global_scale_b: f32, of the tensor, batch element or row.
       bias: [N], of the result's dtype.
       global_scaling: "before_rounding" (None) or "after_rounding".
+      unchecked_origins: accept scales and global scales that are not those of the
+        quantize() that made the data.
 
     Returns: [.., M, N].
     """
@@ -385,14 +390,15 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
     _check("b", b, least=2)
     result = Spec((*a.shape[:-1], b.shape[-2]), element_name(dtype))
     return _product("scaled_mm", a, b, scale_a, scale_b, None, result, block,
-                    global_scale_a, global_scale_b, bias, global_scaling)
+                    global_scale_a, global_scale_b, bias, global_scaling, unchecked_origins)
 
 
 def scaled_grouped_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None,
                       offsets: Value, *, dtype: Any = "bf16", block: tuple[int, int] | None = None,
                       global_scale_a: Value | None = None,
                       global_scale_b: Value | None = None, bias: Value | None = None,
-                      global_scaling: str | None = None) -> Value:
+                      global_scaling: str | None = None,
+                      unchecked_origins: bool = False) -> Value:
     """A product for each group of rows of a, or of columns of a and b.
 
     Args:
@@ -410,4 +416,4 @@ def scaled_grouped_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value 
     shape = (a.shape[0], b.shape[-2])
     result = Spec(shape if b.spec.rank == 3 else (groups, *shape), element_name(dtype))
     return _product("scaled_grouped_mm", a, b, scale_a, scale_b, offsets, result, block,
-                    global_scale_a, global_scale_b, bias, global_scaling)
+                    global_scale_a, global_scale_b, bias, global_scaling, unchecked_origins)

@@ -260,8 +260,9 @@ void FunctionWriter::writeDequantize() {
   result.encoding.clear();
   std::string name = define(result);
   line(name + " = blockscale.dequantize " + codes + ", " + scales +
-       blockText(blockRows, blockCols) + recipeText(recipe) + clauses + " : " +
-       data.str() + ", " + scale.str() + " -> " + result.str());
+       blockText(blockRows, blockCols) + recipeText(recipe) + clauses +
+       kUncheckedOrigins + " : " + data.str() + ", " + scale.str() + " -> " +
+       result.str());
 }
 
 void FunctionWriter::writeSwizzle() {

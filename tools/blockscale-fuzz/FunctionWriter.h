@@ -27,6 +27,10 @@ namespace blockscale {
 /// A size that is known only at run time.
 constexpr int64_t kDynamicSize = -1;
 
+/// What ops that read data, scales and global scales have: these are picked by
+/// their types, so that they seldom belong together.
+inline constexpr const char *kUncheckedOrigins = " unchecked_origins";
+
 /// A builtin type of a generated value.
 struct FuzzType {
   std::string element;

@@ -74,6 +74,7 @@ void FunctionWriter::writeScaledMM() {
         tensor({cols}, bytes.pick<const char *>({"f32", "bf16", "f16"})));
     operands += " bias(" + operand(bias) + " : " + bias.str() + ")";
   }
+  operands += kUncheckedOrigins;
   std::string name = define(result);
   line(name + " = blockscale.scaled_mm " + operands + " : " + a.str() + ", " +
        b.str() + ", " + (isPlain ? "" : scaleA.str() + ", ") + scaleB.str() +
@@ -116,6 +117,7 @@ void FunctionWriter::writeGroupedMM() {
       bias.shape = {groups, cols};
     operands += " bias(" + operand(bias) + " : " + bias.str() + ")";
   }
+  operands += kUncheckedOrigins;
   result = spoiled(result);
   std::string name = define(result);
   line(name + " = blockscale.scaled_grouped_mm " + operands + " : " + a.str() +

@@ -76,6 +76,8 @@ def BlockScale_ProductOpInterface : OpInterface<"ProductOpInterface"> {
                     "getGlobalScaling">,
     InterfaceMethod<"The groups that offsets make.",
                     "::blockscale::GroupOperand", "getGroupOperand">,
+    InterfaceMethod<"Whether operands of several origins are on purpose.",
+                    "bool", "getUncheckedOrigins">,
     BlockScale_ProductGlobalMethod<"A">,
     BlockScale_ProductGlobalMethod<"B">
   ];

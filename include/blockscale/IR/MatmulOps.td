@@ -40,6 +40,10 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     and more become infinity, and those below 2^-126 are multiples of 2^-133.
     f16 holds the values of NVFP4 (2^-10 to 2688) but not those of MX.
 
+    Where data, scales and global scales come from ops of the same function,
+    `blockscale-verify-layout` refuses a product of what does not belong together
+    (docs/Spec.md, section 6). `unchecked_origins` says that it is on purpose.
+
     Constraints:
     - `scaled_mm_c1`: `a`, `b` and the result have the same rank, at least 2,
       equal leading dimensions and no encoding but data layouts.
@@ -80,7 +84,8 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     Optional<BlockScale_GlobalValue>:$global_scale_b,
     Optional<BlockScale_BiasTensor>:$bias,
     DenseI64ArrayAttr:$block,
-    OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling);
+    OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling,
+    UnitAttr:$unchecked_origins);
   let results = (outs BlockScale_ResultTensor:$result);
   let assemblyFormat = [{
     $a `,` $b `scales` `(` custom<ProductScales>($scale_a, $scale_b) `)`
@@ -89,7 +94,7 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
     (`global_scaling` `` $global_scaling^)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
-    attr-dict `:` type($a) `,` type($b) `,`
+    (`unchecked_origins` $unchecked_origins^)? attr-dict `:` type($a) `,` type($b) `,`
     custom<ProductScaleTypes>(ref($scale_a), ref($scale_b), type($scale_a), type($scale_b))
     `->` type($result)
   }];
@@ -113,8 +118,8 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     2d-2d  a[M, K], b[N, K]:     y[g, m, n] = sum_{k in group g} a[m, k] b[n, k]   groups of k
     ```
 
-    with block scales, global scales, bias, a plain operand and the accuracy of
-    `scaled_mm`. Rows
+    with block scales, global scales, bias, a plain operand, `unchecked_origins`
+    and the accuracy of `scaled_mm`. Rows
     of a 2d-3d result that no group covers are zero; in the 2d-2d form an empty
     group's sum is zero. Offsets that are negative, descend or end beyond
     the dimension are clamped into [previous end, extent]; 2d-2d offsets must be
@@ -159,7 +164,8 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     Optional<BlockScale_GlobalValue>:$global_scale_b,
     Optional<BlockScale_BiasTensor>:$bias,
     DenseI64ArrayAttr:$block,
-    OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling);
+    OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling,
+    UnitAttr:$unchecked_origins);
   let results = (outs BlockScale_ResultTensor:$result);
   let assemblyFormat = [{
     $a `,` $b `offsets` `(` $offsets `)` `scales` `(`
@@ -168,7 +174,7 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
     (`global_scaling` `` $global_scaling^)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
-    attr-dict `:` type($a) `,` type($b) `,` type($offsets) `,`
+    (`unchecked_origins` $unchecked_origins^)? attr-dict `:` type($a) `,` type($b) `,` type($offsets) `,`
     custom<ProductScaleTypes>(ref($scale_a), ref($scale_b), type($scale_a), type($scale_b))
     `->` type($result)
   }];

@@ -199,6 +199,7 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
     type at the end. With `global_amax`, the global scale is the result of
     `global_scale` with this recipe. A NaN scale makes its block NaN. This op is
     not the inverse of `quantize`, and the two are never folded away.
+    `unchecked_origins` is that of `scaled_mm`.
 
     Constraints:
     - `dequantize_c1`: data has rank at least 2 and no encoding.
@@ -231,12 +232,14 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
     Optional<BlockScale_GlobalValue>:$global_scale,
     Optional<BlockScale_GlobalValue>:$global_amax,
     DenseI64ArrayAttr:$block,
-    OptionalAttr<BlockScale_RecipeAttr>:$recipe);
+    OptionalAttr<BlockScale_RecipeAttr>:$recipe,
+    UnitAttr:$unchecked_origins);
   let results = (outs BlockScale_ResultTensor:$result);
   let assemblyFormat = [{
     $data `,` $scale `block` $block (`recipe` `` $recipe^)?
     (`global_scale` `(` $global_scale^ `:` type($global_scale) `)`)?
     (`global_amax` `(` $global_amax^ `:` type($global_amax) `)`)?
+    (`unchecked_origins` $unchecked_origins^)?
     attr-dict `:` type($data) `,` type($scale) `->` type($result)
   }];
   let hasVerifier = 1;

@@ -32,7 +32,10 @@ def VerifyLayout : Pass<"blockscale-verify-layout", "::mlir::ModuleOp"> {
       (`hadamard`) with a global value a row or a 4over6 recipe; a global operand
       that comes from the amax of x before its transform, or of another transform
       of the same tensor; scales whose rows are the columns of their data
-      (test/Transforms/verify-layout-origin.mlir).
+      (test/Transforms/verify-layout-origin.mlir); scales or global scales of
+      products and of `dequantize` that are not those of the quantizer of their
+      data, unless the op has `unchecked_origins`
+      (test/Transforms/verify-layout-belonging.mlir).
 
     Example (test/Transforms/verify-layout.mlir):
 

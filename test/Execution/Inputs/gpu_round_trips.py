@@ -78,8 +78,9 @@ class Trip:
                 f"({results}) {{\n{lines}"
                 f"  %q, %s = blockscale.quantize {name} block [1, {block}]{recipe}{form} : {x} -> "
                 f"{types['q']}, {types['s']}\n"
-                f"  %v = blockscale.dequantize %q, %s block [1, {block}]{recipe} : "
-                f"{types['q']}, {types['s']} -> {types['v']}\n  return {returned} : {results}\n}}\n")
+                # Without the global scale, which quantizers have.
+                f"  %v = blockscale.dequantize %q, %s block [1, {block}]{recipe} "
+                f"unchecked_origins : {types['q']}, {types['s']} -> {types['v']}\n  return {returned} : {results}\n}}\n")
 
     def arrays(self, random):
         """x has elements of many sizes, zeros, an infinity and a NaN."""
