@@ -53,7 +53,7 @@ static void assertSizes(OpTy op) {
                       op->getName().stripDialect());
   emit::requireOperands(copy, site);
   for (const emit::CallSite::Check &check : site.getChecks())
-    cf::AssertOp::create(b, check.holds, check.rule);
+    emit::createAssert(b, check);
   kernel.erase();
   op->setAttr(emit::kSizesAssertedAttrName, b.getUnitAttr());
 }

@@ -7,6 +7,7 @@
 
 #include "PlanBuilderImpl.h"
 
+#include "blockscale/Conversion/AssertedNumber.h"
 #include "blockscale/Emit/LaunchPlan.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -217,6 +218,11 @@ LogicalResult Builder::evaluateAssert(cf::AssertOp op) {
       condition->left.getText() == condition->right.getText())
     return success();
   runtime::PlanConstraint constraint{*condition, toPlanText(op.getMsg())};
+  // What is found stands on the left, and what is expected of it on the right.
+  auto found = op->getAttrOfType<IntegerAttr>(kFoundAttrName);
+  if (found && constraint.relation == runtime::Relation::EQ &&
+      constraint.right.getConstant() == found.getInt())
+    std::swap(constraint.left, constraint.right);
   // Only what every call does is known to hold before anything runs.
   bool isAlways = steps == &plan.steps && !usesVariables(constraint.left) &&
                   !usesVariables(constraint.right);

@@ -221,6 +221,21 @@ std::optional<size_t> Expression::getDim() const {
   return nodes[0].value;
 }
 
+std::optional<Expression> Expression::getDividend() const {
+  if (nodes.back().op != Op::Mod)
+    return std::nullopt;
+  // The divisor ends before the operation and begins where it is complete.
+  size_t begin = nodes.size() - 1;
+  for (int missing = 1; missing > 0;) {
+    Op op = nodes[--begin].op;
+    missing += op == Op::Constant || op == Op::Dim ? -1 : 1;
+  }
+  Expression dividend;
+  dividend.nodes.assign(nodes.begin(), nodes.begin() + begin);
+  dividend.text = text;
+  return dividend;
+}
+
 std::optional<size_t> Expression::getLargestDim() const {
   std::optional<size_t> largest;
   for (const Node &node : nodes)

@@ -191,6 +191,11 @@ bool Resolver::holds(const PlanCondition &condition) {
 void Resolver::check(const PlanConstraint &constraint) {
   if (holds(constraint))
     return;
+  // A rule about a remainder speaks of the number that is divided, and says by
+  // what.
+  if (std::optional<Expression> number = constraint.left.getDividend())
+    return fail(constraint.message + ", but got " +
+                std::to_string(evaluate(*number)));
   fail(constraint.message + " (" +
        std::string(kRelationNames[static_cast<size_t>(constraint.relation)]) +
        " " + std::to_string(evaluate(constraint.right)) + "), but got " +

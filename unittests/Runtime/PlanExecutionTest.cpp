@@ -218,6 +218,23 @@ TEST_F(PlanExecution, ConstraintsMustHold) {
             "@f: expected n to be small (<= 3000), but got 3001");
 }
 
+// What is no multiple is told, and not the rest.
+TEST_F(PlanExecution, ConstraintsOnRemaindersTellTheNumber) {
+  auto mod = [](const Expression &a, const Expression &b) {
+    return Expression::make(Expression::Op::Mod, a, b);
+  };
+  Expression rows = plan.functions[0].constraints[0].left;
+  Expression sum = Expression::make(Expression::Op::Add, rows, 3);
+  plan.functions[0].constraints[0] = {{mod(sum, 64), Relation::EQ, 0},
+                                      "expected n + 3 to be a multiple of 64"};
+  n = 40;
+  EXPECT_EQ(resolveCall().message(),
+            "@f: expected n + 3 to be a multiple of 64, but got 43");
+  plan.functions[0].constraints[0].left = mod(rows, mod(sum, 9));
+  EXPECT_EQ(resolveCall().message(),
+            "@f: expected n + 3 to be a multiple of 64, but got 40");
+}
+
 TEST_F(PlanExecution, GridsHaveLimits) {
   plan.functions[0].steps[1].launch->grid[1] = 65536;
   EXPECT_EQ(resolveCall().message(), "@f: expected the grid of k's y (65536) "

@@ -74,6 +74,9 @@ public:
   std::optional<int64_t> getConstant() const;
   /// The number of the dim, where the expression is one and nothing else.
   std::optional<size_t> getDim() const;
+  /// The number that is divided, where the expression is the remainder of a
+  /// division, and nothing otherwise.
+  std::optional<Expression> getDividend() const;
   /// The largest number of a dim that it has, if any.
   std::optional<size_t> getLargestDim() const;
 

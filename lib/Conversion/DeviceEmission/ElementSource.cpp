@@ -11,7 +11,6 @@
 #include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/Instructions.h"
 
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
@@ -205,10 +204,10 @@ void ElementSource::emitSizeAsserts(LaunchSite &site) const {
                  : arith::ConstantIndexOp::create(b, 1).getResult();
         Value holds = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
                                                     found, expected);
-        if (!matchPattern(holds, m_One()))
-          cf::AssertOp::create(b, holds,
+        emit::createAssert(b, {holds,
                                "expected inputs of an elementwise op to have "
-                               "the sizes of its result");
+                               "the sizes of its result",
+                               found});
       }
     }
 }

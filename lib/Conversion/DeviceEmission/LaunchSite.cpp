@@ -8,7 +8,6 @@
 #include "LaunchSite.h"
 #include "LaunchModel.h"
 
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -40,11 +39,11 @@ void requireAlignment(ImplicitLocOpBuilder &b, Value memref,
       offset, arith::ConstantIndexOp::create(b, alignment));
   Value holds = b.createOrFold<arith::CmpIOp>(
       arith::CmpIPredicate::eq, rest, arith::ConstantIndexOp::create(b, 0));
-  if (!matchPattern(holds, m_One()))
-    cf::AssertOp::create(b, holds,
-                         "expected a part of a buffer to begin at a multiple "
-                         "of " +
-                             std::to_string(alignment) + " bytes (launch_c1)");
+  emit::createAssert(b,
+                     {holds,
+                      "expected a part of a buffer to begin at a multiple of " +
+                          std::to_string(alignment) + " bytes (launch_c1)",
+                      offset});
 }
 
 Value getGlobalPointer(ImplicitLocOpBuilder &b, Value memref) {
@@ -130,7 +129,7 @@ LogicalResult LaunchSite::refuse(const Twine &reason) {
 
 void LaunchSite::emitAsserts() {
   for (const emit::CallSite::Check &check : call.getChecks())
-    cf::AssertOp::create(b, check.holds, check.rule);
+    emit::createAssert(b, check);
 }
 
 /// A value of the host as a launch passes it.

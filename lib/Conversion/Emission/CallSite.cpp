@@ -7,9 +7,11 @@
 
 #include "CallSite.h"
 #include "AssertedSizes.h"
+#include "blockscale/Conversion/AssertedNumber.h"
 #include "blockscale/Transforms/StoredDim.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
@@ -127,6 +129,14 @@ static bool isCheckedElsewhere(Value logical, Value memory) {
          llvm::any_of(logical.getUsers(), [](Operation *user) {
            return user->hasAttr(kSizesAssertedAttrName);
          });
+}
+
+void createAssert(ImplicitLocOpBuilder &b, const CallSite::Check &check) {
+  if (matchPattern(check.holds, m_One()))
+    return;
+  auto op = cf::AssertOp::create(b, check.holds, check.rule);
+  if (std::optional<int64_t> found = getConstantIntValue(check.found))
+    op->setAttr(kFoundAttrName, b.getIndexAttr(*found));
 }
 
 void CallSite::require(Value holds, const Twine &rule, Value found) {

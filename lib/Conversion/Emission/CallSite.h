@@ -76,6 +76,9 @@ private:
   llvm::SmallVector<Check> checks;
 };
 
+/// Asserts what a check requires.
+void createAssert(mlir::ImplicitLocOpBuilder &b, const CallSite::Check &check);
+
 /// An OpFoldResult as an index value.
 mlir::Value toIndex(mlir::ImplicitLocOpBuilder &b, mlir::OpFoldResult size);
 

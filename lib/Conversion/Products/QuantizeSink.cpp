@@ -14,8 +14,6 @@
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
 
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
-
 using namespace mlir;
 
 namespace blockscale::gemm {
@@ -142,7 +140,7 @@ void QuantizeSink::requireSizes(emit::CallSite &call,
   own.requireGlobalSizes("global_amax", quantize.getGlobalAmax(), globals,
                          source);
   for (const emit::CallSite::Check &check : own.getChecks())
-    cf::AssertOp::create(b, check.holds, check.rule);
+    emit::createAssert(b, check);
   if (DequantizeOp dequantize = decoder)
     call.requireSizes("the result of dequantize", dequantize.getResult(),
                       result, "the product");

@@ -21,7 +21,8 @@ namespace blockscale {
 #include "blockscale/Conversion/Passes.h.inc"
 
 /// The number that an assertion is about: what is compared with another one, or
-/// null. `isSigned` says how it is compared.
+/// whose remainder is; null where there is none. `isSigned` says how it is
+/// compared.
 static Value getNumber(cf::AssertOp op, bool &isSigned) {
   auto compare = op.getArg().getDefiningOp<arith::CmpIOp>();
   if (!compare || !compare.getLhs().getType().isIntOrIndex())
@@ -31,6 +32,10 @@ static Value getNumber(cf::AssertOp op, bool &isSigned) {
              !compare.getLhs().getType().isInteger(1);
   bool isConstant = matchPattern(compare.getLhs(), m_Constant());
   Value number = isConstant ? compare.getRhs() : compare.getLhs();
+  if (auto rest = number.getDefiningOp<arith::RemUIOp>())
+    number = rest.getLhs();
+  else if (auto rest = number.getDefiningOp<arith::RemSIOp>())
+    number = rest.getLhs();
   return number.getType().isIndex() ||
                  number.getType().getIntOrFloatBitWidth() <= 64
              ? number

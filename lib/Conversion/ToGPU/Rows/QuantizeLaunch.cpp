@@ -13,7 +13,6 @@
 #include "QuantizeKernel.h"
 #include "ThreadMapping.h"
 
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 
@@ -37,11 +36,11 @@ void requireSizes(ImplicitLocOpBuilder &b, Value operand, int64_t count,
     Value expected = b.createOrFold<memref::DimOp>(like, dim);
     Value holds = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, found,
                                                 expected);
-    if (!matchPattern(holds, m_One()))
-      cf::AssertOp::create(b, holds,
+    emit::createAssert(b, {holds,
                            ("expected dimension " + Twine(dim) + " of " + name +
                             " to fit " + source)
-                               .str());
+                               .str(),
+                           found});
   }
 }
 

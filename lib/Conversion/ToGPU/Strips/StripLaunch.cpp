@@ -15,7 +15,6 @@
 #include "StripScaleTable.h"
 #include "blockscale/IR/TypeRules.h"
 
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -288,7 +287,7 @@ LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
   if (failed(applyStrip(kernel, request)))
     return failure();
   for (const emit::CallSite::Check &check : checks)
-    cf::AssertOp::create(site.b, check.holds, check.rule);
+    emit::createAssert(site.b, check);
   StripLauncher launcher(site, request);
   for (const StripMember &member : members)
     launcher.addMember(member);
