@@ -50,6 +50,8 @@ mkdir -p "$logs"
 run=("$root/.venv/bin/python" "$root/scripts/run_suites.py" --build "$build" --timeout 7200
   ${suites[@]+"${suites[@]}"})
 passed=0 failed=0 skipped=0 expected=
+# The load ends with this script.
+trap 'jobs -p | xargs -r kill 2> /dev/null' EXIT
 
 # What is missing for an environment, if anything.
 find_missing() {
