@@ -7,6 +7,7 @@
 
 #include "LinearScales.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/ProductSwizzle.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -28,9 +29,12 @@ Value createLinearScales(OpBuilder &builder, ProductOpInterface op, Value scale,
   LayoutAttr layout = getLayout(type);
   bool isGrouped = layout.isGrouped();
   int64_t block = isGrouped && layout.getDim() == 1 ? op.getBlockSize() : 1;
-  return SwizzleOp::create(
+  auto swizzle = SwizzleOp::create(
       builder, loc, type.cloneWithEncoding(Attribute()), scale,
       isGrouped ? op.getGroupOperand().ends : Value(), sizes, block);
+  if (isGrouped)
+    swizzle->setAttr(kEndsCheckedAttrName, builder.getUnitAttr());
+  return swizzle;
 }
 
 } // namespace blockscale

@@ -9,6 +9,7 @@
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Target/Chip.h"
 #include "blockscale/Transforms/Passes.h"
+#include "blockscale/Transforms/ProductSwizzle.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -117,9 +118,11 @@ private:
     Value linear = scale.get();
     if (getLayout(type))
       linear = createLinearScales(rewriter, op, linear, data);
-    scale.set(SwizzleOp::create(
+    auto swizzle = SwizzleOp::create(
         rewriter, op.getLoc(), type.cloneWithEncoding(layout), linear,
-        op.getOffsets(), /*sizes=*/ValueRange(), block));
+        op.getOffsets(), /*sizes=*/ValueRange(), block);
+    swizzle->setAttr(kEndsCheckedAttrName, rewriter.getUnitAttr());
+    scale.set(swizzle);
   }
 };
 

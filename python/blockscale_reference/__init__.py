@@ -20,7 +20,7 @@ from .blocks import expand_scale
 from .codecs import E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0
 from .dequantize import dequantize_mx, dequantize_nvfp4
 from .fragments import prepack, unprepack
-from .groups import group_bounds, quantize_groups
+from .groups import group_bounds, group_fault, quantize_groups
 from .hadamard import hadamard
 from .layout import swizzle, swizzle_groups, unswizzle
 from .matmul import Product, scaled_grouped_matmul, scaled_matmul

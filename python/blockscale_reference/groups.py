@@ -12,16 +12,29 @@ import numpy as np
 def group_bounds(offsets, extent, multiple=1):
     """(begin, end) of each group of a dimension of `extent` elements.
 
-    An end is held between the end before it and the extent, and rounded down to a
-    multiple of the block along the dimension.
+    An end is at least the end before it, at most the extent and a multiple of the
+    block along the dimension. A group whose end is not is empty.
     """
     bounds, begin = [], 0
     for offset in np.asarray(offsets).tolist():
-        end = min(max(offset, begin), extent) // multiple * multiple
-        end = max(end, begin)
+        holds = begin <= offset <= extent and offset % multiple == 0
+        end = offset if holds else begin
         bounds.append((begin, end))
         begin = end
     return bounds
+
+
+def group_fault(offsets, extent, multiple=1):
+    """What the first group with a fault breaks, as errors say it; None without one."""
+    begin = 0
+    for group, end in enumerate(np.asarray(offsets).tolist()):
+        for holds, rule in ((end >= begin, f"at least {begin}"),
+                            (end <= extent, f"at most {extent}"),
+                            (end % multiple == 0, f"a multiple of {multiple}")):
+            if not holds:
+                return f"expected the end of group {group} to be {rule}, but got {end}"
+        begin = end
+    return None
 
 
 def quantize_groups(quantize, x, offsets, dim, block, transposed=False, values=None):

@@ -13,13 +13,20 @@ from golden import GoldenTest, cases, load, reference
 
 
 class BoundsTest(unittest.TestCase):
-    def test_ends_are_held(self):
-        bounds = reference.group_bounds([-4, 20, 10, 70, 1000], 64)
-        self.assertEqual(bounds, [(0, 0), (0, 20), (20, 20), (20, 64), (64, 64)])
+    def test_groups_of_wrong_ends_are_empty(self):
+        bounds = reference.group_bounds([-4, 20, 10, 70, 64], 64)
+        self.assertEqual(bounds, [(0, 0), (0, 20), (20, 20), (20, 20), (20, 64)])
+        bounds = reference.group_bounds([20, 32, 33, 64], 64, 16)
+        self.assertEqual(bounds, [(0, 0), (0, 32), (32, 32), (32, 64)])
 
-    def test_ends_are_rounded_down(self):
-        bounds = reference.group_bounds([20, 31, 33, 64], 64, 16)
-        self.assertEqual(bounds, [(0, 16), (16, 16), (16, 32), (32, 64)])
+    def test_faults(self):
+        for ends, fault in (
+                ([-4, 20], "expected the end of group 0 to be at least 0, but got -4"),
+                ([16, 32, 16], "expected the end of group 2 to be at least 32, but got 16"),
+                ([16, 80, 8], "expected the end of group 1 to be at most 64, but got 80"),
+                ([16, 20, 99], "expected the end of group 1 to be a multiple of 16, but got 20")):
+            self.assertEqual(reference.group_fault(ends, 64, 16), fault)
+        self.assertIsNone(reference.group_fault([0, 16, 16, 64], 64, 16))
 
 
 class GroupsTest(GoldenTest):
@@ -57,7 +64,7 @@ class GroupsTest(GoldenTest):
         codes, scale = reference.quantize_groups(
             lambda part, _: reference.quantize_mx(part, block=block, transposed=True),
             self.X,
-            [40, 64],
+            [32, 64],
             0,
             block,
             transposed=True,
@@ -69,7 +76,7 @@ class GroupsTest(GoldenTest):
         codes, scale = reference.quantize_groups(
             lambda part, _: reference.quantize_mx(part, block=(1, 32)),
             self.X,
-            [40],
+            [32],
             1,
             (1, 32),
         )

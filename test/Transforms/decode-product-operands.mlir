@@ -68,7 +68,7 @@ func.func @constant_a(%b: tensor<40x32xf8E4M3FN>, %sb: tensor<40x1xf8E8M0FNU>) -
 // CHECK-LABEL: func.func @groups_of_rows
 // CHECK-SAME: %{{.+}}: tensor<?x64xbf16>, %[[ENDS:[a-z0-9]+]]: tensor<3xi32>
 // CHECK: %[[Q:.+]], %[[S:.+]] = blockscale.quantize
-// CHECK: %[[LINEAR:.+]] = blockscale.swizzle %[[S]] offsets(%[[ENDS]] : tensor<3xi32>) sizes(%{{.+}}) : tensor<?x4xf8E4M3FN, #{{.+}}> -> tensor<?x4xf8E4M3FN>
+// CHECK: %[[LINEAR:.+]] = blockscale.swizzle %[[S]] offsets(%[[ENDS]] : tensor<3xi32>) sizes(%{{.+}}) {blockscale.ends_checked} : tensor<?x4xf8E4M3FN, #{{.+}}> -> tensor<?x4xf8E4M3FN>
 // CHECK: %[[X:.+]] = blockscale.dequantize %[[Q]], %[[LINEAR]]
 // CHECK: blockscale.scaled_grouped_mm %[[X]], %{{.+}} offsets(%[[ENDS]]) scales(none, %{{.+}}) block [1, 16] global_scale_a(%{{.+}} : tensor<3xf32>)
 // FOLDED-LABEL: func.func @groups_of_rows
@@ -91,7 +91,7 @@ func.func @groups_of_rows(%x: tensor<?x64xbf16>, %ends: tensor<3xi32>, %g: tenso
 
 // Groups of K count elements in blocks.
 // CHECK-LABEL: func.func @groups_of_k
-// CHECK: %[[LINEAR:.+]] = blockscale.swizzle %{{.+}} offsets(%{{.+}} : tensor<3xi32>) block 32 : tensor<48x4xf8E8M0FNU, #{{.+}}> -> tensor<48x4xf8E8M0FNU>
+// CHECK: %[[LINEAR:.+]] = blockscale.swizzle %{{.+}} offsets(%{{.+}} : tensor<3xi32>) block 32 {blockscale.ends_checked} : tensor<48x4xf8E8M0FNU, #{{.+}}> -> tensor<48x4xf8E8M0FNU>
 // CHECK: %[[X:.+]] = blockscale.dequantize %{{.+}}, %[[LINEAR]] block [1, 32]
 // CHECK: blockscale.scaled_grouped_mm %[[X]], %{{.+}} scales(none, %{{.+}})
 func.func @groups_of_k(%a: tensor<48x128xf8E4M3FN>, %sa: tensor<48x4xf8E8M0FNU, #cols>, %b: tensor<40x128xf4E2M1FN>,

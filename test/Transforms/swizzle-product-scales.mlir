@@ -67,7 +67,7 @@ func.func @kernel(%a: tensor<48x64xf4E2M1FN>, %s: tensor<48x4xf8E4M3FN>, %y: ten
 
 // Scales that offsets part are swizzled group by group, B's of rows matrix by matrix.
 // CHECK-LABEL: func.func @row_groups
-// CHECK: %[[SA:.+]] = blockscale.swizzle %{{.+}} offsets(%[[ENDS:.+]] : tensor<3xi32>) : tensor<?x2xf8E8M0FNU> -> tensor<?x2xf8E8M0FNU, #[[ROWS]]>
+// CHECK: %[[SA:.+]] = blockscale.swizzle %{{.+}} offsets(%[[ENDS:.+]] : tensor<3xi32>) {blockscale.ends_checked} : tensor<?x2xf8E8M0FNU> -> tensor<?x2xf8E8M0FNU, #[[ROWS]]>
 // CHECK: %[[SB:.+]] = blockscale.swizzle %{{.+}} : tensor<3x40x2xf8E8M0FNU> -> tensor<3x40x2xf8E8M0FNU, #swizzled>
 // CHECK: blockscale.scaled_grouped_mm {{.*}} offsets(%[[ENDS]]) scales(%[[SA]], %[[SB]])
 func.func @row_groups(%a: tensor<?x64xf8E4M3FN>, %b: tensor<3x40x64xf8E4M3FN>, %ends: tensor<3xi32>, %sa: tensor<?x2xf8E8M0FNU>, %sb: tensor<3x40x2xf8E8M0FNU>) -> tensor<?x40xf32> {
@@ -79,8 +79,8 @@ func.func @row_groups(%a: tensor<?x64xf8E4M3FN>, %b: tensor<3x40x64xf8E4M3FN>, %
 // Those of K both; tiles of all groups at once are taken apart first.
 // CHECK-LABEL: func.func @depth_groups
 // CHECK: %[[LINEAR:.+]] = blockscale.swizzle %{{.+}} sizes(%{{.+}}) : tensor<?x8xf8E8M0FNU, #swizzled> -> tensor<?x8xf8E8M0FNU>
-// CHECK: %[[SA:.+]] = blockscale.swizzle %[[LINEAR]] offsets(%[[ENDS:.+]] : tensor<3xi32>) block 32 : tensor<?x8xf8E8M0FNU> -> tensor<?x8xf8E8M0FNU, #[[COLUMNS]]>
-// CHECK: %[[SB:.+]] = blockscale.swizzle %{{.+}} offsets(%[[ENDS]] : tensor<3xi32>) block 32 : tensor<40x8xf8E8M0FNU> ->
+// CHECK: %[[SA:.+]] = blockscale.swizzle %[[LINEAR]] offsets(%[[ENDS:.+]] : tensor<3xi32>) block 32 {blockscale.ends_checked} : tensor<?x8xf8E8M0FNU> -> tensor<?x8xf8E8M0FNU, #[[COLUMNS]]>
+// CHECK: %[[SB:.+]] = blockscale.swizzle %{{.+}} offsets(%[[ENDS]] : tensor<3xi32>) block 32 {blockscale.ends_checked} : tensor<40x8xf8E8M0FNU> ->
 // CHECK: blockscale.scaled_grouped_mm {{.*}} scales(%[[SA]], %[[SB]])
 func.func @depth_groups(%a: tensor<?x256xf8E4M3FN>, %b: tensor<40x256xf8E4M3FN>, %ends: tensor<3xi32>, %sa: tensor<?x8xf8E8M0FNU, #swizzled>, %sb: tensor<40x8xf8E8M0FNU>) -> tensor<3x?x40xf32> {
   %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]

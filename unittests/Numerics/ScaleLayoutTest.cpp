@@ -160,39 +160,4 @@ TEST(ScaleLayout, PositionsBeyondTheLastGroup) {
   EXPECT_NE(getGroupedOffset(GroupDim::Rows, ends, 2, 5, 4, 2, 0), -1);
 }
 
-// Ends that decrease, are negative or lie beyond the extent are moved into
-// [end before, extent] and rounded down to whole units.
-TEST(ScaleLayout, GroupEnds) {
-  static_assert(getGroupEnd<int64_t>(getWholeUnits<int64_t>(95, 32), 0, 4) ==
-                2);
-  static_assert(getGroupEnd<int64_t>(getWholeUnits<int64_t>(-5, 32), 0, 4) ==
-                0);
-  static_assert(getGroupEnd<int64_t>(getWholeUnits<int64_t>(31, 32), 2, 4) ==
-                2);
-  static_assert(getGroupEnd<int64_t>(getWholeUnits<int64_t>(999, 32), 2, 4) ==
-                4);
-}
-
-// The first group whose end is behind a position is the one that a walk over
-// the ends with `getGroupEnd` finds, whatever the ends are.
-TEST(ScaleLayout, TakeGroup) {
-  constexpr int64_t kExtent = 5, kGroups = 3;
-  for (int64_t a = -2; a <= 7; ++a)
-    for (int64_t b = -2; b <= 7; ++b)
-      for (int64_t c = -2; c <= 7; ++c)
-        for (int64_t position = 0; position < kExtent; ++position) {
-          int64_t ends[kGroups] = {a, b, c};
-          int64_t begin = 0, walked = kGroups, taken = kGroups;
-          for (int64_t group = 0; group < kGroups; ++group) {
-            int64_t end =
-                getGroupEnd(getWholeUnits(ends[group], 1), begin, kExtent);
-            if (begin <= position && position < end)
-              walked = group;
-            begin = end;
-            taken = takeGroup(taken, group, ends[group], position, kGroups);
-          }
-          EXPECT_EQ(taken, walked) << a << " " << b << " " << c;
-        }
-}
-
 } // namespace

@@ -21,10 +21,9 @@ def BlockScale_AmaxOp : BlockScale_TensorOp<"amax"> {
     (result shape = the leading dimensions), each row (the leading dimensions and
     M), or each row group (`group_dim` 0) or column group (1) of a matrix, whose
     ends are the elements of `offsets` (result `[G]`). NaN propagates. An empty
-    range gives 0. Offsets that are negative, descend or end beyond the dimension
-    are clamped into [previous end, extent]. They may cut a block of `quantize`,
-    which rounds its offsets down: the groups of both ops are the same only if the
-    offsets are multiples of the block.
+    range gives 0. An end is at least the end before it and at most the size of
+    the dimension; else the call is an error. Ends may cut a block of `quantize`,
+    whose groups have whole blocks.
 
     Constraints:
     - `amax_c1`: `x` has rank at least 2 and no encoding.

@@ -121,9 +121,9 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     with block scales, global scales, bias, a plain operand, `unchecked_origins`
     and the accuracy of `scaled_mm`. Rows
     of a 2d-3d result that no group covers are zero; in the 2d-2d form an empty
-    group's sum is zero. Offsets that are negative, descend or end beyond
-    the dimension are clamped into [previous end, extent]; 2d-2d offsets must be
-    multiples of the block, other offsets are rounded down.
+    group's sum is zero. An end is at least the end before it, at most the size
+    of the dimension and, in the 2d-2d form, a multiple of the block; else the
+    call is an error.
 
     Constraints:
     - `scaled_grouped_mm_c1`: `a` has rank 2, `b` rank 3 or 2; no encodings but

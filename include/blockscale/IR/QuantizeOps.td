@@ -89,8 +89,8 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     `offsets` are the ends of G row groups (`group_dim` 0) or column groups (1) of
     a matrix, in device memory. Global operands may then have one value for each
     group, and the scales may have a layout that is grouped along that dimension.
-    Offsets that are negative, descend or end beyond the dimension are clamped
-    into [previous end, extent] and rounded down to whole blocks. Elements that
+    An end is at least the end before it, at most the size of the dimension and a
+    multiple of the block along it; else the call is an error. Elements that
     belong to no group give zero codes and zero scale bytes.
 
     There are two families of formats. NVFP4 has blocks [1, 16], [16, 16] or

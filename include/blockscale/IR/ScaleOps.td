@@ -21,7 +21,8 @@ def BlockScale_SwizzleOp : BlockScale_TensorOp<"swizzle",
     A grouped layout needs `offsets`: the end of each group in elements of the
     quantized tensor, in device memory. `block` is the number of elements that one
     row (`dim = 0`: 1) or one column (`dim = 1`: the block size) of the scales
-    covers.
+    covers. An end is at least the end before it, at most the size of the dimension
+    and a multiple of `block`; else the call is an error.
 
     A swizzled tensor does not store its logical size, so a linear result needs one
     size operand for each dynamic dimension.

@@ -206,30 +206,6 @@ constexpr Index getGroupedTiles(GroupDim dim, Index rows, Index cols,
              : getRowTiles(rows) * getTilesAlong(dim, cols, groups);
 }
 
-/// The whole units of `unit` elements up to an end of a group, none where the
-/// end is negative.
-template <typename Index>
-constexpr Index getWholeUnits(Index end, int64_t unit) {
-  return maxSigned(end, like(end, 0)) / unit;
-}
-
-/// Where a group ends that begins at `begin`, which is the end of the group
-/// before: its own end, moved to the nearest of `begin` .. `extent`.
-template <typename Index>
-constexpr Index getGroupEnd(Index end, Index begin, Index extent) {
-  return minSigned(maxSigned(end, begin), extent);
-}
-
-/// A step of the search for the group of `position`, which is the first group
-/// whose end is behind it. This agrees with getGroupEnd, but needs no begins.
-/// After `takeGroup` of each group in turn, starting from `count`, `found` is
-/// that group, or `count` where none is.
-template <typename Index>
-constexpr Index takeGroup(Index found, Index group, Index end, Index position,
-                          Index count) {
-  return minSigned(found, select(isLess(position, end), group, count));
-}
-
 /// First row (column) of a group.
 constexpr int64_t getGroupBegin(const int32_t *ends, int64_t group) {
   return group == 0 ? 0 : ends[group - 1];

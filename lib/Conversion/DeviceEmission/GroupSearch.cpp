@@ -7,7 +7,7 @@
 
 #include "GroupSearch.h"
 #include "DeviceCode.h"
-#include "blockscale/Numerics/ScaleLayout.h"
+#include "blockscale/Numerics/GroupEnds.h"
 
 using namespace mlir;
 
@@ -18,25 +18,39 @@ using emit::Group;
 using emit::GroupedDim;
 using emit::Lanes;
 
+/// The least of `value` (i64), which is not negative, and the largest i32.
+static Lanes saturate(KernelBuilder &b, Value value) {
+  Lanes all(b, value);
+  Lanes most = all.like(std::numeric_limits<int32_t>::max());
+  return truncate(minUnsigned(all, most), 32);
+}
+
 /// Finds groups by a loop over all ends: all threads read the same ends, and
-/// none waits for a comparison.
-SmallVector<Value> emitFindGroups(KernelBuilder &b, Value offsets, Value count,
+/// none waits for a comparison. Ends are i32, so that a position that is none
+/// is behind all of them.
+SmallVector<Value> emitFindGroups(KernelBuilder &b, const GroupEnds &ends,
                                   ValueRange positions) {
-  SmallVector<Value> none(positions.size(), count);
-  return emit::emitReduction(
-      b, getIndex(b, 0), toIndex(b, count), none,
-      [&](Value i, ValueRange found) -> SmallVector<Value> {
-        Value index = arith::IndexCastOp::create(b, b.getI64Type(), i);
-        Value end = emitLoadBits(b, offsets, b.getI32Type(), i);
-        end = arith::ExtSIOp::create(b, b.getI64Type(), end);
-        SmallVector<Value> next;
-        for (auto [position, first] : llvm::zip_equal(positions, found)) {
-          next.push_back(numerics::takeGroup(Lanes(b, first), Lanes(b, index),
-                                             Lanes(b, end), Lanes(b, position),
-                                             Lanes(b, count)));
-        }
+  Lanes extent = saturate(b, ends.extent);
+  SmallVector<Lanes> places;
+  for (Value position : positions)
+    places.push_back(saturate(b, position));
+  SmallVector<Value> none(positions.size() + 1, b.i32(0));
+  SmallVector<Value> found = emit::emitReduction(
+      b, getIndex(b, 0), toIndex(b, ends.count), none,
+      [&](Value i, ValueRange carried) -> SmallVector<Value> {
+        Lanes end = numerics::getGroupEnd(
+            emitLoadBits(b, ends.offsets, b.getI32Type(), i),
+            Lanes(b, carried.front()), extent, ends.unit);
+        SmallVector<Value> next = {end};
+        for (auto [place, number] :
+             llvm::zip_equal(places, carried.drop_front()))
+          next.push_back(numerics::takeGroup(Lanes(b, number), end, place));
         return next;
       });
+  SmallVector<Value> numbers;
+  for (Value number : llvm::drop_begin(found))
+    numbers.push_back(b.zext64(number));
+  return numbers;
 }
 
 emit::GroupedDim getGroupedDim(KernelBuilder &b, Value offsets, Value count,

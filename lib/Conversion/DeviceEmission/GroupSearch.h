@@ -13,12 +13,20 @@
 
 namespace blockscale {
 
-/// For each of `positions` (i64) the number of the group that has it, i64;
-/// `count` where none has. `offsets` points to the i32 ends of `count` groups,
-/// of which one below an earlier one counts as that.
+/// Where the ends of groups are, and what they have to keep.
+struct GroupEnds {
+  /// A pointer to the i32 ends, and their number, i64.
+  mlir::Value offsets, count;
+  /// The size of the dimension in elements, i64, and what ends are multiples
+  /// of.
+  mlir::Value extent;
+  int64_t unit = 1;
+};
+
+/// For each of `positions` (i64) the number of the group that has it, i64; the
+/// number of groups where none has.
 llvm::SmallVector<mlir::Value> emitFindGroups(KernelBuilder &b,
-                                              mlir::Value offsets,
-                                              mlir::Value count,
+                                              const GroupEnds &ends,
                                               mlir::ValueRange positions);
 
 /// The groups whose `count` ends are at the pointer `offsets`; see

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GroupLoop.h"
-#include "blockscale/Numerics/ScaleLayout.h"
+#include "blockscale/Numerics/GroupEnds.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -26,8 +26,12 @@ GroupedDim GroupedDim::get(ImplicitLocOpBuilder &b, Value offsets, Value extent,
 static Value emitGroupEnd(ImplicitLocOpBuilder &b, const GroupedDim &dim,
                           Value index, Value begin) {
   Lanes end(b, dim.loadEnd(index));
-  return numerics::getGroupEnd(numerics::getWholeUnits(end, dim.unit),
-                               Lanes(b, begin), Lanes(b, dim.extent));
+  if (dim.unit == 1)
+    return numerics::getGroupEnd(end, Lanes(b, begin), Lanes(b, dim.extent),
+                                 /*unit=*/1);
+  return numerics::getGroupEnd(end, Lanes(b, begin) * dim.unit,
+                               Lanes(b, dim.extent) * dim.unit, dim.unit) /
+         dim.unit;
 }
 
 /// Loops over the first `count` groups. The first two values are begin and

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Offsets are i32 ends in elements of the quantized tensor, `unit` of which
-// make one row or column of scales. An end that is negative, below the previous
-// one or beyond the extent is moved to the nearest legal one and rounded down
-// to a whole unit, so that no offsets make a kernel leave its buffers.
+// make one row or column of scales. A group whose end is below the previous
+// one, beyond the extent or within a unit is empty, so that no offsets make a
+// kernel leave its buffers. What such an end breaks is reported where ends are
+// checked (GroupRules.h).
 //
 //===----------------------------------------------------------------------===//
 

@@ -12,6 +12,8 @@
 #include "Product.h"
 #include "blockscale/Numerics/ScaleLayout.h"
 
+#include <algorithm>
+
 namespace blockscale::gemm {
 
 // Scales come in tiles of the 128x4 layout.
@@ -53,6 +55,10 @@ struct GemmSpec {
   /// The epilogue that products are followed by; null where results are stored
   /// as they are.
   std::shared_ptr<const EpilogueSpec> epilogue = nullptr;
+
+  /// What groups of K that are not empty begin at multiples of, in elements:
+  /// where copies of codes of 4 bits may begin.
+  int64_t getBeginUnit() const { return std::max(block, kCopyBytes * 8 / 4); }
 
   /// Columns of results of a tile.
   int64_t getResultCols() const { return schedule.getCols() / products; }

@@ -8,6 +8,8 @@
 #include "TileOrder.h"
 #include "Arithmetic.h"
 #include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/GroupCheck.h"
+#include "blockscale/Numerics/GroupEnds.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -128,16 +130,32 @@ TileCoord TileOrder::getCoord(KernelBuilder &b, Value number) const {
 // Groups
 //===----------------------------------------------------------------------===//
 
-/// The end of a group, as the op defines it for any offset.
+void TileOrder::emitCheckGroups(KernelBuilder &b, Value isChecker,
+                                Value thread) const {
+  if (spec.groups == GroupDim::None)
+    return;
+  emit::GroupRules rules{runtime::ErrorOp::ScaledGroupedMM, getGroupUnit()};
+  if (hasBeginRule())
+    rules.beginUnit = spec.getBeginUnit();
+  Value isFirst = emit::isEqual(Lanes(b, emitBlockNumber(b)), 0);
+  blockscale::emitCheckGroups(b, rules, arguments.offsets, arguments.matrices,
+                              getGroupedExtent(),
+                              Lanes(b, isFirst) & Lanes(b, isChecker), thread);
+}
+
+/// The end that code goes on with.
 Value TileOrder::getEnd(KernelBuilder &b, Value group, Value begin) const {
   Lanes offset(b, b.load(b.getI32Type(),
                          b.offset(arguments.offsets, b.getI32Type(), group),
                          sizeof(int32_t)));
-  bool isDepth = spec.groups == GroupDim::Columns;
-  int64_t unit = isDepth ? spec.block : 1;
-  return numerics::getGroupEnd(
-      numerics::getWholeUnits(offset, unit) * unit, Lanes(b, begin),
-      Lanes(b, isDepth ? arguments.depth : arguments.rows));
+  Lanes first(b, begin);
+  Lanes end = numerics::getGroupEnd(offset, first, Lanes(b, getGroupedExtent()),
+                                    getGroupUnit());
+  if (!hasBeginRule())
+    return end;
+  // A group whose first codes cannot be copied is empty, too.
+  Lanes canBegin = emit::isEqual(first & (spec.getBeginUnit() - 1), 0);
+  return select(canBegin, end, first);
 }
 
 ProductRange TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,

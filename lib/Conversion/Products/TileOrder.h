@@ -93,6 +93,13 @@ public:
   Carried emitTiles(KernelBuilder &b, mlir::ValueRange inits, TileBody body,
                     OtherTiles *others = nullptr) const;
 
+  /// Checks the ends of groups, where there are any, in one warp of the first
+  /// CTA: that in which `isChecker` (i1) holds and of whose threads `thread`
+  /// (i32) is the number. It takes the time of a load, so that a warp does it
+  /// that others wait for least.
+  void emitCheckGroups(KernelBuilder &b, mlir::Value isChecker,
+                       mlir::Value thread) const;
+
 private:
   /// Sizes of all tiles of a product, i32.
   struct Extent {
@@ -113,6 +120,17 @@ private:
   ProductRange getWhole(KernelBuilder &b, mlir::Value matrix) const;
   ProductRange getGroup(KernelBuilder &b, mlir::Value group, mlir::Value begin,
                         mlir::Value end, mlir::Value scalesBefore) const;
+  /// The size and the unit of the dimension that groups cut.
+  mlir::Value getGroupedExtent() const {
+    return spec.groups == GroupDim::Columns ? arguments.depth : arguments.rows;
+  }
+  int64_t getGroupUnit() const {
+    return spec.groups == GroupDim::Columns ? spec.block : 1;
+  }
+  /// Whether a group may begin at a block and still not where copies begin.
+  bool hasBeginRule() const {
+    return spec.groups == GroupDim::Columns && spec.getBeginUnit() > spec.block;
+  }
   mlir::Value getEnd(KernelBuilder &b, mlir::Value group,
                      mlir::Value begin) const;
   /// Tiles of one product from `next` on, the first of the CTA.

@@ -8,6 +8,8 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_ERRORREPORTER_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_ERRORREPORTER_H
 
+#include "Emission/GroupRules.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -26,8 +28,13 @@ public:
   void emitReport(mlir::ImplicitLocOpBuilder &b, llvm::StringRef rule,
                   mlir::Value found, bool isSigned = true);
 
+  /// Reports the rule that a group breaks, with the text of its error record.
+  void emitReport(mlir::ImplicitLocOpBuilder &b, runtime::ErrorOp op,
+                  const emit::FirstFault &fault);
+
 private:
   mlir::LLVM::LLVMFuncOp getFunction();
+  mlir::LLVM::LLVMFuncOp getGroupFunction();
   mlir::LLVM::GlobalOp getMessage(llvm::StringRef text);
 
   mlir::ModuleOp module;

@@ -95,12 +95,14 @@ private:
     emit::requireOperands(op, site);
     Value items = cpu::countItems(op, site);
     emitGuarded(b, site.getChecks(), [&] {
-      cpu::emitPrologue(op, site);
-      SmallVector<Value> arguments(kernel.getOperands());
-      arguments.push_back(emit::getIndex(b, 0));
-      arguments.push_back(items);
-      auto call = func::CallOp::create(b, function, arguments);
-      call->setAttr("blockscale.parallel", b.getUnitAttr());
+      emitWithGroups(b, emit::getGroupEnds(op, site), [&] {
+        cpu::emitPrologue(op, site);
+        SmallVector<Value> arguments(kernel.getOperands());
+        arguments.push_back(emit::getIndex(b, 0));
+        arguments.push_back(items);
+        auto call = func::CallOp::create(b, function, arguments);
+        call->setAttr("blockscale.parallel", b.getUnitAttr());
+      });
     });
     outlined.push_back(kernel);
   }
@@ -153,6 +155,17 @@ private:
         [&] {
           reporter.emitReport(b, checks.front().rule, checks.front().found);
         });
+  }
+
+  /// Emits the call where the groups keep their rules.
+  void emitWithGroups(ImplicitLocOpBuilder &b,
+                      const emit::GroupEndsInMemory &ends,
+                      function_ref<void()> emitCall) {
+    if (!ends.offsets)
+      return emitCall();
+    emit::FirstFault fault = emit::findFirstFault(b, ends);
+    emit::emitIf(b, emit::isEqual(emit::Lanes(b, fault.rule), 0), emitCall,
+                 [&] { reporter.emitReport(b, ends.rules.op, fault); });
   }
 
   cpu::OutlinedFunctions inserter;

@@ -8,7 +8,6 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "MmaRoles.h"
 #include "Products/Arithmetic.h"
-#include "Products/GroupBegin.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -303,12 +302,6 @@ MmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
 void ProductEmitter::emitTile(const TileCoord &tile, MmaResults &results) {
   int64_t stages = spec.schedule.getStages();
   Lanes begin(b, tile.begin), end(b, tile.end);
-  int64_t bits = spec.format.getBits();
-  if (spec.groups == GroupDim::Columns &&
-      spec.format.block * bits / 8 < kCopyBytes)
-    emitCheckGroupBegin(
-        b, Lanes(b, tile.product.firstDepth) >> llvm::Log2_64(8 / bits),
-        end - begin);
   MmaLoads loads(b, context, thread, tile);
   for (int64_t i = 0; i < stages - 1; ++i)
     loads.emitStage(begin + i, b.i32(i));
@@ -347,6 +340,7 @@ void emitMmaGemm(KernelBuilder &b, const MmaSpec &spec,
   Lanes number(
       b, arith::IndexCastOp::create(b, b.getI32Type(),
                                     emitThreadNumber(b, spec.getThreads())));
+  context.order.emitCheckGroups(b, emit::isBelow(number, kWarpThreads), number);
   MmaThread thread(b, spec, number);
   MmaResults results(b, context, thread);
   ProductEmitter products(b, context, thread);

@@ -107,7 +107,11 @@ void emitGemm(KernelBuilder &b, const ScaledGemmSpec &spec,
               context.cluster.emitIfLeader(
                   b, [&] { emitProducts(b, context, thread); });
             },
-            [&] { emitResults(b, context, thread); });
+            [&] {
+              // The first results are a whole sum away.
+              context.order.emitCheckGroups(b, emit::isEqual(warp, 0), thread);
+              emitResults(b, context, thread);
+            });
       });
   emitBarrier(b, context);
   emit::emitIf(b, multiplies, [&] {

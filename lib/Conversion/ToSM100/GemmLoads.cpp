@@ -26,7 +26,6 @@
 #include "GemmClauses.h"
 #include "GemmRoles.h"
 #include "Products/Arithmetic.h"
-#include "Products/GroupBegin.h"
 
 using namespace mlir;
 
@@ -260,9 +259,6 @@ void LoadEmitter::emit() {
     Lanes firstByte =
         Lanes(b, tile.product.firstDepth) >> llvm::Log2_64(packed);
     Value count = Lanes(b, tile.end) - begin;
-    if (context.spec.groups == GroupDim::Columns &&
-        getRowMultiple(format) > format.block)
-      emitCheckGroupBegin(b, firstByte, count);
     return emitCount(b, count, carried, [&](Value number, ValueRange carried) {
       Lanes step = begin + Lanes(b, number);
       RingSlot slot = RingSlot::of(carried);

@@ -154,6 +154,9 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
             emitInOneThread(b,
                             [&] { emitLoads(b, context, /*isPlain=*/i > 0); });
           });
+        // A warp that has nothing else to do.
+        context.order.emitCheckGroups(
+            b, compare(Predicate::eq, warp, firstLoader + kLoadWarps), thread);
       });
   // Others of the cluster read sums in memory that must still be there.
   if (spec.getParts() > 1)

@@ -16,7 +16,6 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "Products/Arithmetic.h"
-#include "Products/GroupBegin.h"
 #include "WgmmaRoles.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -292,11 +291,6 @@ void LoadEmitter::emit() {
       [&](const TileCoord &tile, ValueRange carried) {
         Lanes begin(b, tile.begin);
         Value count = Lanes(b, tile.end) - begin;
-        int64_t blockBytes = format.block * format.getBits() / 8;
-        if (!isPlain && spec.groups == GroupDim::Columns &&
-            blockBytes < kCopyBytes)
-          emitCheckGroupBegin(b, getCodeByte(Lanes(b, tile.product.firstDepth)),
-                              count);
         Lanes full(b, count), first = full.like(0);
         if (canRotate())
           std::tie(full, first) = getRotation(tile);

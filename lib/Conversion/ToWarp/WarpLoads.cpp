@@ -16,7 +16,6 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "Products/Arithmetic.h"
-#include "Products/GroupBegin.h"
 #include "Products/ScaledClauses.h"
 #include "WarpRoles.h"
 
@@ -130,9 +129,6 @@ void LoadEmitter::emit() {
         Lanes firstByte =
             Lanes(b, tile.product.firstDepth) >> llvm::Log2_64(packed);
         Value count = Lanes(b, tile.end) - begin;
-        if (spec.groups == GroupDim::Columns &&
-            getRowMultiple(format) > format.block)
-          emitCheckGroupBegin(b, firstByte, count);
         return emitCount(
             b, count, carried, [&](Value number, ValueRange carried) {
               Lanes step = begin + Lanes(b, number);

@@ -1,8 +1,8 @@
 // RUN: blockscale-opt %s -blockscale-lower-kernels-to-cpu -canonicalize -cse -split-input-file | FileCheck %s
 
 // 2d-3d: the rows that a panel of A shares with a group are multiplied by the
-// group's B; rows behind the last group are zero. Ends are clamped, so that none
-// leads out of the buffers.
+// group's B; rows behind the last group are zero. A group whose end is none is
+// empty, so that none leads out of the buffers.
 // CHECK-LABEL: func.func private @rows_scaled_grouped_mm_0(
 // CHECK-SAME:      [[A:%.+]]: memref<200x64xf8E4M3FN>, [[B:%.+]]: memref<3x48x64xf8E4M3FN>, [[ENDS:%.+]]: memref<3xi32>, {{%.+}}: memref<200x2xf8E8M0FNU>, [[SB:%.+]]: memref<3x48x2xf8E8M0FNU>, [[Y:%.+]]: memref<200x48xf32>,
 // CHECK-DAG:     [[C0:%.+]] = arith.constant 0 : index
@@ -18,9 +18,10 @@
 // CHECK:           [[COVERED:%.+]]:2 = scf.for [[GROUP:%.+]] = [[C0]] to [[C3]] {{.*}} iter_args([[BEGIN:%.+]] = [[C0]], {{%.+}} = [[C0]])
 // CHECK:             [[OFFSET:%.+]] = memref.load [[ENDS]][[[GROUP]]]
 // CHECK:             [[INDEX:%.+]] = arith.index_cast [[OFFSET]]
-// CHECK:             [[POSITIVE:%.+]] = arith.maxsi [[INDEX]], [[C0]]
-// CHECK:             [[BEHIND:%.+]] = arith.maxsi [[POSITIVE]], [[BEGIN]]
-// CHECK:             [[END:%.+]] = arith.minsi [[BEHIND]], [[C200]]
+// CHECK-DAG:         [[BELOW:%.+]] = arith.cmpi slt, [[INDEX]], [[BEGIN]]
+// CHECK-DAG:         [[BEYOND:%.+]] = arith.cmpi sgt, [[INDEX]], [[C200]]
+// CHECK:             [[INSIDE:%.+]] = arith.select [[BEYOND]], [[BEGIN]], [[INDEX]]
+// CHECK:             [[END:%.+]] = arith.select [[BELOW]], [[BEGIN]], [[INSIDE]]
 // CHECK:             [[LOW:%.+]] = arith.maxsi [[FIRST]], [[BEGIN]]
 // CHECK:             [[HIGH:%.+]] = arith.minsi [[LAST]], [[END]]
 // CHECK:             [[SHARED:%.+]] = arith.cmpi slt, [[LOW]], [[HIGH]]
@@ -32,6 +33,23 @@
 // CHECK:           [[REST:%.+]] = arith.maxsi [[FIRST]], [[COVERED]]#0
 // CHECK:           scf.for {{%.+}} = [[REST]] to [[LAST]]
 // CHECK:             memref.store [[ZERO]], [[Y]]
+// The ends are checked before the call; what the first group breaks is reported.
+// CHECK-LABEL: func.func @rows(
+// CHECK-SAME:      [[ENDS:%[^:]+]]: memref<3xi32>
+// CHECK:         [[FAULT:%.+]]:5 = scf.for {{.*}} iter_args([[RULE:%[a-z0-9]+]] = %c0_i64, {{.*}}, [[BEGIN:%[a-z0-9]+]] = %c0_i64)
+// CHECK:           [[STORED:%.+]] = memref.load [[ENDS]]
+// CHECK:           [[END:%.+]] = arith.extsi [[STORED]]
+// CHECK:           [[BEYOND:%.+]] = arith.cmpi sgt, [[END]], %c200_i64
+// CHECK:           [[TWO:%.+]] = arith.select [[BEYOND]], %c2_i64, %c0_i64
+// CHECK:           [[BELOW:%.+]] = arith.cmpi slt, [[END]], [[BEGIN]]
+// CHECK:           [[ONE:%.+]] = arith.select [[BELOW]], %c1_i64, [[TWO]]
+// CHECK:           [[FIRST:%.+]] = arith.cmpi eq, [[RULE]], %c0_i64
+// CHECK:           arith.select [[FIRST]], [[ONE]], [[RULE]]
+// CHECK:         [[HOLDS:%.+]] = arith.cmpi eq, [[FAULT]]#0, %c0_i64
+// CHECK:         scf.if [[HOLDS]] {
+// CHECK:           call @rows_scaled_grouped_mm_0
+// CHECK:         } else {
+// CHECK:           llvm.call @blockscale_report_group({{%.+}}, [[FAULT]]#1, [[FAULT]]#2, [[FAULT]]#3)
 func.func @rows(%a: memref<200x64xf8E4M3FN>, %b: memref<3x48x64xf8E4M3FN>, %ends: memref<3xi32>, %sa: memref<200x2xf8E8M0FNU>, %sb: memref<3x48x2xf8E8M0FNU>, %y: memref<200x48xf32>) {
   blockscale.kernel ins(%a, %b, %ends, %sa, %sb : memref<200x64xf8E4M3FN>, memref<3x48x64xf8E4M3FN>, memref<3xi32>, memref<200x2xf8E8M0FNU>, memref<3x48x2xf8E8M0FNU>)
       outs(%y : memref<200x48xf32>) {

@@ -95,16 +95,34 @@ func.func @rng(%x: memref<?x32xf32>, %r: memref<2xi64>, %q: memref<?x16xi8>, %s:
 // are stored in one place.
 // CHECK-LABEL: gpu.func @quantize_e2m1_te_f32_k32_amax_each_group_row_groups(
 // CHECK-SAME: %[[G:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 4 : i64}, %[[OFFSETS:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{[a-z0-9]+}}: i64, %[[COUNT:[a-z0-9]+]]: i64)
+// One warp checks the ends, and one lane of it writes the first fault to the record.
+// CHECK: %[[VARIABLE:.+]] = llvm.mlir.addressof @blockscale_error_record
+// CHECK: %[[ISFIRST:.+]] = arith.cmpi eq, %block_id_x, %c0 : index
+// CHECK: %[[INWARP:.+]] = arith.cmpi ult, %{{.+}}, %c32 : index
+// CHECK: %[[CHECKS:.+]] = arith.andi %[[ISFIRST]], %[[INWARP]] : i1
+// CHECK: scf.if %[[CHECKS]] {
+// CHECK:   %[[OWN:.+]] = scf.for %{{.+}} step %c32 iter_args(%{{.+}} = %c-1_i32) -> (i32) {
+// CHECK:   %[[LEAST:.+]] = nvvm.redux.sync umin %[[OWN]], %c-1_i32
+// CHECK:   %[[ADDRESS:.+]] = llvm.load %[[VARIABLE]]
+// CHECK:   %[[RECORD:.+]] = llvm.select
+// CHECK:   %[[SWAPPED:.+]] = llvm.cmpxchg %[[RECORD]], %c0_i64, %{{.+}} monotonic monotonic
+// CHECK:   %[[WRITES:.+]] = llvm.extractvalue %[[SWAPPED]][1]
+// CHECK:   scf.if %[[WRITES]] {
+// CHECK-COUNT-3: llvm.store {{.+}} : i64
 // CHECK: %[[COUNTINDEX:.+]] = arith.index_cast %[[COUNT]] : i64 to index
-// CHECK: %[[FOUND:.+]] = scf.for %[[I:.+]] = %c0 to %[[COUNTINDEX]] step %c1 iter_args(%[[BEFORE:.+]] = %[[COUNT]]) -> (i64) {
+// CHECK: %[[BOTH:.+]]:2 = scf.for %[[I:.+]] = %c0 to %[[COUNTINDEX]] step %c1 iter_args(%[[BEGIN:.+]] = %c0_i32, %[[BEFORE:.+]] = %c0_i32) -> (i32, i32) {
 // CHECK:   %[[I64:.+]] = arith.index_cast %[[I]] : index to i64
 // CHECK:   %[[P:.+]] = llvm.getelementptr %[[OFFSETS]][%[[I64]]]
-// CHECK:   %[[END32:.+]] = llvm.load %[[P]] {alignment = 4 : i64} : !llvm.ptr<1> -> i32
-// CHECK:   %[[END:.+]] = arith.extsi %[[END32]] : i32 to i64
-// CHECK:   %[[BEHIND:.+]] = arith.cmpi slt, %[[ROW:.+]], %[[END]] : i64
-// CHECK:   %[[HERE:.+]] = arith.select %[[BEHIND]], %[[I64]], %[[COUNT]] : i64
-// CHECK:   %[[FIRST:.+]] = arith.minsi %[[BEFORE]], %[[HERE]] : i64
-// CHECK:   scf.yield %[[FIRST]] : i64
+// CHECK:   %[[STORED:.+]] = llvm.load %[[P]] {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+// CHECK:   %[[BELOW:.+]] = arith.cmpi slt, %[[STORED]], %[[BEGIN]] : i32
+// CHECK:   %[[BEYOND:.+]] = arith.cmpi slt, %{{.+}}, %[[STORED]] : i32
+// CHECK:   %[[INSIDE:.+]] = arith.select %[[BEYOND]], %[[BEGIN]], %[[STORED]] : i32
+// CHECK:   %[[END:.+]] = arith.select %[[BELOW]], %[[BEGIN]], %[[INSIDE]] : i32
+// CHECK:   %[[BEHIND:.+]] = arith.cmpi slt, %[[ROW:.+]], %[[END]] : i32
+// CHECK:   %[[NEXT:.+]] = arith.addi %[[BEFORE]], %c1_i32 : i32
+// CHECK:   %[[NUMBER:.+]] = arith.select %[[BEHIND]], %[[BEFORE]], %[[NEXT]] : i32
+// CHECK:   scf.yield %[[END]], %[[NUMBER]] : i32, i32
+// CHECK: %[[FOUND:.+]] = arith.extui %[[BOTH]]#1 : i32 to i64
 // CHECK: %[[COVERED:.+]] = arith.cmpi ult, %[[FOUND]], %[[COUNT]] : i64
 // CHECK-NEXT: %[[CODES:.+]]:5 = scf.if %[[COVERED]] -> (i32, i32, i32, i32, i16) {
 // CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
@@ -138,14 +156,19 @@ func.func @groups(%x: memref<?x32xf32>, %a: memref<?xf32>, %o: memref<?xi32>, %q
 // none the second has none either, and nothing is loaded; codes are stored in one place.
 // CHECK-LABEL: gpu.func @quantize_e2m1_te_f32_k32_column_groups(
 // CHECK-SAME: %[[COUNT:[a-z0-9]+]]: i64) kernel
-// CHECK: %[[FOUND:.+]]:2 = scf.for {{.+}} -> (i64, i64) {
-// CHECK:   arith.cmpi sgt, %{{.+}}, %c15_i64 : i64
-// CHECK:   arith.cmpi sgt, %{{.+}}, %c31_i64 : i64
-// CHECK: %[[FIRST:.+]] = arith.cmpi ult, %[[FOUND]]#0, %[[COUNT]] : i64
+// CHECK: %[[FOUND:.+]]:3 = scf.for {{.+}} -> (i32, i32, i32) {
+// CHECK:   %[[REST:.+]] = arith.remui %[[STORED:.+]], %c16_i32 : i32
+// CHECK:   %[[CUT:.+]] = arith.cmpi sgt, %[[REST]], %c0_i32 : i32
+// CHECK:   arith.select %[[CUT]], %{{.+}}, %[[STORED]] : i32
+// CHECK:   arith.cmpi sgt, %{{.+}}, %c15_i32 : i32
+// CHECK:   arith.cmpi sgt, %{{.+}}, %c31_i32 : i32
+// CHECK: %[[NUMBER:.+]] = arith.extui %[[FOUND]]#1 : i32 to i64
+// CHECK: %[[OTHER:.+]] = arith.extui %[[FOUND]]#2 : i32 to i64
+// CHECK: %[[FIRST:.+]] = arith.cmpi ult, %[[NUMBER]], %[[COUNT]] : i64
 // CHECK-NEXT: %[[CODES:.+]]:5 = scf.if %[[FIRST]] -> (i32, i32, i32, i32, i16) {
 // CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
 // CHECK-NOT: llvm.store
-// CHECK:   %[[SECOND:.+]] = arith.cmpi ult, %[[FOUND]]#1, %[[COUNT]] : i64
+// CHECK:   %[[SECOND:.+]] = arith.cmpi ult, %[[OTHER]], %[[COUNT]] : i64
 // CHECK:   %[[W2:.+]] = arith.select %[[SECOND]], %{{.+}}, %c0_i32 : i32
 // CHECK:   %[[W3:.+]] = arith.select %[[SECOND]], %{{.+}}, %c0_i32 : i32
 // CHECK:   %[[LOW:.+]] = arith.andi %[[BOTH:.+]], %c255_i16 : i16

@@ -1,6 +1,6 @@
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_90a --canonicalize --cse | FileCheck %s
-// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_100a --canonicalize --cse | FileCheck %s --check-prefix=WIDE --implicit-check-not=cp.async --implicit-check-not=vote --implicit-check-not=addr_space
-// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_80 --canonicalize --cse | FileCheck %s --check-prefix=NOCVT --implicit-check-not=cp.async --implicit-check-not=vote --implicit-check-not=addr_space
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_100a --canonicalize --cse | FileCheck %s --check-prefix=WIDE --implicit-check-not=cp.async --implicit-check-not=vote "--implicit-check-not=addr_space = 3"
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_80 --canonicalize --cse | FileCheck %s --check-prefix=NOCVT --implicit-check-not=cp.async --implicit-check-not=vote "--implicit-check-not=addr_space = 3"
 
 // Full warps move fragments through shared memory where conversions are cheap and
 // accesses narrow: neither on sm_100a nor on sm_80.

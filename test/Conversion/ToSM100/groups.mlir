@@ -17,9 +17,10 @@
 // CHECK: scf.for %[[GROUP:.+]] = %c0_i32 to %[[COUNT]]
 // CHECK: %[[PLACE:.+]] = llvm.getelementptr %[[OFFSETS]][%[[GROUP]]]
 // CHECK: %[[OFFSET:.+]] = llvm.load %[[PLACE]]
-// CHECK: %[[POSITIVE:.+]] = arith.maxsi %[[OFFSET]], %c0_i32
-// CHECK: %[[ASCENDING:.+]] = arith.maxsi %[[POSITIVE]]
-// CHECK: arith.minsi %[[ASCENDING]]
+// CHECK: %[[BELOW:.+]] = arith.cmpi slt, %[[OFFSET]], %[[BEGIN:.+]] : i32
+// CHECK: %[[BEYOND:.+]] = arith.cmpi slt, %{{.+}}, %[[OFFSET]] : i32
+// CHECK: %[[INSIDE:.+]] = arith.select %[[BEYOND]], %[[BEGIN]], %[[OFFSET]] : i32
+// CHECK: arith.select %[[BELOW]], %[[BEGIN]], %[[INSIDE]] : i32
 // CHECK: scf.while
 // A row of A is one of all, the matrix of B that of the group.
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]], %{{.+}}, box[%{{.+}}, %{{.+}}, %c0_i32]
@@ -34,15 +35,19 @@
 // CHECK: llvm.store %[[PIECE]], %{{.+}} {alignment = 32 : i64}
 // CHECK: nvvm.tcgen05.dealloc
 
-// Groups of K, in pairs: offsets are rounded down to blocks; both operands are one matrix,
+// Groups of K, in pairs: groups that end within a block, or begin where copies cannot, are
+// empty; both operands are one matrix,
 // which a group begins within; scales of all groups are one map of quarters of atoms. An
 // empty group has no sums to read.
 // CHECK-LABEL: gpu.func @scaled_grouped_mm_depth_e2m1_e2m1_e4m3_f32_256x256_stages4_band4_any_k
 // CHECK: nvvm.prefetch tensormap
-// CHECK: %[[OFFSET:.+]] = arith.maxsi
-// CHECK: %[[UNITS:.+]] = arith.divui %[[OFFSET]], %c16_i32
-// CHECK: %[[LEGAL:.+]] = arith.muli %[[UNITS]], %c16_i32
-// CHECK: arith.maxsi %[[LEGAL]]
+// CHECK: %[[REST:.+]] = arith.remui %[[OFFSET:.+]], %c16_i32
+// CHECK: %[[CUT:.+]] = arith.cmpi sgt, %[[REST]], %c0_i32
+// CHECK: arith.select %[[CUT]], %[[BEGIN:.+]], %[[OFFSET]] : i32
+// CHECK: %[[INCOPY:.+]] = arith.andi %[[BEGIN]], %c31_i32
+// CHECK: %[[STARTS:.+]] = arith.cmpi eq, %[[INCOPY]], %c0_i32
+// CHECK: %[[END:.+]] = arith.select %[[STARTS]], %{{.+}}, %[[BEGIN]]
+// CHECK: arith.subi %[[END]], %[[BEGIN]] : i32
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} box[%{{.+}}, %{{.+}}, %c0_i32]
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} box[%c0_i32, %{{[^,]+}}]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import values
 from ops import Functions, dynamic, tensor
-from reference import amax, from_bf16, global_scale, group_amax
+from reference import amax, from_bf16, global_scale, group_amax, group_fault
 
 DTYPES = {"bf16": np.uint16, "f32": np.float32}
 KINDS = (values.TAME, values.TAME + values.WILD)
@@ -48,7 +48,8 @@ def add_groups(shape, element, dim, dims, offsets):
     cases = []
     for ends in offsets:
         ends = np.array(ends, np.int32)
-        cases += [([stored, ends], [group_amax(x, ends, dim)])
+        fault = group_fault(ends, shape[dim])
+        cases += [([stored, ends], fault and f"amax: {fault}" or [group_amax(x, ends, dim)])
                   for stored, x in inputs([shape], element)]
     functions.add(f"amax {{0}} offsets({{1}} : {types[1]}) group_dim {dim} : {types[0]} -> {result}",
                   types, [result], cases)
@@ -66,14 +67,15 @@ for element in DTYPES:
     for of in ("tensor", "batch", "row"):
         add_amax(SHAPES, element, of, (0, 1, 2))
         add_amax([(2, 9, 130)], element, of, ())
-    # Of matrices: all groups, empty ones, descending, negative and beyond the end.
+    # Of matrices: all groups, empty ones; and errors where ends are descending, negative and
+    # beyond the end.
     for dim, extent in ((0, 30), (1, 210)):
-        ends = [(7, 9, extent), (0, 5, 5), (0, 0, 0), (20, 4, 22), (-3, extent + 9, 2),
-                (-(2**31), 2**31 - 1, -1)]
+        ends = [(7, 9, extent), (0, 5, 5), (0, 0, 0), (20, 4, 22), (-3, 9, 12), (2, 9, extent + 1),
+                (5, 2**31 - 1, -1), (-(2**31), 3, 4)]
         add_groups((30, 210), element, dim, (), ends)
         add_groups((30, 210), element, dim, (0, 1), [*ends, (), (1,), tuple(range(0, extent, 3))])
     for shape in ((0, 8), (8, 0)):
-        add_groups(shape, element, 0, (0, 1), [(3, 8)])
+        add_groups(shape, element, 0, (0, 1), [(shape[0] // 2, shape[0]), (3, 9)])
 for recipe in RECIPES:
     add_global_scale(recipe)
 functions.check(sys.argv[1])

@@ -40,7 +40,7 @@ e4m3, e8m0 = matrix("f8E4M3FN"), matrix("f8E8M0FNU")
 for dim in (0, 1):
     add(f"hadamard {{0}} dim {dim} : {bf16}", [bf16], [bf16], [y], [y])
     add(f"amax {{0}} offsets({{1}} : tensor<2xi32>) group_dim {dim} : {f32} -> tensor<2xf32>",
-        [f32, "tensor<2xi32>"], ["tensor<2xf32>"], [x, ends], [array(np.float32, 2)])
+        [f32, "tensor<2xi32>"], ["tensor<2xf32>"], [x, ends * (1 - dim)], [array(np.float32, 2)])
 add(f"amax {{0}} : {f32} -> tensor<f32>", [f32], ["tensor<f32>"], [x], [array(np.float32)])
 
 for recipe, block in (("te", "[1, 16]"), ("te", "[16, 16]"), ("te_4over6_mae", "[1, 16]")):

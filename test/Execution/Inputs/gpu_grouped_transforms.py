@@ -2,8 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs kernels that transform the columns of x and quantize them in groups of rows or
 columns (C4), with scales in one layout for all or one for each group, in the emulator:
-ends of groups are those of the device, in the middle of blocks and out of order too. All
-bytes are those of separate functions on the CPU.
+ends of groups are those of the device. All bytes are those of separate functions on the
+CPU.
 
 Usage: gpu_grouped_transforms.py FOLDER [--seed SEED]
 """
@@ -53,7 +53,8 @@ def draw_set():
             kind = nvfp4(pick(NVFP4_RECIPES), source=source, form=form, **options)
         else:
             kind = mx(pick(MX_RECIPES), pick(tuple(CODECS)), **options)
-        draw = {"offsets": lambda: draw_offsets(random, GROUPS, shape[kind.group_dim]),
+        draw = {"offsets": lambda: draw_offsets(
+                    random, GROUPS, shape[kind.group_dim], kind.block[kind.group_dim]),
                 kind.source: lambda: np.asarray(np.exp2(random.uniform(
                     -4, 8, (GROUPS,) if kind.form == "group" else ())), np.float32)}
         x = kind.arguments(random, shape)[0] if x is None else x

@@ -41,10 +41,13 @@ def dims_of(shape, kept=()):
     return tuple(dim for dim in range(len(shape)) if flip() and dim not in kept)
 
 
-def ends_of(extent):
-    """Offsets in order, or anything."""
-    ends = random.integers(-3, extent + 4, random.integers(1, 9))
-    return tuple(int(end) for end in (np.sort(ends) if flip() else ends))
+def ends_of(extent, unit=1):
+    """Offsets, multiples of `unit`, often up to the end."""
+    ends = np.clip(np.sort(random.integers(-3, extent + 4, random.integers(1, 9))), 0, extent)
+    ends = ends // unit * unit
+    if flip():
+        ends[-1] = extent // unit * unit
+    return tuple(int(end) for end in ends)
 
 
 def draw_amax():
@@ -62,7 +65,7 @@ def draw_swizzle():
         return forms.swizzle(shape, dims_of(shape))
     dim = int(random.integers(2))
     block = int(random.choice((16, 32))) if dim else 1
-    forms.group_swizzle(shape, dim, block, ends_of(shape[dim] * block), dims_of(shape))
+    forms.group_swizzle(shape, dim, block, ends_of(shape[dim] * block, block), dims_of(shape))
 
 
 def draw_dequantize():

@@ -24,9 +24,9 @@ forms.swizzle((2, 2, 130, 9), ())
 forms.swizzle((3, 40, 16), (0, 1))
 for cols in (6, 8, 5):
     forms.group_swizzle((300, cols), 0, 1, (3, 130, 300))
-for ends in ((0, 0, 299), (-7, 500, 20)):
+for ends in ((0, 0, 299), (7, 20, 20)):
     forms.group_swizzle((300, 5), 0, 1, ends, (0, 1))
-for ends in ((48, 48, 336), (16, 32, 320), (40, -1, 9999)):
+for ends in ((48, 48, 336), (16, 32, 320), (0, 32, 48)):
     forms.group_swizzle((130, 21), 1, 16, ends)
-forms.group_swizzle((40, 7), 1, 32, (64, 200), (0, 1))
+forms.group_swizzle((40, 7), 1, 32, (64, 192), (0, 1))
 calls.check()

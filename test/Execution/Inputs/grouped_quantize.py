@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Quantizes groups of rows and of columns, in blocks of every shape and scales of
-every layout, with offsets that are right and offsets that must be clamped.
+every layout, with offsets that are right and offsets that are errors.
 
 Usage: grouped_quantize.py FOLDER
 """
@@ -13,8 +13,8 @@ import numpy as np
 
 import values
 from ops import SCALE_ELEMENTS, SWIZZLED, Functions, dynamic, tensor
-from reference import (E2M1, E4M3, expand_scale, from_bf16, group_bounds, pack, quantize_groups,
-                       quantize_mx, quantize_nvfp4, swizzle, swizzle_groups)
+from reference import (E2M1, E4M3, expand_scale, from_bf16, group_bounds, group_fault, pack,
+                       quantize_groups, quantize_mx, quantize_nvfp4, swizzle, swizzle_groups)
 
 GROUPS = 4
 NVFP4 = ("torchao", "mslk", "te", "modelopt")
@@ -33,13 +33,14 @@ def pick(*choices):
     return choices[random.integers(len(choices))]
 
 
-def draw_offsets(extent):
-    """Ends of groups; the third kind covers part of the extent."""
-    ends = np.sort(random.integers(0, extent + 1, GROUPS))
-    ends[-1] = extent
+def draw_offsets(extent, unit):
+    """Ends of groups; the second kind covers part of the extent, and the last one is anything."""
+    whole = extent // unit
+    ends = np.sort(random.integers(0, whole + 1, GROUPS))
+    ends[-1] = whole
     wild = random.integers(-50, extent + 90, GROUPS)
     return [np.asarray(e, np.int32) for e in
-            (ends, wild, ends // 2, np.full(GROUPS, extent), np.zeros(GROUPS))]
+            (ends * unit, ends // 2 * unit, np.full(GROUPS, whole * unit), np.zeros(GROUPS), wild)]
 
 
 class Grouped:
@@ -122,7 +123,8 @@ class Grouped:
             layout = f"#blockscale.layout<swizzle_128x4, groups = {GROUPS}, dim = {self.scale_axis}>"
         cases = []
         for shape in shapes:
-            for offsets in draw_offsets(shape[self.dim])[:5 if shape == shapes[0] else 2]:
+            drawn = draw_offsets(shape[self.dim], self.block[self.dim])
+            for offsets in drawn if shape == shapes[0] else drawn[:2]:
                 stored = values.floats(random, shape,
                                        np.uint16 if element == "bf16" else np.float32)
                 limits = (-12, 4) if self.source == "global_scale" else (-4, 20)
@@ -132,7 +134,9 @@ class Grouped:
                 x = from_bf16(stored) if element == "bf16" else stored
                 arguments = [stored, offsets]
                 arguments += [factor] if self.source else [rng] if self.rng else []
-                cases.append((arguments, list(self.results(x, offsets, factor, rng))))
+                fault = group_fault(offsets, shape[self.dim], self.block[self.dim])
+                cases.append((arguments, fault and f"quantize: {fault}"
+                              or list(self.results(x, offsets, factor, rng))))
         data_shape = shapes[0][::-1] if self.transposed else shapes[0]
         types = [tensor(dynamic(shapes[0], dims), element), tensor((GROUPS,), "i32")]
         text = f"quantize {{0}} block [{self.block[0]}, {self.block[1]}]"

@@ -10,8 +10,9 @@ import sys
 import numpy as np
 
 from expect import Expectations
-from module import Module
+from module import Module, ModuleError
 from products import Case, Op, data, scales
+from reference import group_fault
 
 MX = {"scale": "f8E8M0FNU", "a": "f8E5M2", "b": "f8E4M3FN"}
 SHAPE = {"B": (), "M": 37, "N": 21, "K": 160}
@@ -23,11 +24,11 @@ OPS = [
     Op("linear_rows", "rows", shape={**SHAPE, "G": 3}, global_b="each"),
     Op("linear_columns", "columns", shape={**SHAPE, "G": 3}, global_a="each", result="bf16"),
 ]
-# Legal; empty groups; all empty; descending; negative; beyond the end.
-ENDS = ((32, 64, 160), (0, 32, 32), (0, 0, 0), (96, 32, 160), (-32, 64, -64),
-        (64, 999, 1000), (1000, 0, 2**31 - 1), (-(2**31), -1, -(2**31)),
-        # Not whole blocks, in the columns form.
-        (31, 33, 95), (1, 2, 37))
+# Of the extent in blocks: all; empty groups; all empty; a part.
+ENDS = ((1, 2, 5), (0, 1, 1), (0, 0, 0), (1, 4, 4))
+# Errors: descending; negative; beyond the end; not whole blocks, in the columns form.
+WRONG_ENDS = ((32, 0, 160), (-32, 64, 64), (0, 32, 999), (2**31 - 1, 0, 0), (-(2**31), -1, 0),
+              (0, 30, 32))
 
 random = np.random.default_rng(21)
 expect = Expectations()
@@ -89,8 +90,23 @@ check("infinite data", "mx", a=changed_data("mx", (2, 159, 0x7C), (9, 0, 0xFC)))
 check("opposite infinities", "mx", a=changed_data("mx", (4, 1, 0x7C), (4, 150, 0xFC)))
 
 for name in ("rows", "columns", "linear_rows", "linear_columns"):
+    op = ops[name]
+    extent, unit = (SHAPE["K"], op.block) if op.kind == "columns" else (SHAPE["M"], 1)
+    step = extent // 5 // unit * unit
     for ends in ENDS:
+        ends = tuple(step * end for end in ends)
         check(f"{name} with ends {ends}", name, ends=ends)
+    for ends in WRONG_ENDS:
+        wanted = group_fault(ends, extent, unit)
+        if wanted:
+            try:
+                module.call(name, *Case(op, random, ends=ends).arguments)
+                got = "no error"
+            except ModuleError as error:
+                got = str(error)
+            expect.record(f"{name} with ends {ends}",
+                          None if f"scaled_grouped_mm: {wanted}" in got
+                          else f"expected '{wanted}', but got {got}")
 
 # What the comparison must notice: a lost block, and a factor off by 2^-16.
 for name in ("nvfp4", "mx"):

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import values
-from reference import (E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0, from_bf16, pack,
-                       scaled_grouped_matmul, scaled_matmul, swizzle, swizzle_groups, to_bf16)
+from reference import (E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0, from_bf16,
+                       group_bounds, pack, scaled_grouped_matmul, scaled_matmul, swizzle, swizzle_groups, to_bf16)
 
 BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}  # by type of the scales
 CODECS = {"f4E2M1FN": E2M1, "f6E2M3FN": E2M3, "f6E3M2FN": E3M2, "f8E4M3FN": E4M3,
@@ -123,12 +123,8 @@ class Op:
 
 
 def legal_ends(ends, extent, unit):
-    """Ends moved to the nearest legal ones, in units."""
-    legal = []
-    for end in ends:
-        end = max(0, int(end)) // unit
-        legal.append(min(max([end, *legal[-1:]]), extent // unit))
-    return legal
+    """The ends that code goes on with, in units."""
+    return [end // unit for _, end in group_bounds(ends, extent, unit)]
 
 
 def data(random, element, shape):

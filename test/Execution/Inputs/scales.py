@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from ops import SCALE_ELEMENTS, SWIZZLED, Functions, dynamic, tensor
-from reference import expand_scale, group_bounds, swizzle, swizzle_groups
+from reference import expand_scale, group_bounds, group_fault, swizzle, swizzle_groups
 
 random = np.random.default_rng(63)
 functions = Functions()
@@ -36,7 +36,6 @@ def add_swizzle(shapes, dims):
 
 
 def add_grouped_swizzle(shape, dim, block, offsets):
-    """Offsets are moved into their range, as the dialect says."""
     groups = len(offsets[0])
     linear = tensor(shape, "f8E8M0FNU")
     layout = f"#blockscale.layout<swizzle_128x4, groups = {groups}, dim = {dim}>"
@@ -50,9 +49,11 @@ def add_grouped_swizzle(shape, dim, block, offsets):
         ends = [end // block for _, end in bounds]
         kept = np.arange(shape[dim]) < ends[-1]
         covered = np.where(kept[:, None] if dim == 0 else kept, scale, 0).astype(np.uint8)
+        fault = group_fault(given, shape[dim] * block, block)
+        error = fault and f"swizzle: {fault}"
         given = np.array(given, np.int32)
-        to.append(([scale, given], [swizzle_groups(scale, ends, dim)]))
-        back.append(([swizzle_groups(scale, ends, dim, fill=0x77), given], [covered]))
+        to.append(([scale, given], error or [swizzle_groups(scale, ends, dim)]))
+        back.append(([swizzle_groups(scale, ends, dim, fill=0x77), given], error or [covered]))
     functions.add(f"swizzle {{0}} {text} : {linear} -> {tiled}", [linear, ends_type], [tiled], to)
     functions.add(f"swizzle {{0}} {text} : {tiled} -> {linear}", [tiled, ends_type], [linear], back)
 
@@ -94,8 +95,8 @@ def add_expand(block, dim, layout, sizes, batch=(), dims=()):
 
 add_swizzle([(1, 1), (128, 4), (129, 5), (300, 70), (0, 4), (7, 0)], (0, 1))
 add_swizzle([(2, 2, 130, 9)], ())
-add_grouped_swizzle((300, 6), 0, 1, [(3, 130, 300), (0, 0, 299), (-7, 500, 20)])
-add_grouped_swizzle((130, 21), 1, 16, [(48, 48, 336), (16, 32, 320), (40, -1, 9999)])
+add_grouped_swizzle((300, 6), 0, 1, [(3, 130, 300), (0, 0, 299), (-7, 50, 60), (1, 301, 20)])
+add_grouped_swizzle((130, 21), 1, 16, [(48, 48, 336), (16, 32, 320), (32, 40, 64), (16, 0, 352)])
 
 for block in SCALE_ELEMENTS:
     for dim in "kn":

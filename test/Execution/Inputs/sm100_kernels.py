@@ -118,10 +118,12 @@ def draw_amaxes(random, shape):
     return np.where(random.random(shape) < 0.2, edges, amaxes).astype(np.float32)
 
 
-def draw_offsets(random, count, extent):
-    """Mostly in order; negative ones and too large ones."""
-    ends = random.integers(-5, extent + 10, count)
-    return (np.sort(ends) if random.random() < 0.8 else ends).astype(np.int32)
+def draw_offsets(random, count, extent, unit):
+    """Ends of groups, multiples of `unit`; mostly they cover all that they can."""
+    ends = np.clip(np.sort(random.integers(-5, extent + 10, count)), 0, extent) // unit * unit
+    if random.random() < 0.8:
+        ends[-1:] = extent // unit * unit
+    return ends.astype(np.int32)
 
 
 class Inputs:
@@ -137,7 +139,8 @@ class Inputs:
         scale_shape = kind.scale_shape(shape)
         draw = {"block_amax": lambda: draw_amaxes(random, scale_shape),
                 "rng": lambda: random.integers(-(1 << 63), 1 << 63, 2),
-                "offsets": lambda: draw_offsets(random, groups, shape[kind.group_dim])}
+                "offsets": lambda: draw_offsets(
+                    random, groups, shape[kind.group_dim], kind.block[kind.group_dim])}
         arrays = [self._input(shape, kind.x)]
         for name, _ in kind.operands(shape):
             arrays.append(self._save(draw.get(

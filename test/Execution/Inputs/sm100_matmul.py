@@ -72,19 +72,11 @@ def draw_op(random, name, kind, is_pair):
 
 def draw_ends(random, op):
     """Up to eight groups, some of them empty, sometimes all; sometimes the last one ends
-    before the dimension does, and sometimes ends are anything. Groups of K begin at
-    multiples of 32 (clause sm100_mm_c7)."""
+    before the dimension does. Groups of K begin at multiples of 32 (clause sm100_mm_c7)."""
     extent, unit = (op.shape["M"], 1) if op.kind == "rows" else (op.shape["K"], GROUP_UNIT)
     count = op.shape["G"]
-    kind = random.random()
-    if kind < 0.1:
+    if random.random() < 0.1:
         return (0,) * count
-    if kind < 0.2:
-        ends = random.integers(-extent - 5, 2 * extent + 5, count)
-        if op.kind == "columns":
-            # What is rounded down to multiples of the block ends at such a place.
-            ends += random.integers(0, op.block, count) - ends % GROUP_UNIT
-        return tuple(ends.tolist())
     # Few places to end at leave groups empty.
     places = random.integers(0, extent // unit + 1, int(random.integers(1, count + 1)))
     ends = unit * np.sort(random.choice(places, count))

@@ -15,7 +15,7 @@
 
 #include "DeviceEmission/AmaxRaise.h"
 #include "DeviceEmission/DeviceCode.h"
-#include "DeviceEmission/GroupSearch.h"
+#include "DeviceEmission/GroupCheck.h"
 #include "Emission/FloatCodec.h"
 #include "Emission/OperandChecks.h"
 #include "Kernels.h"
@@ -267,6 +267,7 @@ struct GroupedAmaxOperands {
 /// Groups of rows: CTAs divide all elements, and raise the results of those
 /// groups that they have elements of.
 static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
+                            const emit::GroupRules &rules,
                             GroupedAmaxOperands operands, Value count) {
   int64_t blockElements = getBlockElements(element);
   site.launch(name,
@@ -282,6 +283,8 @@ static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
                 AmaxEmitter emitter(b, element, operands.x, thread);
                 Value first = mul(b, emitBlockNumber(b), blockElements);
                 Value last = add(b, first, getIndex(b, blockElements));
+                emitCheckGroups(b, rules, operands.offsets, operands.groups,
+                                operands.rows, emitBlockNumber(b));
                 emit::GroupedDim groups = getGroupedDim(
                     b, operands.offsets, toIndex(b, operands.groups), rows);
                 emit::emitGroupLoop(b, groups, [&](const emit::Group &group) {
@@ -299,7 +302,8 @@ static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
 /// Groups of columns: warps have rows, of which they take the part of each
 /// group.
 static void launchColumnGroups(LaunchSite &site, const Twine &name,
-                               Type element, GroupedAmaxOperands operands) {
+                               Type element, const emit::GroupRules &rules,
+                               GroupedAmaxOperands operands) {
   site.launch(
       name,
       {kAmaxThreads, getCeilDiv(site.b, operands.rows, kRowsPerBlock), {}},
@@ -312,6 +316,8 @@ static void launchColumnGroups(LaunchSite &site, const Twine &name,
         Value first = mul(b, emitBlockNumber(b), kRowsPerBlock);
         Value last =
             emit::min(b, add(b, first, getIndex(b, kRowsPerBlock)), rows);
+        emitCheckGroups(b, rules, operands.offsets, operands.groups,
+                        operands.cols, emitBlockNumber(b));
         emit::GroupedDim groups = getGroupedDim(
             b, operands.offsets, toIndex(b, operands.groups), cols);
         emit::emitGroupLoop(b, groups, [&](const emit::Group &group) {
@@ -357,9 +363,11 @@ LogicalResult lowerKernel(AmaxOp op, LaunchSite &site) {
     GroupedAmaxOperands operands{
         x, amax, offsets, sizes.front(), sizes.back(), groups};
     if (op.getGroupDim() == 0)
-      launchRowGroups(site, name + "_row_groups", element, operands, count);
+      launchRowGroups(site, name + "_row_groups", element,
+                      emit::getGroupRules(op), operands, count);
     else
-      launchColumnGroups(site, name + "_column_groups", element, operands);
+      launchColumnGroups(site, name + "_column_groups", element,
+                         emit::getGroupRules(op), operands);
     return success();
   }
   Value matrices = getIndex(b, 1);

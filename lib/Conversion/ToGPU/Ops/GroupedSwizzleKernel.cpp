@@ -12,10 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
-#include "DeviceEmission/GroupSearch.h"
+#include "DeviceEmission/GroupCheck.h"
 #include "DeviceEmission/ScaleStore.h"
 #include "Kernels.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/ProductSwizzle.h"
 
 #include <numeric>
 
@@ -211,22 +212,27 @@ void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site) {
   operands.groups = emit::getDim(b, operands.offsets, 0);
   KernelSignature::Slot slots[] = {{operands.linear, access},
                                    {operands.tiles, kGroupedSwizzleBytes}};
-  site.launch(name, {kGroupedSwizzleThreads, blocks, {}},
-              {slots[toTiles ? 0 : 1],
-               slots[toTiles ? 1 : 0],
-               {operands.offsets, sizeof(int32_t)},
-               {operands.rows},
-               {operands.cols},
-               {operands.groups},
-               {operands.tileCount}},
-              [&](KernelBuilder &b) {
-                GroupedSwizzleEmitter emitter(b, alongRows, block, access,
-                                              operands);
-                if (toTiles)
-                  emitter.emitToTiles();
-                else
-                  emitter.emitFromTiles();
-              });
+  site.launch(
+      name, {kGroupedSwizzleThreads, blocks, {}},
+      {slots[toTiles ? 0 : 1],
+       slots[toTiles ? 1 : 0],
+       {operands.offsets, sizeof(int32_t)},
+       {operands.rows},
+       {operands.cols},
+       {operands.groups},
+       {operands.tileCount}},
+      [&](KernelBuilder &b) {
+        Value size = toIndex(b, alongRows ? operands.rows : operands.cols);
+        if (!op->hasAttr(kEndsCheckedAttrName))
+          emitCheckGroups(b, emit::getGroupRules(op), operands.offsets,
+                          operands.groups, mul(b, size, block),
+                          emitBlockNumber(b));
+        GroupedSwizzleEmitter emitter(b, alongRows, block, access, operands);
+        if (toTiles)
+          emitter.emitToTiles();
+        else
+          emitter.emitFromTiles();
+      });
 }
 
 } // namespace blockscale

@@ -41,6 +41,13 @@ int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t fragmentBlocks) {
                        : std::gcd(spec.getBlocksPerRow(), fragmentBlocks);
 }
 
+GroupEnds getGroupEnds(KernelBuilder &b, const QuantizeSpec &spec,
+                       const QuantizeOperands &arguments) {
+  Value extent = spec.groupDim == GroupDim::Columns ? b.i64(spec.rowElements)
+                                                    : arguments.rows;
+  return {arguments.offsets, arguments.groups, extent, spec.getGroupUnit()};
+}
+
 void addQuantizeSlots(KernelSignature &signature, QuantizeOperands &operands,
                       const QuantizeSpec &spec, const target::Chip &chip) {
   int64_t accessBytes = getAccessBytes(chip);

@@ -8,6 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEARGUMENTS_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEARGUMENTS_H
 
+#include "DeviceEmission/GroupSearch.h"
 #include "DeviceEmission/KernelSignature.h"
 #include "QuantizeSpec.h"
 
@@ -27,6 +28,10 @@ int64_t getDecodedStoreBytes(const QuantizeSpec &spec, int64_t accessBytes);
 
 /// Scale bytes of a fragment that are stored together.
 int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t fragmentBlocks);
+
+/// The ends of groups, from the parameters of the kernel.
+GroupEnds getGroupEnds(KernelBuilder &b, const QuantizeSpec &spec,
+                       const QuantizeOperands &arguments);
 
 /// Adds the slots of what the kernel of a spec takes, in their order. What x is
 /// computed from comes last.

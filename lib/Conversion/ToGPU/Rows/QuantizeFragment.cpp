@@ -76,7 +76,7 @@ SmallVector<Value> FragmentEmitter::findGroups(int64_t elements) {
                         .getResult()
                   : b.i64(std::numeric_limits<int64_t>::max()));
     }
-  return emitFindGroups(b, arguments.offsets, arguments.groups, last);
+  return emitFindGroups(b, getGroupEnds(b, spec, arguments), last);
 }
 
 FragmentEmitter::Codes FragmentEmitter::quantizeGroups(int64_t elements,

@@ -7,6 +7,7 @@
 
 #include "QuantizeKernel.h"
 #include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/GroupCheck.h"
 #include "DeviceEmission/LaunchSite.h"
 #include "FragmentBounds.h"
 
@@ -95,13 +96,18 @@ void QuantizeKernelEmitter::emitPosition(Value blockNumber) {
 void QuantizeKernelEmitter::emit() {
   Value number = emitThreadNumber(b, ThreadMapping::kThreads);
   thread = arith::IndexCastUIOp::create(b, b.getI32Type(), number);
+  if (arguments.offsets) {
+    GroupEnds ends = getGroupEnds(b, spec, arguments);
+    emitCheckGroups(b, {runtime::ErrorOp::Quantize, ends.unit}, ends.offsets,
+                    ends.count, ends.extent, emitBlockNumber(b));
+  }
   if (!spec.groupedTiles)
     return emitBlock(getBlockNumber(gpu::Dimension::x), /*grouped=*/nullptr);
   int64_t blockElements = spec.getBlockElements();
   bool inColumns = spec.groupDim == GroupDim::Columns;
   GroupedScales grouped(b, {{ScaleExtent{0, 1}, {1, blockElements}},
                             inColumns,
-                            inColumns ? blockElements : 1,
+                            spec.getGroupUnit(),
                             arguments.scale,
                             arguments.offsets,
                             toIndex(b, arguments.groups),

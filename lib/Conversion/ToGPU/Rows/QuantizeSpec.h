@@ -59,6 +59,10 @@ struct QuantizeSpec {
   }
   /// Elements of a last block that is not whole.
   int64_t getTailElements() const { return rowElements % getBlockElements(); }
+  /// What ends of groups are multiples of.
+  int64_t getGroupUnit() const {
+    return groupDim == GroupDim::Columns ? getBlockElements() : 1;
+  }
   int64_t getInputBytes() const {
     return inputType.getIntOrFloatBitWidth() / 8;
   }

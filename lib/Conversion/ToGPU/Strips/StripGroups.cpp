@@ -38,7 +38,9 @@ StripGroups::StripGroups(KernelBuilder &b, const StripSpec &spec,
   for (int64_t i = 0; i < blocks; ++i)
     last.push_back(getLastOfBlock(b, add(b, first, getIndex(b, i)),
                                   spec.getGroupUnit(), size));
-  numbers = emitFindGroups(b, offsets, count, last);
+  Value extent = arith::IndexCastOp::create(b, b.getI64Type(), size);
+  numbers =
+      emitFindGroups(b, {offsets, count, extent, spec.getGroupUnit()}, last);
   for (Value number : numbers)
     covered.push_back(isBelow(b, number, count));
 }

@@ -13,6 +13,7 @@
 
 #include "DeviceEmission/AmaxRaise.h"
 #include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/GroupCheck.h"
 #include "Emission/OperandChecks.h"
 #include "StripData.h"
 #include "StripRequest.h"
@@ -71,6 +72,7 @@ public:
 
 private:
   void emitPosition(Value blockNumber);
+  void emitCheckEnds(Value block);
   void emitBlock(Value blockNumber, const GroupedScales *grouped);
   SmallVector<Value> emitStrip(MutableArrayRef<StripScaleTable> tables);
   void emitRaises(ValueRange bits);
@@ -302,10 +304,27 @@ void StripKernelEmitter::emitRaises(ValueRange bits) {
             createSharedArray(b, "partial", b.getI32Type(), words));
 }
 
+/// Checks the ends of all results that have groups, those of several results
+/// once where they are the same.
+void StripKernelEmitter::emitCheckEnds(Value block) {
+  SmallVector<std::tuple<Value, GroupDim, int64_t>> checked;
+  for (const StripResult &result : results) {
+    const StripSpec &spec = result.spec;
+    std::tuple ends(result.offsets, spec.groupDim, spec.getGroupUnit());
+    if (!result.offsets || llvm::is_contained(checked, ends))
+      continue;
+    checked.push_back(ends);
+    emitCheckGroups(b, {runtime::ErrorOp::Quantize, spec.getGroupUnit()},
+                    result.offsets, result.groups,
+                    spec.groupDim == GroupDim::Rows ? rows : columns, block);
+  }
+}
+
 void StripKernelEmitter::emit(Value block) {
   thread = emitThreadNumber(b, kStripThreads);
   warp = emit::div(b, thread, kWarpThreads);
   position.lane = emit::rem(b, thread, kWarpThreads);
+  emitCheckEnds(block);
   if (results.empty() || !results.front().spec.groupedTiles)
     return emitBlock(block, /*grouped=*/nullptr);
   const StripResult &result = results.front();

@@ -1,0 +1,23 @@
+//===- ProductSwizzle.h - Swizzles that passes make for products *- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_TRANSFORMS_PRODUCTSWIZZLE_H
+#define BLOCKSCALE_TRANSFORMS_PRODUCTSWIZZLE_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace blockscale {
+
+/// The unit attribute of a swizzle with offsets that a pass makes for a
+/// product. The product has the same offsets and checks them, and the swizzle
+/// does not: an error names the op that the program has, on every target.
+inline constexpr llvm::StringLiteral kEndsCheckedAttrName =
+    "blockscale.ends_checked";
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_TRANSFORMS_PRODUCTSWIZZLE_H
