@@ -125,6 +125,10 @@ typedef struct blockscale_compile_config {
   /// a GPU's driver its compiler; where no ptxas is named or found, it has PTX
   /// alone.
   int machine_code;
+  /// Not 0: what the compiler cannot prove of sizes and indices of plain ops,
+  /// and of the sizes of results, is not checked at run time. For callers that
+  /// have proved it: what does not fit reads and writes foreign memory.
+  int no_checks;
 } blockscale_compile_config;
 
 blockscale_compile_config blockscale_compile_config_default(void);

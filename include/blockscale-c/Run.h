@@ -67,6 +67,10 @@ typedef struct blockscale_executable_config {
   /// emulator only. "" for one that a search finds, if it finds one; null for
   /// PTX alone.
   const char *ptxas;
+  /// Not 0: what the compiler cannot prove of sizes and indices of plain ops,
+  /// and of the sizes of results, is not checked at run time. For callers that
+  /// have proved it: what does not fit reads and writes foreign memory.
+  int no_checks;
 } blockscale_executable_config;
 
 blockscale_executable_config blockscale_executable_config_default(void);

@@ -80,6 +80,7 @@ getOptions(const blockscale_compile_config &config) {
   if (config.tuned)
     options.tuned = config.tuned;
   options.fuse = !config.no_fusion;
+  options.checks = !config.no_checks;
   options.machineCode = config.machine_code != 0;
   Status status = checkOptions(options);
   if (!status.ok())
@@ -112,6 +113,7 @@ findKey(StringRef content, const std::string &name,
   inputs.name = name;
   inputs.target = describe(options);
   inputs.fuse = options.fuse;
+  inputs.checks = options.checks;
   inputs.tuned = options.tuned;
   inputs.policy = config.policy ? config.policy : "";
   if (options.targets.front() == "cpu") {

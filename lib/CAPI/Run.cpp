@@ -100,6 +100,7 @@ getOptions(const blockscale_executable_config &config) {
     options.chip = *chip;
   }
   options.fuse = !config.no_fusion;
+  options.checks = !config.no_checks;
   options.tuned = toText(config.tuned);
   options.gpu = config.device;
   options.isSaved = config.keep_code != 0;
@@ -127,6 +128,7 @@ findKey(StringRef content, const std::string &name,
   inputs.entry = toText(config.entry);
   inputs.policy = toText(config.policy);
   inputs.fuse = options.fuse;
+  inputs.checks = options.checks;
   inputs.tuned = options.tuned;
   if (options.place == Place::CPU) {
     HostTarget host;

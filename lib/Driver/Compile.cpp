@@ -70,6 +70,7 @@ static std::vector<Stage> getChipStages(const CompileOptions &options,
   ToGPUOptions pipeline;
   pipeline.chip = chip;
   pipeline.fuse = options.fuse;
+  pipeline.checks = options.checks;
   pipeline.tuned = options.tuned;
   pipeline.candidates =
       options.emission == Emission::Choices ? options.candidates : 0;
@@ -160,6 +161,7 @@ std::vector<Stage> Compiler::getStages() const {
     return getChipStages(options, options.targets.front());
   ToCPUOptions cpu;
   cpu.hostRuntime = false;
+  cpu.checks = options.checks;
   return getToCPUStages(cpu);
 }
 

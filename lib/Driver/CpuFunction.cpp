@@ -195,9 +195,10 @@ createCpuFunction(ModuleOp module, const Signature &signature,
   auto machine = createHostTargetMachine(target);
   if (!machine)
     return Status::failure(llvm::toString(machine.takeError()));
-  Status lowered =
-      lowerEntry(module, signature.name, getToCPUStages(ToCPUOptions()),
-                 "the CPU", observer);
+  ToCPUOptions pipeline;
+  pipeline.checks = options.checks;
+  Status lowered = lowerEntry(module, signature.name, getToCPUStages(pipeline),
+                              "the CPU", observer);
   if (!lowered.ok())
     return lowered;
   llvm::Expected<std::string> object = emitPackedObject(module, target);

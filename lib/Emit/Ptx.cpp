@@ -7,7 +7,7 @@
 
 #include "blockscale/Emit/Ptx.h"
 
-#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Conversion/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -40,41 +40,9 @@ void registerPtxTranslations(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-/// Parameters that are tensor maps, by the name of their kernel. The conversion
-/// of functions keeps few attributes.
-using TensorMaps = llvm::StringMap<SmallVector<unsigned>>;
-
-static TensorMaps findTensorMaps(ModuleOp module) {
-  TensorMaps maps;
-  module.walk([&](gpu::GPUFuncOp function) {
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      if (function.getArgAttr(i, kTensorMapAttrName))
-        maps[function.getName()].push_back(i);
-  });
-  return maps;
-}
-
-/// Makes them what the hardware reads where it is.
-static void passByValue(ModuleOp module, const TensorMaps &maps) {
-  // 128 bytes, at multiples of 64 (CUtensorMap).
-  OpBuilder b(module.getContext());
-  Type bytes = LLVM::LLVMArrayType::get(b.getI64Type(), 16);
-  module.walk([&](LLVM::LLVMFuncOp function) {
-    for (unsigned i : maps.lookup(function.getName())) {
-      function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
-                          TypeAttr::get(bytes));
-      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                          b.getI64IntegerAttr(64));
-      function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(),
-                          b.getUnitAttr());
-    }
-  });
-}
-
 /// Lowers the kernels of a module to the dialects that are translated to LLVM
 /// IR.
 static LogicalResult lowerKernels(ModuleOp module) {
-  TensorMaps maps = findTensorMaps(module);
   PassManager pm(module.getContext());
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createSCFToControlFlowPass());
@@ -82,10 +50,8 @@ static LogicalResult lowerKernels(ModuleOp module) {
   // The translation to LLVM IR knows no nvvm.inline_ptx.
   kernels.addPass(createConvertNVVMToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
-  if (failed(pm.run(module)))
-    return failure();
-  passByValue(module, maps);
-  return success();
+  pm.addPass(createPassTensorMaps());
+  return pm.run(module);
 }
 
 /// Calls of CUDA's device library would be resolved here where CUDA is

@@ -48,20 +48,25 @@ static bool takesPrepackedData(StringRef chip) {
   return found && found->hasWgmma();
 }
 
-std::vector<Stage> getCommonStages(int64_t maxConstantElements,
+std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool checks,
                                    const FormKernelsOptions &kernels) {
+  bool isDevice = !kernels.chip.empty();
   return {
       {"verify-layout",
-       [](OpPassManager &pm) {
+       [checks, isDevice](OpPassManager &pm) {
          pm.addPass(createLowerTosa());
          pm.addPass(createLowerTensorReshape());
          // What becomes an op of the dialect is not refused.
          pm.addPass(createRaiseQuantizers());
          pm.addPass(createLowerNarrowFloats());
          pm.addPass(createVerifyLayout());
+         // Before canonicalization, which takes sizes of types for granted.
+         if (checks)
+           pm.addNestedPass<func::FuncOp>(createCheckSizes({isDevice}));
        }},
       {"canonicalize",
-       [maxConstantElements, chip = kernels.chip](OpPassManager &pm) {
+       [maxConstantElements, checks, isDevice,
+        chip = kernels.chip](OpPassManager &pm) {
          pm.addPass(createRaiseProducts({chip}));
          // What these add is folded with the rest.
          if (!chip.empty()) {
@@ -77,6 +82,8 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
          pm.addPass(createCanonicalizerPass());
          pm.addPass(createFoldConstants({maxConstantElements}));
          buildExpandMath(pm);
+         if (checks)
+           pm.addNestedPass<func::FuncOp>(createCheckElements({isDevice}));
          pm.addPass(createCanonicalizerPass());
          pm.addPass(createCSEPass());
        }},
@@ -85,9 +92,10 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
          pm.addNestedPass<func::FuncOp>(createFormKernels(kernels));
        }},
       {"materialize-storage",
-       [](OpPassManager &pm) {
+       [checks, isDevice](OpPassManager &pm) {
          pm.addPass(createMaterializeStorage());
-         pm.addPass(createResultsToOutParams());
+         // A launch plan says itself which sizes results have.
+         pm.addPass(createResultsToOutParams({checks && !isDevice}));
          pm.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
          pm.addPass(createCanonicalizerPass());
          pm.addPass(createCSEPass());

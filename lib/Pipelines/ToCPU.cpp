@@ -75,8 +75,8 @@ static void buildToLLVM(OpPassManager &pm, bool hostRuntime) {
 }
 
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options) {
-  std::vector<Stage> stages =
-      getCommonStages(options.maxConstantElements, FormKernelsOptions());
+  std::vector<Stage> stages = getCommonStages(
+      options.maxConstantElements, options.checks, FormKernelsOptions());
   bool hostRuntime = options.hostRuntime;
   stages.push_back({"lower-kernels", buildLowerKernels});
   stages.push_back({"llvm", [hostRuntime](OpPassManager &pm) {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RunTimeChecks.h"
 #include "blockscale/Analysis/MatrixProduct.h"
 #include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/Storage.h"
@@ -66,6 +67,16 @@ static void eraseResults(func::FuncOp function) {
   (void)function.eraseResults(BitVector(function.getNumResults(), true));
 }
 
+/// Whether sizes of results may come from a loop, a branch or an op on
+/// elements.
+static bool hasSizes(Operation *op) {
+  return !isa<linalg::LinalgOp>(op) &&
+         llvm::any_of(op->getResultTypes(), [](Type type) {
+           auto shaped = dyn_cast<ShapedType>(type);
+           return shaped ? !shaped.hasStaticShape() : type.isIntOrIndex();
+         });
+}
+
 /// Adds `@NAME__result_sizes`: a copy of the function that stores the dynamic
 /// sizes of its results. The computation is dead in it and folds away.
 static void addResultSizes(func::FuncOp function) {
@@ -82,10 +93,12 @@ static void addResultSizes(func::FuncOp function) {
   auto copy = cast<func::FuncOp>(builder.clone(*function));
   copy.setName((function.getName() + kResultSizesSuffix).str());
   copy->removeAttr(kSignatureAttrName);
-  // What an op on elements asserts is asserted by the function itself.
+  // What is asserted where no size is computed is asserted by the function
+  // itself, and would keep the computation alive.
   SmallVector<cf::AssertOp> asserts;
   copy.walk([&](cf::AssertOp op) {
-    if (op->getParentOfType<linalg::LinalgOp>())
+    Operation *around = copy.getBody().findAncestorOpInRegion(*op);
+    if (around != op && !hasSizes(around))
       asserts.push_back(op);
   });
   for (cf::AssertOp op : asserts)
@@ -119,7 +132,10 @@ static void addResultSizes(func::FuncOp function) {
 ///     bufferization.materialize_in_destination %y in restrict writable %out
 ///     return
 ///   }
-static LogicalResult moveResults(func::FuncOp function) {
+///
+/// With `checkSizes` the function asserts that the caller's buffer has the
+/// sizes of the result.
+static LogicalResult moveResults(func::FuncOp function, bool checkSizes) {
   if (!function.getBody().hasOneBlock())
     return function.emitOpError("expected a public function with results to "
                                 "have one block, but got more");
@@ -133,7 +149,8 @@ static LogicalResult moveResults(func::FuncOp function) {
   wrapScalarResults(function, ret);
   addResultSizes(function);
   OpBuilder builder(ret);
-  for (Value result : ret.getOperands()) {
+  RunTimeChecks checks(function, /*isDevice=*/false);
+  for (auto [number, result] : llvm::enumerate(ret.getOperands())) {
     auto type = cast<RankedTensorType>(result.getType());
     Value out = addBuffer(
         function, MemRefType::get(type.getShape(), type.getElementType()));
@@ -141,7 +158,14 @@ static LogicalResult moveResults(func::FuncOp function) {
         builder, result.getLoc(), result, out);
     op.setRestrict(true);
     op.setWritable(true);
+    checks.begin(function, op);
+    for (int64_t dim = 0; checkSizes && dim < type.getRank(); ++dim)
+      checks.requireEqual(
+          checks.getSize(out, dim),
+          "dimension " + Twine(dim) + " of result " + Twine(number),
+          checks.getSize(result, dim), "what the function computes");
   }
+  checks.hoist();
   ret.getOperandsMutable().clear();
   eraseResults(function);
   return success();
@@ -183,6 +207,8 @@ namespace {
 
 struct ResultsToOutParamsPass
     : public impl::ResultsToOutParamsBase<ResultsToOutParamsPass> {
+  using ResultsToOutParamsBase::ResultsToOutParamsBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     llvm::for_each(module.getOps<func::FuncOp>(), dropWeightMarks);
@@ -196,7 +222,7 @@ struct ResultsToOutParamsPass
       protectArguments(function);
       function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
                         UnitAttr::get(&getContext()));
-      if (hasResults && failed(moveResults(function)))
+      if (hasResults && failed(moveResults(function, checkSizes)))
         return signalPassFailure();
     }
   }

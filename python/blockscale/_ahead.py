@@ -33,7 +33,8 @@ def compile_ahead(source: Source, path: str | os.PathLike[str] | None = None, *,
                   targets: Sequence[str] = ("cpu",), entry: str | None = None, fuse: bool = True,
                   tuned: str | os.PathLike[str] | None = None, cpu: str | None = None,
                   policy: str | os.PathLike[str] | None = None, ptxas: str | None = None,
-                  progress: Progress | None = None, bytecode_reader: str | None = None) -> bytes:
+                  progress: Progress | None = None, bytecode_reader: str | None = None,
+                  checks: bool = True) -> bytes:
     """Compiles a function for several targets: the bytes of a file that load() takes, also on
     another machine and where nothing may be compiled. They are written to `path` if it is given.
 
@@ -44,8 +45,8 @@ def compile_ahead(source: Source, path: str | os.PathLike[str] | None = None, *,
         instructions of this machine.
       ptxas: the program that makes machine code of kernels, which spares a GPU's driver its
         compiler; None for a search. Where none is found, the file has PTX alone.
-      entry, fuse, tuned, policy, progress, bytecode_reader: as for compile(); `tuned` is for the
-        chips.
+      entry, fuse, tuned, policy, progress, bytecode_reader, checks: as for compile(); `tuned` is
+        for the chips.
 
     Raises: CompileError, ArgumentError, FileError.
     """
@@ -64,7 +65,7 @@ def compile_ahead(source: Source, path: str | os.PathLike[str] | None = None, *,
             content, name, PLACES["cpu" if is_cpu else "emulator"], entry,
             None if is_cpu else target, 0, fuse, folder, watch, bytecode_reader,
             None if policy is None else os.fspath(policy), cpu if is_cpu else None, True,
-            None if is_cpu else ptxas or "")))
+            None if is_cpu else ptxas or "", checks)))
         parts[target] = check(executable.save())[0]
     manifest = {"version": _VERSION, "source": hash_source(source),
                 "arguments": name_arguments(source), "targets": list(targets)}

@@ -70,7 +70,7 @@ class Compiled:
     def __init__(self, source: Source, target: str, on: str, entry: str | None,
                  device: int, fuse: bool, tuned: str | None, ptxas: str | None,
                  progress: Progress | None, bytecode_reader: str | None,
-                 policy: str | None):
+                 policy: str | None, checks: bool):
         self._source, self._name = read_source(source)
         self._names = name_arguments(source)
         self.target = target
@@ -82,6 +82,7 @@ class Compiled:
         self._ptxas = ptxas
         self._bytecode_reader = bytecode_reader
         self._policy = policy
+        self._checks = checks
         self._lock = threading.Lock()
         self._caller: Caller | None = None
         self._ptx: str | None = None
@@ -91,7 +92,7 @@ class Compiled:
         return check(watch_steps(progress, lambda watch: _native.compile(
             self._source, self._name, [self.target], emission, self._ptxas, self._fuse,
             self._tuned, self.target != "cpu", stages, watch,
-            self._bytecode_reader, self._policy)))
+            self._bytecode_reader, self._policy, checks=self._checks)))
 
     def _check_gpu(self, what: str) -> None:
         if self.target == "cpu":
@@ -159,7 +160,7 @@ class Compiled:
             progress, lambda watch: _native.create_executable(
                 self._source, self._name, PLACES[self._on], self._entry, chip,
                 self._device, self._fuse, self._tuned, watch,
-                self._bytecode_reader, self._policy)))
+                self._bytecode_reader, self._policy, checks=self._checks)))
         return self._wrap(executable)
 
     def _wrap(self, executable: Any) -> Caller:
@@ -211,7 +212,7 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
             entry: str | None = None, device: int = 0, fuse: bool = True,
             tuned: str | os.PathLike[str] | None = None, ptxas: str | None = None,
             progress: Progress | None = None, bytecode_reader: str | None = None,
-            policy: str | os.PathLike[str] | None = None) -> Compiled:
+            policy: str | os.PathLike[str] | None = None, checks: bool = True) -> Compiled:
     """Compiles a module.
 
     Args:
@@ -231,6 +232,8 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
         for a search.
       policy: the path of a policy by which products of linalg are quantized first
         (docs/Policy.md).
+      checks: whether a call checks that sizes and indices that the compiler cannot prove to fit
+        do so; without it, those that do not read and write foreign memory.
 
     Raises: CompileError, ArgumentError, FileError.
     """
@@ -244,7 +247,7 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
         raise ArgumentError("expected a GPU as target with tuned, but got cpu")
     folder = None if tuned is None else os.fspath(tuned)
     return Compiled(source, target, place, entry, device, fuse, folder, ptxas, progress,
-                    bytecode_reader, None if policy is None else os.fspath(policy))
+                    bytecode_reader, None if policy is None else os.fspath(policy), checks)
 
 
 def set_num_threads(threads: int) -> None:

@@ -19,6 +19,13 @@ from blockscale import _native
 
 COPY = "func.func @copy(%x: tensor<?x64xf32>) -> tensor<?x64xf32> { return %x : tensor<?x64xf32> }"
 
+CAST = """
+func.func @cast(%x: tensor<?xf32>) -> tensor<4xf32> {
+  %y = arith.addf %x, %x : tensor<?xf32>
+  %z = tensor.cast %y : tensor<?xf32> to tensor<4xf32>
+  return %z : tensor<4xf32>
+}"""
+
 
 @bs.jit
 def quantize(x: bs.Spec((None, 64), "bf16")):
@@ -53,6 +60,18 @@ class CompiledTest(unittest.TestCase):
             found = bs.compile(quantize.trace(), target="sm_103a")(x, **how)
             np.testing.assert_array_equal(found[0], data)
             np.testing.assert_array_equal(found[1].view(np.uint8), scales.view(np.uint8))
+
+    def test_checks(self):
+        for target in ("cpu", "sm_80"):
+            checked = bs.compile(CAST, target=target)
+            np.testing.assert_array_equal(checked(np.ones(4, np.float32)), np.full(4, 2))
+            with self.assertRaisesRegex(bs.Error, "tensor.cast at .*: expected dimension 0 of the "
+                                                  "source to be 4.*, but got 3"):
+                checked(np.ones(3, np.float32))
+            unchecked = bs.compile(CAST, target=target, checks=False)
+            np.testing.assert_array_equal(unchecked(np.ones(4, np.float32)), np.full(4, 2))
+            self.assertIn("cf.assert", checked.stages["bufferize"])
+            self.assertNotIn("cf.assert", unchecked.stages["bufferize"])
 
     def test_policy(self):
         layer = """

@@ -10,7 +10,7 @@
 // Products of dequantized operands become scaled_mm. On a GPU that has none they
 // stay, on SM100 both operands must be dequantized, and on others one or both.
 // OTHER-NOT: blockscale.scaled_mm
-// CPU-NOT: linalg.matmul
+// CPU-NOT: = linalg.matmul
 // CPU-NOT: linalg.batch_matmul
 
 #mk = affine_map<(m, n, k) -> (m, k)>

@@ -95,6 +95,12 @@ struct CommandLine {
   cl::opt<bool> fuse{"fuse",
                      cl::desc("Let kernels have several ops (GPU; default 1)"),
                      cl::init(true), cl::cat(category)};
+  cl::opt<bool> checks{
+      "checks",
+      cl::desc("Check at run time that sizes and indices of plain ops, and the "
+               "sizes of results, fit (default 1); 0 is for callers who have "
+               "proved that they do"),
+      cl::init(true), cl::cat(category)};
   cl::opt<std::string> policy{
       "policy",
       cl::desc("Policy by which products of linalg are quantized first "
@@ -163,6 +169,7 @@ static llvm::Expected<CompileOptions> getOptions() {
   options.ptxas = cli->ptxasFile;
   options.machineCode = cli->machineCode;
   options.fuse = cli->fuse;
+  options.checks = cli->checks;
   options.tuned = cli->tuned;
   options.candidates = cli->candidates;
   if (options.machineCode && options.ptxas.empty()) {

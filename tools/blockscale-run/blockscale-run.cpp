@@ -62,6 +62,12 @@ struct CommandLine {
   cl::opt<bool> fuse{
       "fuse", cl::desc("Let kernels of a GPU have several ops (default 1)"),
       cl::init(true), cl::cat(category)};
+  cl::opt<bool> checks{
+      "checks",
+      cl::desc("Check at run time that sizes and indices of plain ops, and the "
+               "sizes of results, fit (default 1); 0 is for callers who have "
+               "proved that they do"),
+      cl::init(true), cl::cat(category)};
   cl::opt<std::string> tuned{
       "tuned",
       cl::desc("Folder of measured choices of schedules, which go before "
@@ -264,8 +270,9 @@ static std::string getCompiled() {
   llvm::raw_string_ostream os(key);
   os << static_cast<int>(cli->place.getValue()) << ' '
      << cli->chipName.getNumOccurrences() << ' ' << cli->chipName << ' '
-     << cli->fuse << ' ' << cli->tuned << ' ' << cli->optimize << ' '
-     << cli->gpu << ' ' << cli->policy << ' ' << cli->entry << '\n'
+     << cli->fuse << ' ' << cli->checks << ' ' << cli->tuned << ' '
+     << cli->optimize << ' ' << cli->gpu << ' ' << cli->policy << ' '
+     << cli->entry << '\n'
      << (*text)->getBuffer();
   return key;
 }
@@ -277,6 +284,7 @@ static ExecutableOptions getExecutableOptions() {
     options.chip = cli->chipName;
   options.optimize = cli->optimize;
   options.fuse = cli->fuse;
+  options.checks = cli->checks;
   options.tuned = cli->tuned;
   options.gpu = cli->gpu;
   return options;

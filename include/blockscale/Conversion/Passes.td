@@ -150,17 +150,41 @@ def OutlineLinalg : Pass<"blockscale-outline-linalg", "::mlir::ModuleOp"> {
 def ReportAsserts : Pass<"blockscale-report-asserts", "::mlir::ModuleOp"> {
   let summary = "Report assertions that do not hold, and leave the function";
   let description = [{
-    Upstream lowers `cf.assert` to a call that ends the process. In functions that
-    no other one calls and that have no results but numbers, if no region is around
-    the assertion, this pass makes it a branch to a call of
-    `blockscale_report_error` with the message and the number that is compared, and
-    a return. The call of the module fails with this error; what its results hold is
-    not defined, and memory that it allocated is not freed. Assertions elsewhere
-    stay: who calls such a function would go on.
+    Upstream lowers `cf.assert` to a call that ends the process. This pass makes it a
+    branch to a call of `blockscale_report_error` with the message and the number that
+    is compared, and a return. A function that the module calls returns, besides its
+    results, whether all assertions have held, and who calls it leaves, too: the call
+    of the module fails with this error, and what its results hold is not defined.
+    What is freed later on every path is freed before the function is left; what only
+    run time knows the owner of, as buffers that loops carry, is not.
+
+    Assertions in regions stay: the pass runs behind the lowering of `scf`. A public
+    function that the module calls leaves and does not say so; its signature is for
+    callers outside.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
-    "::mlir::LLVM::LLVMDialect"];
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::ub::UBDialect"];
+}
+
+def PassTensorMaps : Pass<"blockscale-pass-tensor-maps", "::mlir::ModuleOp"> {
+  let summary = "Pass tensor maps to kernels by value";
+  let description = [{
+    A kernel of products has tensor maps (`blockscale.tensor_map`) as parameters, which
+    the hardware reads where they are: 128 bytes at a multiple of 64, that do not
+    change. `convert-gpu-to-nvvm` keeps no attribute that says so, and the parameter
+    would be a pointer. This pass runs behind it, while the launches stand in the
+    module, and makes these parameters such bytes. With it, upstream's passes end in
+    the PTX of `blockscale-compile --emit=ptx`, which runs them, too:
+
+    ```text
+    blockscale-to-gpu{chip=sm_90a},
+    gpu.module(convert-scf-to-cf,convert-gpu-to-nvvm,convert-nvvm-to-llvm,reconcile-unrealized-casts),
+    blockscale-pass-tensor-maps,gpu-module-to-binary{format=isa}
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
 def RetypeBF16 : Pass<"blockscale-retype-bf16"> {

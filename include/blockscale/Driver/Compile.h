@@ -33,6 +33,9 @@ struct CompileOptions {
   bool machineCode = false;
   /// Whether kernels of a GPU may have several ops.
   bool fuse = true;
+  /// Whether sizes and indices that the compiler cannot prove to fit are
+  /// checked at run time.
+  bool checks = true;
   /// A folder of measured choices of schedules; none where it is empty.
   std::string tuned;
   /// Most schedules of a product that Emission::Choices has.

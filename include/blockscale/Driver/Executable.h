@@ -32,6 +32,9 @@ struct ExecutableOptions {
   bool optimize = true;
   /// Whether kernels of a GPU may have several ops.
   bool fuse = true;
+  /// Whether sizes and indices that the compiler cannot prove to fit are
+  /// checked at run time.
+  bool checks = true;
   /// A folder of measured choices of schedules for a GPU; none where it is
   /// empty.
   std::string tuned;

@@ -30,6 +30,7 @@ struct CacheInputs {
   /// The name and the features of the CPU.
   std::string cpu;
   bool fuse = true;
+  bool checks = true;
   /// A folder of measured choices and a file with a policy; empty for none.
   std::string tuned;
   std::string policy;

@@ -53,6 +53,12 @@ public:
       llvm::cl::desc("Most elements of a constant that is quantized at compile "
                      "time"),
       llvm::cl::init(kMaxConstantElements)};
+  Option<bool> checks{
+      *this, "checks",
+      llvm::cl::desc("Check at run time that sizes and indices of plain ops, "
+                     "and the sizes of results, fit; 0 is for callers who have "
+                     "proved that they do"),
+      llvm::cl::init(true)};
 
 private:
   friend Derived;
@@ -97,7 +103,7 @@ struct ToGPUOptions : public CommonOptions<ToGPUOptions> {
 
 /// Tensors to storage-form tensors in kernels: verify-layout, canonicalize,
 /// form-kernels, materialize-storage, bufferize.
-std::vector<Stage> getCommonStages(int64_t maxConstantElements,
+std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool checks,
                                    const FormKernelsOptions &kernels);
 
 /// A module of the dialect to the LLVM dialect for the host.

@@ -45,6 +45,77 @@ def VerifyLayout : Pass<"blockscale-verify-layout", "::mlir::ModuleOp"> {
   }];
 }
 
+def CheckSizes : Pass<"blockscale-check-sizes", "::mlir::func::FuncOp"> {
+  let summary = "Assert the rules of plain ops about sizes";
+  let description = [{
+    Where sizes are dynamic, no verifier sees that an op reads or writes behind the
+    end of a tensor. This pass asserts (`cf.assert`) what types and the arithmetic of
+    sizes do not prove:
+
+    - ops of linalg and elementwise ops: the sizes of the operands, windows included;
+    - casts: the size that the type of the result says;
+    - slices that are taken or inserted, `pad`, `concat`, `expand_shape`: that the
+      part lies in the whole, and that the sizes of both sides are the same;
+    - sizes of what is made: not negative; steps of loops: 1 or more; `dim`: a
+      dimension of the tensor;
+    - `memref.copy` and `bufferization.materialize_in_destination`: equal sizes.
+
+    The sizes of ops of the dialect are checked where their kernels are called. An
+    assertion moves to the begin of the function as far as what it compares is known
+    there, so that nothing has been written before. The message names the op, its
+    place in the source and the rule; who reports it adds the number that was found.
+
+    Example (test/Transforms/check-sizes.mlir):
+
+    ```mlir
+    %y = tensor.cast %x : tensor<?xf32> to tensor<256xf32>
+    // becomes
+    %n = tensor.dim %x, %c0 : tensor<?xf32>
+    %holds = arith.cmpi eq, %n, %c256 : index
+    cf.assert %holds, "tensor.cast at m.mlir:2:8: expected dimension 0 of the source to be 256"
+    %y = tensor.cast %x : tensor<?xf32> to tensor<256xf32>
+    ```
+  }];
+  let options = [Option<"device", "device", "bool", /*default=*/"false",
+    "Assert only what the host of a device knows before anything runs">];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def CheckElements : Pass<"blockscale-check-elements", "::mlir::func::FuncOp"> {
+  let summary = "Assert the rules of plain ops about indices and divisors";
+  let description = [{
+    Asserts (`cf.assert`) that indices of `tensor.extract`, `tensor.insert`, loads and
+    stores are those of elements, and that integer divisions have a quotient: on a CPU
+    a division by zero, and one of the smallest number by -1, end the process. In the
+    body of a linalg op, what holds for all iterations is asserted once, before the
+    op: an index that a loop moves, or one that is clamped to sizes.
+
+    With `device`, an index that only the device knows becomes that of the nearest
+    element instead, and its divisions, which end nothing, stay as they are.
+
+    Example (test/Transforms/check-elements.mlir):
+
+    ```mlir
+    %v = tensor.extract %table[%i] : tensor<3xf32>
+    // becomes
+    %holds = arith.cmpi sge, %i, %c0 : index
+    cf.assert %holds, "tensor.extract: expected index 0 to be at least 0"
+    %below = arith.cmpi slt, %i, %c3 : index
+    cf.assert %below, "tensor.extract: expected index 0 to be below 3"
+    %v = tensor.extract %table[%i] : tensor<3xf32>
+    ```
+  }];
+  let options = [Option<"device", "device", "bool", /*default=*/"false",
+    "Assert only what the host of a device knows before anything runs">];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 def MaterializeGlobalScale
     : Pass<"blockscale-materialize-global-scale"> {
   let summary = "Make an absent NVFP4 global scale the operand 1.0";
@@ -605,9 +676,11 @@ def ResultsToOutParams
     pointer), and do not write to their arguments unless these are marked
     `bufferization.writable = true`. Runs on storage types, before bufferization.
   }];
+  let options = [Option<"checkSizes", "check-sizes", "bool", /*default=*/"false",
+    "Assert that the buffers of results have their sizes">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
-    "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
     "::mlir::tensor::TensorDialect"];
 }
 

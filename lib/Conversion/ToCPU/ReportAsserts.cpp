@@ -11,7 +11,12 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -42,27 +47,130 @@ static Value getNumber(cf::AssertOp op, bool &isSigned) {
              : Value();
 }
 
-/// Whether a return from `function` ends the call of the module: nothing in the
-/// module calls it. Its results are numbers, in whose place it may return
-/// zeros.
-static bool leavesCall(func::FuncOp function) {
-  auto isNumber = [](Type type) { return type.isIntOrIndexOrFloat(); };
-  return llvm::all_of(function.getResultTypes(), isNumber) &&
-         SymbolTable::symbolKnownUseEmpty(function, function->getParentOp());
-}
+namespace {
 
-/// Reports an assertion that does not hold, and leaves its function:
+/// Makes assertions errors of the call. A function that another one calls
+/// returns whether all has held, and who calls it leaves, too:
 ///
-///   cf.assert %holds, "message"
+///   func.func private @g(%x: memref<4xf32>) {
+///     cf.assert %holds, "message"
+///     return
+///   }
+///   func.call @g(%x)
 /// becomes
+///   func.func private @g(%x: memref<4xf32>) -> i1 {
 ///     cf.cond_br %holds, ^next, ^fail
 ///   ^fail:
 ///     llvm.call @blockscale_report_error(%message, %number)
-///     return
+///     return %false
 ///   ^next:
-static void report(cf::AssertOp op, cpu::ErrorReporter &reporter) {
-  Block *block = op->getBlock();
-  Block *next = block->splitBlock(op);
+///     return %true
+///   }
+///   %held = func.call @g(%x)
+///   cf.cond_br %held, ^next, ^fail
+class Reporter {
+public:
+  explicit Reporter(ModuleOp module) : module(module), reporter(module) {}
+
+  void run();
+
+private:
+  void findFailing();
+  void findMemory(func::FuncOp function);
+  void rewrite(func::FuncOp function);
+  void leave(Operation *op, Value holds, Block *next, Block *fail);
+  void report(cf::AssertOp op);
+  void follow(func::CallOp call);
+
+  ModuleOp module;
+  cpu::ErrorReporter reporter;
+  /// The functions that may leave early, and those of them that say so.
+  llvm::SetVector<func::FuncOp> failing, telling;
+  /// The assertions and calls at which functions may leave, with the memory
+  /// that they have to free then.
+  llvm::MapVector<Operation *, SmallVector<Value>> places;
+};
+
+} // namespace
+
+/// The function of the module that `call` calls and waits for; null where it is
+/// external. Calls that are split over threads have no results.
+static func::FuncOp getCallee(func::CallOp call, SymbolTable &symbols) {
+  if (call->hasAttr("blockscale.parallel"))
+    return {};
+  auto function = symbols.lookup<func::FuncOp>(call.getCallee());
+  return function && !function.isExternal() ? function : func::FuncOp();
+}
+
+/// Finds the functions that have assertions or call such ones.
+void Reporter::findFailing() {
+  SymbolTable symbols(module);
+  llvm::MapVector<func::FuncOp, SmallVector<func::FuncOp>> callers;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function.getBody().getOps<cf::AssertOp>().empty())
+      failing.insert(function);
+    for (auto call : function.getBody().getOps<func::CallOp>())
+      if (func::FuncOp callee = getCallee(call, symbols))
+        callers[callee].push_back(function);
+  }
+  for (size_t i = 0; i < failing.size(); ++i) {
+    func::FuncOp function = failing[i];
+    auto found = callers.find(function);
+    // The signature of a public function is for callers outside.
+    if (found == callers.end() || function.isPublic())
+      continue;
+    telling.insert(function);
+    failing.insert(found->second.begin(), found->second.end());
+  }
+  for (func::FuncOp function : failing) {
+    for (auto op : function.getBody().getOps<cf::AssertOp>())
+      places[op];
+    for (auto call : function.getBody().getOps<func::CallOp>())
+      if (func::FuncOp callee = getCallee(call, symbols);
+          callee && telling.contains(callee))
+        places[call];
+  }
+}
+
+/// Finds what a function frees later on every path from a place on.
+void Reporter::findMemory(func::FuncOp function) {
+  auto deallocs =
+      llvm::to_vector(function.getBody().getOps<memref::DeallocOp>());
+  if (deallocs.empty())
+    return;
+  DominanceInfo before(function);
+  PostDominanceInfo after(function);
+  for (auto &[op, memory] : places) {
+    if (op->getParentOp() != function)
+      continue;
+    for (memref::DeallocOp dealloc : deallocs)
+      if (before.properlyDominates(dealloc.getMemref(), op) &&
+          !before.dominates(dealloc, op) && after.postDominates(dealloc, op))
+        memory.push_back(dealloc.getMemref());
+  }
+}
+
+/// Goes on behind `op` if `holds`, and otherwise leaves the function from
+/// `fail`.
+void Reporter::leave(Operation *op, Value holds, Block *next, Block *fail) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  auto b = ImplicitLocOpBuilder::atBlockEnd(op->getLoc(), fail);
+  for (Value memory : places.lookup(op))
+    memref::DeallocOp::create(b, memory);
+  SmallVector<Value> results;
+  for (Type type : function.getResultTypes())
+    results.push_back(
+        type.isIntOrIndexOrFloat()
+            ? arith::ConstantOp::create(b, b.getZeroAttr(type)).getResult()
+            : ub::PoisonOp::create(b, type).getResult());
+  func::ReturnOp::create(b, results);
+  b.setInsertionPointToEnd(op->getBlock());
+  cf::CondBranchOp::create(b, holds, next, fail);
+}
+
+/// Reports an assertion that does not hold.
+void Reporter::report(cf::AssertOp op) {
+  Block *next = op->getBlock()->splitBlock(op->getNextNode());
   ImplicitLocOpBuilder b(op.getLoc(), op->getContext());
   Block *fail = b.createBlock(next);
   bool isSigned = true;
@@ -74,27 +182,61 @@ static void report(cf::AssertOp op, cpu::ErrorReporter &reporter) {
         b, ("expected the assertion \"" + op.getMsg() + "\" to hold").str(),
         zero);
   }
-  SmallVector<Value> results;
-  for (Type type : op->getParentOfType<func::FuncOp>().getResultTypes())
-    results.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  func::ReturnOp::create(b, results);
-  b.setInsertionPointToEnd(block);
-  cf::CondBranchOp::create(b, op.getArg(), next, fail);
+  leave(op, op.getArg(), next, fail);
   op.erase();
+}
+
+/// Leaves where a call has left.
+void Reporter::follow(func::CallOp call) {
+  OpBuilder builder(call);
+  SmallVector<Type> types(call.getResultTypes());
+  types.push_back(builder.getI1Type());
+  auto told = func::CallOp::create(builder, call.getLoc(), call.getCallee(),
+                                   types, call.getOperands());
+  call.replaceAllUsesWith(told.getResults().drop_back());
+  places[told] = places.lookup(call);
+  call.erase();
+  Block *next = told->getBlock()->splitBlock(told->getNextNode());
+  Block *fail = builder.createBlock(next);
+  leave(told, told.getResults().back(), next, fail);
+}
+
+void Reporter::rewrite(func::FuncOp function) {
+  if (!telling.contains(function))
+    return;
+  OpBuilder builder(function.getContext());
+  function.walk([&](func::ReturnOp op) {
+    builder.setInsertionPoint(op);
+    op.getOperandsMutable().append(
+        arith::ConstantIntOp::create(builder, op.getLoc(), 1, 1).getResult());
+  });
+  SmallVector<Type> results(function.getResultTypes());
+  results.push_back(builder.getI1Type());
+  function.setType(
+      builder.getFunctionType(function.getArgumentTypes(), results));
+}
+
+void Reporter::run() {
+  findFailing();
+  for (func::FuncOp function : failing) {
+    findMemory(function);
+    rewrite(function);
+  }
+  SmallVector<Operation *> ops;
+  for (auto &[op, memory] : places)
+    ops.push_back(op);
+  for (Operation *op : ops) {
+    if (auto call = dyn_cast<func::CallOp>(op))
+      follow(call);
+    else
+      report(cast<cf::AssertOp>(op));
+  }
 }
 
 namespace {
 
 struct ReportAssertsPass : public impl::ReportAssertsBase<ReportAssertsPass> {
-  void runOnOperation() override {
-    cpu::ErrorReporter reporter(getOperation());
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
-      auto ops = llvm::to_vector(function.getBody().getOps<cf::AssertOp>());
-      if (!ops.empty() && leavesCall(function))
-        for (cf::AssertOp op : ops)
-          report(op, reporter);
-    }
-  }
+  void runOnOperation() override { Reporter(getOperation()).run(); }
 };
 
 } // namespace

@@ -67,26 +67,66 @@ func.func @unsigned(%n: i8) {
 
 // -----
 
-// In a function that is called, whose caller would go on, an assertion stays.
+// A function that is called says whether all has held, and its caller leaves.
 // CHECK-LABEL: func.func private @called
-// CHECK: cf.assert
-func.func private @called(%a: i1) {
+// CHECK-SAME: %[[A:.+]]: i1) -> (f32, i1)
+// CHECK: cf.cond_br %[[A]], ^[[NEXT:.+]], ^[[FAIL:.+]]
+// CHECK: ^[[FAIL]]:
+// CHECK: llvm.call @blockscale_report_error
+// CHECK: return %{{.+}}, %false{{.*}} : f32, i1
+// CHECK: ^[[NEXT]]:
+// CHECK: return %{{.+}}, %true{{.*}} : f32, i1
+// CHECK-LABEL: func.func @caller
+// CHECK: %[[TOLD:.+]]:2 = call @called(%{{.+}}) : (i1) -> (f32, i1)
+// CHECK: cf.cond_br %[[TOLD]]#1, ^[[NEXT:.+]], ^[[FAIL:.+]]
+// CHECK: ^[[FAIL]]:
+// CHECK-NOT: llvm.call
+// CHECK: return
+// CHECK: ^[[NEXT]]:
+// CHECK: memref.store %[[TOLD]]#0
+func.func private @called(%a: i1) -> f32 {
   cf.assert %a, "inside"
-  return
+  %x = arith.constant 1.0 : f32
+  return %x : f32
 }
-func.func @caller(%a: i1) {
-  call @called(%a) : (i1) -> ()
+func.func @caller(%a: i1, %m: memref<f32>) {
+  %x = call @called(%a) : (i1) -> f32
+  memref.store %x, %m[] : memref<f32>
   return
 }
 
 // -----
 
-// An assertion in a region, and one of a function that returns memory, stay.
+// What is freed later is freed before the function is left; what is freed already, or
+// allocated later, is not.
+// CHECK-LABEL: func.func @freed
+// CHECK: %[[FIRST:.+]] = memref.alloc
+// CHECK: %[[SECOND:.+]] = memref.alloc
+// CHECK: memref.dealloc %[[FIRST]]
+// CHECK: llvm.call @blockscale_report_error
+// CHECK-NEXT: memref.dealloc %[[SECOND]]
+// CHECK-NEXT: return
+// CHECK: memref.alloc
+func.func @freed(%a: i1) {
+  %x = memref.alloc() : memref<4xf32>
+  %y = memref.alloc() : memref<4xf32>
+  memref.dealloc %x : memref<4xf32>
+  cf.assert %a, "between"
+  %z = memref.alloc() : memref<4xf32>
+  memref.dealloc %y : memref<4xf32>
+  memref.dealloc %z : memref<4xf32>
+  return
+}
+
+// -----
+
+// An assertion in a region stays. A function that returns memory returns none that there is.
 // CHECK-LABEL: func.func @stays
 // CHECK: scf.if
 // CHECK: cf.assert
 // CHECK-LABEL: func.func @memory
-// CHECK: cf.assert
+// CHECK: %[[NONE:.+]] = ub.poison : memref<4xf32>
+// CHECK: return %[[NONE]]
 func.func @stays(%a: i1, %b: i1) {
   scf.if %a {
     cf.assert %b, "inside"

@@ -124,10 +124,12 @@ class Module:
             memory.free()
         report = self._library.hostTakeReport()
         live = ctypes.c_int64.in_dll(self._library, "hostLive")
+        problems = [report.decode()] if report else []
         if live.value:
-            raise ModuleError(f"@{name}: {live.value} allocations were not freed")
-        if report:
-            raise ModuleError(f"@{name}: {report.decode()}")
+            problems.append(f"{live.value} allocations were not freed")
+            live.value = 0
+        if problems:
+            raise ModuleError(f"@{name}: {'; '.join(problems)}")
         return arrays
 
 

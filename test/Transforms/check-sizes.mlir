@@ -1,0 +1,73 @@
+// RUN: blockscale-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(blockscale-check-sizes),canonicalize,cse)' | FileCheck %s
+// RUN: blockscale-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(blockscale-check-sizes{device=true}),canonicalize,cse)' | FileCheck %s --check-prefix=DEVICE
+
+// A size that the type of the result says is asserted of the argument, at the begin of the
+// function: the tensor in between has the argument's sizes.
+// CHECK-LABEL: func.func @cast
+// CHECK-SAME: %[[X:.+]]: tensor<?x?xf32>
+// CHECK: %[[N:.+]] = tensor.dim %[[X]], %c0
+// CHECK: %[[HOLDS:.+]] = arith.cmpi eq, %[[N]], %c4 : index
+// CHECK: cf.assert %[[HOLDS]], "tensor.cast at check-sizes.mlir:[[#@LINE+5]]:8: expected dimension 0 of the source to be 4"
+// CHECK: arith.addf
+// CHECK-NOT: cf.assert
+func.func @cast(%x: tensor<?x?xf32>) -> tensor<4x?xf32> {
+  %y = arith.addf %x, %x : tensor<?x?xf32>
+  %z = tensor.cast %y : tensor<?x?xf32> to tensor<4x?xf32>
+  return %z : tensor<4x?xf32>
+}
+
+// -----
+
+// Static sizes, sizes of the same argument, and arithmetic that proves a part to fit.
+// CHECK-LABEL: func.func @proved
+// CHECK-NOT: cf.assert
+// CHECK: return
+func.func @proved(%x: tensor<8xf32>, %y: tensor<?xf32>) -> (tensor<4xf32>, tensor<?xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = tensor.extract_slice %x[4] [4] [1] : tensor<8xf32> to tensor<4xf32>
+  %n = tensor.dim %y, %c0 : tensor<?xf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %b = linalg.exp ins(%y : tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %s = arith.addf %b, %y : tensor<?xf32>
+  %p = tensor.pad %s low[1] high[2] {
+  ^bb0(%i: index):
+    %zero = arith.constant 0.0 : f32
+    tensor.yield %zero : f32
+  } : tensor<?xf32> to tensor<?xf32>
+  %m = arith.addi %n, %c1 : index
+  %c = tensor.extract_slice %p[1] [%m] [1] : tensor<?xf32> to tensor<?xf32>
+  return %a, %s, %c : tensor<4xf32>, tensor<?xf32>, tensor<?xf32>
+}
+
+// -----
+
+// What a loop computes is asserted in the loop.
+// CHECK-LABEL: func.func @loop
+// CHECK: scf.for %[[I:.+]] = %c0 to %{{.+}} step %c1
+// CHECK: cf.assert %{{.+}}, "tensor.extract_slice at {{.+}}: expected offset 0 to be at most dimension 0 of the source without the part"
+// CHECK: tensor.extract_slice
+func.func @loop(%x: tensor<?xf32>, %n: index) -> tensor<2xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %e = tensor.empty() : tensor<2xf32>
+  %y = scf.for %i = %c0 to %n step %c1 iter_args(%t = %e) -> tensor<2xf32> {
+    %s = tensor.extract_slice %x[%i] [2] [1] : tensor<?xf32> to tensor<2xf32>
+    scf.yield %s : tensor<2xf32>
+  }
+  return %y : tensor<2xf32>
+}
+
+// -----
+
+// An offset that is data: the host of a device does not know it.
+// CHECK-LABEL: func.func @data
+// CHECK-COUNT-2: cf.assert
+// DEVICE-LABEL: func.func @data
+// DEVICE-NOT: cf.assert
+// DEVICE: return
+func.func @data(%x: tensor<8xf32>, %o: tensor<index>) -> tensor<2xf32> {
+  %i = tensor.extract %o[] : tensor<index>
+  %s = tensor.extract_slice %x[%i] [2] [1] : tensor<8xf32> to tensor<2xf32>
+  return %s : tensor<2xf32>
+}
