@@ -80,7 +80,8 @@ class Trip:
                 f"{types['q']}, {types['s']}\n"
                 # Without the global scale, which quantizers have.
                 f"  %v = blockscale.dequantize %q, %s block [1, {block}]{recipe} "
-                f"unchecked_origins : {types['q']}, {types['s']} -> {types['v']}\n  return {returned} : {results}\n}}\n")
+                f"unchecked_origins : {types['q']}, {types['s']} -> {types['v']}\n"
+                f"  return {returned} : {results}\n}}\n")
 
     def arrays(self, random):
         """x has elements of many sizes, zeros, an infinity and a NaN."""
