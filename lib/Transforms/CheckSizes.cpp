@@ -346,7 +346,7 @@ static SmallVector<OpFoldResult> getShape(ValueRange dynamic, ShapedType type) {
 static void check(Operation *op, RunTimeChecks &checks) {
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     return checkLinalg(linalgOp, checks);
-  if (OpTrait::hasElementwiseMappableTraits(op))
+  if (isElementwise(op))
     return checkElementwise(op, checks);
   llvm::TypeSwitch<Operation *>(op)
       .Case<tensor::CastOp, memref::CastOp>(

@@ -48,6 +48,12 @@ void RunTimeChecks::begin(Operation *next, Operation *place) {
   builder.setInsertionPoint(place);
 }
 
+bool isElementwise(Operation *op) {
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return isa<ShapedType>(select.getCondition().getType());
+  return OpTrait::hasElementwiseMappableTraits(op);
+}
+
 //===----------------------------------------------------------------------===//
 // Sizes
 //===----------------------------------------------------------------------===//
@@ -58,7 +64,7 @@ static Value getTwin(OpResult result) {
   Operation *op = result.getOwner();
   if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
     return destination.getTiedOpOperand(result)->get();
-  if (!OpTrait::hasElementwiseMappableTraits(op))
+  if (!isElementwise(op))
     return {};
   auto type = cast<ShapedType>(result.getType());
   for (Value operand : op->getOperands()) {

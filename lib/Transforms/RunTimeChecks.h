@@ -24,6 +24,11 @@ namespace blockscale {
 /// "linalg.generic at m.mlir:3:8"; a function by its name, "@f".
 std::string describe(mlir::Operation *op);
 
+/// Whether the op computes each element of its results of the elements at the
+/// same place of its operands, which then have the same sizes. A select by one
+/// condition takes one of two tensors as it is, whatever size that has.
+bool isElementwise(mlir::Operation *op);
+
 /// Asserts the rules of ops of a function. On a device the host asserts what it
 /// knows before anything runs; what only the device knows is not asserted.
 class RunTimeChecks {

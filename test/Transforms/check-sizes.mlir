@@ -71,3 +71,21 @@ func.func @data(%x: tensor<8xf32>, %o: tensor<index>) -> tensor<2xf32> {
   %s = tensor.extract_slice %x[%i] [2] [1] : tensor<8xf32> to tensor<2xf32>
   return %s : tensor<2xf32>
 }
+
+// -----
+
+// One condition chooses one of two tensors as it is, and these may differ in size. A condition
+// for each element chooses elements, at the same places of tensors of one size.
+// CHECK-LABEL: func.func @whole
+// CHECK-NOT: cf.assert
+// CHECK: return
+// CHECK-LABEL: func.func @elements
+// CHECK-COUNT-2: cf.assert
+func.func @whole(%is: i1, %x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  %z = arith.select %is, %x, %y : tensor<?xf32>
+  return %z : tensor<?xf32>
+}
+func.func @elements(%is: tensor<?xi1>, %x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  %z = arith.select %is, %x, %y : tensor<?xi1>, tensor<?xf32>
+  return %z : tensor<?xf32>
+}

@@ -16,6 +16,8 @@ SHAPES = ((128, 128), (256, 256), (1024, 256), (2048, 2048), (8192, 1024), (8192
 DIRECTIONS = (("row",), ("col",), ("row", "col"))
 MASKS = (None, 0)  # None: the default
 GROUPS = 3
+#: Elements of a block of NVFP4.
+BLOCK = 16
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Case:
         """Arrays of all operands that it may have, by name."""
         x = values.floats(random, self.shape, np.uint16, values.TAME) if x is None else x
         ends = np.sort(random.integers(0, self.shape[0] + 1, GROUPS))
+        if "col" in self.directions:
+            ends = ends // BLOCK * BLOCK  # Blocks of columns belong to one group.
         arrays = {"x": x, "offsets": ends.astype(np.int32)}
         for of in ("row", "col"):
             shape = (GROUPS,) if self.is_grouped else ()

@@ -56,7 +56,7 @@ def draw_shape(random, op, block, groups):
 
 
 def draw_ends(random, op):
-    """Legal ends; sometimes all groups are empty, sometimes anything."""
+    """Ends of groups; sometimes all groups are empty, sometimes many are, at both ends."""
     if op.kind == "mm":
         return ()
     extent, unit = (op.shape["M"], 1) if op.kind == "rows" else (op.shape["K"], op.block)
@@ -65,7 +65,8 @@ def draw_ends(random, op):
     if kind < 0.1:
         return (0,) * count
     if kind < 0.3:
-        return tuple(random.integers(-extent - 5, 2 * extent + 5, count).tolist())
+        ends = np.sort(random.integers(-extent - 5, 2 * extent + 5, count))
+        return tuple((np.clip(ends, 0, extent) // unit * unit).tolist())
     return tuple((unit * np.sort(random.integers(0, extent // unit + 1, count))).tolist())
 
 

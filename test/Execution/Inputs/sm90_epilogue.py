@@ -30,7 +30,7 @@ PLAIN_A = (
     Epilogue("no_groups", "mxfp8", body=SHIFT, quantize="mxfp8", recipe="rceil", layout="grouped",
              offsets=True, groups="rows", ends=(0, 0, 0), shape=(20, 64, 64)),
     Epilogue("no_tokens", quantize="nvfp4", layout="grouped", offsets=True, groups="rows",
-             ends=(0, 3), shape=(0, 64, 64)),
+             ends=(0, 0), shape=(0, 64, 64)),
     Epilogue("depth_values", "mxfp4", body=RELU, groups="columns", ends=(32, 96), value="f32",
              shape=(140, 64, 96)),
 )
