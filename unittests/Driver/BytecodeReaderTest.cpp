@@ -196,8 +196,8 @@ TEST_F(BytecodeReaderTest, RaisesSoftLimits) {
 #if __has_feature(address_sanitizer)
   GTEST_SKIP() << "the sanitizer itself takes more than the limits";
 #endif
-  std::string script = "ulimit -S -s 256\nulimit -S -d 131072\n";
-  Reading deep(writeBytecode(nest(2000)), create(script + "exec " + reader));
+  std::string script = "ulimit -S -s 128\nulimit -S -d 131072\n";
+  Reading deep(writeBytecode(nest(250)), create(script + "exec " + reader));
   EXPECT_TRUE(deep.isGood()) << deep.error;
   Reading large(writeLargeBytecode(), create(script + "exec " + reader));
   EXPECT_TRUE(large.isGood()) << large.error;

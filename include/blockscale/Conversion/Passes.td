@@ -363,8 +363,9 @@ def LowerKernelsToGPU
     ```
   }];
   let dependentDialects = [
-    "::blockscale::BlockScaleDialect", "::mlir::arith::ArithDialect",
-    "::mlir::cf::ControlFlowDialect", "::mlir::gpu::GPUDialect",
+    "::blockscale::BlockScaleDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
     "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"];
   let options = [

@@ -68,13 +68,12 @@ void emitWarpGemm(KernelBuilder &b, const ScaledGemmSpec &spec,
   gpu::BarrierOp::create(b);
   emit::emitIf(
       b, multiplies,
+      [&] { emitWarpProducts(b, context, WarpThread(b, thread)); },
       [&] {
-        // The first stage is on its way.
-        context.order.emitCheckGroups(b, emit::isBelow(thread, kWarpThreads),
-                                      thread);
-        emitWarpProducts(b, context, WarpThread(b, thread));
-      },
-      [&] { emitInOneThread(b, [&] { emitWarpLoads(b, context); }); });
+        emitInOneThread(b, [&] { emitWarpLoads(b, context); });
+        // All stages are on their way, and this warp has registers to spare.
+        context.order.emitCheckGroups(b, loads, thread);
+      });
 }
 
 } // namespace blockscale::gemm
