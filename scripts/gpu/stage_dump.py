@@ -11,6 +11,7 @@ refused with StageDumpError.
                        barriers, those of the CTAs in the mask; of a sum: arrives alone
     tcgen05.ld         gives each register the address that it would come from
     tcgen05.cp, .mma, .fence, .wait, .dealloc, .relinquish_alloc_permit    nothing
+    ld.shared, st.shared of scales behind K    nothing: the dump has what copies brought
     ld.global.v4.b64, st.global.v4.b64, add.rn.f32x2    two instructions of half the size
 
 A pair of CTAs needs more: a copy for SM90 completes a barrier of the CTA that it writes to, not
@@ -39,6 +40,8 @@ FOUR = r"\{(%rd\d+), (%rd\d+), (%rd\d+), (%rd\d+)\}"
 WIDE_STORE = re.compile(rf"st\.global\.v4\.b64\s+\[(%rd\d+)(?:\+(\d+))?\], {FOUR};$")
 WIDE_LOAD = re.compile(rf"ld\.global\.v4\.b64\s+{FOUR}, \[(%rd\d+)(?:\+(\d+))?\];$")
 PACKED_ADD = re.compile(r"add\.rn\.f32x2\s+(%rd\d+), (%rd\d+), (%rd\d+);$")
+ADD = re.compile(r"add\.s64\s+(%rd\d+), (%rd\d+|blockscale_shared_memory), (\d+);$")
+COMMIT_AT = re.compile(r"(tcgen05\.commit\S+\s+\[)(%rd\d+)(\])")
 MASK_OF_BARRIER = re.compile(r"and\.b64\s+(%rd\d+), (%rd\d+), (\d+);$")
 COPY_OF_PAIR = re.compile(r"cp\.async\.bulk\.tensor\S+\.cta_group::2 .*\], \[(%rd\d+)\]"
                           r"(, %rs\d+)?;$")
@@ -162,6 +165,25 @@ def write_commit(stages, match, dump, cluster, extra, number):
     return ["{", *lines, *write_arrivals(base, offset, mask, cluster), "}"]
 
 
+def keep_scales(body):
+    """Without the loads and stores by which a warp clears the scales behind K of a full stage: a
+    dump has what the copies brought. They end with a fence before the copies to tensor memory, and
+    begin behind a barrier of the warp."""
+    lines, first = body.splitlines(keepends=True), 0
+    for i, line in enumerate(lines):
+        if "bar.warp.sync" in line:
+            first = i
+        elif line.strip().startswith("fence.proxy.async.shared"):
+            for j in range(first, i):
+                code = lines[j].strip()
+                if code.startswith("st.shared"):
+                    lines[j] = f"\t// {code}\n"
+                elif code.startswith("ld.shared"):
+                    lines[j] = indent(f"mov.b32 {word}, 0;" for word in
+                                      re.search(r"\{(.*)\}", code)[1].split(", "))
+    return "".join(lines)
+
+
 def write_peer(stages, dump, extra, guard, end):
     """The loop of the CTA that does not lead: dumps a stage when it is full, until as many are
     dumped as the loads have counted."""
@@ -255,9 +277,14 @@ def change_kernel(text, name, stages, capacity, cluster, extra):
            f"the barriers of full stages at {stages.full}")
     if stages.is_pair:
         body = change_pair(body, stages, dump, extra)
-    lines, counts = [], {"alloc": 0, "commit": 0, "ld": 0}
+    body = keep_scales(body)
+    lines, counts, sums = [], {"alloc": 0, "commit": 0, "ld": 0}, {}
     for line in body.splitlines(keepends=True):
         code = line.strip()
+        if match := ADD.match(code):
+            sums[match[1]] = f"{match[2]}+{match[3]}"
+        # An address that several commits share is a sum of its own.
+        code = COMMIT_AT.sub(lambda at: at[1] + sums.get(at[2], at[2]) + at[3], code)
         if match := ALLOC.match(code):
             counts["alloc"] += 1
             line = indent(write_fill(stages, int(match[1]), extra))
