@@ -422,7 +422,9 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
   int64_t stages = spec.schedule.getStages();
   Lanes depth(b, tile.product.depth);
   Lanes begin(b, tile.begin), end(b, tile.end);
-  Lanes steps = minUnsigned(end, depth >> llvm::Log2_64(tileElements)) - begin;
+  // A part of K without elements can begin behind the last full stage.
+  Lanes whole = depth >> llvm::Log2_64(tileElements);
+  Lanes steps = minUnsigned(maxUnsigned(whole, begin), end) - begin;
   Lanes left = depth & (tileElements - 1);
   Type types[] = {b.getI32Type(), b.getI32Type()};
   auto emitFull = [&] { return emitFullStages(stage, steps, accumulator); };
