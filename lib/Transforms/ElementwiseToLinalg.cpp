@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RunTimeChecks.h"
 #include "blockscale/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,10 +32,7 @@ static bool isPlain(Type type) {
 }
 
 static bool isConverted(Operation *op) {
-  auto select = dyn_cast<arith::SelectOp>(op);
-  if (select && !isa<RankedTensorType>(select.getCondition().getType()))
-    return false;
-  return OpTrait::hasElementwiseMappableTraits(op) &&
+  return isElementwise(op) &&
          llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>) &&
          llvm::all_of(op->getOperandTypes(), isPlain) &&
          llvm::all_of(op->getResultTypes(), isPlain);
