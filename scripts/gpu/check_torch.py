@@ -418,7 +418,7 @@ def check_checkpoints(checks, device):
     """Files that the GPU quantizes, in every layout, beside those of the CPU."""
     from blockscale import checkpoint
     from blockscale._native._checkpoint import lay_out
-    from blockscale.checkpoint import _gpu
+    from blockscale.checkpoint._quantize import _gpu
     _gpu.DEVICE = device
     on = "cpu" if device == "cpu" else "cuda"
     generator = torch.Generator().manual_seed(0)

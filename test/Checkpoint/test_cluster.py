@@ -17,8 +17,8 @@ import decoders
 
 import blockscale
 import blockscale.checkpoint as checkpoint
-from blockscale.checkpoint._cluster import Share
-from blockscale.checkpoint._remote import MirrorFile, Remote
+from blockscale.checkpoint._jobs._cluster import Share
+from blockscale.checkpoint._jobs._remote import MirrorFile, Remote
 
 HAS_RAY = importlib.util.find_spec("ray") is not None
 POLICY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}
@@ -150,7 +150,7 @@ class TestJobs(unittest.TestCase):
                 niceness.update(os.getpriority(os.PRIO_PROCESS, process) for process in killed)
                 for process in killed:
                     os.kill(process, signal.SIGKILL)
-        with mock.patch("blockscale.checkpoint._distribute.LEAST_BYTES", 1):
+        with mock.patch("blockscale.checkpoint._jobs._distribute.LEAST_BYTES", 1):
             self.quantize(self.source, self.folder / "killed", progress=kill)
         self.assertTrue(killed)
         self.assertEqual(niceness, {os.nice(0)})
@@ -164,7 +164,7 @@ class TestJobs(unittest.TestCase):
             if call[1] > call[2] // 2:
                 raise Stop
         target = self.folder / "resumed"
-        with mock.patch("blockscale.checkpoint._distribute.LEAST_BYTES", 1):
+        with mock.patch("blockscale.checkpoint._jobs._distribute.LEAST_BYTES", 1):
             with self.assertRaises(Stop):
                 self.quantize(self.source, target, progress=stop)
         self.assertFalse(target.exists())

@@ -15,7 +15,7 @@ import decoders
 
 import blockscale
 import blockscale.checkpoint as checkpoint
-from blockscale.checkpoint._journal import NAME as JOURNAL
+from blockscale.checkpoint._jobs._journal import NAME as JOURNAL
 
 PROGRAM = Path(__file__).with_name("quantize_slowly.py")
 #: scripts/long/checkpoints.sh sets it.

@@ -15,7 +15,7 @@ import numpy as np
 
 import blockscale
 from blockscale import checkpoint
-from blockscale.checkpoint._rules import LOADERS, RULES
+from blockscale.checkpoint._check._rules import LOADERS, RULES
 
 Q, K, V = (f"model.layers.0.self_attn.{name}_proj" for name in "qkv")
 DOWN = "model.layers.0.mlp.down_proj"

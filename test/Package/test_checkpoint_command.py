@@ -215,7 +215,7 @@ class CommandTest(unittest.TestCase):
                          ["broken.safetensors", "empty.txt"])
 
     def test_interrupted(self):
-        with mock.patch("blockscale.checkpoint._quantize.quantize",
+        with mock.patch("blockscale.checkpoint._quantize._quantize.quantize",
                         side_effect=KeyboardInterrupt):
             status, _, error = run("quantize", self.plain, self.folder / "a", "--format=mxfp8")
         self.assertEqual(status, 2)
@@ -234,8 +234,9 @@ class CommandTest(unittest.TestCase):
     def test_imports(self):
         """A program that is about to choose a command has imported none of them."""
         program = ("import sys, blockscale.checkpoint._command; print(*(name for name in ("
-                   "'calibrate', 'check', 'convert', 'diff', 'quantize') "
-                   "if 'blockscale.checkpoint._' + name in sys.modules))")
+                   "'_quantize._calibrate', '_check._check', '_convert._convert', '_diff', "
+                   "'_quantize._quantize') "
+                   "if 'blockscale.checkpoint.' + name in sys.modules))")
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
         self.assertEqual((done.stdout, done.stderr), ("\n", ""))
 

@@ -12,7 +12,9 @@ from unittest import mock
 
 import numpy as np
 
-from blockscale.checkpoint import _kernels, _quantize_group, _run
+from blockscale.checkpoint import _kernels
+from blockscale.checkpoint._jobs import _run
+from blockscale.checkpoint._quantize import _group as _quantize_group
 
 
 class OnceTest(unittest.TestCase):

@@ -17,17 +17,17 @@ import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 if _TYPE_CHECKING:
-    from blockscale.checkpoint._calibrate import calibrate
-    from blockscale.checkpoint._check import check
+    from blockscale.checkpoint._check._check import check
+    from blockscale.checkpoint._check._report import Finding, Report
+    from blockscale.checkpoint._check._rules import RULES, Rule
     from blockscale.checkpoint._checkpoint import Checkpoint, Tensor, Weight, open
-    from blockscale.checkpoint._cluster import Cluster
-    from blockscale.checkpoint._conversion import Conversion, ConvertedLayer
-    from blockscale.checkpoint._convert import convert
+    from blockscale.checkpoint._convert._conversion import Conversion, ConvertedLayer
+    from blockscale.checkpoint._convert._convert import convert
     from blockscale.checkpoint._diff import Difference, TensorDifference, diff
+    from blockscale.checkpoint._jobs._cluster import Cluster
     from blockscale.checkpoint._layouts import FAMILIES, LAYOUTS, Layout
-    from blockscale.checkpoint._quantize import quantize
-    from blockscale.checkpoint._report import Finding, Report
-    from blockscale.checkpoint._rules import RULES, Rule
+    from blockscale.checkpoint._quantize._calibrate import calibrate
+    from blockscale.checkpoint._quantize._quantize import quantize
     from blockscale.checkpoint._summary import LayerSummary, Summary
 
 __all__ = ["Checkpoint", "Cluster", "Conversion", "ConvertedLayer", "Difference", "FAMILIES",
@@ -38,13 +38,12 @@ __all__ = ["Checkpoint", "Cluster", "Conversion", "ConvertedLayer", "Difference"
 #: The modules that have these names. Each is imported when one of its names is asked for: a command
 #: needs few of them, and starts sooner without the others.
 _MODULES = {
-    "_calibrate": ("calibrate",), "_check": ("check",),
-    "_checkpoint": ("Checkpoint", "Tensor", "Weight", "open"), "_cluster": ("Cluster",),
-    "_conversion": ("Conversion", "ConvertedLayer"), "_convert": ("convert",),
-    "_diff": ("Difference", "TensorDifference", "diff"),
-    "_layouts": ("FAMILIES", "LAYOUTS", "Layout"), "_quantize": ("quantize",),
-    "_report": ("Finding", "Report"), "_rules": ("RULES", "Rule"),
-    "_summary": ("LayerSummary", "Summary")}
+    "_check._check": ("check",), "_check._report": ("Finding", "Report"),
+    "_check._rules": ("RULES", "Rule"), "_checkpoint": ("Checkpoint", "Tensor", "Weight", "open"),
+    "_convert._conversion": ("Conversion", "ConvertedLayer"), "_convert._convert": ("convert",),
+    "_diff": ("Difference", "TensorDifference", "diff"), "_jobs._cluster": ("Cluster",),
+    "_layouts": ("FAMILIES", "LAYOUTS", "Layout"), "_quantize._calibrate": ("calibrate",),
+    "_quantize._quantize": ("quantize",), "_summary": ("LayerSummary", "Summary")}
 
 
 def __getattr__(name: str) -> _Any:

@@ -27,11 +27,11 @@ from blockscale._files import write
 from blockscale._ops import FORMATS
 from blockscale._tables import make_table
 from blockscale.checkpoint._bar import Bar
+from blockscale.checkpoint._check._rules import LOADERS
 from blockscale.checkpoint._checkpoint import Checkpoint, open as open_checkpoint
+from blockscale.checkpoint._jobs._plan import SHARD_BYTES
 from blockscale.checkpoint._layouts import FAMILIES, PLAIN_DTYPES, TARGETS
 from blockscale.checkpoint._measure import MEASURED
-from blockscale.checkpoint._plan import SHARD_BYTES
-from blockscale.checkpoint._rules import LOADERS
 from blockscale.checkpoint._summary import Summary, format_bytes
 
 PROGRAM = "blockscale-checkpoint"
@@ -121,7 +121,7 @@ def _parse_degrees(text: str) -> list[int]:
 
 def run_check(options: argparse.Namespace) -> int:
     """Checks a checkpoint; 1 where it has faults."""
-    from blockscale.checkpoint._check import check
+    from blockscale.checkpoint._check._check import check
     report = check(options.source, tensor_parallel=options.tensor_parallel,
                    loaders=options.loader)
     _show(report.to_json() if options.json else str(report))
@@ -130,7 +130,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 def run_convert(options: argparse.Namespace) -> int:
     """Converts a checkpoint; 1 with --exact where numbers change."""
-    from blockscale.checkpoint._convert import convert
+    from blockscale.checkpoint._convert._convert import convert
     with _watch(options) as progress:
         found = convert(options.source, options.destination, options.to, format=options.format,
                         dtype=options.dtype, resume=options.resume, threads=options.threads,
@@ -145,7 +145,7 @@ def run_convert(options: argparse.Namespace) -> int:
 
 def run_calibrate(options: argparse.Namespace) -> int:
     """Measures activations, and writes their amaxes."""
-    from blockscale.checkpoint._calibrate import calibrate, read_texts
+    from blockscale.checkpoint._quantize._calibrate import calibrate, read_texts
     amaxes = calibrate(options.source, read_texts(options.texts), tokens=options.tokens,
                        on=options.on)
     write(options.output, (json.dumps(amaxes, indent=1) + "\n").encode())
@@ -194,7 +194,7 @@ def _write_reports(options: argparse.Namespace, summary: Summary) -> None:
 
 def run_quantize(options: argparse.Namespace) -> int:
     """Quantizes a plain checkpoint."""
-    from blockscale.checkpoint._quantize import quantize
+    from blockscale.checkpoint._quantize._quantize import quantize
     with _watch(options) as progress:
         summary = quantize(
             options.source, options.destination, _make_policy(options), layout=options.layout,

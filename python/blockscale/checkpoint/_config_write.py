@@ -15,10 +15,9 @@ from typing import Any, Iterable, Mapping, Sequence
 from blockscale import _native
 from blockscale._native._checkpoint import Metadata
 from blockscale.checkpoint._checkpoint import GGUF_CONFIG
-from blockscale.checkpoint._config import (CONFIG, MODELOPT_CONFIG, TORCHAO_ELEMENTS,
-                                           TORCHAO_NAMES)
+from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG, TORCHAO_ELEMENTS, TORCHAO_NAMES
+from blockscale.checkpoint._jobs._plan import write_json
 from blockscale.checkpoint._layouts import Layout
-from blockscale.checkpoint._plan import write_json
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,9 +17,9 @@ from blockscale._errors import ArgumentError
 from blockscale._native import _checkpoint as _bytes
 from blockscale._tables import make_table
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, Tensor, open as open_checkpoint
+from blockscale.checkpoint._jobs._run import Progress
 from blockscale.checkpoint._layouts import PLAIN_DTYPES
 from blockscale.checkpoint._measure import get_sqnr
-from blockscale.checkpoint._run import Progress
 from blockscale.checkpoint._split import split_bias, split_weight
 from blockscale.checkpoint._summary import to_json
 from blockscale.checkpoint._values import Rows, list_chunks

@@ -17,10 +17,10 @@ import numpy as np
 
 from blockscale._native import _checkpoint as _bytes
 from blockscale.checkpoint import _kernels, _names
-from blockscale.checkpoint._check_parts import _READERS
+from blockscale.checkpoint._check._parts import _READERS
+from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
 from blockscale.checkpoint._codes import read_codes
-from blockscale.checkpoint._report import Finding, find
 from blockscale.checkpoint._values import Rows
 
 _ROWS, _LEAST_COLUMNS = 512, 64

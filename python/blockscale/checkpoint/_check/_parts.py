@@ -8,10 +8,10 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import TRANSFORM, Candidate
+from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config import TORCHAO_NAMES
 from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, SCALES, Layout
-from blockscale.checkpoint._report import Finding, find
 
 #: Types that hold the same bits as that of a layout.
 _ALIKE = {"U8": ("U8", "I8"), "F8_E8M0": ("F8_E8M0", "U8")}

@@ -14,19 +14,19 @@ from blockscale._forms import OperandForm
 from blockscale._policy import Policy, Rules
 from blockscale.checkpoint import _kernels, _names
 from blockscale.checkpoint._checkpoint import Checkpoint, Path
-from blockscale.checkpoint._choose import Choice, choose
 from blockscale.checkpoint._config_write import (Quantized, describe_torchao, make_gguf_metadata,
                                                  make_torchao_metadata, write_configs)
-from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded
 from blockscale.checkpoint._files import ENDINGS, read_json
-from blockscale.checkpoint._gpu import check_gpu
+from blockscale.checkpoint._jobs._copies import plan_biases, plan_copies, plan_decoded
+from blockscale.checkpoint._jobs._order import sort_tasks
+from blockscale.checkpoint._jobs._places import ClusterLike, How, open_place
+from blockscale.checkpoint._jobs._plan import SHARD_BYTES, Job, Output, Task, make_job
+from blockscale.checkpoint._jobs._run import Progress
 from blockscale.checkpoint._layouts import FAMILIES, GLOBAL, INPUT
 from blockscale.checkpoint._measure import MEASURED
-from blockscale.checkpoint._order import sort_tasks
-from blockscale.checkpoint._plan import SHARD_BYTES, Job, Output, Task, make_job
-from blockscale.checkpoint._places import ClusterLike, How, open_place
-from blockscale.checkpoint._quantize_group import make_kernels_ahead
-from blockscale.checkpoint._run import Progress
+from blockscale.checkpoint._quantize._choose import Choice, choose
+from blockscale.checkpoint._quantize._gpu import check_gpu
+from blockscale.checkpoint._quantize._group import make_kernels_ahead
 from blockscale.checkpoint._split import Part, split_weight
 from blockscale.checkpoint._summary import LayerSummary, Summary
 from blockscale.checkpoint._values import get_dtype

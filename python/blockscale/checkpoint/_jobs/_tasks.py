@@ -10,10 +10,10 @@ from typing import Any, Callable, Mapping, Protocol
 import numpy as np
 
 from blockscale.checkpoint._checkpoint import Checkpoint
-from blockscale.checkpoint._convert_group import convert_group
+from blockscale.checkpoint._convert._group import convert_group
+from blockscale.checkpoint._jobs._plan import Task
 from blockscale.checkpoint._kernels import DTYPES
-from blockscale.checkpoint._plan import Task
-from blockscale.checkpoint._quantize_group import quantize_group
+from blockscale.checkpoint._quantize._group import quantize_group
 from blockscale.checkpoint._values import CHUNK_BYTES, Rows, list_chunks
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Sequence
 
 from blockscale.checkpoint._checkpoint import Checkpoint
+from blockscale.checkpoint._jobs._plan import Task
 from blockscale.checkpoint._layouts import DATA
-from blockscale.checkpoint._plan import Task
 
 
 def _get_place(checkpoint: Checkpoint, task: Task) -> tuple[str, int]:

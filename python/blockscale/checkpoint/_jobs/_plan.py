@@ -52,7 +52,7 @@ class Task:
     """A part of a job.
 
     Attributes:
-      kind: which function does it, of blockscale.checkpoint._tasks.
+      kind: which function does it, of blockscale.checkpoint._jobs._tasks.
       name: for messages.
       arguments: what that function takes, of types of JSON.
       outputs: the tensors that it writes, whole.

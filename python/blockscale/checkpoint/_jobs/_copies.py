@@ -8,8 +8,8 @@ from typing import Iterable
 
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._jobs._plan import Output, Task, count_bytes
 from blockscale.checkpoint._kernels import STORED
-from blockscale.checkpoint._plan import Output, Task, count_bytes
 from blockscale.checkpoint._split import is_interleaved, split_bias
 from blockscale.checkpoint._values import get_dtype
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from blockscale.checkpoint import _kernels, _names
 from blockscale.checkpoint._candidates import Candidate, list_scalars
+from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
 from blockscale.checkpoint._layouts import DATA, GLOBAL, IGNORED, INPUT, PLAIN_DTYPES, SCALES
-from blockscale.checkpoint._report import Finding, find
 
 _CHUNK = 16 << 20
 #: The numbers of bytes of E4M3.

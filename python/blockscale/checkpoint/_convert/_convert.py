@@ -16,16 +16,17 @@ from blockscale.checkpoint._candidates import TRANSFORM
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight
 from blockscale.checkpoint._config_write import (Quantized, describe_torchao, make_gguf_metadata,
                                                  make_torchao_metadata, write_configs)
-from blockscale.checkpoint._conversion import Conversion, ConvertedLayer
-from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded, plan_stack_bias
+from blockscale.checkpoint._convert._conversion import Conversion, ConvertedLayer
 from blockscale.checkpoint._files import ENDINGS
+from blockscale.checkpoint._jobs._copies import (plan_biases, plan_copies, plan_decoded,
+                                                 plan_stack_bias)
+from blockscale.checkpoint._jobs._order import sort_tasks
+from blockscale.checkpoint._jobs._places import ClusterLike, How, open_place
+from blockscale.checkpoint._jobs._plan import SHARD_BYTES, Job, Output, Task, make_job
+from blockscale.checkpoint._jobs._run import Progress
 from blockscale.checkpoint._layouts import (GLOBAL, INPUT, LAYOUTS, PLAIN_DTYPES, TARGETS, Layout,
                                             find_layout, get_layout)
 from blockscale.checkpoint._measure import get_sqnr
-from blockscale.checkpoint._order import sort_tasks
-from blockscale.checkpoint._places import ClusterLike, How, open_place
-from blockscale.checkpoint._plan import SHARD_BYTES, Job, Output, Task, make_job
-from blockscale.checkpoint._run import Progress
 from blockscale.checkpoint._split import KEEPS_STACKS, Part, split_weight
 from blockscale.checkpoint._values import get_dtype
 

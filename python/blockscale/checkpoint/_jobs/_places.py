@@ -14,14 +14,14 @@ from typing import Any, Generator, Iterator, Sequence, Union
 
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, open as open_checkpoint
-from blockscale.checkpoint._cluster import Cluster
-from blockscale.checkpoint._distribute import (State, open_mirror, run_on_cluster, split_shards,
-                                               split_tasks)
 from blockscale.checkpoint._files import ENDINGS
-from blockscale.checkpoint._journal import NAME as JOURNAL, describe_other_job
-from blockscale.checkpoint._plan import Job
-from blockscale.checkpoint._remote import Mirror, Remote, Snapshot, is_remote, to_path
-from blockscale.checkpoint._run import Progress, check_destination, run_job
+from blockscale.checkpoint._jobs._cluster import Cluster
+from blockscale.checkpoint._jobs._distribute import (State, open_mirror, run_on_cluster,
+                                                     split_shards, split_tasks)
+from blockscale.checkpoint._jobs._journal import NAME as JOURNAL, describe_other_job
+from blockscale.checkpoint._jobs._plan import Job
+from blockscale.checkpoint._jobs._remote import Mirror, Remote, Snapshot, is_remote, to_path
+from blockscale.checkpoint._jobs._run import Progress, check_destination, run_job
 
 #: A cluster, the address of one, or "" for the one that RAY_ADDRESS names, else for processes of
 #: this machine.

@@ -21,11 +21,11 @@ import numpy as np
 
 from blockscale._errors import ArgumentError, FileError, fail
 from blockscale._files import write
-from blockscale.checkpoint import _tasks
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._files import ENDINGS
-from blockscale.checkpoint._journal import NAME as JOURNAL, Journal
-from blockscale.checkpoint._plan import Job
+from blockscale.checkpoint._jobs import _tasks
+from blockscale.checkpoint._jobs._journal import NAME as JOURNAL, Journal
+from blockscale.checkpoint._jobs._plan import Job
 
 #: Is called with the name of what was done, the bytes that were read and all that will be.
 Progress = Callable[[str, int, int], None]

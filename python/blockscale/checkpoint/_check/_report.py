@@ -8,7 +8,7 @@ import dataclasses
 import json
 from typing import Any, Iterator, Mapping, Sequence
 
-from blockscale.checkpoint._rules import BY_NAME, LOADERS, READS, SEVERITIES, Rule
+from blockscale.checkpoint._check._rules import BY_NAME, LOADERS, READS, SEVERITIES, Rule
 
 #: So many findings of a rule are shown as text; JSON has all.
 _SHOWN = 8

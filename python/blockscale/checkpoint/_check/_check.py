@@ -8,13 +8,13 @@ import collections
 from typing import Sequence
 
 from blockscale._errors import ArgumentError
-from blockscale.checkpoint import (_check_config, _check_order, _check_parts, _check_values)
 from blockscale.checkpoint._candidates import find_candidates
-from blockscale.checkpoint._check_tiles import check_tiles
+from blockscale.checkpoint._check import _config, _order, _parts, _values
+from blockscale.checkpoint._check._report import Finding, Report, make_report
+from blockscale.checkpoint._check._rules import LOADERS
+from blockscale.checkpoint._check._tiles import check_tiles
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, open as open_checkpoint
 from blockscale.checkpoint._names import is_ggml_name
-from blockscale.checkpoint._report import Finding, Report, make_report
-from blockscale.checkpoint._rules import LOADERS
 
 
 #: Weights that break one of these rules cannot be dequantized, or tell nothing.
@@ -48,26 +48,26 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
     checkpoint = path if isinstance(path, Checkpoint) else open_checkpoint(path)
     candidates = find_candidates(checkpoint)
     findings: list[Finding] = [
-        *_check_config.check_presence(checkpoint, candidates),
-        *_check_config.check_configurations(checkpoint),
-        *_check_config.check_layers(checkpoint, candidates),
-        *_check_config.check_ties(checkpoint, candidates),
-        *_check_config.check_counts(checkpoint),
-        *_check_parts.check_groups(checkpoint, candidates),
+        *_config.check_presence(checkpoint, candidates),
+        *_config.check_configurations(checkpoint),
+        *_config.check_layers(checkpoint, candidates),
+        *_config.check_ties(checkpoint, candidates),
+        *_config.check_counts(checkpoint),
+        *_parts.check_groups(checkpoint, candidates),
     ]
     for candidate in candidates.values():
-        findings += _check_parts.check_parts(checkpoint, candidate)
-        findings += _check_parts.check_shapes(checkpoint, candidate)
-        findings += _check_parts.check_orientation(checkpoint, candidate)
-        findings += _check_parts.check_tensor_parallel(candidate, tensor_parallel)
-        findings += _check_values.check_values(candidate)
-    findings += _check_values.check_equal_scales(candidates)
+        findings += _parts.check_parts(checkpoint, candidate)
+        findings += _parts.check_shapes(checkpoint, candidate)
+        findings += _parts.check_orientation(checkpoint, candidate)
+        findings += _parts.check_tensor_parallel(candidate, tensor_parallel)
+        findings += _values.check_values(candidate)
+    findings += _values.check_equal_scales(candidates)
     used = {tensor.name for candidate in candidates.values() if candidate.layout is not None
             for tensor in candidate.parts.values()}
-    findings += _check_values.check_plain(checkpoint, used)
-    findings += _check_values.check_cache(checkpoint)
+    findings += _values.check_plain(checkpoint, used)
+    findings += _values.check_cache(checkpoint)
     if not any(finding.rule.name in _NOT_READ for finding in findings):
-        findings += _check_order.check_order(checkpoint)
+        findings += _order.check_order(checkpoint)
         for weight in checkpoint.weights.values():
             findings += check_tiles(weight)
     families = collections.Counter(weight.layout.family for weight in checkpoint.weights.values())

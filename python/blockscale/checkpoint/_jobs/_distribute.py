@@ -12,12 +12,12 @@ from __future__ import annotations
 import tempfile
 from typing import Any, Container, Generator, NamedTuple, Sequence
 
-from blockscale.checkpoint import _tasks
 from blockscale.checkpoint._checkpoint import Checkpoint
-from blockscale.checkpoint._cluster import Cluster, Share
-from blockscale.checkpoint._plan import Job
-from blockscale.checkpoint._remote import Mirror, Remote, Snapshot
-from blockscale.checkpoint._run import Sink
+from blockscale.checkpoint._jobs import _tasks
+from blockscale.checkpoint._jobs._cluster import Cluster, Share
+from blockscale.checkpoint._jobs._plan import Job
+from blockscale.checkpoint._jobs._remote import Mirror, Remote, Snapshot
+from blockscale.checkpoint._jobs._run import Sink
 
 #: Tasks that read less are given to a worker together.
 LEAST_BYTES = 32 << 20

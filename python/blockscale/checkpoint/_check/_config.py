@@ -10,10 +10,10 @@ from typing import Any, Iterator, Mapping
 
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import Candidate
+from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG, read_scheme
 from blockscale.checkpoint._layouts import DATA
-from blockscale.checkpoint._report import Finding, find
 
 _LAYER = re.compile(r"(?:.*\.)?layers\.(\d+)\..*")
 _OTHER_TOWERS = ("visual", "vision", "audio", "encoder.layers")
