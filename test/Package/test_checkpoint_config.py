@@ -6,7 +6,8 @@ them."""
 import time
 import unittest
 
-from blockscale.checkpoint._config import Patterns, read_scheme
+from blockscale.checkpoint._config import Patterns
+from blockscale.checkpoint._families import read_scheme
 
 LINEAR = {"targets": ["Linear"], "weights": {}}
 

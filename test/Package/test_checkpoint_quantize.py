@@ -187,6 +187,10 @@ class QuantizeTest(unittest.TestCase):
         np.testing.assert_array_equal(other.tensors[f"{name}.weight"].numpy(),
                                       found.tensors[f"{name}.weight"].numpy())
         np.testing.assert_array_equal(other.tensors[f"{name}.bias"].numpy(), bias[2, 1::2])
+        self.result = self.folder / "stacks"
+        stacks, _ = self.quantize(layout="gguf")
+        name = "model.layers.1.mlp.experts.gate_up_proj_bias"
+        np.testing.assert_array_equal(stacks.tensors[name].numpy(), bias)
 
     def test_gpt_oss(self):
         """Stacks stay stacks, whatever the order of the source; nothing else is quantized."""

@@ -15,6 +15,7 @@ from unittest import mock
 
 import test_checkpoint_check
 from blockscale import checkpoint
+from blockscale.checkpoint import _families
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/Tosa.md"
@@ -56,6 +57,14 @@ def make_layouts():
     return "\n".join(rows)
 
 
+def make_loaders():
+    """The table of the loaders of families."""
+    rows = ["| family | loader | what it needs |", "| --- | --- | --- |"]
+    rows += [f"| {family.name} | {loader} | {needed} |" for family in _families.ALL
+             for loader, needed in family.loaders.items() if family.name != "plain"]
+    return "\n".join(rows)
+
+
 def make_rules():
     """The list of rules."""
     items = []
@@ -93,7 +102,8 @@ class CheckpointPagesTest(unittest.TestCase):
         self.run_page("CheckpointFaults.md")
 
     def test_tables(self):
-        for name, make in (("Checkpoints.md", make_layouts), ("CheckpointFaults.md", make_rules),
+        for name, make in (("Checkpoints.md", make_layouts), ("Checkpoints.md", make_loaders),
+                           ("CheckpointFaults.md", make_rules),
                            ("CheckpointFaults.md", make_faults)):
             text = (ROOT / "docs" / name).read_text(encoding="utf-8")
             self.assertIn(f"\n{make()}\n", text)

@@ -24,8 +24,9 @@ if _TYPE_CHECKING:
     from blockscale.checkpoint._convert._conversion import Conversion, ConvertedLayer
     from blockscale.checkpoint._convert._convert import convert
     from blockscale.checkpoint._diff import Difference, TensorDifference, diff
+    from blockscale.checkpoint._families import FAMILIES, LAYOUTS
     from blockscale.checkpoint._jobs._cluster import Cluster
-    from blockscale.checkpoint._layouts import FAMILIES, LAYOUTS, Layout
+    from blockscale.checkpoint._layouts import Layout
     from blockscale.checkpoint._quantize._calibrate import calibrate
     from blockscale.checkpoint._quantize._quantize import quantize
     from blockscale.checkpoint._summary import LayerSummary, Summary
@@ -42,7 +43,8 @@ _MODULES = {
     "_check._rules": ("RULES", "Rule"), "_checkpoint": ("Checkpoint", "Tensor", "Weight", "open"),
     "_convert._conversion": ("Conversion", "ConvertedLayer"), "_convert._convert": ("convert",),
     "_diff": ("Difference", "TensorDifference", "diff"), "_jobs._cluster": ("Cluster",),
-    "_layouts": ("FAMILIES", "LAYOUTS", "Layout"), "_quantize._calibrate": ("calibrate",),
+    "_families": ("FAMILIES", "LAYOUTS"), "_layouts": ("Layout",),
+    "_quantize._calibrate": ("calibrate",),
     "_quantize._quantize": ("quantize",), "_summary": ("LayerSummary", "Summary")}
 
 

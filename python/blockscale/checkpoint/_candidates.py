@@ -5,15 +5,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Iterator, Mapping
+from typing import TYPE_CHECKING, Iterator, Mapping
 
-from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
-from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, LAYOUTS, Layout, find_layout
+from blockscale.checkpoint import _families
+from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, Layout
+
+if TYPE_CHECKING:
+    from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
 
 #: Ends of names of what is beside a weight in no layout's table.
 TRANSFORM = ".pre_quant_scale"
-_ENDINGS = sorted({ending for layout in LAYOUTS for ending in layout.endings.values()}
-                  | {TRANSFORM}, key=len, reverse=True)
+_ENDINGS = sorted({ending for layout in _families.LAYOUTS for ending in layout.endings.values()}
+                  | {TRANSFORM}, key=lambda ending: (-len(ending), ending))
 #: Ends that are scales, so that there is a weight even where there are no codes.
 _SCALES = (".weight_scale", ".weight_scale_2", ".weight_global_scale", "._weight_scale",
            "._weight_per_tensor_scale", ".weight_scale_inv")
@@ -58,53 +61,10 @@ def _split(name: str, is_gguf: bool) -> tuple[str, str] | None:
     return None
 
 
-def _guess_packed(parts: Mapping[str, Tensor], format: str) -> Layout | None:
-    scales = parts.get(".weight_scale")
-    if ".weight_global_scale" in parts or scales is not None and scales.dtype == "F8_E4M3":
-        format = "nvfp4"
-    elif scales is not None:
-        format = "mxfp4"
-    return find_layout("compressed-tensors", format or "nvfp4")
-
-
-def _guess_fp8(parts: Mapping[str, Tensor], family: str, format: str) -> Layout | None:
-    scales = parts.get(".weight_scale")
-    if ".weight_scale_inv" in parts or format == "fp8_blocks":
-        return find_layout("fp8-blocks", "fp8_blocks")
-    if scales is not None and scales.dtype not in ("U8", "F8_E8M0"):
-        # Scales of tensors or channels, or those of MXFP8 in a wrong type.
-        data = parts[".weight"]
-        if format != "mxfp8" or scales.shape != (*data.shape[:-1], -(-data.shape[-1] // 32)):
-            return None
-    return find_layout(family if family == "compressed-tensors" else "modelopt", "mxfp8")
-
-
 def _guess(checkpoint: Checkpoint, name: str, parts: Mapping[str, Tensor]) -> Layout | None:
-    """The layout that the types and names of tensors, and then the configuration, speak for."""
-    family = checkpoint.scheme.family
-    group = checkpoint.scheme.find(name)
-    format = group.format if group is not None else ""
-    if "._weight_qdata" in parts:
-        data, scales = parts["._weight_qdata"], parts.get("._weight_scale")
-        if data.dtype == "U8":
-            is_mx = scales is not None and scales.dtype == "F8_E8M0" or str(
-                checkpoint.torchao.get(name, {}).get("_type")) == "MXTensor"
-            return find_layout("torchao", "mxfp4" if is_mx else "nvfp4")
-        return find_layout("torchao", "mxfp8_e5m2" if data.dtype == "F8_E5M2" else "mxfp8")
-    if ".weight_packed" in parts:
-        return _guess_packed(parts, format)
-    if "_blocks" in parts:
-        return find_layout("gpt-oss", "mxfp4")
-    weight = parts.get(".weight")
-    if weight is None:
-        return None
-    if weight.dtype in ("MXFP4", "NVFP4"):
-        return find_layout("gguf", weight.dtype.lower())
-    if weight.dtype in ("U8", "I8"):
-        return find_layout("modelopt", "nvfp4")
-    if weight.dtype == "F8_E4M3":
-        return _guess_fp8(parts, family, format)
-    return None
+    scheme = checkpoint.scheme
+    return _families.guess(_families.Evidence(parts, scheme, scheme.find(name),
+                                              checkpoint.torchao.get(name, {})))
 
 
 def find_candidates(checkpoint: Checkpoint) -> dict[str, Candidate]:

@@ -19,12 +19,12 @@ import numpy as np
 from blockscale._errors import ArgumentError
 from blockscale._native._checkpoint import TensorFile
 from blockscale.checkpoint import _names
-from blockscale.checkpoint._config import TORCHAO_NAMES, Scheme, read_config, read_scheme
+from blockscale.checkpoint._candidates import Candidate, find_candidates
+from blockscale.checkpoint._config import GGUF_CONFIG, TORCHAO_NAMES, Scheme, read_config
+from blockscale.checkpoint._families import get_layout, read_scheme
 from blockscale.checkpoint._files import find_files
-from blockscale.checkpoint._layouts import DATA, LAYOUTS, PLAIN_DTYPES, SCALES, Layout
+from blockscale.checkpoint._layouts import DATA, PLAIN_DTYPES, SCALES, Layout
 
-#: The key of GGUF files that has the text of config.json.
-GGUF_CONFIG = "blockscale.config"
 Path = Union[str, "os.PathLike[str]"]
 _NUMPY = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16, "U16": np.uint16,
@@ -273,44 +273,38 @@ class Checkpoint:
                         found.update(map(str, json.loads(entry.value)))
         return frozenset(found)
 
-    def _find_quantized(self, name: str) -> Iterator[Weight]:
-        """The weight whose data a tensor is, if its scales are there."""
-        tensor = self.tensors[name]
-        for layout in LAYOUTS:
-            ending, dtype = layout.data
-            if layout.is_plain or tensor.dtype != dtype or not name.endswith(ending):
+    @functools.cached_property
+    def candidates(self) -> Mapping[str, Candidate]:
+        """What may be a quantized weight, by name."""
+        return find_candidates(self)
+
+    def _find_quantized(self) -> Iterator[Weight]:
+        """The candidates whose data and scales are there, in the types of their layout."""
+        for name, candidate in self.candidates.items():
+            layout, data = candidate.layout, candidate.get(DATA)
+            if layout is None or data is None or data.dtype != layout.data[1] or (
+                    len(data.shape) < 2):
                 continue
-            prefix = name[:len(name) - len(ending)]
-            parts = {DATA: tensor}
-            for role, end in layout.endings.items():
-                part = self.tensors.get(prefix + end)
+            parts = {DATA: data}
+            for role in layout.endings:
+                part = candidate.get(role)
                 if role != DATA and part is not None and part.dtype == layout.get_dtype(role):
                     parts[role] = part
-            if layout.scales[0] and SCALES not in parts or len(tensor.shape) < 2:
-                continue
-            if not self._is_of(layout):
+            if layout.scales[0] and SCALES not in parts:
                 continue
             is_swizzled = False
             if layout.holds_swizzled:
-                data = self.torchao.get(prefix, {}).get("_data")
-                is_swizzled = isinstance(data, dict) and bool(data.get("is_swizzled_scales"))
-            yield Weight(prefix, layout, layout.get_weight_shape(tensor.shape), parts,
+                described = self.torchao.get(name, {}).get("_data")
+                is_swizzled = isinstance(described, dict) and bool(
+                    described.get("is_swizzled_scales"))
+            yield Weight(name, layout, layout.get_weight_shape(data.shape), parts,
                          is_swizzled=is_swizzled)
-            return
-
-    def _is_of(self, layout: Layout) -> bool:
-        """Tells layouts apart that have the same tensors."""
-        if layout.format == "mxfp8" and layout.family in ("modelopt", "compressed-tensors"):
-            return (layout.family == "compressed-tensors") == (
-                self.scheme.family == "compressed-tensors")
-        return True
 
     def _find_plain(self, name: str) -> Iterator[Weight]:
         tensor = self.tensors[name]
         if tensor.dtype not in PLAIN_DTYPES:
             return
-        layout = next(each for each in LAYOUTS
-                      if each.is_plain and each.data[1] == tensor.dtype)
+        layout = get_layout(f"plain {PLAIN_DTYPES[tensor.dtype]}")
         if len(tensor.shape) == 2 and name.endswith(".weight"):
             yield Weight(name.removesuffix(".weight"), layout, tensor.shape, {DATA: tensor})
         elif len(tensor.shape) == 3 and _names.is_stack(name.removesuffix(".weight")):
@@ -331,10 +325,7 @@ class Checkpoint:
         """Weights by the names of their layers or stacks, in the order of the files: those with
         scales, and plain ones of two dimensions, and of three where sizes of the configuration
         tell the order of the last two."""
-        found: dict[str, Weight] = {}
-        for name in self.tensors:
-            for weight in self._find_quantized(name):
-                found[weight.name] = weight
+        found = {weight.name: weight for weight in self._find_quantized()}
         used = {part.name for weight in found.values() for part in weight.parts.values()}
         plain = {}
         for name in self.tensors:

@@ -29,8 +29,9 @@ from blockscale._tables import make_table
 from blockscale.checkpoint._bar import Bar
 from blockscale.checkpoint._check._rules import LOADERS
 from blockscale.checkpoint._checkpoint import Checkpoint, open as open_checkpoint
+from blockscale.checkpoint._families import FAMILIES, TARGETS
 from blockscale.checkpoint._jobs._plan import SHARD_BYTES
-from blockscale.checkpoint._layouts import FAMILIES, PLAIN_DTYPES, TARGETS
+from blockscale.checkpoint._layouts import PLAIN_DTYPES
 from blockscale.checkpoint._measure import MEASURED
 from blockscale.checkpoint._summary import Summary, format_bytes
 

@@ -16,27 +16,10 @@ from blockscale._errors import ArgumentError
 from blockscale.checkpoint._files import read_json
 
 CONFIG, MODELOPT_CONFIG = "config.json", "hf_quant_config.json"
-#: ModelOpt's algorithms that have a layout here: format, and whether activations are quantized.
-MODELOPT_ALGORITHMS = {
-    "NVFP4": ("nvfp4", True), "W4A16_NVFP4": ("nvfp4", False), "NVFP4_AWQ": ("nvfp4", True),
-    "NVFP4_SVD": ("nvfp4", True), "MXFP8": ("mxfp8", True), "FP8_PB_WO": ("fp8_blocks", True),
-}
-#: Formats of compressed-tensors that have a layout here.
-PACKED_FORMATS = {"nvfp4-pack-quantized": "nvfp4", "mxfp4-pack-quantized": "mxfp4",
-                  "mxfp8-quantized": "mxfp8"}
 #: The key of torchao's metadata that names all tensors.
 TORCHAO_NAMES = "tensor_names"
-#: Types of torchao's configurations: format, and whether activations are quantized.
-TORCHAO_TYPES = {
-    "NVFP4WeightOnlyConfig": ("nvfp4", False),
-    "NVFP4DynamicActivationNVFP4WeightConfig": ("nvfp4", True),
-    "NVFP4InferenceConfig": ("nvfp4", True),
-    "MXDynamicActivationMXWeightConfig": ("mxfp8", True),
-    "MXFPInferenceConfig": ("mxfp8", True),
-}
-#: PyTorch's names of the elements of torchao's MX tensors.
-TORCHAO_ELEMENTS = {"mxfp4": "float4_e2m1fn_x2", "mxfp8": "float8_e4m3fn",
-                    "mxfp8_e5m2": "float8_e5m2"}
+#: The key of GGUF files that has the text of config.json.
+GGUF_CONFIG = "blockscale.config"
 
 
 def is_class(pattern: str) -> bool:
@@ -142,7 +125,11 @@ class Scheme:
         return f"{self.family} ({algorithms})" if algorithms else self.family
 
 
-def _get_names(value: Any, where: str) -> tuple[str, ...]:
+def get_names(value: Any, where: str) -> tuple[str, ...]:
+    """A list of names, or one.
+
+    Raises: ArgumentError for another.
+    """
     if value is None:
         return ()
     if isinstance(value, str):
@@ -152,108 +139,22 @@ def _get_names(value: Any, where: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _get_object(value: Any, where: str) -> Mapping[str, Any]:
+def get_object(value: Any, where: str) -> Mapping[str, Any]:
+    """An object of JSON.
+
+    Raises: ArgumentError for another.
+    """
     if not isinstance(value, dict):
         raise ArgumentError(f"{where}: expected an object of JSON, but got {value!r}")
     return value
 
 
-def _make_modelopt_group(algorithm: Any, targets: Iterable[str] = ()) -> Group:
-    format, is_quantized = MODELOPT_ALGORITHMS.get(str(algorithm), ("", True))
-    return Group(str(algorithm), format, is_quantized, is_quantized and format == "nvfp4",
-                 tuple(targets))
-
-
-def _read_cache(members: Mapping[str, Any]) -> str:
+def read_cache(members: Mapping[str, Any]) -> str:
     """How the KV cache is quantized, by any of the members that say it."""
     value = members.get("kv_cache_quant_algo") or members.get("kv_cache_scheme")
     if isinstance(value, dict):
         return "FP8" if value.get("num_bits") == 8 and value.get("type") == "float" else "other"
     return str(value) if value else ""
-
-
-def _read_modelopt(members: Mapping[str, Any], where: str, ignored: str) -> Scheme:
-    cache = _read_cache(members)
-    names = _get_names(members.get(ignored), f"{where}: {ignored}")
-    algorithm = members.get("quant_algo")
-    if algorithm == "MIXED_PRECISION":
-        by_algorithm: dict[str, list[str]] = {}
-        layers = _get_object(members.get("quantized_layers", {}), f"{where}: quantized_layers")
-        for name, each in layers.items():
-            found = _get_object(each, f"{where}: quantized_layers: {name}").get("quant_algo")
-            by_algorithm.setdefault(str(found), []).append(name)
-        return Scheme("modelopt", tuple(_make_modelopt_group(each, targets)
-                                        for each, targets in by_algorithm.items()), names, where,
-                      cache)
-    groups = () if algorithm is None else (_make_modelopt_group(algorithm),)
-    return Scheme("modelopt", groups, names, where, cache)
-
-
-def _read_compressed_tensors(members: Mapping[str, Any], where: str) -> Scheme:
-    groups = []
-    found = _get_object(members.get("config_groups") or {}, f"{where}: config_groups")
-    for name, value in found.items():
-        if name == value:  # The name of a preset stands for its groups.
-            continue
-        place = f"{where}: config_groups: {name}"
-        each = _get_object(value, place)
-        algorithm = each.get("format") or members.get("format") or ""
-        activations = each.get("input_activations")
-        is_static = isinstance(activations, dict) and activations.get("dynamic") in (False, "local")
-        format = PACKED_FORMATS.get(str(algorithm), "")
-        groups.append(Group(str(algorithm), format, activations is not None,
-                            is_static and format == "nvfp4",
-                            _get_names(each.get("targets"), f"{place}: targets")))
-    return Scheme("compressed-tensors", tuple(groups),
-                  _get_names(members.get("ignore"), f"{where}: ignore"), where,
-                  _read_cache(members))
-
-
-def _read_torchao(members: Mapping[str, Any], where: str) -> Scheme:
-    types = members.get("quant_type")
-    default = types.get("default") if isinstance(types, dict) else None
-    name = default.get("_type") if isinstance(default, dict) else types
-    format, is_quantized = TORCHAO_TYPES.get(str(name), ("", False))
-    data = default.get("_data") if isinstance(default, dict) else None
-    element = data.get("weight_dtype") if isinstance(data, dict) else None
-    if format == "mxfp8" and isinstance(element, dict):
-        format = next((each for each, dtype in TORCHAO_ELEMENTS.items()
-                       if dtype == element.get("_data")), "")
-    ignored = _get_names(members.get("modules_to_not_convert"), f"{where}: modules_to_not_convert")
-    return Scheme("torchao", (Group(str(name), format, is_quantized),), ignored, where)
-
-
-def read_scheme(config: Mapping[str, Any], quantization: Mapping[str, Any]) -> Scheme:
-    """What configurations say; those of ModelOpt are in either file, and loaders read
-    hf_quant_config.json only where config.json says nothing.
-
-    Raises: ArgumentError for members of other types.
-    """
-    where = f"{CONFIG}: quantization_config"
-    members = config.get("quantization_config")
-    if members is None and isinstance(config.get("text_config"), dict):
-        members = config["text_config"].get("quantization_config")
-    if members is None:
-        if not quantization:
-            return Scheme()
-        place = f"{MODELOPT_CONFIG}: quantization"
-        inner = _get_object(quantization.get("quantization", {}), place)
-        return _read_modelopt(inner, place, "exclude_modules")
-    members = _get_object(members, where)
-    method = members.get("quant_method")
-    if method == "modelopt" or method is None and "quant_algo" in members:
-        return _read_modelopt(members, where, "ignore" if "ignore" in members
-                              else "exclude_modules")
-    if method == "compressed-tensors":
-        return _read_compressed_tensors(members, where)
-    ignored = _get_names(members.get("modules_to_not_convert"), f"{where}: modules_to_not_convert")
-    if method == "mxfp4":
-        return Scheme("gpt-oss", (Group("mxfp4", "mxfp4", False),), ignored, where)
-    if method == "fp8" and members.get("weight_block_size"):
-        return Scheme("fp8-blocks", (Group("fp8", "fp8_blocks", True),), ignored, where)
-    if method == "torchao":
-        return _read_torchao(members, where)
-    return Scheme(str(method), (), ignored, where)
 
 
 def read_config(folder: str) -> tuple[dict[str, Any], dict[str, Any]]:

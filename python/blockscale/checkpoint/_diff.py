@@ -17,6 +17,7 @@ from blockscale._errors import ArgumentError
 from blockscale._native import _checkpoint as _bytes
 from blockscale._tables import make_table
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, Tensor, open as open_checkpoint
+from blockscale.checkpoint._families import get_family
 from blockscale.checkpoint._jobs._run import Progress
 from blockscale.checkpoint._layouts import PLAIN_DTYPES
 from blockscale.checkpoint._measure import get_sqnr
@@ -26,6 +27,9 @@ from blockscale.checkpoint._values import Rows, list_chunks
 
 #: Reads some rows of a matrix as f32.
 _Reader = Callable[[int, int], np.ndarray]
+
+#: A family in which each expert has layers of its own.
+_APART = get_family("modelopt")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,13 +159,13 @@ def _list_items(checkpoint: Checkpoint) -> dict[str, _Item]:
     """What a checkpoint has, by names that are the same in each layout."""
     items: dict[str, _Item] = {}
     for weight in checkpoint.weights.values():
-        for parts in split_weight(checkpoint, weight, "modelopt"):
+        for parts in split_weight(checkpoint, weight, _APART):
             for part in parts:
                 items[f"{part.name}.weight"] = _wrap_rows(Rows(
                     weight, part.matrix, part.first, part.count, part.step))
         if len(weight.shape) == 3:
             for name, (tensor, matrix, first, step, count) in split_bias(
-                    checkpoint, weight.name, "modelopt").items():
+                    checkpoint, weight.name, _APART).items():
                 chosen = slice(first, first + (count - 1) * step + 1, step)
                 items[name] = _wrap_tensor(
                     checkpoint.tensors[tensor],

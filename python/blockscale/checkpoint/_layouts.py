@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The layouts of checkpoints: which tensors a weight has, and what is in them. docs/Checkpoints.md
-explains them field by field."""
+"""What a layout of weights is: which tensors a weight has, and what is in them. docs/Checkpoints.md
+explains those that are known field by field."""
 
 from __future__ import annotations
 
@@ -12,10 +12,6 @@ from blockscale._ops import FORMATS
 
 #: The roles of tensors of a weight.
 DATA, SCALES, GLOBAL, INPUT = ROLES = ("data", "scales", "global_scale", "input_scale")
-#: The families of layouts that can be written, by the names that --layout takes.
-FAMILIES = ("modelopt", "compressed-tensors", "gpt-oss", "torchao", "gguf", "plain")
-#: What can be written: FAMILIES, and E4M3 with a scale for each 128 x 128.
-TARGETS = (*FAMILIES, "fp8-blocks")
 #: Rows and columns of a block of FP8 sources.
 FP8_BLOCK = 128
 #: The recipe of ggml's own encoder, which is one of blocks of GGUF alone: no policy has it.
@@ -30,7 +26,7 @@ class Layout:
 
     Attributes:
       name: for messages.
-      family: one of FAMILIES, or "fp8-blocks", which is only read.
+      family: that it is of.
       format: of the weight, a key of FORMATS; "" for plain numbers, "fp8_blocks" for E4M3 with a
         scale in F32 for each 128 x 128.
       recipe: by which weights are quantized where a policy names none.
@@ -44,6 +40,7 @@ class Layout:
         before they are quantized.
       scalar_shape: the shape of these scalars.
       is_stack: whether names are those of stacks of experts.
+      is_interleaved: whether rows of gate and up alternate in these.
       needs_input_scale: whether quantized activations have a static scale.
       shares_global: whether loaders make one layer of several, with one global scale.
       activations: "plain" or "quantized" where models compute with one kind alone.
@@ -62,6 +59,7 @@ class Layout:
     is_reciprocal: bool = False
     scalar_shape: tuple[int, ...] = ()
     is_stack: bool = False
+    is_interleaved: bool = False
     needs_input_scale: bool = False
     shares_global: bool = False
     activations: str = ""
@@ -115,47 +113,6 @@ class Layout:
         return tuple(data)
 
 
-LAYOUTS = (
-    Layout("ModelOpt NVFP4", "modelopt", "nvfp4", "modelopt", "modelopt", (".weight", "U8"),
-           (".weight_scale", "F8_E4M3"), ".weight_scale_2", ".input_scale",
-           needs_input_scale=True, shares_global=True),
-    Layout("ModelOpt MXFP8", "modelopt", "mxfp8", "rceil", "rceil", (".weight", "F8_E4M3"),
-           (".weight_scale", "U8"), activations="quantized"),
-    Layout("compressed-tensors nvfp4-pack-quantized", "compressed-tensors", "nvfp4",
-           "compressed_tensors", "compressed_tensors", (".weight_packed", "U8"),
-           (".weight_scale", "F8_E4M3"), ".weight_global_scale", ".input_global_scale",
-           is_reciprocal=True, scalar_shape=(1,), needs_input_scale=True,
-           shares_global=True),
-    Layout("compressed-tensors mxfp4-pack-quantized", "compressed-tensors", "mxfp4",
-           "compressed_tensors", "compressed_tensors", (".weight_packed", "U8"),
-           (".weight_scale", "U8")),
-    # The same tensors as ModelOpt's: config.json tells them apart.
-    Layout("compressed-tensors mxfp8-quantized", "compressed-tensors", "mxfp8",
-           "compressed_tensors", "rceil", (".weight", "F8_E4M3"), (".weight_scale", "U8")),
-    Layout("gpt-oss MXFP4", "gpt-oss", "mxfp4", "even", "even", ("_blocks", "U8"),
-           ("_scales", "U8"), is_stack=True),
-    Layout("torchao NVFP4", "torchao", "nvfp4", "torchao", "torchao", ("._weight_qdata", "U8"),
-           ("._weight_scale", "F8_E4M3"), "._weight_per_tensor_scale",
-           "._weight_act_per_tensor_scale", holds_swizzled=True),
-    Layout("torchao MXFP4", "torchao", "mxfp4", "rceil", "rceil", ("._weight_qdata", "U8"),
-           ("._weight_scale", "F8_E8M0"), activations="quantized",
-           holds_swizzled=True),
-    Layout("torchao MXFP8", "torchao", "mxfp8", "rceil", "rceil", ("._weight_qdata", "F8_E4M3"),
-           ("._weight_scale", "F8_E8M0"), activations="quantized",
-           holds_swizzled=True),
-    Layout("torchao MXFP8 E5M2", "torchao", "mxfp8_e5m2", "rceil", "rceil",
-           ("._weight_qdata", "F8_E5M2"), ("._weight_scale", "F8_E8M0"), activations="quantized",
-           holds_swizzled=True),
-    Layout("GGUF NVFP4", "gguf", "nvfp4", "modelopt", "", (".weight", "NVFP4"),
-           global_scale=".scale", input_scale=".input_scale", scalar_shape=(1,),
-           shares_global=True),
-    Layout("GGUF MXFP4", "gguf", "mxfp4", GGML, "", (".weight", "MXFP4"), activations="plain"),
-    Layout("FP8 in blocks of 128 x 128", "fp8-blocks", "fp8_blocks", "", "",
-           (".weight", "F8_E4M3"), (".weight_scale_inv", "F32")),
-    *(Layout(f"plain {name}", "plain", "", data=(".weight", dtype))
-      for dtype, name in PLAIN_DTYPES.items()),
-)
-
 #: Names of one expert's layers, by the stack that they are in, one row group after the other.
 EXPERTS = {
     "gate_up_proj": (("gate_proj", "up_proj"), ("w1", "w3")),
@@ -164,14 +121,3 @@ EXPERTS = {
 }
 #: Ends of names of tensors that are for other parts of a runtime than layers.
 IGNORED = (".k_scale", ".v_scale", ".k_proj.output_scale", ".v_proj.output_scale")
-
-
-def find_layout(family: str, format: str) -> Layout | None:
-    """The layout that a family has for a format, if there is one."""
-    return next((layout for layout in LAYOUTS
-                 if layout.family == family and layout.format == format), None)
-
-
-def get_layout(name: str) -> Layout:
-    """The layout of a name."""
-    return next(layout for layout in LAYOUTS if layout.name == name)

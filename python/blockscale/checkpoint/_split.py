@@ -9,11 +9,8 @@ from typing import Iterator, Mapping
 
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._families import Family
 from blockscale.checkpoint._layouts import EXPERTS
-
-#: Families whose stacks of experts stay one tensor. In all others each expert has layers of its
-#: own, since loaders take both forms of those.
-KEEPS_STACKS = ("gpt-oss", "gguf")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Part:
 
 def is_interleaved(config: Mapping[str, object], weight: Weight) -> bool:
     """Whether rows of gate and up alternate in a stack of a model."""
-    if weight.layout.family == "gpt-oss":
+    if weight.layout.is_interleaved:
         return True
     text = config.get("text_config")
     inner = text if isinstance(text, dict) else {}
@@ -47,14 +44,14 @@ def is_interleaved(config: Mapping[str, object], weight: Weight) -> bool:
             or inner.get("model_type") in _names.INTERLEAVED)
 
 
-def split_weight(checkpoint: Checkpoint, weight: Weight, family: str) -> Iterator[list[Part]]:
+def split_weight(checkpoint: Checkpoint, weight: Weight, family: Family) -> Iterator[list[Part]]:
     """The matrices that a weight becomes; those of one list share an amax."""
     *batch, n, k = weight.shape
     if not batch:
         yield [Part(weight.name, weight.name, None, 0, 1, n, k)]
         return
     path, _, member = weight.name.rpartition(".")
-    if family in KEEPS_STACKS:
+    if family.keeps_stacks:
         for number in range(batch[0]):
             yield [Part(weight.name, weight.name, number, 0, 1, n, k, number)]
         return
@@ -67,12 +64,12 @@ def split_weight(checkpoint: Checkpoint, weight: Weight, family: str) -> Iterato
                for at, name in enumerate(names)]
 
 
-def split_bias(checkpoint: Checkpoint, stack: str, family: str) -> dict[str, tuple[str, int, int,
+def split_bias(checkpoint: Checkpoint, stack: str, family: Family) -> dict[str, tuple[str, int, int,
                                                                                    int, int]]:
     """The biases of layers that a stack becomes: by name, those of the source with the matrix, the
     first row, the step and the count of rows."""
     bias = checkpoint.tensors.get(f"{stack}_bias")
-    if bias is None or len(bias.shape) != 2 or family in KEEPS_STACKS:
+    if bias is None or len(bias.shape) != 2 or family.keeps_stacks:
         return {}
     weight = checkpoint.weights[stack]
     return {f"{part.name}.bias": (bias.name, part.matrix or 0, part.first, part.step, part.count)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping
 
 from blockscale._tables import make_table
 from blockscale.checkpoint._measure import get_sqnr

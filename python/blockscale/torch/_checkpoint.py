@@ -15,7 +15,8 @@ from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm
 from blockscale._ops import FORMATS
 from blockscale.checkpoint._checkpoint import open as open_checkpoint
-from blockscale.checkpoint._layouts import EXPERTS, IGNORED, LAYOUTS, Layout
+from blockscale.checkpoint._families import LAYOUTS
+from blockscale.checkpoint._layouts import EXPERTS, IGNORED, Layout
 from blockscale.torch._forms import ROW_MAJOR, get_storage
 from blockscale.torch._kernels import LOG
 from blockscale.torch._sites import Installer, Site, find_sites, make_module

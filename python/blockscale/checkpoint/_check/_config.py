@@ -12,7 +12,8 @@ from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import Candidate
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
-from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG, read_scheme
+from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG
+from blockscale.checkpoint._families import get_family, read_scheme
 from blockscale.checkpoint._layouts import DATA
 
 _LAYER = re.compile(r"(?:.*\.)?layers\.(\d+)\..*")
@@ -23,7 +24,7 @@ def check_presence(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
                    ) -> Iterator[Finding]:
     """Whether there is a configuration at all, and an index."""
     quantized = [each for each in candidates.values() if each.get(DATA) is not None]
-    says_itself = all(each.layout is not None and each.layout.family in ("gguf", "torchao")
+    says_itself = all(each.layout is not None and get_family(each.layout.family).describes_itself
                       for each in quantized)
     if os.path.isdir(checkpoint.path):
         if quantized and not says_itself and not checkpoint.scheme.family:

@@ -11,6 +11,7 @@ from blockscale.checkpoint._candidates import TRANSFORM, Candidate
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config import TORCHAO_NAMES
+from blockscale.checkpoint._families import get_family
 from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, SCALES, Layout
 
 #: Types that hold the same bits as that of a layout.
@@ -58,7 +59,7 @@ def _check_missing(candidate: Candidate, layout: Layout, role: str, name: str,
         yield find("has-scales", candidate.name, f"expected '{name}', but got none")
     elif role == GLOBAL and layout.family == "gguf":
         yield find("has-tensor-scale", candidate.name, f"expected '{name}', but got none")
-    elif role == GLOBAL and layout.family != "torchao":
+    elif role == GLOBAL and get_family(layout.family).needs_global:
         yield find("has-global-scale", candidate.name, f"expected '{name}', but got none")
     elif role == INPUT and group is not None and group.has_static_scale and (
             group.format == layout.format):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Mapping
 
+from blockscale.checkpoint._families import ALL
+
 LOADERS = ("vLLM", "TensorRT-LLM", "SGLang", "transformers", "llama.cpp")
 #: How sure a finding is that the checkpoint is wrong, and what to do with it: an "error" breaks
 #: the layout; a "suspicion" is what statistics say; a "warning" is what some loaders stumble over.
@@ -186,10 +188,5 @@ RULES = (
 BY_NAME = {rule.name: rule for rule in RULES}
 #: The families that a loader reads; llama.cpp reads them of GGUF files alone, the others of
 #: safetensors.
-READS = {
-    "vLLM": ("modelopt", "compressed-tensors", "gpt-oss", "torchao", "fp8-blocks", "plain"),
-    "TensorRT-LLM": ("modelopt", "compressed-tensors", "gpt-oss", "fp8-blocks", "plain"),
-    "SGLang": ("modelopt", "compressed-tensors", "gpt-oss", "fp8-blocks", "plain"),
-    "transformers": ("compressed-tensors", "gpt-oss", "torchao", "fp8-blocks", "plain"),
-    "llama.cpp": ("gguf", "plain"),
-}
+READS = {loader: tuple(family.name for family in ALL if loader in family.loaders)
+         for loader in LOADERS}

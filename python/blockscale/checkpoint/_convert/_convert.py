@@ -6,7 +6,6 @@ of blocks that change where there is none."""
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from typing import Any, Iterator, Mapping, Sequence
 
@@ -14,9 +13,10 @@ from blockscale._errors import ArgumentError
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import TRANSFORM
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight
-from blockscale.checkpoint._config_write import (Quantized, describe_torchao, make_gguf_metadata,
-                                                 make_torchao_metadata, write_configs)
+from blockscale.checkpoint._config_write import write_configs
 from blockscale.checkpoint._convert._conversion import Conversion, ConvertedLayer
+from blockscale.checkpoint._families import (FAMILIES, TARGETS, Family, Quantized, get_family,
+                                             get_layout)
 from blockscale.checkpoint._files import ENDINGS
 from blockscale.checkpoint._jobs._copies import (plan_biases, plan_copies, plan_decoded,
                                                  plan_stack_bias)
@@ -24,10 +24,9 @@ from blockscale.checkpoint._jobs._order import sort_tasks
 from blockscale.checkpoint._jobs._places import ClusterLike, How, open_place
 from blockscale.checkpoint._jobs._plan import SHARD_BYTES, Job, Output, Task, make_job
 from blockscale.checkpoint._jobs._run import Progress
-from blockscale.checkpoint._layouts import (GLOBAL, INPUT, LAYOUTS, PLAIN_DTYPES, TARGETS, Layout,
-                                            find_layout, get_layout)
+from blockscale.checkpoint._layouts import GLOBAL, INPUT, PLAIN_DTYPES, Layout
 from blockscale.checkpoint._measure import get_sqnr
-from blockscale.checkpoint._split import KEEPS_STACKS, Part, split_weight
+from blockscale.checkpoint._split import Part, split_weight
 from blockscale.checkpoint._values import get_dtype
 
 #: How weights are converted, as it is told.
@@ -37,36 +36,32 @@ _WAYS = {"same": "codes and scales stay", "stack": "codes and scales stay",
 _DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 
 
-def _choose_way(weight: Weight, to: str, format: str | None) -> tuple[str, Layout]:
+#: Formats that become others by a closed form, and how it is called.
+_CLOSED = {("mxfp4", "nvfp4"): "mxfp4_to_nvfp4", ("mxfp4", "fp8_blocks"): "mxfp4_to_fp8"}
+
+
+def _choose_way(weight: Weight, family: Family, format: str | None) -> tuple[str, Layout]:
     """How a weight becomes one of a family.
 
     Raises: ArgumentError where the family has no such format and there is no closed form.
     """
-    wanted = format or weight.format
-    layout = find_layout(to, wanted)
-    if to == "fp8-blocks":
-        found = find_layout(to, "fp8_blocks")
-        assert found is not None
-        if weight.format == "fp8_blocks":
-            return "same", found
-        if weight.format == "mxfp4":
-            return "mxfp4_to_fp8", found
-        raise ArgumentError(f"expected MXFP4 to make FP8 in blocks of, but '{weight.name}' is "
-                            f"{weight.layout.name}; its scales have no such form")
-    if layout is None and format is None and weight.format == "mxfp4":
-        layout = find_layout(to, "nvfp4")
-    if layout is None:
-        formats = ", ".join(each.format for each in LAYOUTS if each.family == to)
-        raise ArgumentError(f"expected a format that {to} has ({formats}), but '{weight.name}' is "
+    layout = family.find_layout(format or weight.format)
+    if layout is None and format is None:
+        layout = next((found for before, after in _CLOSED if before == weight.format
+                       and (found := family.find_layout(after)) is not None), None)
+    if layout is None and family.name in FAMILIES:
+        raise ArgumentError(f"expected a format that {family.name} has "
+                            f"({', '.join(family.formats)}), but '{weight.name}' is "
                             f"{weight.layout.name}; give format to quantize it again")
+    if layout is None:
+        known = ", ".join(before.upper() for before, after in _CLOSED
+                          if family.find_layout(after) is not None)
+        raise ArgumentError(f"expected {known} to make FP8 in blocks of, but '{weight.name}' is "
+                            f"{weight.layout.name}; its scales have no such form")
     if layout.format == weight.format:
         return "same", layout
-    if (weight.format, layout.format) == ("mxfp4", "nvfp4"):
-        return "mxfp4_to_nvfp4", layout
-    if format is None:
-        raise ArgumentError(f"expected {layout.format}, but '{weight.name}' is "
-                            f"{weight.layout.name}; give format to quantize it again")
-    return "quantize", layout
+    way = _CLOSED.get((weight.format, layout.format))
+    return way or "quantize", layout
 
 
 def _choose_dtype(checkpoint: Checkpoint, dtype: str | None) -> str:
@@ -83,7 +78,8 @@ def _choose_dtype(checkpoint: Checkpoint, dtype: str | None) -> str:
 class Planner:
     """Makes the tasks of a conversion."""
 
-    def __init__(self, checkpoint: Checkpoint, to: str, format: str | None, dtype: str | None):
+    def __init__(self, checkpoint: Checkpoint, to: Family, format: str | None,
+                 dtype: str | None):
         self._checkpoint = checkpoint
         self._to = to
         self._format = format
@@ -98,8 +94,8 @@ class Planner:
         has that."""
         group = self._checkpoint.scheme.find(weight.name)
         before = group.quantizes_activations if group else INPUT in weight.parts
-        if layout.family == "gpt-oss":
-            return False  # Its configuration does not say.
+        if not self._to.says_activations:
+            return False
         after = before
         if layout.needs_input_scale:
             after = before and has_input
@@ -121,7 +117,7 @@ class Planner:
         has_input = INPUT in weight.parts and way == "same"
         names, outputs = {}, []
         for role, ending in layout.endings.items():
-            is_optional = layout.family == "torchao" and way == "same"
+            is_optional = not self._to.needs_global and way == "same"
             if (role == INPUT and not has_input
                     or role == GLOBAL and is_optional and GLOBAL not in weight.parts):
                 continue
@@ -132,11 +128,9 @@ class Planner:
             self.dropped.append(f"'{weight.parts[INPUT].name}'")
         quantized = Quantized(layout, self._quantizes_activations(weight, layout, has_input))
         self.layers[part.name] = quantized
-        if layout.family == "torchao":
-            text = json.dumps(describe_torchao(quantized, self._dtype, GLOBAL in names,
-                                               INPUT in names))
-            for output in outputs:
-                self.metadata[output.name] = {f"{part.name}.weight": text}
+        described = self._to.describe(part.name, quantized, self._dtype, GLOBAL in names,
+                                      INPUT in names)
+        self.metadata.update((output.name, described) for output in outputs)
         return {"name": part.name, "weight": part.weight, "matrix": part.matrix,
                 "first": part.first, "step": part.step, "count": part.count,
                 "layout": layout.name, "outputs": names, "target_matrix": part.target_matrix,
@@ -149,7 +143,7 @@ class Planner:
     def _find_experts(self) -> None:
         """The stacks that layers of experts become: the counts of experts and of layers in one."""
         self._experts: dict[str, tuple[int, int]] = {}
-        if self._to != "gpt-oss":
+        if not self._to.joins_experts:
             return
         numbers: dict[str, set[int]] = {}
         for name, weight in self._checkpoint.weights.items():
@@ -168,7 +162,7 @@ class Planner:
         joined = []
         for part in parts:
             split = _names.split_expert(part.name)
-            if split and self._to == "gpt-oss":
+            if split and self._to.joins_experts:
                 stack = "down_proj" if split[2] in ("down_proj", "w2") else "gate_up_proj"
                 part = dataclasses.replace(part, name=f"{split[0]}.{stack}",
                                            target_matrix=split[1])
@@ -181,9 +175,9 @@ class Planner:
             if weight.layout.is_plain:
                 continue
             way, layout = _choose_way(weight, self._to, self._format)
-            if self._to == "gpt-oss" and len(weight.shape) == 2 and not _names.split_expert(
+            if self._to.joins_experts and len(weight.shape) == 2 and not _names.split_expert(
                     weight.name):
-                raise ArgumentError(f"expected experts, as gpt-oss quantizes nothing else, but "
+                raise ArgumentError(f"expected experts, as {self._to.name} quantizes nothing else, but "
                                     f"'{weight.name}' is {weight.layout.name}")
             for parts in split_weight(self._checkpoint, weight, self._to):
                 for part, target in zip(parts, self._join(parts)):
@@ -193,7 +187,7 @@ class Planner:
                     key += f"#{target.target_matrix}" if target.target_matrix else ""
                     chosen = "stack" if is_joined and target.name.endswith("gate_up_proj") else way
                     if is_joined and way != "same":
-                        raise ArgumentError(f"expected MXFP4 to make a stack of gpt-oss of, but "
+                        raise ArgumentError(f"expected MXFP4 to make a stack of {self._to.name} of, but "
                                             f"'{weight.name}' is {weight.layout.name}")
                     groups.setdefault(f"{chosen}:{key}", (chosen, []))[1].append(
                         (target, weight, layout))
@@ -232,18 +226,20 @@ class Planner:
     def make_metadata(self, tasks: Sequence[Task]) -> dict[str, str]:
         """Of the files of the result."""
         names = [output.name for task in tasks for output in task.outputs]
-        return make_torchao_metadata(self.metadata, names) if self.metadata else {}
+        return self._to.make_metadata(self.metadata, names)
 
     def plan(self) -> list[Task]:
         """All tasks, in the order of the source."""
         checkpoint = self._checkpoint
         transforms = [name for name in checkpoint.tensors if name.endswith(TRANSFORM)]
-        if transforms and self._to != "modelopt":
-            raise ArgumentError(f"expected no transform of activations, as {self._to} has none, "
+        if transforms and self._to.name != "modelopt":
+            raise ArgumentError("expected no transform of activations, as "
+                                f"{self._to.name} has none, "
                                 f"but got '{transforms[0]}'")
         self._find_experts()
         tasks, seen, stacks = [], set[str](), []
-        if self._to == "plain":
+        is_plain = self._to.name == "plain"
+        if is_plain:
             tasks = [plan_decoded(checkpoint, weight, self._dtype)
                      for weight in checkpoint.weights.values() if not weight.layout.is_plain]
         else:
@@ -255,8 +251,8 @@ class Planner:
         for name in checkpoint.others:
             stack = name.removesuffix("_bias")
             expert = _names.split_expert(name.removesuffix(".bias"))
-            if name.endswith("_bias") and stack in quantized and self._to not in KEEPS_STACKS and (
-                    self._to != "plain"):
+            if name.endswith("_bias") and stack in quantized and not (
+                    self._to.keeps_stacks or is_plain):
                 stacks.append(stack)
             elif name.endswith(".bias") and expert and self._experts:
                 last = "down_proj" if expert[2] in ("down_proj", "w2") else "gate_up_proj"
@@ -284,17 +280,18 @@ def plan_convert(checkpoint: Checkpoint, destination: str, to: str, *, format: s
         raise ArgumentError(f"expected no format with {to}, which has one, but got {format!r}")
     if dtype is not None and to != "plain":
         raise ArgumentError(f"expected no dtype with {to}, but got {dtype!r}")
-    planner = Planner(checkpoint, to, format, dtype)
+    family = get_family(to)
+    planner = Planner(checkpoint, family, format, dtype)
     tasks = planner.plan()
     left = [name for name, weight in checkpoint.weights.items()
             if weight.layout.is_plain and len(weight.shape) == 2 and not _names.is_embedding(name)]
-    files = write_configs(checkpoint.config, to, planner.layers, left,
+    files = write_configs(checkpoint.config, family, planner.layers, left,
                           checkpoint.scheme.kv_cache)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
-    gguf = make_gguf_metadata(checkpoint.config, destination) if to == "gguf" else None
     job = make_job(checkpoint, tasks, files, file_name=file_name,
                    metadata=planner.make_metadata(tasks),
-                   gguf=gguf, shard_bytes=shard_bytes)
+                   gguf=family.make_gguf(checkpoint.config, destination),
+                   shard_bytes=shard_bytes)
     return job, planner
 
 

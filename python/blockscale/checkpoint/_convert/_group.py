@@ -13,8 +13,8 @@ from blockscale._errors import check
 from blockscale._native import _checkpoint as _bytes
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
 from blockscale.checkpoint._codes import read_codes, read_scalars
-from blockscale.checkpoint._layouts import (DATA, FP8_BLOCK, GLOBAL, INPUT, SCALES, Layout,
-                                            get_layout)
+from blockscale.checkpoint._families import get_layout
+from blockscale.checkpoint._layouts import DATA, FP8_BLOCK, GLOBAL, INPUT, SCALES, Layout
 from blockscale.checkpoint._values import list_chunks
 
 

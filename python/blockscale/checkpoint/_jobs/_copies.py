@@ -8,6 +8,7 @@ from typing import Iterable
 
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._families import Family
 from blockscale.checkpoint._jobs._plan import Output, Task, count_bytes
 from blockscale.checkpoint._kernels import STORED
 from blockscale.checkpoint._split import is_interleaved, split_bias
@@ -71,7 +72,7 @@ def plan_stack_bias(checkpoint: Checkpoint, stack: str, experts: int) -> Task:
         (output,), output.nbytes)
 
 
-def plan_biases(checkpoint: Checkpoint, stack: str, family: str) -> list[Task]:
+def plan_biases(checkpoint: Checkpoint, stack: str, family: Family) -> list[Task]:
     """Tasks that give experts their rows of the biases of a stack."""
     tasks = []
     for target, (name, matrix, first, step, count) in split_bias(checkpoint, stack,

@@ -12,7 +12,8 @@ from blockscale._forms import LayerForm
 from blockscale._policy import Decision, Layer, Rules
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
-from blockscale.checkpoint._layouts import LAYOUTS, Layout, find_layout
+from blockscale.checkpoint._families import Family
+from blockscale.checkpoint._layouts import Layout
 from blockscale.checkpoint._values import get_dtype
 
 
@@ -29,26 +30,24 @@ class Choice:
         return Choice(self.weight, None, None, reason)
 
 
-def _find_reason(checkpoint: Checkpoint, weight: Weight, family: str) -> str:
+def _find_reason(checkpoint: Checkpoint, weight: Weight, family: Family) -> str:
     """Why a weight cannot be quantized, whatever a policy says."""
-    if len(weight.shape) == 2:
-        if family == "gpt-oss":
-            return "expected a stack of experts, as gpt-oss quantizes nothing else"
-        return _names.find_obstacle(weight.name, checkpoint.config)
-    if family == "gpt-oss" and not weight.name.endswith(("gate_up_proj", "down_proj")):
-        return "expected a stack gate_up_proj or down_proj, as gpt-oss has"
-    return ""
+    rank = len(weight.shape)
+    found = family.find_obstacle(weight.name, rank)
+    if not found and rank == 2:
+        found = _names.find_obstacle(weight.name, checkpoint.config)
+    return found
 
 
-def _check_form(form: LayerForm, name: str, rule: str, family: str) -> Layout:
+def _check_form(form: LayerForm, name: str, rule: str, family: Family) -> Layout:
     """The layout of a form.
 
     Raises: ArgumentError for what the family has no layout for.
     """
-    layout = find_layout(family, form.weight.format)
+    layout = family.find_layout(form.weight.format)
     if layout is None:
-        formats = ", ".join(each.format for each in LAYOUTS if each.family == family)
-        raise ArgumentError(f"{rule}: expected a format that {family} has ({formats}) for "
+        raise ArgumentError(f"{rule}: expected a format that {family.name} has "
+                            f"({', '.join(family.formats)}) for "
                             f"'{name}', but got {form.weight.format}")
     if form.rht:
         raise ArgumentError(f"{rule}: expected no 'rht' for '{name}', since no checkpoint says "
@@ -56,7 +55,7 @@ def _check_form(form: LayerForm, name: str, rule: str, family: str) -> Layout:
     activation = form.activation
     if activation is not None and activation.format != form.weight.format:
         raise ArgumentError(f"{rule}: expected activations of {form.weight.format} or plain ones "
-                            f"for '{name}', as {family} has them, but got {activation.format}")
+                            f"for '{name}', as {family.name} has them, but got {activation.format}")
     found = "plain" if activation is None else "quantized"
     if layout.activations not in ("", found):
         raise ArgumentError(
@@ -66,7 +65,7 @@ def _check_form(form: LayerForm, name: str, rule: str, family: str) -> Layout:
     return layout
 
 
-def choose(checkpoint: Checkpoint, rules: Rules, family: str) -> list[Choice]:
+def choose(checkpoint: Checkpoint, rules: Rules, family: Family) -> list[Choice]:
     """What a policy says of each weight, in the order of the source."""
     choices = []
     for weight in checkpoint.weights.values():

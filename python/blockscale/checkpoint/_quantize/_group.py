@@ -17,7 +17,8 @@ from blockscale._native import _checkpoint as _bytes
 from blockscale._ops import FORMATS
 from blockscale.checkpoint import _kernels
 from blockscale.checkpoint._checkpoint import Checkpoint
-from blockscale.checkpoint._layouts import DATA, GGML, GLOBAL, INPUT, SCALES, Layout, get_layout
+from blockscale.checkpoint._families import get_layout
+from blockscale.checkpoint._layouts import DATA, GGML, GLOBAL, INPUT, SCALES, Layout
 from blockscale.checkpoint._measure import Error
 from blockscale.checkpoint._quantize import _gpu
 from blockscale.checkpoint._values import Rows, list_chunks

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from typing import Any, Iterator, Mapping, Sequence
@@ -14,15 +13,15 @@ from blockscale._forms import OperandForm
 from blockscale._policy import Policy, Rules
 from blockscale.checkpoint import _kernels, _names
 from blockscale.checkpoint._checkpoint import Checkpoint, Path
-from blockscale.checkpoint._config_write import (Quantized, describe_torchao, make_gguf_metadata,
-                                                 make_torchao_metadata, write_configs)
+from blockscale.checkpoint._config_write import write_configs
+from blockscale.checkpoint._families import FAMILIES, Family, Quantized, get_family
 from blockscale.checkpoint._files import ENDINGS, read_json
 from blockscale.checkpoint._jobs._copies import plan_biases, plan_copies, plan_decoded
 from blockscale.checkpoint._jobs._order import sort_tasks
 from blockscale.checkpoint._jobs._places import ClusterLike, How, open_place
 from blockscale.checkpoint._jobs._plan import SHARD_BYTES, Job, Output, Task, make_job
 from blockscale.checkpoint._jobs._run import Progress
-from blockscale.checkpoint._layouts import FAMILIES, GLOBAL, INPUT
+from blockscale.checkpoint._layouts import GLOBAL, INPUT
 from blockscale.checkpoint._measure import MEASURED
 from blockscale.checkpoint._quantize._choose import Choice, choose
 from blockscale.checkpoint._quantize._gpu import check_gpu
@@ -73,7 +72,7 @@ class Planner:
       used: names of amaxes that were taken.
     """
 
-    def __init__(self, checkpoint: Checkpoint, choices: Sequence[Choice], family: str,
+    def __init__(self, checkpoint: Checkpoint, choices: Sequence[Choice], family: Family,
                  amaxes: Mapping[str, float], measured: int, on: str):
         self._checkpoint = checkpoint
         self._choices = choices
@@ -133,7 +132,7 @@ class Planner:
         names, outputs = {}, []
         for role, ending in layout.endings.items():
             if (role == INPUT and input_amax is None or role == GLOBAL
-                    and form.weight.scaling == "none" and self._family == "torchao"):
+                    and form.weight.scaling == "none" and not self._family.needs_global):
                 continue
             names[role] = part.name + ending
             outputs.append(Output.of(names[role], layout.get_dtype(role),
@@ -146,11 +145,9 @@ class Planner:
         layer = Quantized(layout, form.activation is not None)
         self.layers[part.name] = layer
         self.sources[part.name] = choice.weight.name
-        if self._family == "torchao":
-            text = json.dumps(describe_torchao(layer, get_dtype(choice.weight), GLOBAL in names,
-                                               INPUT in names))
-            for output in outputs:
-                self.metadata[output.name] = {f"{part.name}.weight": text}
+        described = self._family.describe(part.name, layer, get_dtype(choice.weight),
+                                          GLOBAL in names, INPUT in names)
+        self.metadata.update((output.name, described) for output in outputs)
         return member, outputs
 
     def _plan_group(self, group: Sequence[tuple[Part, Choice]]) -> Task:
@@ -179,7 +176,7 @@ class Planner:
     def make_metadata(self, tasks: Sequence[Task]) -> dict[str, str]:
         """Of the files of the result."""
         names = [output.name for task in tasks for output in task.outputs]
-        return make_torchao_metadata(self.metadata, names) if self.metadata else {}
+        return self._family.make_metadata(self.metadata, names)
 
     def plan(self) -> list[Task]:
         """All tasks, in the order of the source."""
@@ -190,7 +187,7 @@ class Planner:
         for name in self._checkpoint.others:
             stack = name.removesuffix("_bias")
             if name.endswith("_bias") and stack in chosen and chosen[stack].form is not None and (
-                    self._family != "gpt-oss"):
+                    not self._family.keeps_stacks):
                 biases[name] = [stack]
             else:
                 copied.append(name)
@@ -217,8 +214,9 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
         raise ArgumentError(f"expected layout to be one of {', '.join(FAMILIES[:-1])}, but got "
                             f"{layout!r}")
     given = read_amaxes(amaxes)
-    choices = choose(checkpoint, Rules(policy), layout)
-    planner = Planner(checkpoint, choices, layout, given, measured, on)
+    family = get_family(layout)
+    choices = choose(checkpoint, Rules(policy), family)
+    planner = Planner(checkpoint, choices, family, given, measured, on)
     tasks = planner.plan()
     if not planner.layers:
         reasons = {choice.weight.name: choice.reason for choice in choices}
@@ -230,12 +228,12 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
     if checkpoint.config.get("tie_word_embeddings") is True and "lm_head" not in left:
         # The model has this layer, though the checkpoint has no tensor of it.
         left.append("lm_head")
-    files = write_configs(checkpoint.config, layout, planner.layers, left)
+    files = write_configs(checkpoint.config, family, planner.layers, left)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
     job = make_job(checkpoint, tasks, files, file_name=file_name,
                    metadata=planner.make_metadata(tasks),
-                   gguf=make_gguf_metadata(checkpoint.config, destination) if layout == "gguf"
-                   else None, shard_bytes=shard_bytes)
+                   gguf=family.make_gguf(checkpoint.config, destination),
+                   shard_bytes=shard_bytes)
     return job, planner, choices, given
 
 

@@ -1,0 +1,120 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""compressed-tensors, which llm-compressor writes: groups of layers in config.json, and scalars that
+are reciprocals of ModelOpt's."""
+
+from __future__ import annotations
+
+import collections
+import re
+from typing import Any, Mapping, Sequence
+
+from blockscale.checkpoint._config import Group, Scheme, get_names, get_object, read_cache
+from blockscale.checkpoint._families._family import Evidence, Family, Quantized, Written, is_mxfp8
+from blockscale.checkpoint._layouts import Layout
+
+#: Formats that have a layout here.
+_FORMATS = {"nvfp4-pack-quantized": "nvfp4", "mxfp4-pack-quantized": "mxfp4",
+            "mxfp8-quantized": "mxfp8"}
+_NAME = "compressed-tensors"
+
+
+def _get_packed_format(layer: Quantized) -> str:
+    return layer.layout.name.removeprefix(f"{_NAME} ")
+
+
+def _write_operand(layer: Quantized, is_activation: bool) -> dict[str, Any]:
+    is_nvfp4 = layer.layout.format == "nvfp4"
+    dtype = "torch.float8_e4m3fn" if is_nvfp4 else "torch.uint8"
+    dynamic: Any = ("local" if is_nvfp4 else True) if is_activation else False
+    observer = None if is_activation and not is_nvfp4 else (
+        "static_minmax" if is_activation else "memoryless_minmax")
+    return {"actorder": None, "block_structure": None, "dynamic": dynamic,
+            "group_size": layer.layout.block, "num_bits": 4 if layer.layout.is_fp4 else 8,
+            "observer": observer, "observer_kwargs": {}, "scale_dtype": dtype,
+            "strategy": "tensor_group" if is_nvfp4 else "group", "symmetric": True,
+            "type": "float", "zp_dtype": dtype}
+
+
+class CompressedTensors(Family):
+    """Scales and codes have the names of tensors of their own; MXFP8 has the same as ModelOpt's, and
+    config.json tells them apart."""
+
+    name = _NAME
+    layouts = (
+        Layout("compressed-tensors nvfp4-pack-quantized", _NAME, "nvfp4",
+               "compressed_tensors", "compressed_tensors", (".weight_packed", "U8"),
+               (".weight_scale", "F8_E4M3"), ".weight_global_scale", ".input_global_scale",
+               is_reciprocal=True, scalar_shape=(1,), needs_input_scale=True,
+               shares_global=True),
+        Layout("compressed-tensors mxfp4-pack-quantized", _NAME, "mxfp4",
+               "compressed_tensors", "compressed_tensors", (".weight_packed", "U8"),
+               (".weight_scale", "U8")),
+        Layout("compressed-tensors mxfp8-quantized", _NAME, "mxfp8",
+               "compressed_tensors", "rceil", (".weight", "F8_E4M3"), (".weight_scale", "U8")),
+    )
+    loaders = {
+        "vLLM": "groups whose targets name classes or layers",
+        "TensorRT-LLM": "groups whose targets name classes",
+        "SGLang": "groups whose targets name classes or layers",
+        "transformers": "the package compressed-tensors, and names of layers that it ignores",
+    }
+    methods = (_NAME,)
+
+    def read(self, members: Mapping[str, Any], where: str) -> Scheme:
+        groups = []
+        found = get_object(members.get("config_groups") or {}, f"{where}: config_groups")
+        for name, value in found.items():
+            if name == value:  # The name of a preset stands for its groups.
+                continue
+            place = f"{where}: config_groups: {name}"
+            each = get_object(value, place)
+            algorithm = each.get("format") or members.get("format") or ""
+            activations = each.get("input_activations")
+            is_static = isinstance(activations, dict) and activations.get("dynamic") in (
+                False, "local")
+            format = _FORMATS.get(str(algorithm), "")
+            groups.append(Group(str(algorithm), format, activations is not None,
+                                is_static and format == "nvfp4",
+                                get_names(each.get("targets"), f"{place}: targets")))
+        return Scheme(self.name, tuple(groups),
+                      get_names(members.get("ignore"), f"{where}: ignore"), where,
+                      read_cache(members))
+
+    def guess(self, evidence: Evidence) -> Layout | None:
+        scales = evidence.get_dtype(".weight_scale")
+        if ".weight_packed" in evidence.parts:
+            format = evidence.format
+            if ".weight_global_scale" in evidence.parts or scales == "F8_E4M3":
+                format = "nvfp4"
+            elif scales:
+                format = "mxfp4"
+            return self.find_layout(format or "nvfp4")
+        if evidence.scheme.family == self.name and is_mxfp8(evidence):
+            return self.find_layout("mxfp8")
+        return None
+
+    def write(self, layers: Mapping[str, Quantized], left: Sequence[str],
+              kv_cache: str) -> Written:
+        by_form: dict[Quantized, list[str]] = collections.defaultdict(list)
+        for name, layer in layers.items():
+            by_form[layer].append(name)
+        groups = {}
+        for number, (layer, names) in enumerate(by_form.items()):
+            targets = ["Linear"] if len(by_form) == 1 else [f"re:{re.escape(name)}$"
+                                                            for name in names]
+            activations = (_write_operand(layer, True) if layer.quantizes_activations else None)
+            groups[f"group_{number}"] = {
+                "format": _get_packed_format(layer), "input_activations": activations,
+                "output_activations": None, "targets": targets,
+                "weights": _write_operand(layer, False)}
+        formats = {_get_packed_format(layer) for layer in by_form}
+        cache = None if kv_cache != "FP8" else {
+            "dynamic": False, "num_bits": 8, "strategy": "tensor", "symmetric": True,
+            "type": "float"}
+        return Written({
+            "config_groups": groups,
+            "format": formats.pop() if len(formats) == 1 else "mixed-precision",
+            "global_compression_ratio": None, "ignore": list(left), "kv_cache_scheme": cache,
+            "quant_method": self.name, "quantization_status": "compressed",
+            "sparsity_config": {}, "transform_config": {}, "version": "0.18.0"})

@@ -1,0 +1,123 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""NVIDIA's ModelOpt: NVFP4 and MXFP8 with a configuration in either of two files."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Iterable, Mapping, Sequence
+
+from blockscale import _native
+from blockscale.checkpoint._config import (MODELOPT_CONFIG, Group, Scheme, get_names, get_object,
+                                           read_cache)
+from blockscale.checkpoint._families._family import Evidence, Family, Quantized, Written, is_mxfp8
+from blockscale.checkpoint._layouts import Layout
+
+#: Algorithms that have a layout here: format, and whether activations are quantized.
+_ALGORITHMS = {
+    "NVFP4": ("nvfp4", True), "W4A16_NVFP4": ("nvfp4", False), "NVFP4_AWQ": ("nvfp4", True),
+    "NVFP4_SVD": ("nvfp4", True), "MXFP8": ("mxfp8", True), "FP8_PB_WO": ("fp8_blocks", True),
+}
+#: What loaders look for: they take a configuration of ModelOpt from this producer alone.
+_PRODUCER = {"name": "modelopt", "version": f"blockscale-{_native.version}"}
+
+
+def _read_group(algorithm: Any, targets: Iterable[str] = ()) -> Group:
+    format, is_quantized = _ALGORITHMS.get(str(algorithm), ("", True))
+    return Group(str(algorithm), format, is_quantized, is_quantized and format == "nvfp4",
+                 tuple(targets))
+
+
+def read_members(members: Mapping[str, Any], where: str, ignored: str) -> Scheme:
+    """What the members of either file say; names that are left have another member in each."""
+    cache = read_cache(members)
+    names = get_names(members.get(ignored), f"{where}: {ignored}")
+    algorithm = members.get("quant_algo")
+    if algorithm == "MIXED_PRECISION":
+        by_algorithm: dict[str, list[str]] = {}
+        layers = get_object(members.get("quantized_layers", {}), f"{where}: quantized_layers")
+        for name, each in layers.items():
+            found = get_object(each, f"{where}: quantized_layers: {name}").get("quant_algo")
+            by_algorithm.setdefault(str(found), []).append(name)
+        return Scheme("modelopt", tuple(_read_group(each, targets)
+                                        for each, targets in by_algorithm.items()), names, where,
+                      cache)
+    groups = () if algorithm is None else (_read_group(algorithm),)
+    return Scheme("modelopt", groups, names, where, cache)
+
+
+def _get_algorithm(layer: Quantized) -> str:
+    name = layer.layout.format.upper()
+    return name if layer.quantizes_activations or name != "NVFP4" else "W4A16_NVFP4"
+
+
+def _write_group(algorithm: str, group_size: int) -> dict[str, Any]:
+    bits = 8 if algorithm == "MXFP8" else 4
+    operand = {"dynamic": False, "num_bits": bits, "type": "float", "group_size": group_size}
+    if algorithm == "W4A16_NVFP4":
+        return {"weights": operand}
+    return {"input_activations": dict(operand), "weights": operand}
+
+
+class ModelOpt(Family):
+    """Two files have the configuration; loaders read hf_quant_config.json where config.json says
+    nothing."""
+
+    name = "modelopt"
+    layouts = (
+        Layout("ModelOpt NVFP4", "modelopt", "nvfp4", "modelopt", "modelopt", (".weight", "U8"),
+               (".weight_scale", "F8_E4M3"), ".weight_scale_2", ".input_scale",
+               needs_input_scale=True, shares_global=True),
+        Layout("ModelOpt MXFP8", "modelopt", "mxfp8", "rceil", "rceil", (".weight", "F8_E4M3"),
+               (".weight_scale", "U8"), activations="quantized"),
+    )
+    loaders = {
+        "vLLM": "group_size, kv_cache_quant_algo and exclude_modules in the configuration",
+        "TensorRT-LLM": "hf_quant_config.json, and one global scale for layers that it fuses",
+        "SGLang": "hf_quant_config.json",
+    }
+    methods = ("modelopt",)
+
+    def recognizes(self, members: Mapping[str, Any]) -> bool:
+        method = members.get("quant_method")
+        return method == "modelopt" or method is None and "quant_algo" in members
+
+    def read(self, members: Mapping[str, Any], where: str) -> Scheme:
+        return read_members(members, where, "ignore" if "ignore" in members else "exclude_modules")
+
+    def guess(self, evidence: Evidence) -> Layout | None:
+        dtype = evidence.get_dtype(".weight")
+        if dtype in ("U8", "I8"):
+            return self.find_layout("nvfp4")
+        return self.find_layout("mxfp8") if is_mxfp8(evidence) else None
+
+    def write(self, layers: Mapping[str, Quantized], left: Sequence[str],
+              kv_cache: str) -> Written:
+        by_algorithm: dict[tuple[str, int], list[str]] = collections.defaultdict(list)
+        for name, layer in layers.items():
+            by_algorithm[_get_algorithm(layer), layer.layout.block].append(name)
+        inner: dict[str, Any] = {"quant_algo": None, "kv_cache_quant_algo": None,
+                                 "exclude_modules": list(left)}
+        outer: dict[str, Any] = {}
+        if len(by_algorithm) == 1:
+            (algorithm, size), = by_algorithm
+            inner = {"quant_algo": algorithm, "kv_cache_quant_algo": None, "group_size": size,
+                     "exclude_modules": list(left)}
+            if algorithm != "MXFP8":
+                group = {**_write_group(algorithm, size), "targets": ["Linear"]}
+                outer["config_groups"] = {"group_0": group}
+        elif by_algorithm:
+            each = {name: {"quant_algo": algorithm, "group_size": size}
+                    for (algorithm, size), names in by_algorithm.items() for name in names}
+            inner = {"quant_algo": "MIXED_PRECISION", "kv_cache_quant_algo": None,
+                     "quantized_layers": each, "exclude_modules": list(left)}
+            outer["config_groups"] = {
+                f"group_{number}": {**_write_group(algorithm, size), "targets": sorted(names)}
+                for number, ((algorithm, size), names) in enumerate(by_algorithm.items())}
+            outer["quantized_layers"] = each
+        outer.update({"ignore": list(left), "quant_algo": inner["quant_algo"],
+                      "producer": _PRODUCER, "quant_method": "modelopt"})
+        if kv_cache == "FP8":
+            inner["kv_cache_quant_algo"] = kv_cache
+            outer["kv_cache_scheme"] = {"dynamic": False, "num_bits": 8, "type": "float"}
+        return Written(outer, {MODELOPT_CONFIG: {"producer": _PRODUCER, "quantization": inner}})
