@@ -349,7 +349,8 @@ class CheckTest(unittest.TestCase):
         for rule in RULES:
             self.assertLessEqual(set(rule.loaders), set(LOADERS))
         tested = {rule for _, rule, _ in FAULTS}
-        self.assertEqual({rule.name for rule in RULES} - tested, {
+        # Others are in this file, too, or in test/Checkpoint/faults.py.
+        self.assertEqual({rule.name for rule in RULES if rule.number < 45} - tested, {
             "has-index", "tensor-parallel-blocks", "tensor-parallel-rows", "exponents-in-range",
             "has-tensor-scale", "described-tensors", "place-of-scales"})
 

@@ -58,6 +58,11 @@ def is_embedding(name: str) -> bool:
     return _EMBEDDING.fullmatch(name) is not None
 
 
+def is_norm(name: str) -> bool:
+    """Whether a layer is a norm."""
+    return _NORM.fullmatch(name) is not None
+
+
 def is_head(name: str) -> bool:
     """Whether a layer is the last projection of a model."""
     return _HEAD.fullmatch(name) is not None

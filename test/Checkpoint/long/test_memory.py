@@ -64,7 +64,8 @@ def write_sparse(folder, shards=4):
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
     (folder / "config.json").write_text(json.dumps(decoders.CONFIGS["dense"] | {
         "hidden_size": HIDDEN, "intermediate_size": INNER, "vocab_size": VOCABULARY,
-        "num_hidden_layers": LAYERS, "tie_word_embeddings": True}))
+        "num_attention_heads": HIDDEN // 128, "num_key_value_heads": HIDDEN // 512,
+        "head_dim": 128, "num_hidden_layers": LAYERS, "tie_word_embeddings": True}))
     return total
 
 

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import collections
-from typing import Sequence
+from typing import Iterator, Mapping, Sequence
 
 from blockscale._errors import ArgumentError
-from blockscale.checkpoint._candidates import find_candidates
-from blockscale.checkpoint._check import _config, _order, _parts, _values
+from blockscale.checkpoint._candidates import Candidate, find_candidates
+from blockscale.checkpoint._check import (_cache, _config, _contents, _experts, _layers, _members,
+                                          _order, _parts, _sizes, _strangers, _tables, _values)
 from blockscale.checkpoint._check._report import Finding, Report, make_report
 from blockscale.checkpoint._check._rules import LOADERS
 from blockscale.checkpoint._check._tiles import check_tiles
@@ -21,6 +22,19 @@ from blockscale.checkpoint._names import is_ggml_name
 _NOT_READ = ("shape-of-scales", "order-of-scales", "has-scales", "types-of-parts",
              "described-tensors", "scales-are-numbers", "scales-are-positive",
              "global-scale-is-positive")
+
+
+def _check_structure(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
+                     ) -> Iterator[Finding]:
+    """What the model has, whichever way it is stored."""
+    members, config = _members.list_members(checkpoint, candidates), checkpoint.config
+    yield from _layers.check_numbers(members, config)
+    yield from _layers.check_alike(members, config)
+    yield from _layers.check_ends(members, config)
+    yield from _sizes.check_sizes(members, config)
+    yield from _sizes.check_biases(members, config)
+    yield from _experts.check_numbered(checkpoint)
+    yield from _experts.check_stacks(members, config)
 
 
 def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
@@ -52,7 +66,11 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
         *_config.check_configurations(checkpoint),
         *_config.check_layers(checkpoint, candidates),
         *_config.check_ties(checkpoint, candidates),
-        *_config.check_counts(checkpoint),
+        *_check_structure(checkpoint, candidates),
+        *_strangers.check_names(checkpoint),
+        *_strangers.check_second_weights(candidates),
+        *_tables.check_tables(checkpoint, candidates),
+        *_tables.check_tied_head(checkpoint),
         *_parts.check_groups(checkpoint, candidates),
     ]
     for candidate in candidates.values():
@@ -65,8 +83,9 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
     used = {tensor.name for candidate in candidates.values() if candidate.layout is not None
             for tensor in candidate.parts.values()}
     findings += _values.check_plain(checkpoint, used)
-    findings += _values.check_cache(checkpoint)
+    findings += _cache.check_cache(checkpoint)
     if not any(finding.rule.name in _NOT_READ for finding in findings):
+        findings += _contents.check_contents(checkpoint)
         findings += _order.check_order(checkpoint)
         for weight in checkpoint.weights.values():
             findings += check_tiles(weight)

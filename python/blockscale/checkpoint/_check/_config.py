@@ -5,19 +5,16 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Any, Iterator, Mapping
 
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import Candidate
 from blockscale.checkpoint._check._report import Finding, find
+from blockscale.checkpoint._check._strangers import find_wrapper
 from blockscale.checkpoint._checkpoint import Checkpoint
-from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG
+from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG, Group
 from blockscale.checkpoint._families import get_family, read_scheme
-from blockscale.checkpoint._layouts import DATA
-
-_LAYER = re.compile(r"(?:.*\.)?layers\.(\d+)\..*")
-_OTHER_TOWERS = ("visual", "vision", "audio", "encoder.layers")
+from blockscale.checkpoint._layouts import DATA, PLAIN_DTYPES
 
 
 def check_presence(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
@@ -48,7 +45,28 @@ def _can_be_quantized(checkpoint: Checkpoint, name: str, rank: int) -> bool:
     """Whether a configuration that names classes of modules means a plain weight."""
     if checkpoint.scheme.family == "gpt-oss":
         return rank == 3
-    return rank == 2 and not _names.find_obstacle(name, {})
+    # Experts in a stack are of no class, but loaders make layers of experts of them.
+    return rank in (2, 3) and not find_wrapper(name) and not _names.find_obstacle(name, {})
+
+
+def _list_plain(checkpoint: Checkpoint) -> Iterator[tuple[str, int, str]]:
+    """Name, rank and type of plain weights, and of stacks whose order is not known."""
+    for name, weight in checkpoint.weights.items():
+        if weight.layout.is_plain:
+            yield name, len(weight.shape), weight.dtype
+    for name, tensor in checkpoint.tensors.items():
+        stack = name.removesuffix(".weight")
+        if (stack not in checkpoint.weights and len(tensor.shape) == 3 and _names.is_stack(stack)
+                and tensor.dtype in PLAIN_DTYPES):
+            yield stack, 3, PLAIN_DTYPES[tensor.dtype]
+
+
+def _check_unknown(candidate: Candidate, group: Group | None, origin: str) -> Iterator[Finding]:
+    """Codes of a layout that is not known here, where the configuration says one that is."""
+    data = candidate.parts.get(".weight")
+    if data is not None and data.dtype not in PLAIN_DTYPES and group is not None and group.format:
+        yield find("configured-format", candidate.name, f"expected {group.algorithm}, as {origin} "
+                   f"says, but got codes of {data.dtype} whose scales are of another layout")
 
 
 def check_layers(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) -> Iterator[Finding]:
@@ -56,19 +74,19 @@ def check_layers(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) ->
     scheme = checkpoint.scheme
     if not scheme.groups:
         return
-    for name, weight in checkpoint.weights.items():
-        if name in candidates or not weight.layout.is_plain:
-            continue
-        group = scheme.find(name)
-        if group is not None and _can_be_quantized(checkpoint, name, len(weight.shape)):
-            yield find("configured-weights", name,
-                       f"expected {group.algorithm}, as {scheme.origin} "
-                       f"says, but got a plain weight of {weight.dtype}")
+    for name, rank, dtype in _list_plain(checkpoint):
+        group = None if name in candidates else scheme.find(name)
+        if group is not None and _can_be_quantized(checkpoint, name, rank):
+            yield find("configured-weights", name, f"expected {group.algorithm}, as "
+                       f"{scheme.origin} says, but got a plain weight of {dtype}")
     for name, candidate in candidates.items():
-        if candidate.get(DATA) is None or candidate.layout is None:
+        group = scheme.find(name)
+        if candidate.layout is None:
+            yield from _check_unknown(candidate, group, scheme.origin)
+            continue
+        if candidate.get(DATA) is None:
             continue
         layout = candidate.layout
-        group = scheme.find(name)
         if scheme.ignores(name):
             yield find("ignored-weights", name, f"expected a plain weight, since {scheme.origin} "
                        f"ignores it, but got {layout.name}")
@@ -144,34 +162,3 @@ def check_ties(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) -> I
         if _names.is_head(name) and candidate.get(DATA) is not None:
             yield find("ties", name, "expected no quantized head with tie_word_embeddings, but got "
                        + (candidate.layout.name if candidate.layout else "scales"))
-
-
-def check_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Numbers of layers and of experts."""
-    text = checkpoint.config.get("text_config")
-    wanted = (text if isinstance(text, dict) else checkpoint.config).get("num_hidden_layers")
-    found = {int(match[1]) for name in checkpoint.tensors
-             if (match := _LAYER.fullmatch(name))
-             and not any(tower in name for tower in _OTHER_TOWERS)}
-    if isinstance(wanted, int) and found:
-        missing = [number for number in range(wanted) if number not in found]
-        if missing:
-            yield find("all-layers", CONFIG, f"expected {wanted} layers, as num_hidden_layers "
-                       f"says, but got none with number {', '.join(map(str, missing[:8]))}")
-    experts: dict[str, dict[int, set[str]]] = {}
-    for name in checkpoint.tensors:
-        split = _names.split_expert(name.rpartition(".")[0])
-        if split:
-            experts.setdefault(split[0], {}).setdefault(split[1], set()).add(
-                f"{split[2]}.{name.rpartition('.')[2]}")
-    for path, numbers in experts.items():
-        every = set().union(*numbers.values())
-        holes = [number for number in range(max(numbers) + 1) if number not in numbers]
-        if holes:
-            yield find("all-experts", path, f"expected experts 0 to {max(numbers)}, but got none "
-                       f"with number {', '.join(map(str, holes[:8]))}")
-        for number, names in numbers.items():
-            for name in sorted(every - names):
-                if not name.endswith(("bias", "input_scale", "input_global_scale")):
-                    yield find("all-experts", f"{path}.{number}", f"expected a tensor '{name}', as "
-                               "other experts have, but got none")

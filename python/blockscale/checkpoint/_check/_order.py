@@ -40,6 +40,8 @@ def get_profile(weight: Weight) -> np.ndarray:
         codes, scales = read_codes(weight, matrix, slice(0, count))
         kind = "F8_E4M3" if weight.format == "nvfp4" else "F8_E8M0"
         squares = _bytes.column_squares_of_codes(kind, count, k, weight.layout.block, codes, scales)
+    if not np.isfinite(squares).all():
+        return np.zeros(k)
     sizes = np.sqrt(squares)
     logarithms = np.log(np.maximum(sizes, 1e-30))
     spread = logarithms.std()

@@ -37,10 +37,9 @@ def check_parts(checkpoint: Checkpoint, candidate: Candidate) -> Iterator[Findin
         if tensor is None:
             yield from _check_missing(candidate, layout, role, name + ending, group)
             continue
-        wanted = layout.get_dtype(role)
-        if tensor.dtype not in _ALIKE.get(wanted, (wanted,)):
-            yield find("types-of-parts", tensor.name, f"expected {wanted}, as {layout.name} has, "
-                       f"but got {tensor.dtype}")
+        if not has_type(candidate, role):
+            yield find("types-of-parts", tensor.name, f"expected {layout.get_dtype(role)}, as "
+                       f"{layout.name} has, but got {tensor.dtype}")
     if candidate.get(INPUT) is not None and group is not None and (
             not group.quantizes_activations):
         yield find("needs-input-scale", name, "expected no input scale, since "
@@ -76,10 +75,19 @@ def _count(shape: Sequence[int]) -> int:
     return product
 
 
+def has_type(candidate: Candidate, role: str) -> bool:
+    """Whether a tensor has a type with the bits of that of its layout."""
+    tensor, layout = candidate.get(role), candidate.layout
+    if tensor is None or layout is None:
+        return False
+    wanted = layout.get_dtype(role)
+    return tensor.dtype in _ALIKE.get(wanted, (wanted,))
+
+
 def check_shapes(checkpoint: Checkpoint, candidate: Candidate) -> Iterator[Finding]:
     """The shapes of the scales of a weight."""
     layout, shape, scales = candidate.layout, candidate.shape, candidate.get(SCALES)
-    if layout is None or shape is None:
+    if layout is None or shape is None or not has_type(candidate, DATA):
         return
     *batch, n, k = shape
     block = layout.block

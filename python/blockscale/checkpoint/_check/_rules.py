@@ -48,6 +48,8 @@ _ASSERTS = "stops: it asserts that they are equal"
 _GARBAGE = "computes with what the file has"
 _MEMORY = "computes with whatever is in its memory there"
 _PAIR = {"vLLM": _GARBAGE, "TensorRT-LLM": _GARBAGE, "SGLang": _GARBAGE}
+_RANDOM = "initialises what is missing at random, with a warning"
+_STAYS = "leaves what is missing uninitialised"
 _ALL = {**_PAIR, "transformers": _GARBAGE, "llama.cpp": _GARBAGE}
 
 RULES = (
@@ -80,7 +82,7 @@ RULES = (
          "config.json and hf_quant_config.json say the same", True,
          {"vLLM": "goes by config.json", "TensorRT-LLM": "goes by hf_quant_config.json"}),
     Rule(9, "ties", "error",
-         "embeddings that are tied have no quantized head beside them", True,
+         "embeddings that are tied have no quantized head beside them, and no other one", True,
          {"transformers": "ties the head to the embeddings and drops its codes",
           "vLLM": "ignores the head of the file"}),
     # Which tensors there are.
@@ -103,10 +105,12 @@ RULES = (
          "layers that loaders fuse are all quantized, or all plain", True,
          {"vLLM": "stops, or leaves a part of the layer uninitialised",
           "TensorRT-LLM": "stops"}),
-    Rule(17, "all-experts", "error", "experts of a layer have all numbers from 0 on", True,
+    Rule(17, "all-experts", "error",
+         "experts of a layer have all numbers from 0 on, and are as many as the configuration says",
+         True,
          {"vLLM": _MEMORY, "SGLang": _MEMORY}),
     Rule(18, "all-layers", "error",
-         "there are as many layers as num_hidden_layers says", True,
+         "there are as many layers as num_hidden_layers says, and no more", True,
          {"vLLM": "leaves missing layers uninitialised",
           "transformers": "initialises missing layers at random, with a warning"}),
     Rule(19, "has-index", "warning", "several shards have an index", False,
@@ -117,7 +121,8 @@ RULES = (
           "TensorRT-LLM": "multiplies activations by it"}),
     # Shapes.
     Rule(21, "shape-of-scales", "error",
-         "scales have a row for each row of codes and a column for each block", False,
+         "scales have a row for each row of codes and a column for each block; a global scale is one "
+         "number", False,
          {"vLLM": "stops: shapes differ", "SGLang": "stops: shapes differ"}),
     Rule(22, "order-of-scales", "error",
          "scales are row-major [N, K / block], not transposed and not in tiles", True,
@@ -163,15 +168,16 @@ RULES = (
          "the largest block scale of a global scale is near 448, and few are 448 itself", True,
          _ALL),
     Rule(37, "exponents-in-range", "suspicion",
-         "E8M0 scales have their bias of 127", True, _ALL),
-    Rule(38, "codes-are-there", "suspicion", "not all codes of a weight are zero", True, _ALL),
+         "E8M0 scales have their bias of 127, and are not 0 or 127 for all blocks", True, _ALL),
+    Rule(38, "codes-are-there", "suspicion",
+         "codes of a weight are not all zero where its scales differ", True, _ALL),
     Rule(39, "order-of-nibbles", "suspicion",
          "the even element of a pair is in the low nibble: columns of weights that read the same "
          "tensor have alike sizes", True, _ALL),
     Rule(40, "plain-numbers", "error", "plain tensors are finite", True, _ALL),
     Rule(41, "cache-scales", "error",
-         "scales of the KV cache are positive, finite numbers, and there where the configuration "
-         "names a format of the cache", True,
+         "scales of the KV cache are positive, finite numbers, and there for keys and values of all "
+         "layers where one has them, or where the configuration names a format of the cache", True,
          {"vLLM": "takes 1.0 where one is missing", "SGLang": "takes 1.0 where one is missing",
           "TensorRT-LLM": "takes 1.0 where one is missing"}),
     Rule(42, "has-tensor-scale", "warning",
@@ -184,6 +190,28 @@ RULES = (
     Rule(44, "place-of-scales", "suspicion",
          "scales are in rows, or in torchao's tiles, as the layout says: those of one row or "
          "column of a weight are alike", True, _PAIR),
+    # What a model must have.
+    Rule(45, "whole-model", "error",
+         "a model of text has embeddings, a last norm, and a head where none is tied", True,
+         {"transformers": _RANDOM, "vLLM": _STAYS}),
+    Rule(46, "alike-layers", "error",
+         "a layer has all weights, norms and biases that other layers of its kind have", True,
+         {"transformers": _RANDOM, "vLLM": _STAYS}),
+    Rule(47, "sizes-of-configuration", "error",
+         "embeddings, heads, norms, attention and MLPs have the sizes that the configuration says",
+         False, {"transformers": "refuses the shape", "vLLM": "refuses the shape"}),
+    Rule(48, "shape-of-biases", "error", "a bias has a number for each row of its weight", False,
+         {"transformers": "refuses the shape", "vLLM": "refuses the shape"}),
+    Rule(49, "plain-tables", "error", "embeddings, routers and norms are plain", True,
+         {"transformers": _RANDOM}),
+    Rule(50, "names-of-wrappers", "error",
+         "tensors have the names that a model has for them, without those of wrappers", True,
+         {"transformers": _RANDOM}),
+    Rule(51, "one-weight", "error", "a layer has one weight, plain or quantized", True, {}),
+    Rule(52, "codes-are-numbers", "error", "no code of a weight is NaN or infinite", True, _ALL),
+    Rule(53, "rows-are-there", "suspicion",
+         "most rows and columns of a weight have a number that is not zero", True, _ALL),
+    Rule(54, "own-weights", "suspicion", "no two layers have the same weight", True, _ALL),
 )
 BY_NAME = {rule.name: rule for rule in RULES}
 #: The families that a loader reads; llama.cpp reads them of GGUF files alone, the others of

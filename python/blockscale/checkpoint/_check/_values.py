@@ -17,16 +17,23 @@ from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
 from blockscale.checkpoint._layouts import DATA, GLOBAL, IGNORED, INPUT, PLAIN_DTYPES, SCALES
 
 _CHUNK = 16 << 20
+#: Bytes that are read first where one that is not zero is looked for, and bytes that stay in the
+#: caches of a core while something is computed of them.
+_FIRST, _PART = 64 << 10, 256 << 10
 #: The numbers of bytes of E4M3.
 E4M3 = np.arange(256, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float32)
 _NAN, _LARGEST, _RANGE = 0x7F, 0x7E, 2688.0
 #: No weight and no activation of a model is larger. A scale in the wrong direction stands for
 #: numbers far above.
 _LARGEST_WEIGHT, _LARGEST_ACTIVATION = 2.0e3, 1.0e5
-#: A share of blocks with the largest scale that a clipped weight has.
-_CLIPPED, _FEW_BLOCKS = 0.02, 256
+#: A share of blocks with the largest scale that a clipped weight has, and how many times as many
+#: numbers these stand for as the next scale does. Numbers of an even distribution, of which no
+#: trained weight has more of the largest, have half as many.
+_CLIPPED, _FEW_BLOCKS, _HEAP = 0.02, 256, 0.75
 #: Below it the largest block scale wastes bits of E4M3.
 _LEAST_LARGEST = 28.0
+#: The first code of a type, without its sign, that is no finite number.
+_NO_NUMBERS = {"F8_E4M3": 0x7F, "F8_E5M2": 0x7C}
 #: Where the middle of the exponents of a weight lies.
 _EXPONENTS = (80, 150)
 
@@ -41,11 +48,21 @@ def count_bytes(tensor: Tensor) -> np.ndarray:
     return counts
 
 
+def _count_matrices(candidate: Candidate) -> int | None:
+    """How many matrices [N, K] a weight has; None where its shape is not known."""
+    return None if candidate.shape is None else math.prod(candidate.shape[:-2])
+
+
 def _check_scalars(candidate: Candidate) -> Iterator[Finding]:
     for role, tensor in list_scalars(candidate):
         if tensor.dtype not in ("F32", "BF16", "F16"):
             continue
         values = tensor.numpy().astype(np.float32).reshape(-1)
+        count = _count_matrices(candidate)
+        if count is not None and values.size not in (1, count):
+            yield find("shape-of-scales", tensor.name, "expected one number"
+                       + f", or {count}, one for each matrix," * (count > 1)
+                       + f" but got {list(tensor.shape)}")
         bad = values[~((values > 0) & (values < np.inf))]
         if bad.size:
             rule = "global-scale-is-positive" if role == GLOBAL else "input-scale-is-positive"
@@ -82,7 +99,24 @@ def _check_direction(candidate: Candidate) -> Iterator[Finding]:
                        f"{amax:.4g}; the reciprocal is one of {other:.4g}")
 
 
-def _check_e4m3(candidate: Candidate, tensor: Tensor, counts: np.ndarray) -> Iterator[Finding]:
+def _is_clipped(counts: np.ndarray, block: int) -> bool:
+    """Whether more blocks have the largest scale than a weight has that fits its global scale.
+
+    The numbers that are counted are those of blocks. A share p of blocks whose largest number is
+    above a bound stands for a share 1 - (1 - p)^(1 / block) of numbers. Of these there are fewer
+    the larger they are, but for those that a bound has heaped up."""
+    total, top, below = int(counts.sum()), int(counts[_LARGEST]), int(counts[_LARGEST - 1])
+    if top <= _FEW_BLOCKS or top <= _CLIPPED * total:
+        return False
+    if top == total:
+        return True
+    above = 1 - (1 - top / total) ** (1 / block)
+    both = 1 - (1 - min((top + below) / total, 1.0)) ** (1 / block)
+    return above > _HEAP * (both - above)
+
+
+def _check_e4m3(candidate: Candidate, tensor: Tensor, counts: np.ndarray,
+                has_codes: bool) -> Iterator[Finding]:
     total = int(counts.sum())
     if counts[_NAN] + counts[0xFF]:
         yield find("scales-are-numbers", tensor.name, f"expected no NaN in {total} scales, but got "
@@ -92,11 +126,11 @@ def _check_e4m3(candidate: Candidate, tensor: Tensor, counts: np.ndarray) -> Ite
         yield find("scales-are-positive", tensor.name, f"expected no negative scale of {total}, "
                    f"but got {negative}")
     positive = counts[:_NAN].nonzero()[0]
-    if not positive.size or negative:
+    if not positive.size or negative or not has_codes:
         return
     largest = E4M3[positive[-1]]
     clipped = counts[_LARGEST] / total
-    if clipped > _CLIPPED and counts[_LARGEST] > _FEW_BLOCKS and candidate.get(GLOBAL) is not None:
+    if _is_clipped(counts, 16) and candidate.get(GLOBAL) is not None:
         yield find("scales-in-range", tensor.name, f"expected few scales of 448, but got "
                    f"{100 * clipped:.1f} % of {total}: the global scale is too small")
     elif (candidate.layout is not None and candidate.layout.shares_global
@@ -105,8 +139,14 @@ def _check_e4m3(candidate: Candidate, tensor: Tensor, counts: np.ndarray) -> Ite
                    f"{largest:g}: the global scale is too large")
 
 
-def _check_e8m0(tensor: Tensor, counts: np.ndarray) -> Iterator[Finding]:
+def _check_e8m0(tensor: Tensor, counts: np.ndarray, has_codes: bool) -> Iterator[Finding]:
     total = int(counts.sum())
+    # Weights of one exponent there are, if their numbers are spread evenly, but not of this size.
+    for value, meaning in ((0, "2^-127"), (127, "1.0")):
+        if has_codes and total > 1 and counts[value] == total:
+            yield find("exponents-in-range", tensor.name, "expected exponents of blocks, but got "
+                       f"{value}, which is {meaning}, for all {total}")
+            return
     if counts[255]:
         yield find("scales-are-numbers", tensor.name, f"expected no NaN (255) in {total} scales, "
                    f"but got {counts[255]}")
@@ -121,17 +161,17 @@ def _check_e8m0(tensor: Tensor, counts: np.ndarray) -> Iterator[Finding]:
                    f"their bias, but half of them are above {middle}")
 
 
-def _check_codes(candidate: Candidate, zeros: bool) -> Iterator[Finding]:
+def _check_codes(candidate: Candidate, counts: np.ndarray, has_codes: bool) -> Iterator[Finding]:
     """Codes that are all zero, and blocks that a scale of zero makes so."""
-    data, scales, shape = candidate.get(DATA), candidate.get(SCALES), candidate.shape
-    if data is None or shape is None or candidate.layout is None:
+    data, scales, layout = candidate.get(DATA), candidate.get(SCALES), candidate.layout
+    if data is None or scales is None or candidate.shape is None or layout is None:
         return
-    mask = np.uint8(0x77 if candidate.layout.is_fp4 else 0x7F)
-    if data.nbytes and not _has_code(data, mask):
-        yield find("codes-are-there", data.name, "expected codes other than 0, but got none in "
-                   f"{data.nbytes} bytes")
-    elif zeros and scales is not None and not candidate.layout.holds_swizzled:
-        width = candidate.layout.block // (2 if candidate.layout.is_fp4 else 1)
+    if data.nbytes and not has_codes:
+        yield from _check_zero(data, counts)
+        return
+    zeros = layout.format == "nvfp4" and counts[0] + counts[0x80]
+    if zeros and not layout.holds_swizzled:
+        mask, width = np.uint8(0x77), layout.block // 2
         if data.nbytes != scales.nbytes * width:
             return
         count, step = 0, _CHUNK // width
@@ -146,15 +186,39 @@ def _check_codes(candidate: Candidate, zeros: bool) -> Iterator[Finding]:
                        f"codes, but got 0 for {count} of {scales.nbytes}")
 
 
-def _has_code(data: Tensor, mask: np.uint8) -> bool:
+def _check_zero(data: Tensor, counts: np.ndarray) -> Iterator[Finding]:
+    """Codes of zeros alone. Those of a weight of zeros have one scale for all blocks; other scales
+    are of a weight that the codes are not of. Padding of scales in tiles is 0."""
+    if np.count_nonzero(counts[1:]) > 1:
+        yield find("codes-are-there", data.name, "expected codes other than 0, since scales differ, "
+                   f"but got none in {data.nbytes} bytes")
+
+
+def has_code(data: Tensor, mask: np.uint8) -> bool:
     """Whether a code is not zero."""
-    for begin in range(0, data.nbytes, _CHUNK):
-        end = min(begin + _CHUNK, data.nbytes)
+    begin, step = 0, _FIRST
+    while begin < data.nbytes:
+        end = min(begin + step, data.nbytes)
         found = bool((data.bytes(begin, end) & mask).any())
         data.release(begin, end)
         if found:
             return True
+        begin, step = end, _CHUNK
     return False
+
+
+def _check_numbers(data: Tensor, least: int) -> Iterator[Finding]:
+    """Codes of eight bits that are NaN or infinite: from `least` on, without their sign."""
+    bad = 0
+    for begin in range(0, data.nbytes, _PART):
+        end = min(begin + _PART, data.nbytes)
+        codes = data.bytes(begin, end) & np.uint8(0x7F)
+        if int(codes.max()) >= least:
+            bad += int((codes >= least).sum())
+        data.release(begin, end)
+    if bad:
+        yield find("codes-are-numbers", data.name, f"expected numbers alone, but got {bad} of "
+                   f"{data.nbytes} codes that are NaN or infinite")
 
 
 def _check_interleaved(candidate: Candidate) -> Iterator[Finding]:
@@ -167,6 +231,7 @@ def _check_interleaved(candidate: Candidate) -> Iterator[Finding]:
         return
     blocks = data.bytes().reshape(-1, size)
     counts = np.bincount(blocks[:, :scales].reshape(-1), minlength=256)
+    has_codes = bool((blocks[:, scales:] & 0x77).any())
     if scales == 4:
         if counts[_NAN] + counts[0xFF]:
             yield find("scales-are-numbers", data.name, "expected no NaN among scales, but got "
@@ -176,9 +241,9 @@ def _check_interleaved(candidate: Candidate) -> Iterator[Finding]:
             yield find("scales-are-positive", data.name, "expected no negative scale, but got "
                        f"{negative}")
     else:
-        yield from _check_e8m0(data, counts)
-    if not (blocks[:, scales:] & 0x77).any():
-        yield find("codes-are-there", data.name, "expected codes other than 0, but got none")
+        yield from _check_e8m0(data, counts, has_codes)
+    if not has_codes:
+        yield from _check_zero(data, counts)
 
 
 def check_values(candidate: Candidate) -> Iterator[Finding]:
@@ -188,6 +253,9 @@ def check_values(candidate: Candidate) -> Iterator[Finding]:
         return
     yield from _check_scalars(candidate)
     yield from _check_direction(candidate)
+    data = candidate.get(DATA)
+    if data is not None and data.dtype in _NO_NUMBERS:
+        yield from _check_numbers(data, _NO_NUMBERS[data.dtype])
     if layout.family == "gguf":
         yield from _check_interleaved(candidate)
         return
@@ -207,11 +275,13 @@ def check_values(candidate: Candidate) -> Iterator[Finding]:
     is_nvfp4 = layout.format == "nvfp4"
     if scales.dtype not in (("F8_E4M3",) if is_nvfp4 else ("U8", "F8_E8M0")):
         return  # Another rule says so, and the bytes are of something else.
+    mask = np.uint8(0x77 if layout.is_fp4 else 0x7F)
+    has_codes = data is not None and has_code(data, mask)
     if is_nvfp4:
-        yield from _check_e4m3(candidate, scales, counts)
+        yield from _check_e4m3(candidate, scales, counts, has_codes)
     else:
-        yield from _check_e8m0(scales, counts)
-    yield from _check_codes(candidate, is_nvfp4 and bool(counts[0] + counts[0x80]))
+        yield from _check_e8m0(scales, counts, has_codes)
+    yield from _check_codes(candidate, counts, has_codes)
 
 
 def check_equal_scales(candidates: Mapping[str, Candidate]) -> Iterator[Finding]:
@@ -234,7 +304,8 @@ def check_equal_scales(candidates: Mapping[str, Candidate]) -> Iterator[Finding]
 def check_plain(checkpoint: Checkpoint, used: set[str]) -> Iterator[Finding]:
     """Whether plain tensors are finite."""
     for name, tensor in checkpoint.tensors.items():
-        if name in used or tensor.dtype not in PLAIN_DTYPES or not tensor.nbytes:
+        if (name in used or tensor.dtype not in PLAIN_DTYPES or not tensor.nbytes
+                or name.endswith(IGNORED)):  # Another rule is about scales of the cache.
             continue
         dtype = PLAIN_DTYPES[tensor.dtype]
         step = _CHUNK // _kernels.DTYPES[dtype].itemsize
@@ -247,21 +318,3 @@ def check_plain(checkpoint: Checkpoint, used: set[str]) -> Iterator[Finding]:
                 break
         if not math.isfinite(amax):
             yield find("plain-numbers", name, f"expected finite numbers, but got {amax}")
-
-
-def check_cache(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Scales of the KV cache."""
-    names = [name for name in checkpoint.tensors if name.endswith(IGNORED)]
-    for name in names:
-        tensor = checkpoint.tensors[name]
-        if tensor.dtype in PLAIN_DTYPES:
-            values = tensor.numpy().astype(np.float32)
-            if not ((values > 0) & (values < np.inf)).all():
-                yield find("cache-scales", name, "expected numbers above 0 that are finite, but "
-                           f"got {values.reshape(-1)[0]}")
-    inner: Any = checkpoint.quantization.get("quantization") or {}
-    outer: Any = checkpoint.config.get("quantization_config") or {}
-    algorithm = inner.get("kv_cache_quant_algo") or outer.get("kv_cache_scheme")
-    if algorithm and not names:
-        yield find("cache-scales", checkpoint.path, "expected scales of keys and values, since the "
-                   f"configuration says {algorithm!r}, but got none")

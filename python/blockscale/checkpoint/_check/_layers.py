@@ -1,0 +1,137 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks of what a model of text must have: its layers and what is in them, and its ends."""
+
+from __future__ import annotations
+
+import collections
+import re
+from typing import Any, Iterator, Mapping
+
+from blockscale.checkpoint import _names
+from blockscale.checkpoint._check._members import (Members, get_size, get_text_config, split_layer)
+from blockscale.checkpoint._check._report import Finding, find
+from blockscale.checkpoint._config import CONFIG
+
+_NUMBERS = re.compile(r"\.\d+\.")
+_SHOWN = 8
+#: What every layer has that has it at all: no model leaves it out of its first layer, or of a kind
+#: of layers.
+_COMMON = re.compile(
+    r"(?:input_layernorm|post_attention_layernorm|self_attn\.[qkvo]_proj|self_attn\.[qk]_norm|"
+    r"mlp\.(?:gate|up|down)_proj|mlp\.gate|mlp\.router|mlp\.experts\.[^.]+(?:\.[^.]+)?)"
+    r"(?:\.weight|\.bias|_bias)?|self_attn\.sinks")
+#: What the layers of a model of text are in; other towers of a model are in modules of other names.
+_PARENTS = ("", "model", "language_model", "text_model", "backbone")
+_OTHER_TOWERS = ("visual", "vision", "audio", "encoder", "qformer", "codec", "depth_decoder")
+#: Members that say how many layers follow the others: those that predict further tokens.
+_FURTHER = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers", "mtp_num_layers",
+            "num_mtp_modules")
+#: Models whose last layers take the keys and values of others.
+_SHARED = "num_kv_shared_layers"
+#: Model types that pass some layers several times: num_hidden_layers counts each pass, or layers
+#: differ by the passes that they are in.
+_LOOPED = ("dory", "hrm_text", "inkling2_loop", "inkling2_loop_text")
+
+
+def find_text_layers(members: Members) -> tuple[str, dict[int, set[str]]]:
+    """The path of the layers of the model of text, and what is in each of them; experts are one
+    for all. ("", {}) where there are none."""
+    towers: dict[str, dict[int, set[str]]] = {}
+    for name in members:
+        split = split_layer(name)
+        if split is None:
+            continue
+        path, number, rest = split
+        parent, _, last = path.rpartition(".")
+        if last == "layers" and parent.rpartition(".")[2] in _PARENTS and not any(
+                tower in path for tower in _OTHER_TOWERS):
+            towers.setdefault(path, {}).setdefault(number, set()).add(_NUMBERS.sub(".*.", rest))
+    return max(towers.items(), key=lambda item: len(item[1]), default=("", {}))
+
+
+def _is_looped(config: Mapping[str, Any]) -> bool:
+    return get_text_config(config).get("model_type") in _LOOPED
+
+
+def check_numbers(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether there are the layers that the configuration says, and no others."""
+    wanted = get_size(config, "num_hidden_layers")
+    path, layers = find_text_layers(members)
+    if wanted is None or not layers or _is_looped(config):
+        return
+    # A configuration that is far from the files is no reason to count to its number.
+    missing = [number for number in range(min(wanted, max(layers) + _SHOWN + 1))
+               if number not in layers]
+    if missing:
+        yield find("all-layers", CONFIG, f"expected {wanted} layers, as num_hidden_layers says, "
+                   f"but got none with number {', '.join(map(str, missing[:_SHOWN]))}")
+    further = sum(size for name in _FURTHER if (size := get_size(config, name)))
+    more = [number for number in sorted(layers) if number >= wanted + further]
+    if more:
+        yield find("all-layers", path, f"expected {wanted} layers, as num_hidden_layers says, but "
+                   f"got one with number {', '.join(map(str, more[:_SHOWN]))}, too")
+
+
+def _get_kinds(config: Mapping[str, Any], count: int) -> list[tuple[Any, ...]]:
+    """What lists of the configuration say of each layer: layers may differ in their kind."""
+    lists = [value for value in get_text_config(config).values()
+             if isinstance(value, list) and len(value) == count]
+    return [tuple(str(each[number]) for each in lists) for number in range(count)]
+
+
+def check_alike(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether a layer lacks what others of its kind have, while it has nothing of its own.
+
+    Layers of several kinds have in each kind what the others have not."""
+    path, layers = find_text_layers(members)
+    count = get_size(config, "num_hidden_layers")
+    if count is None or len(layers) < 2 or get_size(config, _SHARED) or _is_looped(config):
+        return
+    kinds = dict(enumerate(_get_kinds(config, count))) if count <= len(layers) else {}
+    by_kind: dict[Any, dict[int, frozenset[str]]] = {}
+    for number, names in layers.items():
+        by_kind.setdefault(kinds.get(number), {})[number] = frozenset(names)
+    every = {number: frozenset(names) for number, names in layers.items()}
+    for group in by_kind.values():
+        forms = collections.Counter((group if len(group) > 1 else every).values())
+        for number, own in group.items():
+            whole = max((form for form in forms if own < form),
+                        key=lambda form: (forms[form], sorted(form)), default=None)
+            if whole is None or forms[whole] < forms[own]:
+                continue
+            missing = [name for name in sorted(whole - own)
+                       if 2 * sum(name in each for each in every.values()) >= len(every)]
+            if number == 0 or len(group) == 1:
+                missing = [name for name in missing if _COMMON.fullmatch(name)]
+            if missing:
+                yield find("alike-layers", f"{path}.{number}", f"expected '{missing[0]}'"
+                           + f" and {len(missing) - 1} more" * (len(missing) > 1)
+                           + ", as other layers have, but got none")
+
+
+def check_ends(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether there are embeddings, a last norm and a head."""
+    classes = config.get("architectures")
+    is_causal = isinstance(classes, list) and any(
+        str(each).endswith(("ForCausalLM", "LMHeadModel")) for each in classes)
+    path, layers = find_text_layers(members)
+    if not layers:
+        return
+    modules = [name.removesuffix(".weight") for name in members if name.endswith(".weight")]
+    ends = [name for name in modules if split_layer(f"{name}.weight") is None]
+    has_embedding = any(map(_names.is_embedding, ends))
+    has_head = any(map(_names.is_head, ends))
+    if is_causal and not has_embedding:
+        yield find("whole-model", path, "expected embeddings of tokens, but got none")
+    is_untied = get_text_config(config).get("tie_word_embeddings", config.get(
+        "tie_word_embeddings")) is False
+    if is_untied and not has_head and (is_causal or not classes and has_embedding):
+        yield find("whole-model", path, "expected a head, since tie_word_embeddings is false, but "
+                   "got none")
+    inside = any(_names.is_norm(rest.removesuffix(".weight")) for names in layers.values()
+                 for rest in names)
+    parent = path.rpartition(".")[0]
+    if inside and (is_causal or not classes) and not any(
+            _names.is_norm(name) and name.rpartition(".")[0] == parent for name in ends):
+        yield find("whole-model", path, "expected a norm behind the last layer, but got none")
