@@ -15,7 +15,9 @@ import numpy as np
 
 import blockscale
 from blockscale import checkpoint
-from blockscale.checkpoint._check._rules import LOADERS, RULES
+from blockscale.checkpoint._check import _claims, _loaders
+from blockscale.checkpoint._check._claims import LOADERS
+from blockscale.checkpoint._check._rules import RULES
 
 Q, K, V = (f"model.layers.0.self_attn.{name}_proj" for name in "qkv")
 DOWN = "model.layers.0.mlp.down_proj"
@@ -310,8 +312,8 @@ class CheckTest(unittest.TestCase):
         checkpoints.save(path, {"blk.0.attn_q.weight": ("NVFP4", (4, 64), blocks.tobytes())})
         report = checkpoint.check(path)
         self.assertEqual([each.rule.name for each in report.findings], ["has-tensor-scale"])
-        self.assertTrue(report.explain("llama.cpp").startswith("C42 has-tensor-scale: takes 1.0"))
-        self.assertIn("does not read GGUF", report.explain("vLLM"))
+        self.assertEqual(report.explain("llama.cpp"), "C42 has-tensor-scale: not known here")
+        self.assertEqual(report.explain("vLLM"), "not known here: GGUF")
         blocks[2, 1] = 0x7F
         checkpoints.save(path, {"blk.0.attn_q.weight": ("NVFP4", (4, 64), blocks.tobytes())})
         self.assertIn("scales-are-numbers",
@@ -325,9 +327,52 @@ class CheckTest(unittest.TestCase):
         self.assertIn("asserts that they are equal", str(report))
         members = json.loads(report.to_json())
         self.assertEqual(list(members["loaders"]), ["vLLM", "TensorRT-LLM", "transformers"])
-        self.assertEqual(members["loaders"]["transformers"], "does not read modelopt")
+        self.assertEqual(members["loaders"]["transformers"], "does not read modelopt nvfp4: "
+                         "refuses a quant_method that it does not list")
+        told = members["findings"][0]["loaders"]["TensorRT-LLM"]
+        self.assertEqual(told["text"], "stops: it asserts that they are equal")
+        self.assertIn("modules/linear.py@", told["source"])
         self.assertEqual((members["errors"], members["findings"][0]["rule"]),
                          (1, "C34 equal-global-scales"))
+
+    def test_what_is_known_of_loaders(self):
+        """A loader reads what a row says, and nothing is said of others."""
+        forms = {("SGLang", "compressed-tensors", "mxfp8", None): "does not read ",
+                 ("vLLM", "compressed-tensors", "mxfp8", None): "",
+                 ("TensorRT-LLM", "compressed-tensors", "nvfp4", False): "does not read ",
+                 ("TensorRT-LLM", "compressed-tensors", "nvfp4", True): "",
+                 ("TensorRT-LLM", "compressed-tensors", "nvfp4", None): "not known here: ",
+                 ("TensorRT-LLM", "torchao", "mxfp8", None): "not known here: torchao mxfp8",
+                 ("transformers", "gguf", "nvfp4", None): "not known here: gguf nvfp4",
+                 ("vLLM", "plain", "", None): ""}
+        for (loader, *form), expected in forms.items():
+            with self.subTest(loader=loader, form=form):
+                found = _loaders.explain_forms(loader, [_loaders.Form(*form)])
+                self.assertTrue(found.startswith(expected) and bool(found) == bool(expected), found)
+
+    def test_no_loader_reads_what_is_not_known(self):
+        """Nor what has a fault, of which nothing is known."""
+        empty = self.folder / "empty.safetensors"
+        checkpoints.save(empty, {"a.weight": np.zeros(8, np.int64)})
+        files = Files(self.modelopt)
+        files.inner["kv_cache_quant_algo"] = "FP8"
+        for report in (checkpoint.check(empty), self.check(files)):
+            for loader in LOADERS:
+                with self.subTest(report.path, loader=loader):
+                    self.assertNotIn("reads it", report.explain(loader))
+        self.assertEqual(report.explain("TensorRT-LLM"), "C08 one-configuration: not known here"
+                         if report.findings[0].rule.number == 8 else
+                         "C41 cache-scales: not known here")
+
+    def test_sources(self):
+        """Each statement about a loader has a place in its code, with a version or a commit."""
+        claims = [claim for rule in RULES for claim in rule.loaders.values()]
+        claims += [row.claim for row in _loaders.ROWS] + [_loaders.GGUF_ALONE]
+        self.assertEqual({claim.source for claim in claims}, set(_claims.SOURCES))
+        for place in _claims.SOURCES.values():
+            self.assertRegex(place, r"^[\w.-]+/[\w.-]+:[\w./-]+@[\w.-]+$")
+        for row in _loaders.ROWS:
+            self.assertIn(row.loader, LOADERS)
 
     def test_many_findings_are_cut(self):
         files = Files(self.modelopt)

@@ -15,6 +15,8 @@ from unittest import mock
 
 import test_checkpoint_check
 from blockscale import checkpoint
+from blockscale.checkpoint._check import _loaders
+from blockscale.checkpoint._check._claims import LOADERS, SOURCES
 from blockscale.checkpoint import _families
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,11 +71,36 @@ def make_rules():
     """The list of rules."""
     items = []
     for rule in checkpoint.RULES:
-        loaders = "; ".join(f"{loader} {text}" for loader, text in rule.loaders.items())
+        by_text = {}
+        for loader, claim in rule.loaders.items():
+            by_text.setdefault(claim.text, []).append(f"{loader} (`{claim.source}`)")
+        loaders = "; ".join(f"{', '.join(names)} {text}" for text, names in by_text.items())
         kind = rule.severity + ", silent" * rule.silent
         text = f"* `{rule.label}`, {kind}: {rule.text}." + f" {loaders}." * bool(loaders)
         items.append(textwrap.fill(text, 140, subsequent_indent="  ", break_on_hyphens=False))
     return "\n".join(items)
+
+
+def make_reads():
+    """The table of what loaders read."""
+    cells = {}
+    for row in _loaders.ROWS:
+        for format in row.formats:
+            text = f"{'yes' if row.is_read else 'no'} (`{row.claim.source}`)"
+            if row.activations is not None:
+                text += " with quantized activations" if row.activations else " of weights alone"
+            cells.setdefault((row.family, format), {}).setdefault(row.loader, []).append(text)
+    lines = ["| layout | " + " | ".join(LOADERS) + " |", "| --- " * (1 + len(LOADERS)) + "|"]
+    for (family, format), found in cells.items():
+        lines.append(f"| {family} {format}".rstrip() + " | " + " | ".join(
+            ", ".join(found.get(loader, [])) for loader in LOADERS) + " |")
+    return "\n".join(lines)
+
+
+def make_sources():
+    """The table of places in the code of loaders."""
+    return "\n".join(["| name | place |", "| --- | --- |", *(
+        f"| `{name}` | {place} |" for name, place in SOURCES.items())])
 
 
 def make_faults():
@@ -104,7 +131,9 @@ class CheckpointPagesTest(unittest.TestCase):
     def test_tables(self):
         for name, make in (("Checkpoints.md", make_layouts), ("Checkpoints.md", make_loaders),
                            ("CheckpointFaults.md", make_rules),
-                           ("CheckpointFaults.md", make_faults)):
+                           ("CheckpointFaults.md", make_faults),
+                           ("CheckpointFaults.md", make_reads),
+                           ("CheckpointFaults.md", make_sources)):
             text = (ROOT / "docs" / name).read_text(encoding="utf-8")
             self.assertIn(f"\n{make()}\n", text)
 

@@ -27,7 +27,7 @@ from blockscale._files import write
 from blockscale._ops import FORMATS
 from blockscale._tables import make_table
 from blockscale.checkpoint._bar import Bar
-from blockscale.checkpoint._check._rules import LOADERS
+from blockscale.checkpoint._check._claims import LOADERS
 from blockscale.checkpoint._checkpoint import Checkpoint, open as open_checkpoint
 from blockscale.checkpoint._families import FAMILIES, TARGETS
 from blockscale.checkpoint._jobs._plan import SHARD_BYTES

@@ -11,8 +11,8 @@ from blockscale._errors import ArgumentError
 from blockscale.checkpoint._candidates import Candidate, find_candidates
 from blockscale.checkpoint._check import (_cache, _config, _contents, _experts, _layers, _members,
                                           _order, _parts, _sizes, _strangers, _tables, _values)
+from blockscale.checkpoint._check._loaders import LOADERS, Form
 from blockscale.checkpoint._check._report import Finding, Report, make_report
-from blockscale.checkpoint._check._rules import LOADERS
 from blockscale.checkpoint._check._tiles import check_tiles
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, open as open_checkpoint
 from blockscale.checkpoint._names import is_ggml_name
@@ -35,6 +35,16 @@ def _check_structure(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
     yield from _sizes.check_biases(members, config)
     yield from _experts.check_numbered(checkpoint)
     yield from _experts.check_stacks(members, config)
+
+
+def _list_forms(checkpoint: Checkpoint) -> list[Form]:
+    """How weights are stored, those with codes first."""
+    forms = []
+    for name, weight in checkpoint.weights.items():
+        group = None if weight.layout.is_plain else checkpoint.scheme.find(name)
+        forms.append(Form(weight.layout.family, weight.format,
+                          group.quantizes_activations if group is not None else None))
+    return sorted(forms, key=lambda form: form.family == "plain")
 
 
 def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
@@ -91,6 +101,6 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
             findings += check_tiles(weight)
     families = collections.Counter(weight.layout.family for weight in checkpoint.weights.values())
     chosen = [by_name[str(loader).lower()] for loader in loaders]
-    return make_report(checkpoint.path, dict(families), findings, chosen,
+    return make_report(checkpoint.path, dict(families), _list_forms(checkpoint), findings, chosen,
                        any(file.endswith(".gguf") for file in checkpoint.files),
                        any(map(is_ggml_name, checkpoint.tensors)))

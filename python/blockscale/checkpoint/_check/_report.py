@@ -8,7 +8,9 @@ import dataclasses
 import json
 from typing import Any, Iterator, Mapping, Sequence
 
-from blockscale.checkpoint._check._rules import BY_NAME, LOADERS, READS, SEVERITIES, Rule
+from blockscale.checkpoint._check._loaders import (GGUF_ALONE, LOADERS, NOT_KNOWN, Form,
+                                                   explain_forms)
+from blockscale.checkpoint._check._rules import BY_NAME, SEVERITIES, Rule
 
 #: So many findings of a rule are shown as text; JSON has all.
 _SHOWN = 8
@@ -44,6 +46,7 @@ class Report:
     Attributes:
       path: of the checkpoint.
       families: of its weights, with the count of them.
+      forms: of its weights, each once.
       findings: in the order of rules.
       loaders: those that are asked for.
       is_gguf: whether it is a file of GGUF.
@@ -52,6 +55,7 @@ class Report:
 
     path: str
     families: Mapping[str, int]
+    forms: tuple[Form, ...]
     findings: tuple[Finding, ...]
     loaders: tuple[str, ...] = LOADERS
     is_gguf: bool = False
@@ -78,13 +82,19 @@ class Report:
 
     def explain(self, loader: str) -> str:
         """What a loader does with this checkpoint."""
-        if (loader == "llama.cpp") != self.is_gguf:
-            return f"does not read {'GGUF' if self.is_gguf else 'safetensors'} of these types"
-        other = [family for family in self.families if family not in READS[loader]]
-        if other:
-            return f"does not read {' and '.join(other)}"
-        told = [f"{rule.label}: {rule.loaders[loader]}" for rule, _ in self._group()
-                if loader in rule.loaders]
+        if loader == "llama.cpp" and not self.is_gguf:
+            return str(GGUF_ALONE)
+        if self.is_gguf and loader != "llama.cpp":
+            return f"{NOT_KNOWN}: GGUF"
+        if not self.forms:
+            return f"{NOT_KNOWN}: there are no weights"
+        told = [explained] if (explained := explain_forms(loader, self.forms)) else []
+        rules = [rule for rule, _ in self._group()]
+        told += [f"{rule.label}: {rule.loaders[loader]}" for rule in rules
+                 if loader in rule.loaders]
+        unknown = [rule.label for rule in rules if loader not in rule.loaders]
+        if unknown and not explained:
+            told.append(f"{', '.join(unknown)}: {NOT_KNOWN}")
         if self.is_gguf and not self.has_ggml_names:
             told.insert(0, "does not find tensors by these names; its converter gives them others")
         # Whether the metadata and all names are those of an architecture is not known here.
@@ -112,8 +122,8 @@ class Report:
             "findings": [{"rule": each.rule.label, "severity": each.rule.severity,
                           "name": each.name, "message": each.message, "text": each.rule.text,
                           "silent": each.rule.silent,
-                          "loaders": {loader: each.rule.loaders[loader] for loader in self.loaders
-                                      if loader in each.rule.loaders}}
+                          "loaders": {loader: each.rule.loaders[loader].to_dict()
+                                      for loader in self.loaders if loader in each.rule.loaders}}
                          for each in self.findings],
             "loaders": {loader: self.explain(loader) for loader in self.loaders},
             **{f"{name}s": self.count(name) for name in SEVERITIES}}
@@ -122,9 +132,10 @@ class Report:
         return json.dumps(self.to_dict(), indent=1)
 
 
-def make_report(path: str, families: Mapping[str, int], findings: Sequence[Finding],
-                loaders: Sequence[str], is_gguf: bool, has_ggml_names: bool) -> Report:
+def make_report(path: str, families: Mapping[str, int], forms: Sequence[Form],
+                findings: Sequence[Finding], loaders: Sequence[str], is_gguf: bool,
+                has_ggml_names: bool) -> Report:
     """A report with findings in the order of rules."""
     ordered = sorted(findings, key=lambda each: each.rule.number)
-    return Report(path, families, tuple(ordered), tuple(loaders) or LOADERS, is_gguf,
-                  has_ggml_names)
+    return Report(path, families, tuple(dict.fromkeys(forms)), tuple(ordered),
+                  tuple(loaders) or LOADERS, is_gguf, has_ggml_names)

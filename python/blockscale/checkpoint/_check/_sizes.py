@@ -19,6 +19,7 @@ _NORM = re.compile(r"layers\.\d+\.(?:input_layernorm|post_attention_layernorm|"
                    r"norm\.(?:weight|bias)")
 _ATTENTION = re.compile(r"layers\.\d+\.self_attn\.([qkvo])_proj\.weight")
 _MLP = re.compile(r"layers\.\d+\.mlp\.(gate|up|down)_proj\.weight")
+_HEADS = ("lm_head.weight", "language_model.lm_head.weight")
 #: Model types with rows of embeddings, or of the head, beyond the words that the configuration
 #: counts, or with fewer.
 _OTHER_TABLES = ("mllama", "molmo2", "moshi", "inkling2")
@@ -56,8 +57,7 @@ def check_sizes(members: Members, config: Mapping[str, Any]) -> Iterator[Finding
     for name, shape in members.items():
         if shape is None:
             continue
-        if name in (f"{parent}embed_tokens.weight", "lm_head.weight", "language_model.lm_head.weight"
-                    ) and len(shape) == 2:
+        if name in (f"{parent}embed_tokens.weight", *_HEADS) and len(shape) == 2:
             if vocabulary and shape[0] != vocabulary and not has_other_tables:
                 yield _tell(name, f"{vocabulary} rows", "vocab_size", shape[0])
             if hidden and shape[1] != hidden:
@@ -98,8 +98,8 @@ def check_biases(members: Members, config: Mapping[str, Any]) -> Iterator[Findin
         if weight is None or shape is None or len(shape) != 1 or len(weight) > 2:
             continue
         if shape[0] not in weight:
-            yield find("shape-of-biases", name, f"expected {weight[0]} numbers, one for each row of "
-                       f"its weight, but got {shape[0]}")
+            yield find("shape-of-biases", name, f"expected {weight[0]} numbers, one for each row "
+                       f"of its weight, but got {shape[0]}")
     path, layers = find_text_layers(members)
     text = get_text_config(config)
     if text.get("attention_bias") is True and not _is_encoder(text):

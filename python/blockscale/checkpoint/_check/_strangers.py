@@ -19,7 +19,8 @@ _WRAPPERS = {
     "_checkpoint_wrapped_module": "checkpointing of activations",
     "base_layer": "adapters that are not merged", "lora_A": "adapters that are not merged",
     "lora_B": "adapters that are not merged",
-    "weight_quantizer": "ModelOpt before its export", "input_quantizer": "ModelOpt before its export",
+    "weight_quantizer": "ModelOpt before its export",
+    "input_quantizer": "ModelOpt before its export",
     "output_quantizer": "ModelOpt before its export",
 }
 #: Endings of codes; a layer has one of them.

@@ -190,8 +190,8 @@ def _check_zero(data: Tensor, counts: np.ndarray) -> Iterator[Finding]:
     """Codes of zeros alone. Those of a weight of zeros have one scale for all blocks; other scales
     are of a weight that the codes are not of. Padding of scales in tiles is 0."""
     if np.count_nonzero(counts[1:]) > 1:
-        yield find("codes-are-there", data.name, "expected codes other than 0, since scales differ, "
-                   f"but got none in {data.nbytes} bytes")
+        yield find("codes-are-there", data.name, "expected codes other than 0, since scales "
+                   f"differ, but got none in {data.nbytes} bytes")
 
 
 def has_code(data: Tensor, mask: np.uint8) -> bool:

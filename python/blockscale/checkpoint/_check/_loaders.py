@@ -1,0 +1,146 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which layouts each loader reads, each with the place in its code that says so.
+
+What is in no row is not known here, and nothing is said of it. A row is of the configuration and of
+the names and types of tensors; whether the loader has a class for the model it does not say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Iterable
+
+from blockscale.checkpoint._check._claims import LOADERS, Claim
+
+
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """How a weight is stored.
+
+    Attributes:
+      family, format: of its layout.
+      quantizes_activations: whether the configuration says that activations are quantized; None
+        where it says nothing.
+    """
+
+    family: str
+    format: str
+    quantizes_activations: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What a loader does with weights of a form.
+
+    Attributes:
+      loader: that.
+      family: of layouts.
+      formats: of these.
+      is_read: whether the loader reads it.
+      claim: what it does, and where its code says so.
+      activations: whether activations are quantized, where that matters.
+    """
+
+    loader: str
+    family: str
+    formats: tuple[str, ...]
+    is_read: bool
+    claim: Claim
+    activations: bool | None = None
+
+    def match(self, loader: str, form: Form) -> bool:
+        return (loader == self.loader and form.family == self.family
+                and form.format in self.formats
+                and self.activations in (None, form.quantizes_activations))
+
+
+def _read(loader: str, family: str, formats: str, source: str,
+          activations: bool | None = None) -> Row:
+    return Row(loader, family, tuple(formats.split()) or ("",), True, Claim("reads it", source),
+               activations)
+
+
+def _refuse(loader: str, family: str, formats: str, text: str, source: str,
+            activations: bool | None = None) -> Row:
+    return Row(loader, family, tuple(formats.split()) or ("",), False, Claim(text, source),
+               activations)
+
+
+#: What is said of a loader where no row, and no rule, is about it.
+NOT_KNOWN = "not known here"
+_NO_METHOD = "refuses a quant_method that it does not list"
+_NO_SCHEME = "refuses groups that it has no scheme for"
+#: The first row that matches counts.
+ROWS = (
+    _read("vLLM", "modelopt", "nvfp4 mxfp8 fp8_tensor fp8_channel fp8_blocks", "vllm-modelopt"),
+    _refuse("vLLM", "modelopt", "mxfp4", "refuses algorithms that it does not list",
+            "vllm-modelopt"),
+    _read("vLLM", "compressed-tensors", "nvfp4 mxfp4 mxfp8", "vllm-packed"),
+    _read("vLLM", "gpt-oss", "mxfp4", "vllm-mxfp4"),
+    _read("vLLM", "torchao", "nvfp4 mxfp4 mxfp8 mxfp8_e5m2", "vllm-loader"),
+    _read("vLLM", "fp8-blocks", "fp8_blocks", "vllm-fp8"),
+    _read("SGLang", "modelopt", "nvfp4 fp8_tensor", "sglang-modelopt"),
+    _read("SGLang", "modelopt", "mxfp8", "sglang-config"),
+    _read("SGLang", "compressed-tensors", "nvfp4 fp8_tensor fp8_channel", "sglang-packed"),
+    _refuse("SGLang", "compressed-tensors", "mxfp8", _NO_SCHEME, "sglang-packed"),
+    _refuse("SGLang", "compressed-tensors", "mxfp4", f"{_NO_SCHEME}, but reads it of experts",
+            "sglang-packed"),
+    _read("SGLang", "gpt-oss", "mxfp4", "sglang-methods"),
+    _read("SGLang", "fp8-blocks", "fp8_blocks", "sglang-methods"),
+    _refuse("SGLang", "torchao", "nvfp4 mxfp4 mxfp8 mxfp8_e5m2 fp8_tensor fp8_channel", _NO_METHOD,
+            "sglang-methods"),
+    _read("TensorRT-LLM", "modelopt", "nvfp4", "tensorrt-linear", True),
+    _refuse("TensorRT-LLM", "compressed-tensors", "nvfp4", f"{_NO_SCHEME}: weights alone",
+            "tensorrt-packed", False),
+    _read("TensorRT-LLM", "compressed-tensors", "nvfp4", "tensorrt-packed", True),
+    _read("TensorRT-LLM", "compressed-tensors", "mxfp4", "tensorrt-packed", False),
+    _refuse("TensorRT-LLM", "compressed-tensors", "mxfp4", f"{_NO_SCHEME}: quantized activations",
+            "tensorrt-packed", True),
+    _read("TensorRT-LLM", "compressed-tensors", "fp8_channel", "tensorrt-packed", True),
+    _refuse("TensorRT-LLM", "compressed-tensors", "mxfp8 fp8_tensor", _NO_SCHEME,
+            "tensorrt-packed"),
+    _read("TensorRT-LLM", "gpt-oss", "mxfp4", "tensorrt-config"),
+    _read("TensorRT-LLM", "fp8-blocks", "fp8_blocks", "tensorrt-config"),
+    _refuse("transformers", "modelopt", "nvfp4 mxfp4 mxfp8 fp8_tensor fp8_channel fp8_blocks",
+            _NO_METHOD, "transformers-quantizers"),
+    _read("transformers", "compressed-tensors", "nvfp4 mxfp4 mxfp8 fp8_tensor fp8_channel",
+          "transformers-packed"),
+    _read("transformers", "gpt-oss", "mxfp4", "transformers-quantizers"),
+    _read("transformers", "torchao", "nvfp4 mxfp4 mxfp8 mxfp8_e5m2 fp8_tensor fp8_channel",
+          "transformers-torchao"),
+    _read("transformers", "fp8-blocks", "fp8_blocks", "transformers-quantizers"),
+    _read("llama.cpp", "gguf", "nvfp4 mxfp4", "gguf-constants"),
+    *(_read(loader, "plain", "", source) for loader, source in (
+        ("vLLM", "vllm-loader"), ("SGLang", "sglang-llama"), ("TensorRT-LLM", "tensorrt-linear"),
+        ("transformers", "transformers-loading"))),
+    _read("llama.cpp", "plain", "", "gguf-constants"),
+)
+
+
+#: What reads files of GGUF, and nothing else.
+GGUF_ALONE = Claim("reads files of GGUF alone", "llama-loader")
+
+
+def find_row(loader: str, form: Form) -> Row | None:
+    """What is known of a loader and a form; None where nothing is."""
+    return next((row for row in ROWS if row.match(loader, form)), None)
+
+
+def explain_forms(loader: str, forms: Iterable[Form]) -> str:
+    """What a loader does with weights of these forms: "" where it reads all of them."""
+    refused: dict[str, None] = {}
+    unknown: dict[str, None] = {}
+    for form in forms:
+        row = find_row(loader, form)
+        name = f"{form.family} {form.format}".strip()
+        if row is None:
+            unknown[name] = None
+        elif not row.is_read:
+            refused[f"does not read {name}: {row.claim}"] = None
+    if refused:
+        return "; ".join(refused)
+    return f"{NOT_KNOWN}: {', '.join(unknown)}" if unknown else ""
+
+
+__all__ = ["GGUF_ALONE", "LOADERS", "NOT_KNOWN", "ROWS", "Form", "Row", "explain_forms", "find_row"]
