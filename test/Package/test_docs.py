@@ -17,7 +17,6 @@ import test_checkpoint_check
 from blockscale import checkpoint
 from blockscale.checkpoint._check import _loaders
 from blockscale.checkpoint._check._claims import LOADERS, SOURCES
-from blockscale.checkpoint import _families
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/Tosa.md"
@@ -49,21 +48,15 @@ def make_layouts():
         if layout.is_plain:
             continue
 
-        def tell(ending, dtype):
-            return f"`{ending}` {dtype}".strip() if ending else ""
+        def tell(ending, *dtypes):
+            said = " or ".join(filter(None, (", ".join(dtypes[:-1]), *dtypes[-1:])))
+            return f"`{ending}` {said}".strip() if ending else ""
         inside = "in the codes" if layout.family == "gguf" else ""
         name = layout.name.replace("compressed-tensors ", "")
         rows.append("| " + " | ".join((
-            name, tell(*layout.data), tell(*layout.scales) or inside,
+            name, tell(*layout.data) or f"the name {layout.data[1]}",
+            tell(*layout.scales, *layout.scale_types) or inside,
             tell(layout.global_scale, ""), tell(layout.input_scale, ""))) + " |")
-    return "\n".join(rows)
-
-
-def make_loaders():
-    """The table of the loaders of families."""
-    rows = ["| family | loader | what it needs |", "| --- | --- | --- |"]
-    rows += [f"| {family.name} | {loader} | {needed} |" for family in _families.ALL
-             for loader, needed in family.loaders.items() if family.name != "plain"]
     return "\n".join(rows)
 
 
@@ -129,8 +122,7 @@ class CheckpointPagesTest(unittest.TestCase):
         self.run_page("CheckpointFaults.md")
 
     def test_tables(self):
-        for name, make in (("Checkpoints.md", make_layouts), ("Checkpoints.md", make_loaders),
-                           ("CheckpointFaults.md", make_rules),
+        for name, make in (("Checkpoints.md", make_layouts), ("CheckpointFaults.md", make_rules),
                            ("CheckpointFaults.md", make_faults),
                            ("CheckpointFaults.md", make_reads),
                            ("CheckpointFaults.md", make_sources)):

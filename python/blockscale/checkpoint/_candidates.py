@@ -7,19 +7,24 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Iterator, Mapping
 
-from blockscale.checkpoint import _families
-from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, Layout
+from blockscale.checkpoint import _families, _names
+from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, PLAIN_DTYPES, Layout
 
 if TYPE_CHECKING:
     from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
 
 #: Ends of names of what is beside a weight in no layout's table.
 TRANSFORM = ".pre_quant_scale"
+_STACK_LAYOUTS = [layout for layout in _families.LAYOUTS if not layout.data[0]]
+#: Those behind the name of a stack, whose data have its name alone.
+_OF_STACKS = {ending for layout in _STACK_LAYOUTS for ending in layout.endings.values()} - {""}
 _ENDINGS = sorted({ending for layout in _families.LAYOUTS for ending in layout.endings.values()}
-                  | {TRANSFORM}, key=lambda ending: (-len(ending), ending))
+                  - {""} | {TRANSFORM}, key=lambda ending: (-len(ending), ending))
+#: Ends that are codes, or plain weights.
+_CODES = {layout.data[0] for layout in _families.LAYOUTS}
 #: Ends that are scales, so that there is a weight even where there are no codes.
 _SCALES = (".weight_scale", ".weight_scale_2", ".weight_global_scale", "._weight_scale",
-           "._weight_per_tensor_scale", ".weight_scale_inv")
+           "._weight_per_tensor_scale", ".weight_scale_inv", "_weight_scale", "_scale_inv")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,7 +46,12 @@ class Candidate:
         if self.layout is None:
             return None
         ending = self.layout.endings.get(role)
-        return self.parts.get(ending) if ending else None
+        return self.parts.get(ending) if ending is not None else None
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether there is more than scales."""
+        return any(ending in self.parts for ending in _CODES)
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -52,17 +62,26 @@ class Candidate:
         return self.layout.get_weight_shape(data.shape)
 
 
-def _split(name: str, is_gguf: bool) -> tuple[str, str] | None:
+def _split(tensor: Tensor, is_gguf: bool) -> tuple[str, str] | None:
+    """The layer or stack that a tensor is of, and what is behind its name."""
+    name = tensor.name
     for ending in _ENDINGS:
         if name.endswith(ending) and len(name) > len(ending):
-            if ending == ".scale" and not is_gguf:
+            layer = name[:-len(ending)]
+            if ending == ".scale" and not is_gguf and tensor.dtype not in ("F8_E8M0", "F8_E4M3"):
                 continue
-            return name[:-len(ending)], ending
+            if ending in _OF_STACKS and not _names.is_stack(layer):
+                continue
+            return layer, ending
+    if len(tensor.shape) == 3 and tensor.dtype not in PLAIN_DTYPES and _names.is_stack(name):
+        return name, ""
     return None
 
 
 def _guess(checkpoint: Checkpoint, name: str, parts: Mapping[str, Tensor]) -> Layout | None:
     scheme = checkpoint.scheme
+    if f"{name}.weight.absmax" in checkpoint.tensors:
+        return None  # Codes of bitsandbytes are bytes, too.
     return _families.guess(_families.Evidence(parts, scheme, scheme.find(name),
                                               checkpoint.torchao.get(name, {})))
 
@@ -71,8 +90,8 @@ def find_candidates(checkpoint: Checkpoint) -> dict[str, Candidate]:
     """What may be a quantized weight, by name, in the order of the files."""
     is_gguf = any(path.endswith(".gguf") for path in checkpoint.files)
     by_name: dict[str, dict[str, Tensor]] = {}
-    for name, tensor in checkpoint.tensors.items():
-        found = _split(name, is_gguf)
+    for tensor in checkpoint.tensors.values():
+        found = _split(tensor, is_gguf)
         if found is not None:
             by_name.setdefault(found[0], {})[found[1]] = tensor
     candidates = {}

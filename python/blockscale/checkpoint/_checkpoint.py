@@ -21,7 +21,7 @@ from blockscale._native._checkpoint import TensorFile
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import Candidate, find_candidates
 from blockscale.checkpoint._config import GGUF_CONFIG, TORCHAO_NAMES, Scheme, read_config
-from blockscale.checkpoint._families import get_layout, read_scheme
+from blockscale.checkpoint._families import Unknown, find_unknown, get_layout, read_scheme
 from blockscale.checkpoint._files import find_files
 from blockscale.checkpoint._layouts import DATA, PLAIN_DTYPES, SCALES, Layout
 
@@ -281,15 +281,13 @@ class Checkpoint:
     def _find_quantized(self) -> Iterator[Weight]:
         """The candidates whose data and scales are there, in the types of their layout."""
         for name, candidate in self.candidates.items():
-            layout, data = candidate.layout, candidate.get(DATA)
+            layout, data, scales = (candidate.layout, candidate.get(DATA), candidate.get(SCALES))
             if layout is None or data is None or data.dtype != layout.data[1] or (
                     len(data.shape) < 2):
                 continue
-            parts = {DATA: data}
-            for role in layout.endings:
-                part = candidate.get(role)
-                if role != DATA and part is not None and part.dtype == layout.get_dtype(role):
-                    parts[role] = part
+            parts = {role: part for role in layout.endings
+                     if (part := candidate.get(role)) is not None
+                     and layout.accepts(role, part.dtype)}
             if layout.scales[0] and SCALES not in parts:
                 continue
             is_swizzled = False
@@ -297,8 +295,32 @@ class Checkpoint:
                 described = self.torchao.get(name, {}).get("_data")
                 is_swizzled = isinstance(described, dict) and bool(
                     described.get("is_swizzled_scales"))
-            yield Weight(name, layout, layout.get_weight_shape(data.shape), parts,
-                         is_swizzled=is_swizzled)
+            shape, is_transposed = layout.get_weight_shape(data.shape), False
+            if not layout.data[0]:
+                found = self._orient(name, layout, data, scales)
+                if found is None:
+                    continue
+                shape, is_transposed = found
+            yield Weight(name, layout, shape, parts, is_transposed, is_swizzled)
+
+    def _orient(self, name: str, layout: Layout, data: Tensor, scales: Tensor | None
+                ) -> tuple[tuple[int, ...], bool] | None:
+        """The shape [E, N, K] of a stack of codes, and whether these are [E, K, N]; None where
+        nothing tells."""
+        e, first, second = data.shape
+        step = 2 if layout.is_packed else 1
+        straight, turned = (e, first, step * second), (e, second, step * first)
+        if layout.has_block_scales and scales is not None:
+            # Blocks are along K.
+            for shape, is_transposed in ((straight, False), (turned, True)):
+                n, columns = shape[1], -(-shape[2] // layout.block)
+                if scales.shape == ((e, columns, n) if is_transposed else (e, n, columns)):
+                    return shape, is_transposed
+            return None
+        if layout.format != "fp8_tensor":
+            return straight, False
+        order = _order_stack(data.shape, name, self._stacks, self.config)
+        return None if order is None else (turned if order else straight, order)
 
     def _find_plain(self, name: str) -> Iterator[Weight]:
         tensor = self.tensors[name]
@@ -335,6 +357,14 @@ class Checkpoint:
         places = {name: number for number, name in enumerate(self.tensors)}
         both = {**plain, **found}
         return dict(sorted(both.items(), key=lambda item: places[item[1].parts[DATA].name]))
+
+    @functools.cached_property
+    def unknown(self) -> Sequence[Unknown]:
+        """Quantized layers that no layout explains."""
+        used = {part.name for candidate in self.candidates.values()
+                if candidate.layout is not None or not candidate.has_codes
+                for part in candidate.parts.values()}
+        return find_unknown(self.tensors, used, self.scheme, self.torchao)
 
     @property
     def others(self) -> Mapping[str, Tensor]:

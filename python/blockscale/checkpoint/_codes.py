@@ -13,7 +13,8 @@ from blockscale._errors import ArgumentError, check
 from blockscale._native import _checkpoint as _bytes
 from blockscale.checkpoint import _kernels
 from blockscale.checkpoint._checkpoint import Weight
-from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, SCALES
+from blockscale.checkpoint._layouts import (DATA, GLOBAL, INPUT, SCALES, find_fp8_formats,
+                                            get_fp8_scales)
 
 
 def read_scales(weight: Weight, matrix: int) -> np.ndarray:
@@ -30,10 +31,45 @@ def read_scales(weight: Weight, matrix: int) -> np.ndarray:
     if weight.is_swizzled:
         linear: np.ndarray = check(_native.unswizzle(found, rows, columns))[0]
         return linear
-    if size != rows * columns:
-        raise ArgumentError(f"'{part.name}': expected {rows} x {columns} scales of {weight.format} "
-                            f"for {rows} x {cols}, but got {size}")
-    return found.reshape(rows, columns)
+    shape = (columns, rows) if weight.is_transposed else (rows, columns)
+    if size != rows * columns or not weight.layout.holds_swizzled and part.shape[-2:] != shape:
+        raise ArgumentError(f"'{part.name}': expected {shape[0]} x {shape[1]} scales of "
+                            f"{weight.format} for {rows} x {cols}, but got shape "
+                            f"{list(part.shape)}")
+    return found.reshape(shape).T if weight.is_transposed else found.reshape(shape)
+
+
+def read_factors(weight: Weight, matrix: int) -> np.ndarray:
+    """The numbers that E4M3 of a matrix is multiplied by, f32: one, one for each row, or one for
+    each 128 x 128."""
+    rows, cols = weight.shape[-2:]
+    part = weight.parts[SCALES]
+    tall, wide = get_fp8_scales(weight.format, rows, cols)
+    data = weight.parts[DATA].shape
+    if weight.format not in find_fp8_formats((*data[:-2], rows, cols), part.shape):
+        raise ArgumentError(f"'{part.name}': expected shape {[tall, wide]} for {rows} x {cols}, "
+                            f"but got {list(part.shape)}")
+    scales: np.ndarray = part.numpy().astype(np.float32).reshape(-1)
+    return np.broadcast_to(scales.reshape(-1, tall, wide), (max(weight.num_matrices, 1), tall,
+                                                            wide))[matrix]
+
+
+def _read_data(weight: Weight, matrix: int, rows: slice, columns: int) -> np.ndarray:
+    """The bytes of codes of some rows of a matrix."""
+    n = weight.shape[-2]
+    part = weight.parts[DATA]
+    size = n * columns
+    if part.nbytes != size * max(weight.num_matrices, 1):
+        raise ArgumentError(f"'{part.name}': expected {n} x {columns} bytes of {weight.format}, "
+                            f"but got shape {list(part.shape)}")
+    data = part.bytes(matrix * size, (matrix + 1) * size)
+    data = data.reshape(columns, n).T if weight.is_transposed else data.reshape(n, columns)
+    return np.ascontiguousarray(data[rows])
+
+
+def read_fp8(weight: Weight, matrix: int, rows: slice) -> np.ndarray:
+    """The codes of E4M3 of some rows of a matrix, a byte each."""
+    return _read_data(weight, matrix, rows, weight.shape[-1])
 
 
 def read_codes(weight: Weight, matrix: int, rows: slice) -> tuple[np.ndarray, np.ndarray]:
@@ -47,13 +83,8 @@ def read_codes(weight: Weight, matrix: int, rows: slice) -> tuple[np.ndarray, np
         codes, scales, _ = _bytes.unpack_gguf(weight.format.upper(), len(chosen), k, chosen)
         return codes, scales
     columns = _kernels.get_code_columns(weight.format, k)
-    size = n * columns
-    if part.nbytes != size * max(weight.num_matrices, 1):
-        raise ArgumentError(f"'{part.name}': expected {n} x {columns} bytes of {weight.format}, "
-                            f"but got shape {list(part.shape)}")
-    data = part.bytes(matrix * size, (matrix + 1) * size).reshape(n, columns)
-    return (np.ascontiguousarray(data[rows]), np.ascontiguousarray(read_scales(weight,
-                                                                                matrix)[rows]))
+    return (_read_data(weight, matrix, rows, columns),
+            np.ascontiguousarray(read_scales(weight, matrix)[rows]))
 
 
 def read_scalars(weight: Weight, role: str) -> np.ndarray | None:

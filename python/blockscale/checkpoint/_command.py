@@ -80,6 +80,10 @@ def _describe_weights(checkpoint: Checkpoint) -> list[tuple[str, ...]]:
         rows.append((weight.name, weight.layout.name, "x".join(map(str, weight.shape)),
                      str(weight.nbytes), " ".join(part.name.removeprefix(weight.name)
                                                   for part in weight.parts.values())))
+    for unknown in checkpoint.unknown:
+        tensors = [checkpoint.tensors[name] for name in unknown.tensors]
+        rows.append((unknown.name, str(unknown), "", str(sum(each.nbytes for each in tensors)),
+                     " ".join(each.name.removeprefix(unknown.name) for each in tensors)))
     return rows
 
 
@@ -95,6 +99,8 @@ def run_list(options: argparse.Namespace) -> int:
                          "bytes": weight.nbytes,
                          "parts": {role: part.name for role, part in weight.parts.items()}}
                         for weight in checkpoint.weights.values()],
+            "unknown": [{"name": each.name, "format": each.title, "parts": list(each.tensors)}
+                        for each in checkpoint.unknown],
             "tensors": [{"name": tensor.name, "dtype": tensor.dtype, "shape": list(tensor.shape),
                          "bytes": tensor.nbytes, "file": os.path.basename(tensor.file),
                          "offset": tensor.offset} for tensor in checkpoint.tensors.values()]}

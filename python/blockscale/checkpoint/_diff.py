@@ -157,6 +157,9 @@ def _wrap_tensor(tensor: Tensor, select: Callable[[np.ndarray], np.ndarray] | No
 
 def _list_items(checkpoint: Checkpoint) -> dict[str, _Item]:
     """What a checkpoint has, by names that are the same in each layout."""
+    for unknown in checkpoint.unknown:
+        raise ArgumentError("expected layouts that are known here to compare the numbers of, but "
+                            f"'{unknown.name}' of '{checkpoint.path}' is {unknown}")
     items: dict[str, _Item] = {}
     for weight in checkpoint.weights.values():
         for parts in split_weight(checkpoint, weight, _APART):

@@ -14,6 +14,8 @@ from blockscale._ops import FORMATS
 DATA, SCALES, GLOBAL, INPUT = ROLES = ("data", "scales", "global_scale", "input_scale")
 #: Rows and columns of a block of FP8 sources.
 FP8_BLOCK = 128
+#: E4M3 with scales that are numbers: one for a matrix, for each row, or for each 128 x 128.
+FP8_TENSOR, FP8_CHANNEL, FP8_BLOCKS = FP8_FORMATS = ("fp8_tensor", "fp8_channel", "fp8_blocks")
 #: The recipe of ggml's own encoder, which is one of blocks of GGUF alone: no policy has it.
 GGML = "ggml"
 #: The dtypes of plain weights, by our names of them.
@@ -27,12 +29,15 @@ class Layout:
     Attributes:
       name: for messages.
       family: that it is of.
-      format: of the weight, a key of FORMATS; "" for plain numbers, "fp8_blocks" for E4M3 with a
-        scale in F32 for each 128 x 128.
+      format: of the weight, a key of FORMATS; "" for plain numbers, one of FP8_FORMATS for E4M3
+        with scales that are numbers.
       recipe: by which weights are quantized where a policy names none.
       activation_recipe: by which activations are quantized when the model runs.
       data, scales: what is behind the name of a layer or stack, with the dtypes that files have
-        for them. Data that have their scales within them have no `scales`.
+        for them. Data that have their scales within them have no `scales`; those of some stacks
+        have the name of the stack itself.
+      scale_types: other types of scales that are read.
+      is_written: whether results have it.
       global_scale, input_scale: the same of scalars in F32, "" where there are none. A weight
         without input scale has plain activations, or its configuration says that they are
         quantized.
@@ -64,15 +69,27 @@ class Layout:
     shares_global: bool = False
     activations: str = ""
     holds_swizzled: bool = False
+    scale_types: tuple[str, ...] = ()
+    is_written: bool = True
 
     @property
     def is_plain(self) -> bool:
         return not self.format
 
     @property
+    def is_fp8(self) -> bool:
+        """Whether it is E4M3 with scales that are numbers."""
+        return self.format in FP8_FORMATS
+
+    @property
+    def has_block_scales(self) -> bool:
+        """Whether scales are bytes, one for each of some neighbours of a row."""
+        return self.format in FORMATS
+
+    @property
     def block(self) -> int:
-        """Elements of a row that share a scale."""
-        return FP8_BLOCK if self.format == "fp8_blocks" else FORMATS[self.format][2]
+        """Elements of a row that share a scale; of one scale for all, 128 are counted as one."""
+        return FP8_BLOCK if self.is_fp8 else FORMATS[self.format][2]
 
     @property
     def is_fp4(self) -> bool:
@@ -80,14 +97,23 @@ class Layout:
         return self.format in ("nvfp4", "mxfp4")
 
     @property
+    def is_packed(self) -> bool:
+        """Whether the last size of data counts bytes of two codes."""
+        return self.is_fp4 and self.family != "gguf" and self.data[1] != "F4"
+
+    @property
     def endings(self) -> dict[str, str]:
         """What is behind a name, by role."""
         found = {DATA: self.data[0], SCALES: self.scales[0], GLOBAL: self.global_scale,
                  INPUT: self.input_scale}
-        return {role: ending for role, ending in found.items() if ending}
+        return {role: ending for role, ending in found.items() if ending or role == DATA}
 
     def get_dtype(self, role: str) -> str:
         return {DATA: self.data[1], SCALES: self.scales[1]}.get(role, "F32")
+
+    def accepts(self, role: str, dtype: str) -> bool:
+        """Whether a tensor of a role may have a dtype."""
+        return dtype == self.get_dtype(role) or role == SCALES and dtype in self.scale_types
 
     def get_shape(self, role: str, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of a tensor of a weight [.., N, K] that is written."""
@@ -95,22 +121,42 @@ class Layout:
         if role == DATA:
             if self.family == "gpt-oss":
                 return (*batch, n, k // 32, 16)
-            is_packed = self.is_fp4 and self.family != "gguf"
-            return (*batch, n, -(-k // 2)) if is_packed else tuple(shape)
+            return (*batch, n, -(-k // 2)) if self.is_packed else tuple(shape)
+        if role == SCALES and self.is_fp8:
+            return (*batch, *get_fp8_scales(self.format, n, k))
         if role == SCALES:
             if self.holds_swizzled:  # Tiles, as a matrix of 32 rows and 16 columns each.
                 return (*batch, -(-n // 128) * 32, -(-k // (4 * self.block)) * 16)
-            rows = -(-n // self.block) if self.format == "fp8_blocks" else n
-            return (*batch, rows, -(-k // self.block))
+            return (*batch, n, -(-k // self.block))
         return tuple(batch) or self.scalar_shape
 
     def get_weight_shape(self, data: Sequence[int]) -> tuple[int, ...]:
         """The shape [.., N, K] of a weight whose data have that shape."""
         if self.family == "gpt-oss" and len(data) > 3:
             data = (*data[:-2], data[-2] * data[-1])
-        if self.is_fp4 and self.family != "gguf":
-            return (*data[:-1], data[-1] * 2)
-        return tuple(data)
+        return (*data[:-1], data[-1] * 2) if self.is_packed else tuple(data)
+
+
+def get_fp8_scales(format: str, n: int, k: int) -> tuple[int, int]:
+    """Rows and columns of the scales of a matrix [N, K] in one of FP8_FORMATS."""
+    if format == FP8_BLOCKS:
+        return -(-n // FP8_BLOCK), -(-k // FP8_BLOCK)
+    return (n if format == FP8_CHANNEL else 1), 1
+
+
+def find_fp8_formats(data: Sequence[int], scales: Sequence[int]) -> tuple[str, ...]:
+    """Those of FP8_FORMATS that scales of a shape may be of, for data of a shape [.., N, K]: sizes
+    of 1 may be left out."""
+    if len(data) < 2:
+        return ()
+    *batch, n, k = data
+    found = [size for size in scales if size != 1]
+    wanted = {format: [size for size in (*batch, *get_fp8_scales(format, n, k)) if size != 1]
+              for format in FP8_FORMATS}
+    if not found:  # One for all matrices of a stack.
+        return tuple(format for format in FP8_FORMATS
+                     if not wanted[format] or format == FP8_TENSOR)
+    return tuple(format for format in FP8_FORMATS if wanted[format] == found)
 
 
 #: Names of one expert's layers, by the stack that they are in, one row group after the other.

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import Iterator
 
+import ml_dtypes
 import numpy as np
 
-from blockscale._errors import ArgumentError
 from blockscale.checkpoint import _kernels
 from blockscale.checkpoint._checkpoint import Weight
-from blockscale.checkpoint._codes import read_codes, read_global
-from blockscale.checkpoint._layouts import DATA, FP8_BLOCK, SCALES
+from blockscale.checkpoint._codes import read_codes, read_factors, read_fp8, read_global
+from blockscale.checkpoint._layouts import DATA, FP8_BLOCK, FP8_BLOCKS, FP8_CHANNEL
 
 #: Bytes of numbers that are worked on at once.
 CHUNK_BYTES = 8 << 20
@@ -27,11 +27,13 @@ def list_chunks(rows: int, row_bytes: int) -> Iterator[tuple[int, int]]:
 
 
 def get_dtype(weight: Weight) -> str:
-    """The dtype that the numbers of a weight are read in: its own where it is plain, bf16 of FP8
-    sources, as their models compute with them, and f32 of other formats."""
-    if weight.layout.is_plain:
-        return weight.dtype
-    return "bf16" if weight.layout.family == "fp8-blocks" else "f32"
+    """The dtype that the numbers of a weight are read in: its own where it is plain, else f32."""
+    return weight.dtype if weight.layout.is_plain else "f32"
+
+
+def get_computed(weight: Weight) -> str:
+    """The dtype in which models compute with a weight: bf16 of FP8 sources."""
+    return "bf16" if weight.layout.is_fp8 else get_dtype(weight)
 
 
 class Rows:
@@ -65,7 +67,7 @@ class Rows:
         weight = self.weight
         if weight.layout.is_plain:
             found = self._read_plain(begin, end)
-        elif weight.layout.family == "fp8-blocks":
+        elif weight.layout.is_fp8:
             found = self._read_fp8(begin, end)
         else:
             found = self._read_codes(begin, end)
@@ -104,21 +106,18 @@ class Rows:
         return np.ascontiguousarray(data.reshape(-1, self.cols)[::self._step])
 
     def _read_fp8(self, begin: int, end: int) -> np.ndarray:
-        """E4M3 by its scales in F32, rounded to bf16."""
-        matrix = self._matrix
-        rows, cols = self.weight.shape[-2:]
+        """E4M3 by its scales, in f32."""
         chosen = self._select(begin, end)
-        data = self.weight.parts[DATA].numpy().reshape(-1, rows, cols)[matrix][chosen]
-        tall, wide = -(-rows // FP8_BLOCK), -(-cols // FP8_BLOCK)
-        scales = self.weight.parts[SCALES].numpy()
-        if scales.size != self.weight.num_matrices * tall * wide:
-            raise ArgumentError(f"'{self.weight.parts[SCALES].name}': expected shape "
-                                f"{[tall, wide]} for {rows} x {cols}, but got "
-                                f"{list(scales.shape)}")
-        scales = scales.reshape(-1, tall, wide)[matrix]
-        numbers = np.arange(chosen.start, chosen.stop, chosen.step) // FP8_BLOCK
-        factors = np.repeat(scales[numbers], FP8_BLOCK, axis=1)[:, :cols]
-        return (data.astype(np.float32) * factors).astype(_kernels.DTYPES["bf16"])
+        data = read_fp8(self.weight, self._matrix, chosen).view(ml_dtypes.float8_e4m3fn)
+        factors = read_factors(self.weight, self._matrix)
+        if self.weight.format == FP8_BLOCKS:
+            numbers = np.arange(chosen.start, chosen.stop, chosen.step) // FP8_BLOCK
+            factors = np.repeat(factors[numbers], FP8_BLOCK, axis=1)[:, :self.cols]
+        elif self.weight.format == FP8_CHANNEL:
+            factors = factors[chosen]
+        found: np.ndarray = data.astype(np.float32)
+        found *= factors
+        return found
 
     def _read_codes(self, begin: int, end: int) -> np.ndarray:
         weight = self.weight

@@ -27,7 +27,8 @@ Source = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]
 _NUMBERS = ("F32", "BF16", "F16", "F64")
 #: The layouts whose codes and scales are as modules have them.
 SCHEMES = tuple(layout for layout in LAYOUTS
-                if layout.family in ("modelopt", "compressed-tensors", "gpt-oss"))
+                if layout.family in ("modelopt", "compressed-tensors", "gpt-oss")
+                and layout.is_written)
 
 
 class Files:

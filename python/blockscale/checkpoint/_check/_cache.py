@@ -9,8 +9,8 @@ from typing import Any, Iterator
 
 import numpy as np
 
-from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._check._report import Finding, find
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._layouts import IGNORED, PLAIN_DTYPES
 
 _LETTERS = re.compile(r"\b([kv])(?=_scale$|_proj\.)")

@@ -8,7 +8,7 @@ import collections
 from typing import Iterator, Mapping, Sequence
 
 from blockscale._errors import ArgumentError
-from blockscale.checkpoint._candidates import Candidate, find_candidates
+from blockscale.checkpoint._candidates import Candidate
 from blockscale.checkpoint._check import (_cache, _config, _contents, _experts, _layers, _members,
                                           _order, _parts, _sizes, _strangers, _tables, _values)
 from blockscale.checkpoint._check._loaders import LOADERS, Form
@@ -47,6 +47,41 @@ def _list_forms(checkpoint: Checkpoint) -> list[Form]:
     return sorted(forms, key=lambda form: form.family == "plain")
 
 
+def list_faults(checkpoint: Checkpoint, tensor_parallel: Sequence[int] = (), *,
+                reads_plain: bool = True) -> list[Finding]:
+    """What breaks a rule, but for what statistics of weights say.
+
+    Args:
+      reads_plain: whether plain tensors are read; else the caller looks at their numbers.
+    """
+    candidates = checkpoint.candidates
+    findings: list[Finding] = [
+        *_config.check_presence(checkpoint, candidates),
+        *_config.check_configurations(checkpoint),
+        *_config.check_layers(checkpoint, candidates),
+        *_config.check_ties(checkpoint, candidates),
+        *_check_structure(checkpoint, candidates),
+        *_strangers.check_names(checkpoint),
+        *_strangers.check_second_weights(candidates),
+        *_tables.check_tables(checkpoint, candidates),
+        *_tables.check_tied_head(checkpoint),
+        *_parts.check_groups(checkpoint, candidates),
+    ]
+    for candidate in candidates.values():
+        findings += _parts.check_parts(checkpoint, candidate)
+        findings += _parts.check_shapes(checkpoint, candidate)
+        findings += _parts.check_orientation(checkpoint, candidate)
+        findings += _parts.check_tensor_parallel(candidate, tensor_parallel)
+        findings += _values.check_values(candidate)
+    findings += _values.check_equal_scales(candidates)
+    if reads_plain:
+        used = {tensor.name for candidate in candidates.values() if candidate.layout is not None
+                for tensor in candidate.parts.values()}
+        findings += _values.check_plain(checkpoint, used)
+    findings += _cache.check_cache(checkpoint)
+    return findings
+
+
 def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
           loaders: Sequence[str] = ()) -> Report:
     """Checks a checkpoint by the rules of docs/CheckpointFaults.md. All tensors are read.
@@ -70,30 +105,7 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
         if str(loader).lower() not in by_name:
             raise ArgumentError(f"expected loaders of {', '.join(LOADERS)}, but got {loader!r}")
     checkpoint = path if isinstance(path, Checkpoint) else open_checkpoint(path)
-    candidates = find_candidates(checkpoint)
-    findings: list[Finding] = [
-        *_config.check_presence(checkpoint, candidates),
-        *_config.check_configurations(checkpoint),
-        *_config.check_layers(checkpoint, candidates),
-        *_config.check_ties(checkpoint, candidates),
-        *_check_structure(checkpoint, candidates),
-        *_strangers.check_names(checkpoint),
-        *_strangers.check_second_weights(candidates),
-        *_tables.check_tables(checkpoint, candidates),
-        *_tables.check_tied_head(checkpoint),
-        *_parts.check_groups(checkpoint, candidates),
-    ]
-    for candidate in candidates.values():
-        findings += _parts.check_parts(checkpoint, candidate)
-        findings += _parts.check_shapes(checkpoint, candidate)
-        findings += _parts.check_orientation(checkpoint, candidate)
-        findings += _parts.check_tensor_parallel(candidate, tensor_parallel)
-        findings += _values.check_values(candidate)
-    findings += _values.check_equal_scales(candidates)
-    used = {tensor.name for candidate in candidates.values() if candidate.layout is not None
-            for tensor in candidate.parts.values()}
-    findings += _values.check_plain(checkpoint, used)
-    findings += _cache.check_cache(checkpoint)
+    findings = list_faults(checkpoint, tensor_parallel)
     if not any(finding.rule.name in _NOT_READ for finding in findings):
         findings += _contents.check_contents(checkpoint)
         findings += _order.check_order(checkpoint)
@@ -103,4 +115,5 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
     chosen = [by_name[str(loader).lower()] for loader in loaders]
     return make_report(checkpoint.path, dict(families), _list_forms(checkpoint), findings, chosen,
                        any(file.endswith(".gguf") for file in checkpoint.files),
-                       any(map(is_ggml_name, checkpoint.tensors)))
+                       any(map(is_ggml_name, checkpoint.tensors)),
+                       collections.Counter(each.title for each in checkpoint.unknown))

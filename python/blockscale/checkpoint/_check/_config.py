@@ -13,7 +13,7 @@ from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._check._strangers import find_wrapper
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG, Group
-from blockscale.checkpoint._families import get_family, read_scheme
+from blockscale.checkpoint._families import find_family, get_family, read_scheme
 from blockscale.checkpoint._layouts import DATA, PLAIN_DTYPES
 
 
@@ -30,6 +30,9 @@ def check_presence(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
         if len(checkpoint.files) > 1 and not checkpoint.index:
             yield find("has-index", checkpoint.path,
                        f"expected an index of {len(checkpoint.files)} files, but got none")
+    for unknown in checkpoint.unknown:
+        yield find("known-layout", unknown.name, f"expected a layout that is known here, but got "
+                   f"{unknown}")
     for group in checkpoint.scheme.groups:
         if not group.format:
             yield find("known-algorithm", checkpoint.scheme.origin,
@@ -43,8 +46,11 @@ def check_presence(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
 
 def _can_be_quantized(checkpoint: Checkpoint, name: str, rank: int) -> bool:
     """Whether a configuration that names classes of modules means a plain weight."""
-    if checkpoint.scheme.family == "gpt-oss":
+    family = find_family(checkpoint.scheme.family)
+    if family is not None and family.joins_experts:
         return rank == 3
+    if family is not None and family.leaves_heads and _names.is_head(name):
+        return False
     # Experts in a stack are of no class, but loaders make layers of experts of them.
     return rank in (2, 3) and not find_wrapper(name) and not _names.find_obstacle(name, {})
 

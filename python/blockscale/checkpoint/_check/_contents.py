@@ -15,8 +15,8 @@ from typing import Iterator
 import numpy as np
 
 from blockscale.checkpoint import _names
-from blockscale.checkpoint._checkpoint import Checkpoint, Weight
 from blockscale.checkpoint._check._report import Finding, find
+from blockscale.checkpoint._checkpoint import Checkpoint, Weight
 from blockscale.checkpoint._layouts import DATA
 
 #: Rows of a matrix that are looked at, and bytes of those of all matrices of a stack.

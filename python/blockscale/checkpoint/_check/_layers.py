@@ -9,7 +9,7 @@ import re
 from typing import Any, Iterator, Mapping
 
 from blockscale.checkpoint import _names
-from blockscale.checkpoint._check._members import (Members, get_size, get_text_config, split_layer)
+from blockscale.checkpoint._check._members import Members, get_size, get_text_config, split_layer
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._config import CONFIG
 

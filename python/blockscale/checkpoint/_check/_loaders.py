@@ -12,6 +12,7 @@ import dataclasses
 from typing import Iterable
 
 from blockscale.checkpoint._check._claims import LOADERS, Claim
+from blockscale.checkpoint._families import NOT_KNOWN
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,8 +68,6 @@ def _refuse(loader: str, family: str, formats: str, text: str, source: str,
                activations)
 
 
-#: What is said of a loader where no row, and no rule, is about it.
-NOT_KNOWN = "not known here"
 _NO_METHOD = "refuses a quant_method that it does not list"
 _NO_SCHEME = "refuses groups that it has no scheme for"
 #: The first row that matches counts.

@@ -12,7 +12,8 @@ from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config import TORCHAO_NAMES
 from blockscale.checkpoint._families import get_family
-from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, SCALES, Layout
+from blockscale.checkpoint._layouts import (DATA, GLOBAL, INPUT, SCALES, Layout, find_fp8_formats,
+                                            get_fp8_scales)
 
 #: Types that hold the same bits as that of a layout.
 _ALIKE = {"U8": ("U8", "I8"), "F8_E8M0": ("F8_E8M0", "U8")}
@@ -80,37 +81,66 @@ def has_type(candidate: Candidate, role: str) -> bool:
     tensor, layout = candidate.get(role), candidate.layout
     if tensor is None or layout is None:
         return False
-    wanted = layout.get_dtype(role)
-    return tensor.dtype in _ALIKE.get(wanted, (wanted,))
+    return layout.accepts(role, tensor.dtype) or (
+        tensor.dtype in _ALIKE.get(layout.get_dtype(role), ()))
 
 
 def check_shapes(checkpoint: Checkpoint, candidate: Candidate) -> Iterator[Finding]:
     """The shapes of the scales of a weight."""
-    layout, shape, scales = candidate.layout, candidate.shape, candidate.get(SCALES)
+    layout, scales = candidate.layout, candidate.get(SCALES)
+    shape = get_shape(checkpoint, candidate)
     if layout is None or shape is None or not has_type(candidate, DATA):
         return
     *batch, n, k = shape
     block = layout.block
-    if k % block and layout.format != "fp8_blocks":
+    if k % block and not layout.is_fp8:
         yield find("whole-blocks", candidate.name, f"expected K of whole blocks of {block}, but "
                    f"got {k}")
     if layout.family == "gguf" or scales is None:
         return
+    if layout.is_fp8:
+        yield from _check_fp8(candidate, shape, scales)
+        return
     columns = -(-k // block)
-    wanted = [*batch, -(-n // block) if layout.format == "fp8_blocks" else n, columns]
+    wanted = [*batch, n, columns]
     tiles = _count([*batch, -(-n // 128), -(-columns // 4), 512])
     found = list(scales.shape)
     if layout.holds_swizzled:
         yield from _check_described(checkpoint, candidate, _count(found), _count(wanted), tiles)
         return
-    if found == wanted:
+    weight = checkpoint.weights.get(candidate.name)
+    if found == wanted or weight is not None and weight.is_transposed:
         return
     if found == [*batch, wanted[-1], wanted[-2]]:
         yield find("order-of-scales", scales.name, f"expected shape {wanted}, but got {found}, "
                    "which is transposed")
-    elif _count(found) == tiles and layout.format != "fp8_blocks":
+    elif _count(found) == tiles:
         yield find("order-of-scales", scales.name, f"expected shape {wanted}, but got {found}, as "
                    "many as in the tiles of swizzle_128x4")
+    else:
+        yield find("shape-of-scales", scales.name, f"expected shape {wanted} for a weight "
+                   f"{list(shape)}, but got {found}")
+
+
+def get_shape(checkpoint: Checkpoint, candidate: Candidate) -> tuple[int, ...] | None:
+    """The shape [.., N, K] of a weight, as its codes say, and where they are transposed, its
+    scales."""
+    weight = checkpoint.weights.get(candidate.name)
+    is_one = weight is not None and not weight.layout.is_plain
+    return weight.shape if is_one and weight is not None else candidate.shape
+
+
+def _check_fp8(candidate: Candidate, shape: Sequence[int], scales: Any) -> Iterator[Finding]:
+    layout = candidate.layout
+    assert layout is not None
+    *batch, n, k = shape
+    if layout.format in find_fp8_formats(shape, scales.shape):
+        return
+    tall, wide = get_fp8_scales(layout.format, n, k)
+    wanted, found = [*batch, tall, wide], list(scales.shape)
+    if tall != wide and found == [*batch, wide, tall]:
+        yield find("order-of-scales", scales.name, f"expected shape {wanted}, but got {found}, "
+                   "which is transposed")
     else:
         yield find("shape-of-scales", scales.name, f"expected shape {wanted} for a weight "
                    f"{list(shape)}, but got {found}")
@@ -146,7 +176,7 @@ def check_orientation(checkpoint: Checkpoint, candidate: Candidate) -> Iterator[
     """Whether rows are outputs, by the sizes of the configuration."""
     text = checkpoint.config.get("text_config")
     hidden = (text if isinstance(text, dict) else checkpoint.config).get("hidden_size")
-    shape = candidate.shape
+    shape = get_shape(checkpoint, candidate)
     if not isinstance(hidden, int) or shape is None or candidate.layout is None:
         return
     last = candidate.name.rpartition(".")[2]

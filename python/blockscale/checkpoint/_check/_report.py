@@ -8,9 +8,9 @@ import dataclasses
 import json
 from typing import Any, Iterator, Mapping, Sequence
 
-from blockscale.checkpoint._check._loaders import (GGUF_ALONE, LOADERS, NOT_KNOWN, Form,
-                                                   explain_forms)
+from blockscale.checkpoint._check._loaders import GGUF_ALONE, LOADERS, Form, explain_forms
 from blockscale.checkpoint._check._rules import BY_NAME, SEVERITIES, Rule
+from blockscale.checkpoint._families import NOT_KNOWN
 
 #: So many findings of a rule are shown as text; JSON has all.
 _SHOWN = 8
@@ -51,6 +51,7 @@ class Report:
       loaders: those that are asked for.
       is_gguf: whether it is a file of GGUF.
       has_ggml_names: whether tensors have names of llama.cpp's.
+      unknown: formats that are not known here, with the count of their weights.
     """
 
     path: str
@@ -60,6 +61,7 @@ class Report:
     loaders: tuple[str, ...] = LOADERS
     is_gguf: bool = False
     has_ggml_names: bool = False
+    unknown: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def count(self, severity: str) -> int:
         return sum(finding.rule.severity == severity for finding in self.findings)
@@ -82,6 +84,8 @@ class Report:
 
     def explain(self, loader: str) -> str:
         """What a loader does with this checkpoint."""
+        if self.unknown:
+            return f"{' and '.join(self.unknown)}, {NOT_KNOWN}"
         if loader == "llama.cpp" and not self.is_gguf:
             return str(GGUF_ALONE)
         if self.is_gguf and loader != "llama.cpp":
@@ -101,7 +105,7 @@ class Report:
         return "; ".join(told) or ("reads these types" if self.is_gguf else "reads it")
 
     def __str__(self) -> str:
-        weights = ", ".join(f"{count} {family}" for family, count in self.families.items())
+        weights = ", ".join(f"{count} {family}" for family, count in (*self.families.items(), *self.unknown.items()))
         lines = [f"{self.path}: {weights or 'no weights'}"]
         for rule, found in self._group():
             lines.append(f"{rule.severity}: {rule.label}: {rule.text}"
@@ -118,7 +122,7 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """What --json writes."""
         return {
-            "path": self.path, "families": dict(self.families),
+            "path": self.path, "families": dict(self.families), "unknown": dict(self.unknown),
             "findings": [{"rule": each.rule.label, "severity": each.rule.severity,
                           "name": each.name, "message": each.message, "text": each.rule.text,
                           "silent": each.rule.silent,
@@ -134,8 +138,8 @@ class Report:
 
 def make_report(path: str, families: Mapping[str, int], forms: Sequence[Form],
                 findings: Sequence[Finding], loaders: Sequence[str], is_gguf: bool,
-                has_ggml_names: bool) -> Report:
+                has_ggml_names: bool, unknown: Mapping[str, int]) -> Report:
     """A report with findings in the order of rules."""
     ordered = sorted(findings, key=lambda each: each.rule.number)
     return Report(path, families, tuple(dict.fromkeys(forms)), tuple(ordered),
-                  tuple(loaders) or LOADERS, is_gguf, has_ggml_names)
+                  tuple(loaders) or LOADERS, is_gguf, has_ggml_names, unknown)

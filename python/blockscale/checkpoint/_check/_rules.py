@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Mapping
 
-from blockscale.checkpoint._check._claims import (
-    COMPUTES, CONVERTS, IGNORES_NAMES, LARGEST, MISSING, RANDOM, READS_OTHERS, REFUSES_SHAPES,
-    STOPS_WITHOUT, UNINITIALISED, UNSIGNED, Claim, tell)
+from blockscale.checkpoint._check._claims import (COMPUTES, CONVERTS, IGNORES_NAMES, LARGEST,
+                                                  MISSING, RANDOM, READS_OTHERS, REFUSES_SHAPES,
+                                                  STOPS_WITHOUT, UNINITIALISED, UNSIGNED, Claim,
+                                                  tell)
 
 #: How sure a finding is that the checkpoint is wrong, and what to do with it: an "error" breaks
 #: the layout; a "suspicion" is what statistics say; a "warning" is what some loaders stumble over.
@@ -254,5 +255,8 @@ RULES = (
     Rule(54, "own-weights", "suspicion",
          "no two layers have the same weight", True,
          COMPUTES),
+    # What is not known.
+    Rule(55, "known-layout", "error",
+         "a quantized weight has a layout that is known here"),
 )
 BY_NAME = {rule.name: rule for rule in RULES}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Iterator, Mapping
 
 from blockscale.checkpoint._candidates import Candidate
-from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._check._report import Finding, find
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._layouts import DATA, PLAIN_DTYPES
 
 #: What stands before all names, or between their parts, where a module is wrapped.

@@ -9,8 +9,8 @@ from typing import Iterator, Mapping
 
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import Candidate
-from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
 from blockscale.checkpoint._check._report import Finding, find
+from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
 from blockscale.checkpoint._layouts import DATA
 
 _CHUNK = 4 << 20

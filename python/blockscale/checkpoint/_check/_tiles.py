@@ -43,7 +43,7 @@ def get_explained(scales: np.ndarray) -> float:
 def check_tiles(weight: Weight) -> Iterator[Finding]:
     """Whether scales are in the order that the layout, or torchao's metadata, say."""
     tensor = weight.parts.get(SCALES)
-    if tensor is None or weight.layout.format == "fp8_blocks":
+    if tensor is None or not weight.layout.has_block_scales or weight.is_transposed:
         return
     n, k = weight.shape[-2:]
     columns = -(-k // weight.layout.block)

@@ -262,8 +262,8 @@ def check_values(candidate: Candidate) -> Iterator[Finding]:
     scales = candidate.get(SCALES)
     if scales is None:
         return
-    if layout.format == "fp8_blocks":
-        if scales.dtype in ("F32", "BF16"):
+    if layout.is_fp8:
+        if layout.accepts(SCALES, scales.dtype):
             values = scales.numpy().astype(np.float32)
             for bad, rule in ((np.isnan(values) | np.isinf(values), "scales-are-numbers"),
                               (values < 0, "scales-are-positive")):

@@ -24,20 +24,22 @@ from blockscale.checkpoint._jobs._order import sort_tasks
 from blockscale.checkpoint._jobs._places import ClusterLike, How, open_place
 from blockscale.checkpoint._jobs._plan import SHARD_BYTES, Job, Output, Task, make_job
 from blockscale.checkpoint._jobs._run import Progress
-from blockscale.checkpoint._layouts import GLOBAL, INPUT, PLAIN_DTYPES, Layout
+from blockscale.checkpoint._layouts import FP8_BLOCKS, GLOBAL, INPUT, PLAIN_DTYPES, Layout
 from blockscale.checkpoint._measure import get_sqnr
 from blockscale.checkpoint._split import Part, split_weight
-from blockscale.checkpoint._values import get_dtype
+from blockscale.checkpoint._values import get_computed
 
 #: How weights are converted, as it is told.
 _WAYS = {"same": "codes and scales stay", "stack": "codes and scales stay",
          "mxfp4_to_nvfp4": "MXFP4 to NVFP4 by powers of two", "mxfp4_to_fp8": "MXFP4 to FP8",
+         "fp8_to_blocks": "codes stay, each block has the scale",
          "quantize": "quantized again", "decode": "plain numbers"}
 _DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 
 
 #: Formats that become others by a closed form, and how it is called.
-_CLOSED = {("mxfp4", "nvfp4"): "mxfp4_to_nvfp4", ("mxfp4", "fp8_blocks"): "mxfp4_to_fp8"}
+_CLOSED = {("mxfp4", "nvfp4"): "mxfp4_to_nvfp4", ("mxfp4", "fp8_blocks"): "mxfp4_to_fp8",
+           ("fp8_tensor", "fp8_blocks"): "fp8_to_blocks"}
 
 
 def _choose_way(weight: Weight, family: Family, format: str | None) -> tuple[str, Layout]:
@@ -54,12 +56,11 @@ def _choose_way(weight: Weight, family: Family, format: str | None) -> tuple[str
                             f"({', '.join(family.formats)}), but '{weight.name}' is "
                             f"{weight.layout.name}; give format to quantize it again")
     if layout is None:
-        known = ", ".join(before.upper() for before, after in _CLOSED
-                          if family.find_layout(after) is not None)
-        raise ArgumentError(f"expected {known} to make FP8 in blocks of, but '{weight.name}' is "
-                            f"{weight.layout.name}; its scales have no such form")
+        raise ArgumentError("expected MXFP4 to make FP8 in blocks of, or FP8 with one scale, but "
+                            f"'{weight.name}' is {weight.layout.name}; its scales have no such "
+                            "form")
     if layout.format == weight.format:
-        return "same", layout
+        return "fp8_to_blocks" if layout.is_fp8 else "same", layout
     way = _CLOSED.get((weight.format, layout.format))
     return way or "quantize", layout
 
@@ -216,8 +217,9 @@ class Planner:
             arguments.update({
                 "on": "cpu", "amax": None,
                 "scaling": "dynamic" if layout.format == "nvfp4" else "none",
-                "recipe": layout.recipe, "is_swept": False, "cast": None,
-                "dtype": get_dtype(weight), "measured": 1,
+                "recipe": layout.recipe, "is_swept": False,
+                "cast": get_computed(weight) if weight.layout.is_fp8 else None,
+                "dtype": get_computed(weight), "measured": 1,
                 "counts_blocks": True})
         else:
             arguments["how"] = way
@@ -333,7 +335,7 @@ def _count_blocks(weight: Weight, rows: int, matrices: int | None = None) -> int
     """Blocks with a scale of some rows."""
     count = max(weight.num_matrices, 1) if matrices is None else matrices
     block = weight.layout.block
-    if weight.format == "fp8_blocks":
+    if weight.format == FP8_BLOCKS:
         rows = -(-rows // block)
     return count * rows * -(-weight.shape[-1] // block)
 

@@ -9,12 +9,13 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from blockscale import _native
-from blockscale._errors import check
+from blockscale._errors import ArgumentError, check
 from blockscale._native import _checkpoint as _bytes
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
-from blockscale.checkpoint._codes import read_codes, read_scalars
+from blockscale.checkpoint._codes import read_codes, read_factors, read_fp8, read_scalars
 from blockscale.checkpoint._families import get_layout
-from blockscale.checkpoint._layouts import DATA, FP8_BLOCK, GLOBAL, INPUT, SCALES, Layout
+from blockscale.checkpoint._layouts import (DATA, FP8_BLOCK, FP8_BLOCKS, GLOBAL, INPUT, SCALES,
+                                            Layout, get_fp8_scales)
 from blockscale.checkpoint._values import list_chunks
 
 
@@ -121,6 +122,28 @@ def _to_fp8(weight: Weight, member: Mapping[str, Any], sink: Any) -> int:
     return lost
 
 
+def _to_blocks(weight: Weight, member: Mapping[str, Any], sink: Any) -> None:
+    """E4M3 as it is, with a scale for each 128 x 128.
+
+    Raises: ArgumentError where rows of two blocks of the source are in one of the result.
+    """
+    matrix, count, first = member["matrix"] or 0, member["count"], member["first"]
+    if weight.format == FP8_BLOCKS and (first % FP8_BLOCK or member["step"] != 1):
+        raise ArgumentError(f"expected rows of whole blocks of {FP8_BLOCK} for '{member['name']}', "
+                            f"but it begins at row {first} of '{weight.name}', or its rows "
+                            "alternate with others")
+    cols, names, at = weight.shape[-1], member["outputs"], member["target_matrix"]
+    for begin, end in list_chunks(count, cols):
+        codes = read_fp8(weight, matrix, _select(member, begin, end))
+        sink.write(names[DATA], codes, (at * count + begin) * cols)
+    tall, wide = get_fp8_scales(FP8_BLOCKS, count, cols)
+    factors = read_factors(weight, matrix)
+    if weight.format == FP8_BLOCKS:
+        factors = factors[first // FP8_BLOCK:][:tall]
+    scales = np.ascontiguousarray(np.broadcast_to(factors, (tall, wide)))
+    sink.write(names[SCALES], scales, at * scales.nbytes)
+
+
 def _stack(weights: Sequence[Weight], members: Sequence[Mapping[str, Any]], sink: Any) -> None:
     """Rows of layers of one expert that alternate in a stack."""
     parts = [_read_all(weight, member) for weight, member in zip(weights, members)]
@@ -134,8 +157,8 @@ def _stack(weights: Sequence[Weight], members: Sequence[Mapping[str, Any]], sink
 def convert_group(arguments: Mapping[str, Any], source: Checkpoint, sink: Any) -> Any:
     """Converts weights that share a global scale.
 
-    The arguments are `how`, "same", "stack", "mxfp4_to_nvfp4" or "mxfp4_to_fp8", and `members` as
-    quantize_group() has them.
+    The arguments are `how`, "same", "stack", "mxfp4_to_nvfp4", "mxfp4_to_fp8" or "fp8_to_blocks",
+    and `members` as quantize_group() has them.
     """
     members, how = arguments["members"], arguments["how"]
     weights = [source.weights[member["weight"]] for member in members]
@@ -146,6 +169,9 @@ def convert_group(arguments: Mapping[str, Any], source: Checkpoint, sink: Any) -
         lost = _widen(weights, members, targets, sink)
     elif how == "mxfp4_to_fp8":
         lost = [_to_fp8(weight, member, sink) for weight, member in zip(weights, members)]
+    elif how == "fp8_to_blocks":
+        for weight, member in zip(weights, members):
+            _to_blocks(weight, member, sink)
     elif how == "stack":
         _stack(weights, members, sink)
     else:

@@ -9,33 +9,40 @@ from typing import Any, Mapping
 from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG, Scheme, get_names, get_object
 from blockscale.checkpoint._families._compressed_tensors import CompressedTensors
 from blockscale.checkpoint._families._family import Evidence, Family, Quantized
-from blockscale.checkpoint._families._fp8 import Fp8Blocks
+from blockscale.checkpoint._families._float4 import Float4
+from blockscale.checkpoint._families._fp8 import Fp8, Fp8Blocks
 from blockscale.checkpoint._families._gguf import Gguf
 from blockscale.checkpoint._families._gpt_oss import GptOss
 from blockscale.checkpoint._families._modelopt import ModelOpt, read_members
 from blockscale.checkpoint._families._plain import Plain
 from blockscale.checkpoint._families._torchao import TorchAo
+from blockscale.checkpoint._families._unknown import NOT_KNOWN, Unknown, find_unknown
 from blockscale.checkpoint._layouts import Layout
 
-__all__ = ["ALL", "FAMILIES", "LAYOUTS", "TARGETS", "Evidence", "Family", "Quantized",
-           "find_layout", "get_family", "get_layout", "guess", "read_scheme"]
+__all__ = ["ALL", "FAMILIES", "LAYOUTS", "NOT_KNOWN", "TARGETS", "Evidence", "Family", "Quantized",
+           "Unknown", "find_family", "find_layout", "find_unknown", "get_family", "get_layout", "guess", "read_scheme"]
 
 #: All families.
 ALL: tuple[Family, ...] = (ModelOpt(), CompressedTensors(), GptOss(), TorchAo(), Gguf(),
-                           Fp8Blocks(), Plain())
+                           Fp8Blocks(), Fp8(), Float4(), Plain())
 _BY_NAME = {family.name: family for family in ALL}
 #: Those that weights can be quantized to, and plain numbers, by the names that --layout takes.
 FAMILIES = ("modelopt", "compressed-tensors", "gpt-oss", "torchao", "gguf", "plain")
 #: What checkpoints can be converted to.
 TARGETS = (*FAMILIES, "fp8-blocks")
 LAYOUTS: tuple[Layout, ...] = tuple(layout for family in ALL for layout in family.layouts)
-_LAYOUTS = {layout.name: layout for layout in LAYOUTS}
+_WRITTEN = {layout.name: layout for layout in LAYOUTS if layout.is_written}
 #: The order in which families are asked: those whose names of tensors are their own come first.
-_ASKED = ("torchao", "compressed-tensors", "gpt-oss", "gguf", "fp8-blocks", "modelopt")
+_ASKED = ("torchao", "gpt-oss", "gguf", "f4", "fp8-blocks", "compressed-tensors", "fp8", "modelopt")
 
 
 def get_family(name: str) -> Family:
     return _BY_NAME[name]
+
+
+def find_family(name: str) -> Family | None:
+    """The family of a name, None for one that is not known here."""
+    return _BY_NAME.get(name)
 
 
 def find_layout(family: str, format: str) -> Layout | None:
@@ -44,8 +51,8 @@ def find_layout(family: str, format: str) -> Layout | None:
 
 
 def get_layout(name: str) -> Layout:
-    """The layout of a name."""
-    return _LAYOUTS[name]
+    """The layout of a name, of those that results have."""
+    return _WRITTEN[name]
 
 
 def guess(evidence: Evidence) -> Layout | None:

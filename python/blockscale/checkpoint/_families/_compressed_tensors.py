@@ -10,12 +10,16 @@ import re
 from typing import Any, Mapping, Sequence
 
 from blockscale.checkpoint._config import Group, Scheme, get_names, get_object, read_cache
-from blockscale.checkpoint._families._family import Evidence, Family, Quantized, Written, is_mxfp8
-from blockscale.checkpoint._layouts import Layout
+from blockscale.checkpoint._families._family import (Evidence, Family, Quantized, Written,
+                                                     find_fp8_format)
+from blockscale.checkpoint._layouts import FP8_BLOCK, Layout
 
 #: Formats that have a layout here.
 _FORMATS = {"nvfp4-pack-quantized": "nvfp4", "mxfp4-pack-quantized": "mxfp4",
             "mxfp8-quantized": "mxfp8"}
+#: FP8 has either name, and its strategy tells which scales there are.
+_FP8, _STRATEGIES = ("float-quantized", "naive-quantized"), {
+    "tensor": "fp8_tensor", "channel": "fp8_channel", "block": "fp8_blocks"}
 _NAME = "compressed-tensors"
 
 
@@ -36,6 +40,17 @@ def _write_operand(layer: Quantized, is_activation: bool) -> dict[str, Any]:
             "type": "float", "zp_dtype": dtype}
 
 
+def _read_format(algorithm: str, weights: Any) -> str:
+    """Our name of the format of a group, "" of one that has no layout here."""
+    if algorithm not in _FP8 or not isinstance(weights, dict):
+        return _FORMATS.get(algorithm, "")
+    size = weights.get("block_structure")
+    if weights.get("num_bits") != 8 or weights.get("type") != "float" or (
+            weights.get("strategy") == "block" and size not in (None, [FP8_BLOCK, FP8_BLOCK])):
+        return ""
+    return _STRATEGIES.get(str(weights.get("strategy")), "")
+
+
 class CompressedTensors(Family):
     """Scales and codes have the names of tensors of their own; MXFP8 has the same as ModelOpt's, and
     config.json tells them apart."""
@@ -52,13 +67,11 @@ class CompressedTensors(Family):
                (".weight_scale", "U8")),
         Layout("compressed-tensors mxfp8-quantized", _NAME, "mxfp8",
                "compressed_tensors", "rceil", (".weight", "F8_E4M3"), (".weight_scale", "U8")),
+        *(Layout(f"compressed-tensors float-quantized {name}", _NAME, format,
+                 data=(".weight", "F8_E4M3"), scales=(".weight_scale", "BF16"),
+                 scale_types=("F32", "F16"), input_scale=".input_scale", is_written=False)
+          for name, format in _STRATEGIES.items()),
     )
-    loaders = {
-        "vLLM": "groups whose targets name classes or layers",
-        "TensorRT-LLM": "groups whose targets name classes",
-        "SGLang": "groups whose targets name classes or layers",
-        "transformers": "the package compressed-tensors, and names of layers that it ignores",
-    }
     methods = (_NAME,)
 
     def read(self, members: Mapping[str, Any], where: str) -> Scheme:
@@ -73,9 +86,9 @@ class CompressedTensors(Family):
             activations = each.get("input_activations")
             is_static = isinstance(activations, dict) and activations.get("dynamic") in (
                 False, "local")
-            format = _FORMATS.get(str(algorithm), "")
+            format = _read_format(str(algorithm), each.get("weights"))
             groups.append(Group(str(algorithm), format, activations is not None,
-                                is_static and format == "nvfp4",
+                                is_static and format in ("nvfp4", "fp8_tensor"),
                                 get_names(each.get("targets"), f"{place}: targets")))
         return Scheme(self.name, tuple(groups),
                       get_names(members.get("ignore"), f"{where}: ignore"), where,
@@ -83,15 +96,16 @@ class CompressedTensors(Family):
 
     def guess(self, evidence: Evidence) -> Layout | None:
         scales = evidence.get_dtype(".weight_scale")
-        if ".weight_packed" in evidence.parts:
+        packed = evidence.get_dtype(".weight_packed")
+        if packed in ("U8", "I8") or packed and scales in ("U8", "F8_E4M3"):
             format = evidence.format
             if ".weight_global_scale" in evidence.parts or scales == "F8_E4M3":
                 format = "nvfp4"
             elif scales:
                 format = "mxfp4"
-            return self.find_layout(format or "nvfp4")
-        if evidence.scheme.family == self.name and is_mxfp8(evidence):
-            return self.find_layout("mxfp8")
+            return self.find_read(format or "nvfp4")
+        if evidence.scheme.family == self.name:
+            return self.find_read(find_fp8_format(evidence))
         return None
 
     def write(self, layers: Mapping[str, Quantized], left: Sequence[str],

@@ -9,7 +9,7 @@ from typing import Any, Mapping, Protocol, Sequence
 
 from blockscale._native._checkpoint import Metadata
 from blockscale.checkpoint._config import Group, Scheme
-from blockscale.checkpoint._layouts import Layout
+from blockscale.checkpoint._layouts import FP8_FORMATS, Layout, find_fp8_formats
 
 
 class Stored(Protocol):
@@ -48,19 +48,23 @@ class Evidence:
         return part.dtype if part is not None else ""
 
 
-def is_mxfp8(evidence: Evidence) -> bool:
-    """Whether tensors speak for MXFP8, whose names say nothing: E4M3 whose scales are bytes, or of
-    a wrong type, or not there."""
-    if evidence.get_dtype(".weight") != "F8_E4M3" or ".weight_scale_inv" in evidence.parts or (
-            evidence.format == "fp8_blocks"):
-        return False
-    scales = evidence.parts.get(".weight_scale")
-    if scales is None or scales.dtype in ("U8", "F8_E8M0"):
-        return True
-    # Scales of tensors or channels have other shapes.
-    data = evidence.parts[".weight"]
-    return evidence.format == "mxfp8" and (
-        scales.shape == (*data.shape[:-1], -(-data.shape[-1] // 32)))
+def find_fp8_format(evidence: Evidence, data: str = ".weight",
+                    scales: str = ".weight_scale") -> str:
+    """The format that E4M3 speaks for: "mxfp8" where scales are bytes, one of FP8_FORMATS where
+    they are numbers, what the configuration says where they are not there or fit nothing, ""
+    where nothing tells."""
+    if evidence.get_dtype(data) != "F8_E4M3":
+        return ""
+    said = evidence.format if evidence.format in ("mxfp8", *FP8_FORMATS) else ""
+    found = evidence.parts.get(scales)
+    if found is None:
+        is_other = evidence.scheme.family not in ("", "modelopt", "compressed-tensors")
+        return said or ("" if is_other or ".weight_scale_inv" in evidence.parts else "mxfp8")
+    if found.dtype in ("U8", "F8_E8M0"):
+        return "mxfp8"
+    fitting = find_fp8_formats(evidence.parts[data].shape, found.shape)
+    # Scales of one number fit all formats of a small weight.
+    return said if said in fitting or not fitting else fitting[0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +90,6 @@ class Family:
     Attributes:
       name: by which --layout and --to know it, and reports call it.
       layouts: of its weights.
-      loaders: those that read it, each with what it needs.
       methods: values of quant_method in config.json that mean it.
       keeps_stacks: whether a stack of experts stays one tensor. In other families each expert has
         layers of its own, since loaders take both forms of those.
@@ -94,25 +97,34 @@ class Family:
       describes_itself: whether files say how they are quantized, without a configuration.
       says_activations: whether its configuration says which activations are quantized.
       needs_global: whether NVFP4 always has a global scale.
+      leaves_heads: whether loaders leave the last projection plain without being told.
     """
 
     name = ""
     layouts: tuple[Layout, ...] = ()
-    loaders: Mapping[str, str] = {}
     methods: tuple[str, ...] = ()
     keeps_stacks = False
     joins_experts = False
     describes_itself = False
     says_activations = True
     needs_global = True
+    leaves_heads = False
 
     def find_layout(self, format: str) -> Layout | None:
-        """The layout that it has for a format, if there is one."""
-        return next((layout for layout in self.layouts if layout.format == format), None)
+        """The layout in which it writes a format, if there is one."""
+        return next((layout for layout in self.layouts
+                     if layout.format == format and layout.is_written), None)
+
+    def find_read(self, format: str, **members: Any) -> Layout | None:
+        """The layout of a format that has these members, if there is one."""
+        return next((layout for layout in self.layouts if layout.format == format
+                     and all(getattr(layout, name) == value for name, value in members.items())),
+                    None)
 
     @property
     def formats(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(layout.format for layout in self.layouts))
+        """Those that it writes."""
+        return tuple(dict.fromkeys(layout.format for layout in self.layouts if layout.is_written))
 
     def recognizes(self, members: Mapping[str, Any]) -> bool:
         """Whether quantization_config is one of it."""

@@ -25,7 +25,6 @@ class Gguf(Family):
         Layout("GGUF MXFP4", "gguf", "mxfp4", GGML, "", (".weight", "MXFP4"),
                activations="plain"),
     )
-    loaders = {"llama.cpp": "names of its own and the metadata of an architecture"}
     keeps_stacks = True
     describes_itself = True
 

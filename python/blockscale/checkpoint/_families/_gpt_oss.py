@@ -20,11 +20,6 @@ class GptOss(Family):
     name = "gpt-oss"
     layouts = (Layout("gpt-oss MXFP4", "gpt-oss", "mxfp4", "even", "even", ("_blocks", "U8"),
                       ("_scales", "U8"), is_stack=True, is_interleaved=True),)
-    loaders = {
-        "vLLM": "the architecture of gpt-oss", "TensorRT-LLM": "the architecture of gpt-oss",
-        "SGLang": "the architecture of gpt-oss",
-        "transformers": "the architecture of gpt-oss, and kernels of MXFP4",
-    }
     methods = ("mxfp4",)
     keeps_stacks = True
     joins_experts = True

@@ -10,22 +10,25 @@ from typing import Any, Iterable, Mapping, Sequence
 from blockscale import _native
 from blockscale.checkpoint._config import (MODELOPT_CONFIG, Group, Scheme, get_names, get_object,
                                            read_cache)
-from blockscale.checkpoint._families._family import Evidence, Family, Quantized, Written, is_mxfp8
+from blockscale.checkpoint._families._family import (Evidence, Family, Quantized, Written,
+                                                     find_fp8_format)
 from blockscale.checkpoint._layouts import Layout
 
 #: Algorithms that have a layout here: format, and whether activations are quantized.
 _ALGORITHMS = {
     "NVFP4": ("nvfp4", True), "W4A16_NVFP4": ("nvfp4", False), "NVFP4_AWQ": ("nvfp4", True),
-    "NVFP4_SVD": ("nvfp4", True), "MXFP8": ("mxfp8", True), "FP8_PB_WO": ("fp8_blocks", True),
+    "NVFP4_SVD": ("nvfp4", True), "MXFP8": ("mxfp8", True), "MXFP4": ("mxfp4", True),
+    "FP8": ("fp8_tensor", True), "FP8_PER_CHANNEL_PER_TOKEN": ("fp8_channel", True),
+    "FP8_PB_WO": ("fp8_blocks", True),
 }
 #: What loaders look for: they take a configuration of ModelOpt from this producer alone.
 _PRODUCER = {"name": "modelopt", "version": f"blockscale-{_native.version}"}
 
 
 def _read_group(algorithm: Any, targets: Iterable[str] = ()) -> Group:
-    format, is_quantized = _ALGORITHMS.get(str(algorithm), ("", True))
-    return Group(str(algorithm), format, is_quantized, is_quantized and format == "nvfp4",
-                 tuple(targets))
+    format, is_quantized = _ALGORITHMS.get(str(algorithm).upper(), ("", True))
+    return Group(str(algorithm), format, is_quantized,
+                 is_quantized and format in ("nvfp4", "fp8_tensor"), tuple(targets))
 
 
 def read_members(members: Mapping[str, Any], where: str, ignored: str) -> Scheme:
@@ -70,12 +73,22 @@ class ModelOpt(Family):
                needs_input_scale=True, shares_global=True),
         Layout("ModelOpt MXFP8", "modelopt", "mxfp8", "rceil", "rceil", (".weight", "F8_E4M3"),
                (".weight_scale", "U8"), activations="quantized"),
+        Layout("ModelOpt MXFP4", "modelopt", "mxfp4", data=(".weight", "U8"),
+               scales=(".weight_scale", "U8"), is_written=False),
+        *(Layout(f"ModelOpt {name}", "modelopt", format, data=(".weight", "F8_E4M3"),
+                 scales=(".weight_scale", "F32"), scale_types=("BF16", "F16"),
+                 input_scale=".input_scale", is_written=False)
+          for name, format in (("FP8", "fp8_tensor"), ("FP8 of rows", "fp8_channel"),
+                               ("FP8 in blocks", "fp8_blocks"))),
+        # Stacks of experts, as those of Llama-4 are.
+        Layout("ModelOpt NVFP4 stack", "modelopt", "nvfp4", data=("", "U8"),
+               scales=("_weight_scale", "F8_E4M3"), global_scale="_weight_scale_2",
+               input_scale="_input_scale", is_stack=True, is_written=False),
+        *(Layout(f"ModelOpt {name} stack", "modelopt", format, data=("", "F8_E4M3"),
+                 scales=("_weight_scale", "F32"), scale_types=("BF16", "F16"),
+                 input_scale="_input_scale", is_stack=True, is_written=False)
+          for name, format in (("FP8", "fp8_tensor"), ("FP8 of rows", "fp8_channel"))),
     )
-    loaders = {
-        "vLLM": "group_size, kv_cache_quant_algo and exclude_modules in the configuration",
-        "TensorRT-LLM": "hf_quant_config.json, and one global scale for layers that it fuses",
-        "SGLang": "hf_quant_config.json",
-    }
     methods = ("modelopt",)
 
     def recognizes(self, members: Mapping[str, Any]) -> bool:
@@ -87,9 +100,23 @@ class ModelOpt(Family):
 
     def guess(self, evidence: Evidence) -> Layout | None:
         dtype = evidence.get_dtype(".weight")
+        if "" in evidence.parts:
+            if evidence.get_dtype("") == "U8":
+                return self.find_read("nvfp4", is_stack=True)
+            return self.find_read(find_fp8_format(evidence, "", "_weight_scale"), is_stack=True)
         if dtype in ("U8", "I8"):
-            return self.find_layout("nvfp4")
-        return self.find_layout("mxfp8") if is_mxfp8(evidence) else None
+            return self._guess_fp4(evidence, dtype)
+        return self.find_read(find_fp8_format(evidence))
+
+    def _guess_fp4(self, evidence: Evidence, dtype: str) -> Layout | None:
+        scales = evidence.parts.get(".weight_scale")
+        if dtype == "I8" and (scales is None or scales.dtype not in ("U8", "F8_E4M3")):
+            return None  # Integers.
+        data = evidence.parts[".weight"]
+        # A byte has two codes.
+        is_mx = scales is not None and scales.dtype == "U8" and (
+            scales.shape == (*data.shape[:-1], data.shape[-1] // 16))
+        return self.find_read("mxfp4" if is_mx and evidence.format in ("", "mxfp4") else "nvfp4")
 
     def write(self, layers: Mapping[str, Quantized], left: Sequence[str],
               kv_cache: str) -> Written:

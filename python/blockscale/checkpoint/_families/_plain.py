@@ -14,5 +14,3 @@ class Plain(Family):
     name = "plain"
     layouts = tuple(Layout(f"plain {name}", "plain", "", data=(".weight", dtype))
                     for dtype, name in PLAIN_DTYPES.items())
-    loaders = {loader: "nothing" for loader in (
-        "vLLM", "TensorRT-LLM", "SGLang", "transformers", "llama.cpp")}

@@ -8,7 +8,8 @@ import json
 from typing import Any, Mapping, Sequence
 
 from blockscale.checkpoint._config import TORCHAO_NAMES, Group, Scheme, get_names
-from blockscale.checkpoint._families._family import Evidence, Family, Quantized, Written
+from blockscale.checkpoint._families._family import (Evidence, Family, Quantized, Written,
+                                                     find_fp8_format)
 from blockscale.checkpoint._layouts import Layout
 
 #: Types of configurations: format, and whether activations are quantized.
@@ -18,6 +19,8 @@ _TYPES = {
     "NVFP4InferenceConfig": ("nvfp4", True),
     "MXDynamicActivationMXWeightConfig": ("mxfp8", True),
     "MXFPInferenceConfig": ("mxfp8", True),
+    "Float8WeightOnlyConfig": ("fp8_channel", False),
+    "Float8DynamicActivationFloat8WeightConfig": ("fp8_channel", True),
 }
 #: PyTorch's names of the elements of MX tensors.
 _ELEMENTS = {"mxfp4": "float4_e2m1fn_x2", "mxfp8": "float8_e4m3fn", "mxfp8_e5m2": "float8_e5m2"}
@@ -65,9 +68,10 @@ class TorchAo(Family):
         Layout("torchao MXFP8 E5M2", "torchao", "mxfp8_e5m2", "rceil", "rceil",
                ("._weight_qdata", "F8_E5M2"), ("._weight_scale", "F8_E8M0"),
                activations="quantized", holds_swizzled=True),
+        *(Layout(f"torchao {name}", "torchao", format, data=("._weight_qdata", "F8_E4M3"),
+                 scales=("._weight_scale", "F32"), scale_types=("BF16", "F16"), is_written=False)
+          for name, format in (("FP8", "fp8_tensor"), ("FP8 of rows", "fp8_channel"))),
     )
-    loaders = {"vLLM": "the package torchao, and metadata of each tensor in the file",
-               "transformers": "the package torchao, and metadata of each tensor in the file"}
     methods = ("torchao",)
     describes_itself = True
     needs_global = False
@@ -93,8 +97,10 @@ class TorchAo(Family):
         if dtype == "U8":
             is_mx = evidence.get_dtype("._weight_scale") == "F8_E8M0" or (
                 str(evidence.described.get("_type")) == "MXTensor")
-            return self.find_layout("mxfp4" if is_mx else "nvfp4")
-        return self.find_layout("mxfp8_e5m2" if dtype == "F8_E5M2" else "mxfp8")
+            return self.find_read("mxfp4" if is_mx else "nvfp4")
+        if dtype == "F8_E5M2":
+            return self.find_layout("mxfp8_e5m2")
+        return self.find_read(find_fp8_format(evidence, "._weight_qdata", "._weight_scale"))
 
     def write(self, layers: Mapping[str, Quantized], left: Sequence[str],
               kv_cache: str) -> Written:

@@ -12,7 +12,7 @@ from blockscale.checkpoint._families import Family
 from blockscale.checkpoint._jobs._plan import Output, Task, count_bytes
 from blockscale.checkpoint._kernels import STORED
 from blockscale.checkpoint._split import is_interleaved, split_bias
-from blockscale.checkpoint._values import get_dtype
+from blockscale.checkpoint._values import get_computed
 
 #: Small tensors that are copied by one task.
 _TOGETHER_BYTES, _TOGETHER = 1 << 20, 256
@@ -45,15 +45,15 @@ def plan_copies(checkpoint: Checkpoint, names: Iterable[str]) -> list[Task]:
 
 def plan_decoded(checkpoint: Checkpoint, weight: Weight, dtype: str | None = None) -> Task:
     """A task that writes the numbers of a weight, as f32, bf16 or f16. Models of gpt-oss have plain
-    stacks [E, K, N]."""
-    stored = STORED[dtype or get_dtype(weight)]
+    stacks [E, K, N], as others have whose codes are so."""
+    stored = STORED[dtype or get_computed(weight)]
     shape, transposes = weight.shape, False
-    if len(shape) == 3 and is_interleaved(checkpoint.config, weight):
+    if len(shape) == 3 and (weight.is_transposed or is_interleaved(checkpoint.config, weight)):
         shape, transposes = (shape[0], shape[2], shape[1]), True
     output = Output.of(f"{weight.name}.weight" if len(shape) == 2 else weight.name, stored, shape)
     return Task("decode", weight.name, {
         "weight": weight.name, "matrix": None, "target": output.name,
-        "dtype": dtype or get_dtype(weight), "transposes": transposes}, (output,), weight.nbytes)
+        "dtype": dtype or get_computed(weight), "transposes": transposes}, (output,), weight.nbytes)
 
 
 def plan_stack_bias(checkpoint: Checkpoint, stack: str, experts: int) -> Task:

@@ -13,6 +13,7 @@ from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._convert._group import convert_group
 from blockscale.checkpoint._jobs._plan import Task
 from blockscale.checkpoint._kernels import DTYPES
+from blockscale.checkpoint._layouts import FP8_BLOCK, FP8_BLOCKS
 from blockscale.checkpoint._quantize._group import quantize_group
 from blockscale.checkpoint._values import CHUNK_BYTES, Rows, list_chunks
 
@@ -62,7 +63,7 @@ def decode(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
     weight = source.weights[arguments["weight"]]
     dtype = DTYPES[arguments["dtype"]]
     lost = 0
-    block = weight.layout.block
+    block = (FP8_BLOCK if weight.format == FP8_BLOCKS else 1), weight.layout.block
     for matrix in range(max(weight.num_matrices, 1)):
         rows = Rows(weight, matrix)
         start = matrix * rows.count
@@ -82,13 +83,15 @@ def decode(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
     return {"lost": lost}
 
 
-def _count_changed(numbers: np.ndarray, found: np.ndarray, block: int) -> int:
-    """Blocks of rows with numbers that another type does not have."""
-    if numbers.dtype == found.dtype:
+def _count_changed(numbers: np.ndarray, found: np.ndarray, block: tuple[int, int]) -> int:
+    """Blocks with numbers that another type does not have, of so many rows and columns."""
+    if numbers.dtype == found.dtype or not numbers.size:
         return 0
     changed = (numbers != found.astype(numbers.dtype)) & ~np.isnan(numbers)
-    starts = range(0, changed.shape[1], block)
-    return int(np.logical_or.reduceat(changed, starts, axis=1).sum())
+    for axis, size in enumerate(block):
+        if size > 1:
+            changed = np.logical_or.reduceat(changed, range(0, changed.shape[axis], size), axis)
+    return int(changed.sum())
 
 
 KINDS: Mapping[str, Callable[[Mapping[str, Any], Checkpoint, Any], Any]] = {

@@ -14,7 +14,7 @@ from blockscale.checkpoint import _names
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
 from blockscale.checkpoint._families import Family
 from blockscale.checkpoint._layouts import Layout
-from blockscale.checkpoint._values import get_dtype
+from blockscale.checkpoint._values import get_computed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +69,7 @@ def choose(checkpoint: Checkpoint, rules: Rules, family: Family) -> list[Choice]
     """What a policy says of each weight, in the order of the source."""
     choices = []
     for weight in checkpoint.weights.values():
-        if weight.format not in ("", "fp8_blocks"):
+        if not (weight.layout.is_plain or weight.layout.is_fp8):
             raise ArgumentError(f"expected plain weights to quantize, but '{weight.name}' is "
                                 f"{weight.layout.name}; convert the checkpoint instead")
         found = Choice(weight, None, None, _find_reason(checkpoint, weight, family))
@@ -105,7 +105,7 @@ def _check_groups(choices: Sequence[Choice]) -> None:
 
 def _decide(weight: Weight, rules: Rules) -> Decision:
     n, k = weight.shape[-2:]
-    return rules.decide(Layer(weight.name, n, k, _names.is_head(weight.name)), get_dtype(weight))
+    return rules.decide(Layer(weight.name, n, k, _names.is_head(weight.name)), get_computed(weight))
 
 
 def _keep_stacks_together(choices: list[Choice]) -> None:

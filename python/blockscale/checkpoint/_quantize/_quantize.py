@@ -28,7 +28,7 @@ from blockscale.checkpoint._quantize._gpu import check_gpu
 from blockscale.checkpoint._quantize._group import make_kernels_ahead
 from blockscale.checkpoint._split import Part, split_weight
 from blockscale.checkpoint._summary import LayerSummary, Summary
-from blockscale.checkpoint._values import get_dtype
+from blockscale.checkpoint._values import get_computed
 
 
 def read_amaxes(amaxes: Mapping[str, float] | Path | None) -> dict[str, float]:
@@ -145,7 +145,7 @@ class Planner:
         layer = Quantized(layout, form.activation is not None)
         self.layers[part.name] = layer
         self.sources[part.name] = choice.weight.name
-        described = self._family.describe(part.name, layer, get_dtype(choice.weight),
+        described = self._family.describe(part.name, layer, get_computed(choice.weight),
                                           GLOBAL in names, INPUT in names)
         self.metadata.update((output.name, described) for output in outputs)
         return member, outputs
@@ -161,8 +161,8 @@ class Planner:
             members.append(member)
             # The first matrix of a stack has the tensors of all.
             outputs += written if part.target_matrix == 0 else []
-        dtype = get_dtype(choice.weight)
-        cast = form.cast if dtype == "f32" else None
+        dtype = get_computed(choice.weight)
+        cast = form.cast if dtype == "f32" else dtype if choice.weight.layout.is_fp8 else None
         weight = form.weight
         nbytes = sum(part.count * part.cols for part, _ in group) * _kernels.DTYPES[dtype].itemsize
         return Task("quantize", members[0]["name"], {

@@ -1,0 +1,129 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Formats that have no layout here, by the marks that they have: they are named, and never taken for
+something else."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping
+
+from blockscale.checkpoint._config import Scheme
+from blockscale.checkpoint._families._family import Stored
+from blockscale.checkpoint._layouts import PLAIN_DTYPES
+
+#: What is said of such a format, behind its name.
+NOT_KNOWN = "not known here"
+#: Values of quant_method, and what the format is called.
+_METHODS = {
+    "gptq": "GPTQ", "gptqmodel": "GPTQ", "awq": "AWQ", "bitsandbytes": "bitsandbytes",
+    "hqq": "HQQ", "quark": "Quark", "aqlm": "AQLM", "quanto": "Quanto", "eetq": "EETQ",
+    "spqr": "SpQR", "vptq": "VPTQ", "higgs": "HIGGS", "bitnet": "BitNet", "fp_quant": "FP-Quant",
+    "auto-round": "AutoRound", "intel/auto-round": "AutoRound", "marlin": "Marlin",
+    "mlx": "MLX", "quip": "QuIP", "torchao": "torchao", "sinq": "SINQ",
+}
+#: Endings of names that one format alone has; a layer's name is in front of them. The first that
+#: fits counts.
+_ENDINGS = (
+    (".g_idx", "GPTQ"), (".qweight", "AWQ"), (".qzeros", "AWQ"), (".weight.absmax", "bitsandbytes"),
+    (".weight.nested_absmax", "bitsandbytes"), (".SCB", "bitsandbytes"),
+    (".weight.quant_map", "bitsandbytes"), (".W_q", "HQQ"), (".codebooks", "AQLM"),
+    (".Qidxs", "QuIP"), (".centroids.weight", "VPTQ"), (".dense_weights", "SpQR"),
+    (".weight_shape", "pack-quantized"), (".weight._data", "Quanto"),
+    (".weight_zero_point", "a format with zero points"),
+)
+#: Endings that such a layer has beside these.
+_BESIDE = (".scales", ".biases", ".zeros", ".meta", ".codes", ".weight_format", ".scale", ".zero",
+           ".nbits", ".group_size", ".shape", ".weight_scale", ".input_scale", ".weight_packed",
+           ".weight.nested_quant_map", ".weight._scale", ".weight")
+_STATE = ".weight.quant_state."
+#: Types of elements that are numbers as they are, or indices, masks and positions.
+_NUMBERS = (*PLAIN_DTYPES, "F64", "C64", "BOOL", "I64", "U64")
+
+
+@dataclasses.dataclass(frozen=True)
+class Unknown:
+    """A layer of a format that has no layout here.
+
+    Attributes:
+      name: of the layer, or of the tensor.
+      title: what the format is called.
+      tensors: the names of its tensors.
+    """
+
+    name: str
+    title: str
+    tensors: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.title}, {NOT_KNOWN}"
+
+
+def _find_marks(tensors: Mapping[str, Stored]) -> dict[str, str]:
+    """Layers with endings that one format alone has, and what that is called."""
+    found: dict[str, str] = {}
+    for name in tensors:
+        if _STATE in name:
+            found.setdefault(name.partition(_STATE)[0], "bitsandbytes")
+        for ending, title in _ENDINGS:
+            if name.endswith(ending):
+                layer = name.removesuffix(ending)
+                if title == "GPTQ" or layer not in found:
+                    found[layer] = title
+    for name, tensor in tensors.items():
+        layer = name.removesuffix(".weight")
+        if tensor.dtype == "U32" and layer != name and f"{layer}.scales" in tensors:
+            found.setdefault(layer, "MLX")
+    return found
+
+
+def _list_tensors(layer: str, tensors: Mapping[str, Stored]) -> tuple[str, ...]:
+    endings = (*(ending for ending, _ in _ENDINGS), *_BESIDE)
+    names = [layer + ending for ending in dict.fromkeys(endings) if layer + ending in tensors]
+    return (*names, *(name for name in tensors if name.startswith(layer + _STATE)))
+
+
+def _get_title(name: str, tensor: Stored, scheme: Scheme, described: Mapping[str, Any]) -> str:
+    """What the configuration calls the format of a tensor, or its type."""
+    kind = str(described.get("_type", ""))
+    if kind and kind not in ("Tensor", "NVFP4Tensor", "MXTensor"):
+        return f"torchao's {kind}"
+    group = scheme.find(name)
+    if group is not None and not group.format:
+        return f"{group.algorithm} of {tensor.dtype}".replace("I8", "INT8")
+    if scheme.family in _METHODS and not scheme.groups:
+        return _METHODS[scheme.family]
+    return {"I8": "INT8", "I4": "INT4"}.get(tensor.dtype, tensor.dtype)
+
+
+def find_unknown(tensors: Mapping[str, Stored], used: set[str], scheme: Scheme,
+                 torchao: Mapping[str, Mapping[str, Any]]) -> list[Unknown]:
+    """The quantized layers that no layout explains, in the order of the files.
+
+    Args:
+      used: names of tensors that layouts explain.
+      scheme: what the configuration says.
+      torchao: what the metadata of files say, by the names of layers.
+    """
+    marks = {layer: _METHODS.get(scheme.family, title)
+             for layer, title in _find_marks(tensors).items()}
+    found: dict[str, Unknown] = {}
+    told: set[str] = set()
+    for layer, title in marks.items():
+        names = _list_tensors(layer, tensors)
+        if not used & set(names):
+            found[layer] = Unknown(layer, title, names)
+            told.update(names)
+    for name, tensor in tensors.items():
+        if name in used or name in told or tensor.dtype in _NUMBERS or len(tensor.shape) < 2:
+            continue
+        layer = name
+        for ending in (".weight", ".weight_packed", "._weight_qdata"):
+            layer = layer.removesuffix(ending)
+        names = dict.fromkeys((name, *(each for each in _list_tensors(layer, tensors)
+                                       if each not in used)))
+        found[layer] = Unknown(layer, _get_title(layer, tensor, scheme, torchao.get(layer, {})),
+                               tuple(names))
+        told.update(names)
+    places = {name: number for number, name in enumerate(tensors)}
+    return sorted(found.values(), key=lambda each: min(places[name] for name in each.tensors))
