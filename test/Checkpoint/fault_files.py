@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checkpoints that can be changed, and the lists of the faults that are planted into them: each is a
-function that changes one, with the one rule that tells it, or the reason why none does."""
+"""Checkpoints that can be changed, and the lists of the faults that are planted into them: each is
+a function that changes one, with the one rule that tells it, or the reason why none does."""
 
 import copy
 import dataclasses

@@ -2,6 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Faults of configurations, which say another thing than the files are."""
 
+import json
+
 import decoders
 import numpy as np
 from fault_files import DOWN, F8, GATE, LAYER, O, SECOND, STACK, fault
@@ -146,3 +148,26 @@ def group_that_names_other_layers(files):
 @fault("modelopt-mxfp8", "one-configuration")
 def second_configuration_ignores_more(files):
     files.modelopt["quantization"]["exclude_modules"].append(f"{LAYER}mlp*")
+
+
+@fault("compressed-tensors-nvfp4", "packed-status")
+def status_before_packing(files):
+    files.quantization["quantization_status"] = "frozen"
+
+
+@fault("modelopt-mxfp8", "sizes-of-configuration")
+def wider_experts_in_the_configuration(files):
+    files.config["moe_intermediate_size"] = 96
+
+
+@fault("modelopt-nvfp4", "alike-layers")
+def model_type_with_biases(files):
+    """Of Qwen2, whose queries, keys and values have them always."""
+    files.config["model_type"] = "qwen2"
+
+
+@fault("torchao-nvfp4", "described-tensors")
+def block_size_of_mx(files):
+    described = json.loads(files.metadata[f"{O}.weight"])
+    described["_data"]["block_size"] = 32
+    files.metadata[f"{O}.weight"] = json.dumps(described)

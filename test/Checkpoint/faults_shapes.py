@@ -138,3 +138,21 @@ def codes_of_signed_words(files):
     """As packers of integers write them: eight codes in 32 bits."""
     name = f"{DOWN}.weight_packed"
     files.tensors[name] = files.tensors[name].view(np.int64)
+
+
+@fault("modelopt-mxfp8", "sizes-of-configuration")
+def norm_of_heads_is_longer(files):
+    name = f"{LAYER}self_attn.q_norm.weight"
+    files.tensors[name] = np.tile(files.tensors[name], 3)
+
+
+@fault("gpt-oss-mxfp4", "sizes-of-configuration")
+def sinks_of_fewer_heads(files):
+    name = f"{LAYER}self_attn.sinks"
+    files.tensors[name] = files.tensors[name][:2].copy()
+
+
+@fault("gpt-oss-mxfp4", "shape-of-biases")
+def router_bias_is_cut(files):
+    name = f"{LAYER}mlp.router.bias"
+    files.tensors[name] = files.tensors[name][:3].copy()

@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 import decoders
+import fault_files
 import faults
 import faults_shapes
 import numpy as np
@@ -52,6 +53,29 @@ class TestFaults(unittest.TestCase):
                 self.clean[name].copy().write(self.folder / f"{name}-copy")
                 report = checkpoint.check(self.folder / f"{name}-copy")
                 self.assertTrue(report.is_clean, report)
+
+    def test_even_numbers_are_no_fault(self):
+        """Layers that were never trained have numbers that are spread evenly: nearly half of the
+        blocks have the largest scale. Where the global scale is too small, more have it."""
+        random = np.random.default_rng(3)
+        weight = random.uniform(-0.0625, 0.0625, (256, 256)).astype(np.float32)
+        name = "model.layers.0.mlp.up_proj"
+        decoders.write_folder(self.folder / "even", {f"{name}.weight": decoders.bf16(weight)}, {})
+        for number, (layout, rule) in enumerate([
+                ("torchao", {"format": "nvfp4", "weight_only": True}),
+                ("torchao", {"format": "mxfp4"}), ("torchao", {"format": "mxfp8"}),
+                ("modelopt", {"format": "nvfp4", "weight_only": True})]):
+            with self.subTest(layout=layout, rule=rule):
+                folder = self.folder / f"even-{number}"
+                checkpoint.quantize(self.folder / "even", folder, {"version": 1, "rules": [rule]},
+                                    layout=layout)
+                self.assertTrue(checkpoint.check(folder).is_clean)
+        files = faults.Files.read(folder)
+        scales = files.tensors[f"{name}.weight_scale"]
+        scales[:] = (scales.astype(np.float32) * 1.25).clip(None, 448).astype(fault_files.F8)
+        files.write(self.folder / "even-clipped")
+        self.assertEqual({each.rule.name for each in checkpoint.check(
+            self.folder / "even-clipped").findings}, {"scales-in-range"})
 
     def test_faults(self):
         for name, file, rule, plant, options in faults.FAULTS:

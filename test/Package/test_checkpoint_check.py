@@ -15,6 +15,7 @@ import numpy as np
 
 import blockscale
 from blockscale import checkpoint
+from blockscale._native._checkpoint import Metadata
 from blockscale.checkpoint._check import _claims, _loaders
 from blockscale.checkpoint._check._claims import LOADERS
 from blockscale.checkpoint._check._rules import RULES
@@ -304,6 +305,22 @@ class CheckTest(unittest.TestCase):
             report = checkpoint.check(path)
             self.assertEqual(report.findings, ())
             self.assertEqual(report.explain("llama.cpp"), expected)
+
+    def test_layers_of_gguf(self):
+        """Their metadata say how many there are."""
+        path, scale = self.folder / "x.gguf", np.ones(1, np.float32).tobytes()
+        blocks = np.full((4, 36), 0x38, np.uint8).tobytes()
+        for count, expected in ((2, []), (3, ["expected 3 layers, as llama.block_count says, but "
+                                              "got none with number 2"]),
+                                (1, ["expected 1 layers, as llama.block_count says, but got one "
+                                     "with number 1, too"])):
+            tensors = {}
+            for number in range(2):
+                tensors[f"blk.{number}.attn_q.weight"] = ("NVFP4", (4, 64), blocks)
+                tensors[f"blk.{number}.attn_q.scale"] = ("F32", (1,), scale)
+            checkpoints.save(path, tensors, [Metadata("llama.block_count", "u32", count)])
+            self.assertEqual([each.message for each in checkpoint.check(path).findings
+                              if each.rule.name == "all-layers"], expected)
 
     def test_naive_gguf(self):
         path = self.folder / "x.gguf"

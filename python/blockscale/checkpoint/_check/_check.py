@@ -29,6 +29,7 @@ def _check_structure(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
     """What the model has, whichever way it is stored."""
     members, config = _members.list_members(checkpoint, candidates), checkpoint.config
     yield from _layers.check_numbers(members, config)
+    yield from _layers.check_blocks(checkpoint)
     yield from _layers.check_alike(members, config)
     yield from _layers.check_ends(members, config)
     yield from _sizes.check_sizes(members, config)
@@ -60,6 +61,7 @@ def list_faults(checkpoint: Checkpoint, tensor_parallel: Sequence[int] = (), *,
         *_config.check_configurations(checkpoint),
         *_config.check_layers(checkpoint, candidates),
         *_config.check_ties(checkpoint, candidates),
+        *_config.check_status(checkpoint, candidates),
         *_check_structure(checkpoint, candidates),
         *_strangers.check_names(checkpoint),
         *_strangers.check_second_weights(candidates),

@@ -136,6 +136,17 @@ def check_configurations(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield from _compare(checkpoint)
 
 
+def check_status(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) -> Iterator[Finding]:
+    """Whether compressed-tensors' configuration says that tensors are packed, where they are."""
+    members = checkpoint.config.get("quantization_config")
+    status = members.get("quantization_status") if isinstance(members, dict) else None
+    name = next((name for name, each in candidates.items() if each.get(DATA) is not None), None)
+    if (checkpoint.scheme.family == "compressed-tensors" and status is not None and name
+            and status != "compressed"):
+        yield find("packed-status", CONFIG, "expected quantization_status 'compressed', since "
+                   f"'{name}' is quantized, but got {status!r}")
+
+
 def _check_size(where: str, algorithm: str, size: Any) -> Iterator[Finding]:
     wanted = 16 if "nvfp4" in algorithm.lower() else 32 if "mxfp" in algorithm.lower() else None
     if wanted and size is not None and size != wanted:

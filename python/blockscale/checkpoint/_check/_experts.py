@@ -14,7 +14,8 @@ from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config import CONFIG
 
-_ROUTER = re.compile(r".*\.(?:mlp|block_sparse_moe)\.(?:gate|router)\.weight")
+_ROUTER = re.compile(r".*\.(?:mlp|block_sparse_moe)\.(?:gate|router)\."
+                     r"(?:weight|e_score_correction_bias)")
 #: What an expert may lack that others have: activations that it never saw have no scale.
 _OPTIONAL = ("bias", "input_scale", "input_global_scale")
 _SHOWN = 8
@@ -63,6 +64,6 @@ def check_stacks(members: Members, config: Mapping[str, Any]) -> Iterator[Findin
                 name.removesuffix(".weight")):
             yield find("all-experts", name, f"expected {wanted} experts, as {CONFIG} says, but got "
                        f"{shape[0]}")
-        elif len(shape) == 2 and _ROUTER.fullmatch(name):
+        elif len(shape) in (1, 2) and _ROUTER.fullmatch(name):
             yield find("all-experts", name, f"expected a row for each of {wanted} experts, as "
                        f"{CONFIG} says, but got {shape[0]}")

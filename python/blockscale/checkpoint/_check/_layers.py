@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import collections
 import re
-from typing import Any, Iterator, Mapping
+from typing import Any, Collection, Iterator, Mapping
 
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._check._members import Members, get_size, get_text_config, split_layer
 from blockscale.checkpoint._check._report import Finding, find
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config import CONFIG
 
 _NUMBERS = re.compile(r"\.\d+\.")
+#: Layers by llama.cpp's names.
+_BLOCK = re.compile(r"blk\.(\d{1,9})\.")
 _SHOWN = 8
 #: What every layer has that has it at all: no model leaves it out of its first layer, or of a kind
 #: of layers.
@@ -58,19 +61,35 @@ def check_numbers(members: Members, config: Mapping[str, Any]) -> Iterator[Findi
     """Whether there are the layers that the configuration says, and no others."""
     wanted = get_size(config, "num_hidden_layers")
     path, layers = find_text_layers(members)
-    if wanted is None or not layers or _is_looped(config):
-        return
+    if wanted is not None and layers and not _is_looped(config):
+        further = sum(size for name in _FURTHER if (size := get_size(config, name)))
+        yield from _compare_numbers(layers, wanted, further, "num_hidden_layers", path)
+
+
+def check_blocks(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """The same of a file of GGUF with llama.cpp's names, whose metadata are its configuration."""
+    blocks = {int(match[1]) for name in checkpoint.tensors if (match := _BLOCK.match(name))}
+    counts = {(entry.key, entry.value) for mapped in checkpoint.files.values()
+              for entry in mapped.metadata if entry.key.endswith(".block_count")
+              and isinstance(entry.value, int) and entry.value > 0}
+    if blocks and len(counts) == 1:
+        (key, wanted), = counts
+        yield from _compare_numbers(blocks, wanted, 0, key, "blk")
+
+
+def _compare_numbers(found: Collection[int], wanted: int, further: int, member: str,
+                     path: str) -> Iterator[Finding]:
     # A configuration that is far from the files is no reason to count to its number.
-    missing = [number for number in range(min(wanted, max(layers) + _SHOWN + 1))
-               if number not in layers]
+    missing = [number for number in range(min(wanted, max(found) + _SHOWN + 1))
+               if number not in found]
     if missing:
-        yield find("all-layers", CONFIG, f"expected {wanted} layers, as num_hidden_layers says, "
-                   f"but got none with number {', '.join(map(str, missing[:_SHOWN]))}")
-    further = sum(size for name in _FURTHER if (size := get_size(config, name)))
-    more = [number for number in sorted(layers) if number >= wanted + further]
+        yield find("all-layers", CONFIG if path != "blk" else path,
+                   f"expected {wanted} layers, as {member} says, but got none with number "
+                   f"{', '.join(map(str, missing[:_SHOWN]))}")
+    more = [number for number in sorted(found) if number >= wanted + further]
     if more:
-        yield find("all-layers", path, f"expected {wanted} layers, as num_hidden_layers says, but "
-                   f"got one with number {', '.join(map(str, more[:_SHOWN]))}, too")
+        yield find("all-layers", path, f"expected {wanted} layers, as {member} says, but got one "
+                   f"with number {', '.join(map(str, more[:_SHOWN]))}, too")
 
 
 def _get_kinds(config: Mapping[str, Any], count: int) -> list[tuple[Any, ...]]:

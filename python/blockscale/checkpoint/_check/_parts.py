@@ -158,6 +158,10 @@ def _check_described(checkpoint: Checkpoint, candidate: Candidate, found: int, l
     if f"{candidate.name}.weight" not in checkpoint.torchao_names:
         yield find("described-tensors", candidate.name, f"expected '{candidate.name}.weight' among "
                    f"the {TORCHAO_NAMES} of the files' metadata, but it is not there")
+    size = data.get("block_size")
+    if candidate.layout is not None and isinstance(size, int) and size != candidate.layout.block:
+        yield find("described-tensors", candidate.name, f"expected block_size "
+                   f"{candidate.layout.block}, as {candidate.layout.name} has, but got {size}")
     is_swizzled = bool(data.get("is_swizzled_scales"))
     wanted = tiles if is_swizzled else linear
     if found != wanted:

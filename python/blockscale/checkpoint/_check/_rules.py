@@ -258,5 +258,9 @@ RULES = (
     # What is not known.
     Rule(55, "known-layout", "error",
          "a quantized weight has a layout that is known here"),
+    Rule(56, "packed-status", "error",
+         "compressed-tensors' configuration says that tensors are compressed", True,
+         tell("makes no packed layers: initialises weights at random, with a warning",
+              transformers="transformers-packed")),
 )
 BY_NAME = {rule.name: rule for rule in RULES}

@@ -18,8 +18,14 @@ _NORM = re.compile(r"layers\.\d+\.(?:input_layernorm|post_attention_layernorm|"
                    r"pre_feedforward_layernorm|post_feedforward_layernorm)\.(?:weight|bias)|"
                    r"norm\.(?:weight|bias)")
 _ATTENTION = re.compile(r"layers\.\d+\.self_attn\.([qkvo])_proj\.weight")
+_HEAD_NORM = re.compile(r"layers\.\d+\.self_attn\.([qk])_norm\.(?:weight|bias)")
+_SINKS = re.compile(r"layers\.\d+\.self_attn\.sinks")
+_EXPERT = re.compile(r"layers\.\d+\.mlp\.experts\.(?:\d+\.)?(gate_up|gate|up|down)_proj"
+                     r"(?:\.weight)?")
 _MLP = re.compile(r"layers\.\d+\.mlp\.(gate|up|down)_proj\.weight")
 _HEADS = ("lm_head.weight", "language_model.lm_head.weight")
+#: Model types whose queries, keys and values have biases, though no member says so.
+_BIASED = ("qwen2", "qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", "phi")
 #: Model types with rows of embeddings, or of the head, beyond the words that the configuration
 #: counts, or with fewer.
 _OTHER_TABLES = ("mllama", "molmo2", "moshi", "inkling2")
@@ -70,6 +76,17 @@ def check_sizes(members: Members, config: Mapping[str, Any]) -> Iterator[Finding
                 yield _tell(name, [hidden], "hidden_size", list(shape))
         elif (match := _ATTENTION.fullmatch(rest)) and heads and head and len(shape) == 2:
             yield from _check_attention(name, match[1], shape, heads * head, (pairs or 0) * head)
+        elif (match := _HEAD_NORM.fullmatch(rest)) and heads and head and len(shape) == 1:
+            count = heads if match[1] == "q" else pairs or 0
+            if shape[0] not in (head, count * head):
+                yield _tell(name, [head], "head_dim", list(shape))
+        elif _SINKS.fullmatch(rest) and heads and shape != (heads,):
+            yield _tell(name, [heads], "num_attention_heads", list(shape))
+        elif (match := _EXPERT.fullmatch(rest)) and (
+                moe_inner := get_size(config, "moe_intermediate_size")):
+            size = 2 * moe_inner if match[1] == "gate_up" else moe_inner
+            if size not in shape[-2:]:
+                yield _tell(name, size, "moe_intermediate_size", list(shape))
         elif (match := _MLP.fullmatch(rest)) and inner and len(shape) == 2:
             # That a weight is transposed is for another rule to say.
             if inner not in shape:
@@ -102,10 +119,11 @@ def check_biases(members: Members, config: Mapping[str, Any]) -> Iterator[Findin
                        f"of its weight, but got {shape[0]}")
     path, layers = find_text_layers(members)
     text = get_text_config(config)
-    if text.get("attention_bias") is True and not _is_encoder(text):
+    if (text.get("attention_bias") is True or text.get("model_type") in _BIASED) and (
+            not _is_encoder(text)):
         for number, names in layers.items():
             for letter in "qkv":
                 layer = f"self_attn.{letter}_proj"
                 if f"{layer}.weight" in names and f"{layer}.bias" not in names:
                     yield find("alike-layers", f"{path}.{number}", f"expected '{layer}.bias', as "
-                               "attention_bias of the configuration says, but got none")
+                               "the configuration or the model type says, but got none")
