@@ -151,6 +151,11 @@ blockscale_status
 blockscale_compile_file(const char *path,
                         const blockscale_compile_config *config,
                         blockscale_output **output);
+/// Names users whose files a cache may have, beside the caller and root: names
+/// or numbers, separated by commas. What belongs to anybody else, or others can
+/// write to, is not used, nor is what lies below it (docs/Cache.md). Null
+/// stands for $BLOCKSCALE_CACHE_OWNERS. It counts for the process.
+blockscale_status blockscale_set_cache_owners(const char *users);
 /// Reads and verifies a module of which nothing is compiled: the output is its
 /// text. Targets and emission are not read.
 blockscale_status blockscale_verify(const void *source, size_t size,

@@ -173,6 +173,17 @@ static Status compileOrFind(StringRef content, const std::string &name,
   return Status::success();
 }
 
+blockscale_status blockscale_set_cache_owners(const char *users) {
+  if (!users) {
+    setCacheOwners(std::nullopt);
+    return BLOCKSCALE_OK;
+  }
+  Result<runtime::TrustedOwners> owners = runtime::TrustedOwners::parse(users);
+  if (owners.ok())
+    setCacheOwners(*owners);
+  return runtime::report(owners.status());
+}
+
 blockscale_compile_config blockscale_compile_config_default() {
   return getDefault<blockscale_compile_config>();
 }

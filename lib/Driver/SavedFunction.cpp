@@ -41,7 +41,7 @@ namespace blockscale {
 static constexpr StringLiteral kMagic = "\x89"
                                         "BSF\r\n\x1A\n";
 static constexpr size_t kHashOffset = 24;
-static constexpr size_t kHeaderBytes = 56;
+static constexpr size_t kHeaderBytes = kSavedFunctionHeaderBytes;
 
 /// The names of Slot::Scale, in order.
 static const std::vector<std::string_view> &getScaleNames() {
@@ -151,6 +151,20 @@ static Result<std::pair<StringRef, StringRef>> split(StringRef bytes) {
                    bytes.take_back(code));
 }
 
+std::optional<uint64_t> getSavedFunctionBytes(std::string_view header) {
+  StringRef bytes(header);
+  if (bytes.size() < kHeaderBytes || !bytes.starts_with(kMagic) ||
+      llvm::support::endian::read32le(bytes.data() + 8) !=
+          kSavedFunctionVersion)
+    return std::nullopt;
+  uint64_t description = llvm::support::endian::read32le(bytes.data() + 12);
+  uint64_t code = llvm::support::endian::read64le(bytes.data() + 16);
+  uint64_t most = std::numeric_limits<uint64_t>::max();
+  if (code > most - kHeaderBytes - description)
+    return std::nullopt;
+  return kHeaderBytes + description + code;
+}
+
 namespace {
 
 /// Reads a description. The first failure counts.
@@ -182,6 +196,15 @@ Slot DescriptionReader::readSlot(const JsonValue &object) {
       slot.shape.push_back(size.integer < 0 ? ShapedType::kDynamic
                                             : size.integer);
   slot.isScalar = getOptionalBoolean(object, "scalar", false);
+  if (slot.isScalar && !slot.shape.empty())
+    fail(object, "expected a scalar to have no sizes, but got " +
+                     std::to_string(slot.shape.size()));
+  // A size that is not known stands for any, also the least.
+  std::vector<int64_t> known = slot.shape;
+  llvm::replace(known, ShapedType::kDynamic, int64_t(1));
+  if (Result<int64_t> bytes = runtime::computeNpyByteCount(slot.type, known);
+      !bytes.ok())
+    fail(object, bytes.message());
   slot.scale =
       static_cast<Slot::Scale>(getChoice(object, "scale", getScaleNames()));
   return slot;

@@ -7,16 +7,15 @@
 
 #include "blockscale/Runtime/FileOutput.h"
 
+#include "HiddenName.h"
 #include "PathResolution.h"
 
 #include "blockscale/Runtime/FileDescriptor.h"
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
-#include <random>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,15 +62,6 @@ private:
 };
 
 } // namespace
-
-/// A name in `directory` that no other process or thread comes upon, also one
-/// with the same process id on another machine.
-static std::string makeHiddenName(const std::string &directory) {
-  static const unsigned salt = std::random_device()();
-  static std::atomic<unsigned> counter{0};
-  return directory + "/.blockscale-" + std::to_string(getpid()) + "-" +
-         std::to_string(salt) + "-" + std::to_string(counter++) + ".tmp";
-}
 
 static bool writeParts(const FileDescriptor &file, const FileOutput &output) {
   for (std::string_view part : output.parts)
@@ -134,7 +124,7 @@ Status Transaction::inspect() {
 
 /// Writes the complete contents to a temporary beside the destination.
 Status Transaction::stage(Staged &file) {
-  std::string name = makeHiddenName(file.destination.directory);
+  std::string name = file.destination.directory + "/" + makeHiddenName();
   FileDescriptor descriptor =
       FileDescriptor::open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
   if (!descriptor.isValid())
@@ -169,7 +159,7 @@ Status Transaction::replace(Staged &file) {
       return Status::success();
     }
     // Network file systems cannot exchange: the old file steps aside.
-    std::string backup = makeHiddenName(file.destination.directory);
+    std::string backup = file.destination.directory + "/" + makeHiddenName();
     if (errno != EINVAL || std::rename(destination, backup.c_str()) != 0)
       return systemFailure(file.output->path, "replace", errno);
     file.backup = std::move(backup);

@@ -92,6 +92,40 @@ class CacheTest(FolderTest):
             self.assertTrue(self.compile()[1])
             self.assertFalse(self.compile()[1])
 
+    def find_in_another_process(self, **variables):
+        """Whether a process finds the function, and what it says beside."""
+        program = ("import blockscale as bs\n"
+                   f"print([bs.compile({SOURCE!r}, target=target).is_loaded\n"
+                   "       for target in ('cpu', 'cpu', 'sm_90a')])\n")
+        found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                               env={**os.environ, **variables}, check=True)
+        return found.stdout.strip(), found.stderr
+
+    def test_a_cache_that_others_can_write_to(self):
+        self.compile()
+        self.compile(target="sm_90a")
+        self.assertEqual(self.find_in_another_process(), ("[True, True, True]", ""))
+        self.cache.chmod(0o777)
+        found, said = self.find_in_another_process()
+        self.assertEqual(found, "[False, False, False]")
+        self.assertEqual(said, f"blockscale: warning: the cache in '{self.cache}' is not used: "
+                               f"expected '{self.cache}' to be writable by its owner alone, but "
+                               "its mode is 0777; BLOCKSCALE_CACHE_OWNERS names other users to "
+                               "trust\n")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give files to another user")
+    def test_a_cache_of_another_user(self):
+        self.compile()
+        self.compile(target="sm_90a")
+        for path in (*self.cache.rglob("*"), self.cache):
+            os.chown(path, 12345, 12345)
+        found, said = self.find_in_another_process()
+        self.assertEqual(found, "[False, False, False]")
+        self.assertRegex(said, f"^blockscale: warning: .*'{self.cache}' to belong to user 0, root "
+                               "or another trusted user, but it belongs to user 12345.*\n$")
+        self.assertEqual(self.find_in_another_process(BLOCKSCALE_CACHE_OWNERS="12345"),
+                         ("[True, True, True]", ""))
+
     def test_a_file_says_what_it_is(self):
         self.compile()
         file, = self.cache.glob("*/*.json")

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -125,6 +126,26 @@ TEST_P(SavedTest, AFolderThatIsNoneIsNoError) {
   EXPECT_GT(create(), 0);
   EXPECT_GT(create(), 0);
   call();
+}
+
+TEST_P(SavedTest, OwnersOfACacheAreNamed) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "only root can give files to another user";
+  useCache();
+  EXPECT_GT(create(), 0);
+  ASSERT_EQ(chown(folder.c_str(), 12345, 12345), 0);
+  EXPECT_GT(create(), 0);
+  call();
+  EXPECT_EQ(blockscale_set_cache_owners("12345"), BLOCKSCALE_OK);
+  EXPECT_EQ(create(), 0);
+  EXPECT_EQ(blockscale_set_cache_owners("12345,nobody-of-this-name"),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_TRUE(contains(blockscale_last_error(),
+                       "expected names or numbers of users, separated by "
+                       "commas, but got 'nobody-of-this-name'"));
+  EXPECT_EQ(create(), 0);
+  EXPECT_EQ(blockscale_set_cache_owners(nullptr), BLOCKSCALE_OK);
+  EXPECT_GT(create(), 0);
 }
 
 TEST_P(SavedTest, BytesMakeItAgain) {

@@ -14,8 +14,11 @@
 
 #include "gtest/gtest.h"
 
+#include <cstring>
 #include <set>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace blockscale;
 namespace fs = llvm::sys::fs;
@@ -28,8 +31,13 @@ protected:
     llvm::SmallString<128> made;
     ASSERT_FALSE(fs::createUniqueDirectory("cache", made));
     folder = made.str().str();
+    ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
+    mask = umask(022);
   }
-  void TearDown() override { (void)fs::remove_directories(folder); }
+  void TearDown() override {
+    umask(mask);
+    (void)fs::remove_directories(folder);
+  }
 
   static SavedFunction make(const std::string &key, const std::string &code) {
     SavedFunction saved;
@@ -62,7 +70,18 @@ protected:
     return names;
   }
 
+  /// What is said of a store and a search, neither of which does anything.
+  std::string explain(const FunctionCache &cache) const {
+    testing::internal::CaptureStderr();
+    EXPECT_FALSE(cache.find("abcd"));
+    cache.store(make("abcd", "other"), "");
+    return testing::internal::GetCapturedStderr();
+  }
+
   std::string folder;
+
+private:
+  mode_t mask = 0;
 };
 
 TEST_F(FunctionCacheTest, FindsWhatIsStored) {
@@ -98,10 +117,111 @@ TEST_F(FunctionCacheTest, WhatIsOddIsNotFound) {
   cache.store(make("abcd", "code"), "");
   EXPECT_TRUE(cache.find("abcd"));
   ASSERT_FALSE(fs::remove(folder + "/ab/abcd.bsf"));
+  // A pipe that nobody writes to.
+  ASSERT_EQ(mkfifo((folder + "/ab/abcd.bsf").c_str(), 0600), 0);
+  EXPECT_FALSE(cache.find("abcd"));
+  cache.store(make("abcd", "code"), "");
+  EXPECT_TRUE(cache.find("abcd"));
+  // A file of a terabyte of nothing, and one whose header says so, too.
+  for (bool isTold : {false, true}) {
+    std::string header = bytes.substr(0, kSavedFunctionHeaderBytes);
+    uint64_t size = uint64_t(1) << 40;
+    uint64_t told = size - header.size() - header[12] - 256 * header[13];
+    if (isTold)
+      std::memcpy(&header[16], &told, sizeof(told));
+    write("ab/abcd.bsf", header);
+    ASSERT_EQ(truncate((folder + "/ab/abcd.bsf").c_str(), size), 0);
+    EXPECT_FALSE(cache.find("abcd"));
+  }
+  ASSERT_FALSE(fs::remove(folder + "/ab/abcd.bsf"));
   ASSERT_FALSE(fs::create_directory(folder + "/ab/abcd.bsf"));
   EXPECT_FALSE(cache.find("abcd"));
   cache.store(make("abcd", "code"), "");
   EXPECT_FALSE(cache.find("abcd"));
+}
+
+TEST_F(FunctionCacheTest, NothingIsWrittenThroughALink) {
+  FunctionCache cache(folder);
+  cache.store(make("abcd", "code"), "");
+  std::string bytes = read("ab/abcd.bsf");
+  for (const std::string &name : {"abcd.bsf", "abcd.json"}) {
+    write("victim", bytes);
+    std::string file = folder + "/ab/" + name;
+    ASSERT_FALSE(fs::remove(file));
+    ASSERT_EQ(symlink("../victim", file.c_str()), 0);
+    // It is not read through one either.
+    EXPECT_EQ(cache.find("abcd").has_value(), name == "abcd.json");
+    cache.store(make("abcd", "other code"), "");
+    EXPECT_EQ(read("victim"), bytes);
+    EXPECT_FALSE(fs::is_symlink_file(file));
+    EXPECT_EQ(cache.find("abcd")->code, "other code");
+  }
+}
+
+TEST_F(FunctionCacheTest, AFolderThatOthersCanWriteToIsNotUsed) {
+  FunctionCache cache(folder);
+  cache.store(make("abcd", "code"), "");
+  ASSERT_EQ(chmod(folder.c_str(), 0777), 0);
+  EXPECT_EQ(explain(cache),
+            "blockscale: warning: the cache in '" + folder +
+                "' is not used: expected '" + folder +
+                "' to be writable by its owner alone, but its mode is 0777; "
+                "BLOCKSCALE_CACHE_OWNERS names other users to trust\n");
+  // It is said once, and what is there stays as it is.
+  EXPECT_EQ(explain(cache), "");
+  ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
+  EXPECT_EQ(cache.find("abcd")->code, "code");
+}
+
+TEST_F(FunctionCacheTest, AFileThatOthersCanWriteToIsReplaced) {
+  FunctionCache cache(folder);
+  cache.store(make("abcd", "code"), "");
+  ASSERT_EQ(chmod((folder + "/ab/abcd.bsf").c_str(), 0666), 0);
+  std::string said = explain(cache);
+  EXPECT_NE(said.find("/ab/abcd.bsf' to be writable by its owner alone, but "
+                      "its mode is 0666"),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(cache.find("abcd")->code, "other");
+}
+
+TEST_F(FunctionCacheTest, AFolderOfAnotherUserIsNotUsed) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "only root can give files to another user";
+  FunctionCache cache(folder);
+  cache.store(make("abcd", "code"), "");
+  ASSERT_EQ(chown(folder.c_str(), 12345, 12345), 0);
+  EXPECT_NE(explain(cache).find("but it belongs to user 12345"),
+            std::string::npos);
+  auto trusted = runtime::TrustedOwners::parse("12345");
+  EXPECT_EQ(FunctionCache(folder, *trusted).find("abcd")->code, "code");
+  // As a program or the environment names them.
+  setenv("BLOCKSCALE_CACHE_DIR", folder.c_str(), 1);
+  EXPECT_FALSE(FunctionCache::open()->find("abcd"));
+  setenv("BLOCKSCALE_CACHE_OWNERS", "17,12345", 1);
+  EXPECT_TRUE(FunctionCache::open()->find("abcd"));
+  setCacheOwners(runtime::TrustedOwners());
+  EXPECT_FALSE(FunctionCache::open()->find("abcd"));
+  setCacheOwners(*trusted);
+  unsetenv("BLOCKSCALE_CACHE_OWNERS");
+  EXPECT_TRUE(FunctionCache::open()->find("abcd"));
+  setCacheOwners(std::nullopt);
+  EXPECT_FALSE(FunctionCache::open()->find("abcd"));
+  unsetenv("BLOCKSCALE_CACHE_DIR");
+}
+
+TEST_F(FunctionCacheTest, OwnersThatDoNotExistTrustNobody) {
+  setenv("BLOCKSCALE_CACHE_DIR", folder.c_str(), 1);
+  setenv("BLOCKSCALE_CACHE_OWNERS", "nobody-of-this-name", 1);
+  testing::internal::CaptureStderr();
+  FunctionCache::open()->store(make("abcd", "code"), "");
+  EXPECT_TRUE(FunctionCache::open()->find("abcd"));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "blockscale: warning: nobody is trusted by "
+            "BLOCKSCALE_CACHE_OWNERS: expected names or numbers of users, "
+            "separated by commas, but got 'nobody-of-this-name'\n");
+  unsetenv("BLOCKSCALE_CACHE_OWNERS");
+  unsetenv("BLOCKSCALE_CACHE_DIR");
 }
 
 TEST_F(FunctionCacheTest, FoldersThatCannotBeWrittenHarmNothing) {

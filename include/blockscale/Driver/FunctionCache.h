@@ -7,7 +7,8 @@
 //
 // A folder that any number of processes share. Nothing that is wrong with it is
 // an error: what cannot be read is compiled, and what cannot be written is not
-// kept. docs/Cache.md says more.
+// kept. What others than trusted users could have written is neither, which is
+// said once. docs/Cache.md says more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +16,7 @@
 #define BLOCKSCALE_DRIVER_FUNCTIONCACHE_H
 
 #include "blockscale/Driver/SavedFunction.h"
+#include "blockscale/Runtime/TrustedFolder.h"
 
 namespace blockscale {
 
@@ -41,9 +43,14 @@ struct CacheInputs {
 /// be read.
 std::optional<std::string> computeCacheKey(const CacheInputs &inputs);
 
+/// Sets which users are trusted beside that of this process and root; nothing
+/// for those of $BLOCKSCALE_CACHE_OWNERS.
+void setCacheOwners(std::optional<runtime::TrustedOwners> owners);
+
 class FunctionCache {
 public:
-  explicit FunctionCache(std::string folder) : folder(std::move(folder)) {}
+  explicit FunctionCache(std::string folder, runtime::TrustedOwners owners = {})
+      : folder(std::move(folder)), owners(std::move(owners)) {}
 
   /// The cache in $BLOCKSCALE_CACHE_DIR; nothing where that is not set.
   static std::optional<FunctionCache> open();
@@ -56,9 +63,14 @@ public:
   void store(const SavedFunction &saved, const std::string &name) const;
 
 private:
-  std::string getPath(const std::string &key) const;
+  /// The folder of a key.
+  runtime::Result<runtime::TrustedFolder> openFolder(const std::string &key,
+                                                     bool isMade) const;
+  /// Warns, once for each cache, where a failure is one of trust.
+  void explain(const runtime::Status &status) const;
 
   std::string folder;
+  runtime::TrustedOwners owners;
 };
 
 } // namespace blockscale

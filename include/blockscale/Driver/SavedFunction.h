@@ -34,6 +34,13 @@ struct SavedFunction {
   std::string code;
 };
 
+/// The bytes that a saved function begins with, and which say how many it has.
+inline constexpr size_t kSavedFunctionHeaderBytes = 56;
+
+/// The bytes of the whole, by those of its header; nothing where they are none
+/// of this version.
+std::optional<uint64_t> getSavedFunctionBytes(std::string_view header);
+
 /// Fails where a name or a type is no UTF-8.
 runtime::Result<std::string> writeSavedFunction(const SavedFunction &saved);
 

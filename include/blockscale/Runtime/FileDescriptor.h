@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace blockscale::runtime {
 
@@ -27,7 +28,10 @@ public:
   FileDescriptor(FileDescriptor &&other) noexcept : number(other.number) {
     other.number = -1;
   }
-  FileDescriptor &operator=(FileDescriptor &&) = delete;
+  FileDescriptor &operator=(FileDescriptor &&other) noexcept {
+    std::swap(number, other.number);
+    return *this;
+  }
   ~FileDescriptor() { close(); }
 
   /// open(2), repeated when a signal interrupts it. Invalid on failure, with
