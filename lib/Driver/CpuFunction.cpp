@@ -9,6 +9,7 @@
 
 #include "blockscale/Emit/HostCode.h"
 #include "blockscale/Emit/Jit.h"
+#include "blockscale/Emit/ObjectVerifier.h"
 #include "blockscale/Runtime/HostRuntime.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -210,6 +211,10 @@ createCpuFunction(ModuleOp module, const Signature &signature,
 }
 
 Result<std::unique_ptr<Executable>> loadCpuFunction(SavedFunction saved) {
+  if (llvm::Error error = verifyObject(saved.code))
+    return Status::failure("the code of a saved function: " +
+                               llvm::toString(std::move(error)),
+                           ErrorKind::InvalidBundle);
   return link(std::move(saved), /*isSaved=*/false);
 }
 

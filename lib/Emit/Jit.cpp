@@ -15,18 +15,32 @@
 #include "llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h"
 #include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
 #include "llvm/IR/DataLayout.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace orc = llvm::orc;
 
 namespace blockscale {
 
+namespace {
+/// Sections in memory of one program. Frames are not given to the system's
+/// unwinder: code throws nothing that would be unwound, and the unwinder ends
+/// the process where frames are damaged.
+class SectionMemory : public llvm::SectionMemoryManager {
+public:
+  using SectionMemoryManager::SectionMemoryManager;
+
+  void registerEHFrames(uint8_t *, uint64_t, size_t) override {}
+  void deregisterEHFrames() override {}
+};
+} // namespace
+
 /// What linked code is in. The memory is given back after the session ended.
 struct Jit::Session {
   explicit Session(std::unique_ptr<orc::ExecutorProcessControl> control)
       : session(std::move(control)),
         layer(session, [this](const llvm::MemoryBuffer &) {
-          return std::make_unique<llvm::SectionMemoryManager>(&memory);
+          return std::make_unique<SectionMemory>(&memory);
         }) {
     session.setErrorReporter([this](llvm::Error error) {
       reported += llvm::toString(std::move(error)) + "; ";
@@ -65,6 +79,26 @@ static llvm::Error define(orc::ExecutionSession &session,
   return llvm::Error::success();
 }
 
+/// Whether memory is large enough for the sections of an object with stubs and
+/// what lies between them, for which its own size twice is enough. LLVM's
+/// linker ends the process where it is not.
+static llvm::Error checkSize(llvm::StringRef object, const JitMemory &memory) {
+  constexpr uint64_t kPage = 1 << 16;
+  auto file = llvm::object::ObjectFile::createObjectFile(
+      llvm::MemoryBufferRef(object, "code"));
+  if (!file)
+    return file.takeError();
+  uint64_t needed = 2 * object.size() + kPage;
+  for (const llvm::object::SectionRef &section : (*file)->sections())
+    needed += section.getSize() + 2 * section.getAlignment().value() + kPage;
+  if (needed <= memory.getSize())
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "expected code to need at most the " + llvm::Twine(memory.getSize()) +
+      " bytes that are reserved for it, but it may need " +
+      llvm::Twine(needed));
+}
+
 llvm::Expected<Jit> Jit::link(llvm::StringRef object,
                               llvm::ArrayRef<Symbol> symbols,
                               llvm::StringRef function) {
@@ -75,6 +109,8 @@ llvm::Expected<Jit> Jit::link(llvm::StringRef object,
     return control.takeError();
   auto session = std::make_unique<Session>(std::move(*control));
   session->library = &session->session.createBareJITDylib("code");
+  if (llvm::Error error = checkSize(object, session->memory))
+    return error;
   if (llvm::Error error = define(session->session, *session->library, symbols))
     return error;
   if (llvm::Error error = session->layer.add(
@@ -92,6 +128,9 @@ llvm::Expected<Jit> Jit::link(llvm::StringRef object,
 llvm::Expected<Jit::Function> Jit::find(llvm::StringRef function) const {
   auto found = session->session.lookup(
       {session->library}, session->session.intern(getPackedName(function)));
+  if (found && !found->getFlags().isCallable())
+    return llvm::createStringError("expected '" + function +
+                                   "' to be a function, but it is data");
   if (found)
     return found->getAddress().toPtr<Function>();
   return llvm::createStringError(session->reported +

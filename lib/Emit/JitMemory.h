@@ -23,6 +23,9 @@ public:
   JitMemory(const JitMemory &) = delete;
   JitMemory &operator=(const JitMemory &) = delete;
 
+  /// The bytes that are reserved.
+  size_t getSize() const { return size; }
+
   llvm::sys::MemoryBlock
   allocateMappedMemory(llvm::SectionMemoryManager::AllocationPurpose purpose,
                        size_t bytes, const llvm::sys::MemoryBlock *near,

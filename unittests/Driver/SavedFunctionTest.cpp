@@ -208,7 +208,7 @@ TEST_F(SavedFunctionTest, CodeWithoutTheFunctionIsRefused) {
                        "blockscale_packed_encode"));
   other = saved;
   other.code = "no object";
-  refuse(other, Place::CPU, ErrorKind::Compilation);
+  refuse(other, Place::CPU, ErrorKind::InvalidBundle);
 }
 
 } // namespace
