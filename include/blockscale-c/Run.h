@@ -182,6 +182,9 @@ typedef struct blockscale_call_config {
   /// read with no_wait only, and used until the work on the stream is done.
   void *workspace;
   uint64_t workspace_bytes;
+  /// The instructions of a cluster's warps after which the emulator gives up a
+  /// kernel; 0 for 1000000000, and UINT64_MAX for no limit.
+  uint64_t max_steps;
 } blockscale_call_config;
 
 blockscale_call_config blockscale_call_config_default(void);

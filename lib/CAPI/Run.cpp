@@ -421,6 +421,8 @@ static CallOptions getOptions(const blockscale_call_config &config) {
                                   ? emulator::Schedule::Adversarial
                                   : emulator::Schedule::Prompt;
   options.emulator.seed = config.seed;
+  if (config.max_steps)
+    options.emulator.maxSteps = config.max_steps;
   options.emulator.allowNanScales = config.accept_nan_scales != 0;
   options.emulator.jobs = runtime::getNumThreads();
   return options;

@@ -8,11 +8,11 @@
 #include "Session.h"
 
 #include "blockscale/CudaRuntime/Environment.h"
+#include "blockscale/Runtime/TrustedFolder.h"
 #include "blockscale/Target/Chip.h"
 #include "blockscale/Target/Gpu.h"
 
 #include "llvm/ADT/SmallString.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
@@ -35,8 +35,10 @@ static llvm::StringRef getVariable(const char *name, llvm::StringRef other) {
   _exit(1);
 }
 
-static uint64_t getNumber(const char *name) {
-  llvm::StringRef text = getVariable(name, "0");
+static uint64_t getNumber(const char *name, uint64_t otherwise = 0) {
+  if (!std::getenv(name))
+    return otherwise;
+  llvm::StringRef text = getVariable(name, "");
   uint64_t number = 0;
   if (text.getAsInteger(10, number))
     refuse(name, "a number", text);
@@ -98,16 +100,17 @@ void Session::writeReport(const std::set<std::string> &notModelled) {
   std::string path = getReportPath();
   if (path.empty())
     return;
-  std::error_code error;
-  llvm::raw_fd_ostream file(path, error);
-  if (error) {
-    llvm::errs() << "blockscale-emulate: error: cannot write '" << path
-                 << "': " << error.message() << "\n";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  report.print(os);
+  for (const std::string &what : notModelled)
+    os << "not modelled: " << what << "\n";
+  // The name is easily guessed. A link of that name is replaced, not followed.
+  runtime::Status written = runtime::replaceFile(path, text);
+  if (!written.ok()) {
+    llvm::errs() << "blockscale-emulate: error: " << written.message() << "\n";
     _exit(1);
   }
-  report.print(file);
-  for (const std::string &what : notModelled)
-    file << "not modelled: " << what << "\n";
 }
 
 static void printReport() {
@@ -129,7 +132,8 @@ static Session *makeSession() {
   else
     refuse(kScheduleVariable, "prompt, adversarial or random", schedule);
   session->options.seed = getNumber(kSeedVariable);
-  session->options.maxSteps = getNumber(kMaxStepsVariable);
+  session->options.maxSteps =
+      getNumber(kMaxStepsVariable, emulator::kDefaultMaxSteps);
   session->options.jobs = static_cast<unsigned>(getNumber(kJobsVariable));
   session->options.strict = getNumber(kStrictVariable) != 0;
   session->options.requireFences = getNumber(kRequireFencesVariable) != 0;

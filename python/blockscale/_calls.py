@@ -22,6 +22,7 @@ class How(NamedTuple):
     accept_nan_scales: bool
     adversarial: bool
     seed: int
+    max_steps: int
     progress: Progress | None
 
 
@@ -101,8 +102,8 @@ class Caller:
                 views.append(self._view(results, number, slot, array, True, how.stream))
         if self._is_emulated:
             check(watch_steps(how.progress, lambda progress: self.executable.emulate(
-                *rows, how.accept_nan_scales, how.adversarial, how.seed, progress,
-                (arrays, returned, views))))
+                *rows, how.accept_nan_scales, how.adversarial, how.seed, how.max_steps,
+                progress, (arrays, returned, views))))
         elif like is None or device is CPU:
             check(self.executable.call(*rows, how.stream, how.accept_nan_scales))
         else:

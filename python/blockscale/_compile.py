@@ -181,7 +181,7 @@ class Compiled:
 
     def __call__(self, *arrays: Any, out: Sequence[Any] | None = None, stream: int = 0,
                  accept_nan_scales: bool = False, adversarial: bool = False, seed: int = 0,
-                 progress: Progress | None = None) -> Any:
+                 max_steps: int | None = None, progress: Progress | None = None) -> Any:
         """Calls the function, and returns when its results are there; with tensors of PyTorch
         on a GPU, when its work is on the stream.
 
@@ -195,6 +195,8 @@ class Compiled:
             tensors.
           accept_nan_scales: takes scales that are NaN.
           adversarial, seed: the emulator does asynchronous work as late as it may.
+          max_steps: the instructions of a cluster's warps after which the emulator gives up a
+            kernel; None for 1,000,000,000.
           progress: called with step, number and count; count is 0 where not known.
 
         Returns: the result, or a tuple of them: of PyTorch where an argument is, else of
@@ -203,8 +205,10 @@ class Compiled:
         Raises: ArgumentError, CompileError, DeviceError, and what `progress` raises.
         """
         caller = self._caller or self._get_caller(progress)
+        if max_steps is not None and max_steps < 1:
+            raise ArgumentError(f"expected max_steps to be at least 1, but got {max_steps}")
         returned = caller(arrays, out, How(stream, accept_nan_scales, adversarial, seed,
-                                           progress))
+                                           max_steps or 0, progress))
         return returned[0] if len(returned) == 1 else tuple(returned)
 
 

@@ -61,6 +61,16 @@ class CompiledTest(unittest.TestCase):
             np.testing.assert_array_equal(found[0], data)
             np.testing.assert_array_equal(found[1].view(np.uint8), scales.view(np.uint8))
 
+    def test_steps_of_the_emulator_have_a_limit(self):
+        compiled = bs.compile(quantize.trace(), target="sm_103a")
+        compiled(make(130), max_steps=1000000)
+        with self.assertRaisesRegex(bs.Error, "limit: expected the cluster to end within 9 "
+                                              "instructions of its warps, but it has executed"):
+            compiled(make(130), max_steps=9)
+        with self.assertRaisesRegex(bs.ArgumentError,
+                                    "expected max_steps to be at least 1, but got 0"):
+            compiled(make(130), max_steps=0)
+
     def test_checks(self):
         for target in ("cpu", "sm_80"):
             checked = bs.compile(CAST, target=target)
@@ -245,7 +255,8 @@ class ThreadTest(unittest.TestCase):
             row.set(number, array.ctypes.data, array.shape)
         calls = (lambda: _native.compile(source, "q", ["sm_90a"], 2, None, True, None, False,
                                          False, None),
-                 lambda: executable.emulate(arguments, results, False, False, 0, None, None),
+                 lambda: executable.emulate(arguments, results, False, False, 0, 0, None,
+                                            None),
                  lambda: executable.call(arguments, results, 0, False))
         grown = []
 

@@ -122,8 +122,8 @@ struct CommandLine {
   cl::opt<uint64_t> maxSteps{
       "max-steps",
       cl::desc("Warp instructions of a cluster after which to give up "
-               "(default: none)"),
-      cl::value_desc("n"), cl::init(0), cl::cat(category)};
+               "(default 1000000000; 0 for no limit)"),
+      cl::value_desc("n"), cl::init(kDefaultMaxSteps), cl::cat(category)};
   cl::opt<unsigned> jobs{"jobs",
                          cl::desc("Threads of this machine (default: all)"),
                          cl::value_desc("n"), cl::init(0), cl::cat(category)};

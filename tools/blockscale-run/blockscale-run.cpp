@@ -92,6 +92,12 @@ struct CommandLine {
       cl::init(emulator::Schedule::Prompt), cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Of the emulator's other schedules"),
                          cl::value_desc("n"), cl::init(0), cl::cat(category)};
+  cl::opt<uint64_t> maxSteps{
+      "max-steps",
+      cl::desc("Warp instructions of a cluster after which the emulator gives "
+               "up (default 1000000000; 0 for no limit)"),
+      cl::value_desc("n"), cl::init(emulator::kDefaultMaxSteps),
+      cl::cat(category)};
   cl::opt<bool> nanScales{
       "nan-scales",
       cl::desc("Let NaN among the scales of a product of SM100 give NaN "
@@ -217,6 +223,7 @@ static Status checkOptions() {
       {&cli->tuned, onEmulator || onGpu, "--on=emulator or --on=cuda"},
       {&cli->optimize, !onEmulator && !onGpu, "--on=cpu"},
       {&cli->schedule, onEmulator, "--on=emulator"},
+      {&cli->maxSteps, onEmulator, "--on=emulator"},
       {&cli->profile, onEmulator, "--on=emulator"},
       {&cli->seed, onEmulator, "--on=emulator"},
       {&cli->nanScales, onEmulator, "--on=emulator"},
@@ -294,6 +301,7 @@ static CallOptions getCallOptions(int threads) {
   CallOptions options;
   options.emulator.schedule = cli->schedule;
   options.emulator.seed = cli->seed;
+  options.emulator.maxSteps = cli->maxSteps;
   options.emulator.allowNanScales = cli->nanScales;
   options.emulator.jobs = threads;
   options.emulator.profile = cli->profile;

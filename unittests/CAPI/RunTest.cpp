@@ -308,6 +308,20 @@ TEST_P(EmulatorTest, ProgressTellsTheKernelsAndCanEndTheWork) {
   EXPECT_TRUE(contains(kernel, "quantize"));
 }
 
+TEST_P(EmulatorTest, StepsHaveALimit) {
+  ASSERT_EQ(create(kQuantize), BLOCKSCALE_OK);
+  blockscale_call_config how = blockscale_call_config_default();
+  EXPECT_EQ(how.max_steps, 0u);
+  EXPECT_EQ(call(&how), BLOCKSCALE_OK);
+  how.max_steps = UINT64_MAX;
+  EXPECT_EQ(call(&how), BLOCKSCALE_OK);
+  how.max_steps = 1;
+  EXPECT_NE(call(&how), BLOCKSCALE_OK);
+  EXPECT_TRUE(contains(blockscale_last_error(),
+                       "expected the cluster to end within 1 instructions of "
+                       "its warps, but it has executed "));
+}
+
 INSTANTIATE_TEST_SUITE_P(Places, EmulatorTest,
                          testing::Values(BLOCKSCALE_ON_EMULATOR));
 

@@ -26,7 +26,8 @@ inline constexpr const char *kDefaultChip = "sm_100a";
 /// "prompt", "adversarial" or "random", and the seed of the latter two.
 inline constexpr const char *kScheduleVariable = "BLOCKSCALE_EMULATE_SCHEDULE";
 inline constexpr const char *kSeedVariable = "BLOCKSCALE_EMULATE_SEED";
-/// Numbers, 0 for no limit of steps and for all threads of the machine.
+/// Numbers, 0 for no limit of steps and for all threads of the machine. Without
+/// the former the limit is kDefaultMaxSteps.
 inline constexpr const char *kMaxStepsVariable = "BLOCKSCALE_EMULATE_MAX_STEPS";
 inline constexpr const char *kJobsVariable = "BLOCKSCALE_EMULATE_JOBS";
 /// "1" for the strict checks.

@@ -34,11 +34,15 @@ llvm::StringRef getName(Schedule schedule);
 /// None where no schedule has the name.
 std::optional<Schedule> findSchedule(llvm::StringRef name);
 
+/// Some ten times the instructions that a cluster of the largest programs that
+/// are known to end executes, and half a minute.
+inline constexpr uint64_t kDefaultMaxSteps = 1'000'000'000;
+
 struct RunOptions {
   Schedule schedule = Schedule::Prompt;
   uint64_t seed = 0;
   /// Warp instructions of a cluster; 0 for no limit.
-  uint64_t maxSteps = 0;
+  uint64_t maxSteps = kDefaultMaxSteps;
   /// Host threads; 0 for as many as the machine has.
   unsigned jobs = 0;
   /// The stream that every executed instruction is written to, if not null; the

@@ -135,31 +135,32 @@ static void passArgument(Warp &warp, const CallValue &argument, Frame &caller,
   }
 }
 
-/// False, and a fault, where one more call would need more local memory than a
-/// thread has: its variables and, of each function, a place for each register.
+/// False, and a fault, where one more call would be one too many, or need more
+/// local memory than a thread has.
 static bool checkDepth(Warp &warp, const Op &op,
                        const ProgramFunction &function, LaneMask lanes) {
-  const Program &program = warp.getCluster().getContext().program;
+  const Frame &caller = warp.getFrame();
   unsigned lane = llvm::countr_zero(lanes);
-  auto getBytes = [](const ProgramFunction &f) {
-    return f.localBytes + f.frameBytes + f.slotCount * sizeof(uint64_t);
-  };
-  uint64_t bytes = getBytes(function);
-  uint32_t place = warp.getPlace();
-  // The kernel's own variables were checked at its launch.
-  for (uint32_t depth = warp.getDepth(); depth > 0; --depth) {
-    bytes += getBytes(program.getFunctionOf(place));
-    place = warp.getFrame(depth).call[lane];
-  }
-  if (bytes <= kMaxLocalBytes)
+  for (unsigned other : lanesOf(lanes))
+    if (caller.callBytes[other] > caller.callBytes[lane])
+      lane = other;
+  uint64_t bytes = caller.callBytes[lane] + getCallBytes(function);
+  uint32_t depth = warp.getDepth() + 1;
+  if (bytes <= kMaxLocalBytes && depth <= kMaxCallDepth)
     return true;
-  warp.report(op, lane,
-              Fault{FaultKind::Limit,
-                    llvm::formatv("expected the calls of a thread to need at "
-                                  "most {0} bytes of local memory, but {1} of "
-                                  "them need {2}",
-                                  kMaxLocalBytes, warp.getDepth() + 1, bytes),
-                    "bound the depth of the recursion"});
+  std::string what =
+      bytes > kMaxLocalBytes
+          ? llvm::formatv("expected the calls of a thread to need at most {0} "
+                          "bytes of local memory, but {1} of them need {2}",
+                          kMaxLocalBytes, depth, bytes)
+                .str()
+          : llvm::formatv("expected at most {0} calls of a thread within each "
+                          "other, but got {1}",
+                          kMaxCallDepth, depth)
+                .str();
+  warp.report(
+      op, lane,
+      Fault{FaultKind::Limit, what, "bound the depth of the recursion"});
   warp.getCluster().getContext().isStopped = true;
   warp.exit(lanes);
   return false;

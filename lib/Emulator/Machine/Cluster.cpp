@@ -266,9 +266,10 @@ void Cluster::reportLimit(uint64_t limit) {
     warp.report(context.program.getOps()[group.place],
                 llvm::countr_zero(group.lanes),
                 Fault{FaultKind::Limit,
-                      llvm::formatv("the cluster has executed more than {0} "
-                                    "instructions of warps and is still here",
-                                    limit),
+                      llvm::formatv("expected the cluster to end within {0} "
+                                    "instructions of its warps, but it has "
+                                    "executed {1} and is still here",
+                                    limit, getTime()),
                       "look for a loop that does not end, or raise the limit"});
   });
 }

@@ -21,6 +21,17 @@ namespace blockscale::emulator {
 /// The most local memory that a thread may have.
 constexpr uint64_t kMaxLocalBytes = 512 << 10;
 
+/// The most calls of a thread within each other. Each takes memory of the
+/// emulator, also where the thread needs none for it.
+constexpr uint32_t kMaxCallDepth = 8192;
+
+/// The local memory that a call needs: the variables of the function and a
+/// place for each of its registers.
+inline uint64_t getCallBytes(const ProgramFunction &function) {
+  return function.localBytes + function.frameBytes +
+         function.slotCount * sizeof(uint64_t);
+}
+
 struct LaunchShape {
   Dim3 grid = {1, 1, 1};
   Dim3 block = {1, 1, 1};

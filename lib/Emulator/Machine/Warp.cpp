@@ -9,6 +9,7 @@
 
 #include "Emulator/Machine/Cluster.h"
 #include "Emulator/Machine/Cta.h"
+#include "Emulator/Machine/LaunchLimits.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -87,6 +88,9 @@ void Warp::enter(LaneMask lanes, const ProgramFunction &function) {
   }
   for (unsigned lane : lanesOf(lanes)) {
     callee.call[lane] = current.place;
+    // The launch has looked at the kernel's own.
+    if (depth > 0)
+      callee.callBytes[lane] = frame->callBytes[lane] + getCallBytes(function);
     if (function.localBytes == 0)
       continue;
     if (!local[lane])

@@ -75,6 +75,9 @@ struct Frame {
   std::array<uint64_t, kWarpSize> local = {};
   /// Where the lane goes on in the frame above: the call's op.
   std::array<uint32_t, kWarpSize> call = {};
+  /// The local memory that the lane needs for its calls, this one and those
+  /// around it. A kernel's own is checked at its launch.
+  std::array<uint64_t, kWarpSize> callBytes = {};
 
   uint64_t *getSlot(uint32_t slot) {
     return values.data() + size_t(slot) * kWarpSize;

@@ -124,13 +124,14 @@ class Executable:
         return (status, get_error(status), [], None) if status else _OK
 
     def emulate(self, arguments: Arrays, results: Arrays, accept_nan_scales: bool,
-                adversarial: bool, seed: int, progress: Progress | None, memory: Any) -> _Outcome:
+                adversarial: bool, seed: int, max_steps: int, progress: Progress | None,
+                memory: Any) -> _Outcome:
         """Calls the function in the emulator, whose steps are kernels. `memory` is what the
         arrays are in, which lives until the work ends, also where nobody waits for that."""
         watch = Watch(progress)
         config = _structures.CallConfig(
             accept_nan_scales=accept_nan_scales, adversarial=adversarial, seed=seed,
-            on_progress=watch.on_progress)
+            max_steps=max_steps, on_progress=watch.on_progress)
 
         def work(_: Any = memory) -> int:
             status: int = _call(self._handle, arguments.address, arguments.count,

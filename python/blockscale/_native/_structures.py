@@ -52,7 +52,7 @@ class CallConfig(Config):
         ("struct_size", c_size_t), ("stream", c_void_p), ("accept_nan_scales", c_int),
         ("adversarial", c_int), ("seed", c_uint64), ("on_progress", ProgressCallback),
         ("user", c_void_p), ("no_wait", c_int), ("workspace", c_void_p),
-        ("workspace_bytes", c_uint64)]
+        ("workspace_bytes", c_uint64), ("max_steps", c_uint64)]
 
 
 class Slot(ctypes.Structure):

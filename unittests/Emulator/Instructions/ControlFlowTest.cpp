@@ -216,6 +216,15 @@ TEST_F(ControlTest, EndlessRecursionMeetsTheLimit) {
                                   "them need 525168");
 }
 
+TEST_F(ControlTest, RecursionOfLittleMeetsTheLimitOfDepth) {
+  ASSERT_EQ(load(".func forever() { call forever; }"
+                 ".entry kernel() { call forever; }"),
+            "");
+  ASSERT_EQ(run("kernel"), "");
+  expectFinding(FaultKind::Limit, "expected at most 8192 calls of a thread "
+                                  "within each other, but got 8193");
+}
+
 // What lies in memory must be as large as the parameter or result.
 TEST_F(ControlTest, CallsOfOtherSizes) {
   const std::string callee = R"(
@@ -286,7 +295,12 @@ TEST_F(ControlTest, EndlessLoopsMeetTheLimit) {
   options.maxSteps = 1000;
   runBody("LOOP: add.u64 %d, %a, 1; bra LOOP;", {0}, /*wantsFindings=*/true);
   expectFinding(FaultKind::Limit,
-                "has executed more than 1000 instructions of warps");
+                "expected the cluster to end within 1000 instructions of its "
+                "warps, but it has executed 1");
+}
+
+TEST_F(ControlTest, ThereIsALimitByDefault) {
+  EXPECT_EQ(RunOptions().maxSteps, 1'000'000'000u);
 }
 
 // Hints to a debugger, a profiler or the next kernel change nothing.
