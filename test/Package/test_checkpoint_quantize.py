@@ -6,6 +6,7 @@ policies, and jobs that end in the middle."""
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -421,6 +422,69 @@ class ResumeTest(unittest.TestCase):
             file.write("x\n")
         with self.assertRaisesRegex(blockscale.ArgumentError, "expected lines of a journal"):
             checkpoint.quantize(self.source, self.result, WEIGHT_ONLY, resume=True)
+
+    def test_links_of_others_are_not_followed(self):
+        """Who can put a link where a file is going to be gets nothing written through it."""
+        victim = self.folder / "victim"
+        victim.write_bytes(b"precious")
+        for name, resume in (("model.safetensors", True), (".blockscale-journal", True)):
+            self.stop_after(2)
+            path = self.partial / name
+            path.unlink()
+            path.symlink_to(victim)
+            with self.assertRaisesRegex(blockscale.FileError, f"cannot write .*{name}'"):
+                checkpoint.quantize(self.source, self.result, WEIGHT_ONLY, resume=resume)
+            self.assertEqual(victim.read_bytes(), b"precious")
+            shutil.rmtree(self.partial)
+        # Files that are written at once replace a link.
+        (self.source / "tokenizer.json").write_text("{}")
+        self.stop_after(2)
+        for name in ("config.json", "tokenizer.json"):
+            (self.partial / name).unlink(missing_ok=True)
+            (self.partial / name).symlink_to(victim)
+        checkpoint.quantize(self.source, self.result, WEIGHT_ONLY, resume=True)
+        self.assertFalse((self.result / "config.json").is_symlink())
+        self.assertEqual(victim.read_bytes(), b"precious")
+
+    def test_folders_of_others_are_refused(self):
+        """A result is made where nobody else can change it."""
+        def refuse(message):
+            for resume in (False, True):
+                with self.assertRaisesRegex(
+                        blockscale.ArgumentError, f"expected '{self.partial}' to be a folder "
+                        f"that only this user can write to, but {message}"):
+                    checkpoint.quantize(self.source, self.result, WEIGHT_ONLY, resume=resume)
+
+        other = self.folder / "other"
+        other.mkdir()
+        self.partial.symlink_to(other)
+        refuse("it is a link")
+        self.partial.unlink()
+        self.partial.write_text("")
+        refuse("it is a file")
+        self.partial.unlink()
+        self.partial.mkdir()
+        self.partial.chmod(0o757)
+        refuse("its mode is 0757")
+        if os.geteuid() == 0:
+            self.partial.chmod(0o755)
+            os.chown(self.partial, 12345, 12345)
+            # What root makes there is root's.
+            refuse("user 12345 owns it")
+            os.chown(self.partial, 0, 0)
+        # One that is empty, which the user may have made, is taken.
+        self.partial.chmod(0o775)
+        checkpoint.quantize(self.source, self.result, WEIGHT_ONLY)
+        self.assertTrue((self.result / "config.json").exists())
+
+    def test_a_mask_without_bits_lets_nobody_else_write(self):
+        previous = os.umask(0)
+        try:
+            self.stop_after(2)
+            self.assertEqual(self.partial.stat().st_mode & 0o777, 0o775)
+            checkpoint.quantize(self.source, self.result, WEIGHT_ONLY, resume=True)
+        finally:
+            os.umask(previous)
 
     def test_kills(self):
         """Wherever the process is killed: there is no result, and resuming gives its bytes."""

@@ -15,6 +15,7 @@ import os
 from typing import Any
 
 from blockscale._errors import ArgumentError
+from blockscale._files import open_in_place
 
 NAME = ".blockscale-journal"
 
@@ -43,14 +44,16 @@ class Journal:
         #: Lines of tasks, those among them that do not hold.
         self.count = 0
         boot = _read_boot()
-        if os.path.exists(self.path):
+        self._file = os.fdopen(open_in_place(self.path), "r+b")
+        try:
             self._read(identity, boot)
-        self._file = open(self.path, "ab")
+        except BaseException:
+            self._file.close()
+            raise
         self._write({"job": identity, "boot": boot})
 
     def _read(self, identity: str, boot: str) -> None:
-        with open(self.path, "rb") as file:
-            text = file.read()
+        text = self._file.read()
         # A line that was cut off has no end.
         end = text.rfind(b"\n") + 1
         tasks: list[tuple[int, Any, bool]] = []
@@ -73,7 +76,8 @@ class Journal:
         self.count = len(tasks)
         self.done = {task: found for number, (task, found, is_safe) in enumerate(tasks)
                      if is_safe or number < synced}
-        os.truncate(self.path, end)
+        self._file.truncate(end)
+        self._file.seek(end)
 
     def _check(self, found: str, identity: str) -> None:
         if found != identity:

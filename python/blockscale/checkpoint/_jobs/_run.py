@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Callable, Generator, Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ from typing import Any, Callable, Generator, Iterable, Iterator, Sequence
 import numpy as np
 
 from blockscale._errors import ArgumentError, FileError, fail
-from blockscale._files import write
+from blockscale._files import copy, find_stranger, open_in_place, write
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._files import ENDINGS
 from blockscale.checkpoint._jobs import _tasks
@@ -37,10 +36,13 @@ class Sink:
 
     def __init__(self, job: Job, folder: str, numbers: Iterable[int] | None = None):
         self._job = job
-        self._files = {
-            number: os.open(os.path.join(folder, job.shards[number].name),
-                            os.O_RDWR | os.O_CREAT, 0o666)
-            for number in (range(len(job.shards)) if numbers is None else numbers)}
+        self._files: dict[int, int] = {}
+        try:
+            for number in range(len(job.shards)) if numbers is None else numbers:
+                self._files[number] = open_in_place(os.path.join(folder, job.shards[number].name))
+        except BaseException:
+            self.close()
+            raise
         # The system lets one thread write to a file at a time. Others that wait here leave their
         # core to those that compute; there they would spin.
         self._locks = {handle: threading.Lock() for handle in self._files.values()}
@@ -121,12 +123,29 @@ def check_destination(destination: str, resume: bool) -> str:
         if not os.path.isdir(destination) or os.listdir(destination):
             raise ArgumentError(f"expected '{destination}' to be a new or empty folder, or a new "
                                 "file, but something is there")
+    if os.path.lexists(folder):
+        _check_owner(folder)
     if resume and not os.path.exists(os.path.join(folder, JOURNAL)):
         raise ArgumentError(f"expected '{folder}' of a job to resume, but it is not there")
     if not resume and os.path.exists(folder) and os.listdir(folder):
         raise ArgumentError(f"expected no '{folder}', but there is one of a job that did not end; "
                             "resume it, or remove it")
     return folder
+
+
+def _check_owner(folder: str) -> None:
+    """Raises ArgumentError where others could put into the folder what becomes the result."""
+    if stranger := find_stranger(folder):
+        raise ArgumentError(f"expected '{folder}' to be a folder that only this user can write "
+                            f"to, but {stranger}")
+
+
+def _make(folder: str) -> None:
+    """Makes the folder of a job, unless it is there."""
+    os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o775)
+    _check_owner(folder)
 
 
 def _put(folder: str, job: Job) -> None:
@@ -136,7 +155,7 @@ def _put(folder: str, job: Job) -> None:
         if name.startswith(".") and name != JOURNAL:
             os.unlink(os.path.join(folder, name))
     for name in job.copied:
-        shutil.copyfile(os.path.join(job.folder, name), os.path.join(folder, name))
+        copy(os.path.join(job.folder, name), os.path.join(folder, name))
     for name, data in job.files.items():
         write(os.path.join(folder, name), data)
 
@@ -200,10 +219,9 @@ def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = Fa
     folder = check_destination(destination, resume)
     is_file = destination.endswith(ENDINGS)
     with _report_os_errors(folder):
-        os.makedirs(folder, exist_ok=True)
-        journal = Journal(folder, job.identity)
-        sink = Sink(job, folder)
-        try:
+        _make(folder)
+        with contextlib.closing(Journal(folder, job.identity)) as journal, \
+                contextlib.closing(Sink(job, folder)) as sink:
             sink.prepare()
             tasks = (runner(job, _list_left(job, journal), folder) if runner else
                      _run_on_threads(job, source, sink, _list_left(job, journal), count))
@@ -213,9 +231,6 @@ def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = Fa
                 sink.sync()
                 for name in (*job.copied, *job.files, "."):
                     _sync_path(os.path.join(folder, name))
-        finally:
-            sink.close()
-            journal.close()
         _finish(folder, destination, job, is_file)
         if sync:
             _sync_path(os.path.dirname(os.path.abspath(destination)))
