@@ -9,6 +9,7 @@ import os
 from typing import Any, Iterable, NoReturn, TypeVar, Union
 
 from blockscale import _native
+from blockscale._text import escape, escape_lines
 
 Value = TypeVar("Value")
 _SEVERITIES = ("error", "warning", "note", "remark")
@@ -36,6 +37,19 @@ class Error(RuntimeError):
     "" where the package itself says what is wrong."""
 
     status: str = ""
+    #: Whether the message is meant to have several lines. Else an end of a line comes of a name.
+    has_lines: bool = False
+
+    @classmethod
+    def of_lines(cls, lines: Iterable[str]) -> Error:
+        """An error with several lines, which may have names of a file."""
+        error = cls("\n".join(map(escape, lines)))
+        error.has_lines = True
+        return error
+
+    def __str__(self) -> str:
+        # A message may have names of a file, and is shown on terminals, also by a traceback.
+        return escape_lines(super().__str__())
 
 
 class ArgumentError(Error, ValueError):
@@ -49,6 +63,8 @@ class FileError(Error, OSError):
 class DeviceError(Error):
     """A GPU, its driver or ptxas is not there, or failed."""
 
+    has_lines = True
+
 
 class Cancelled(Error):
     """The work was ended."""
@@ -57,6 +73,7 @@ class Cancelled(Error):
 class CompileError(Error):
     """The module cannot be compiled; `diagnostics` say why."""
 
+    has_lines = True
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
@@ -84,6 +101,7 @@ class UnsupportedError(Error):
     """Nodes that are not imported, all that were found. `node`, `target` and `location` are
     those of the first."""
 
+    has_lines = True
     problems: tuple[Problem, ...] = ()
 
     @classmethod
@@ -142,6 +160,9 @@ def read_file(path: Union[str, "os.PathLike[str]"]) -> bytes:
             return file.read()
     except OSError as error:
         fail("BLOCKSCALE_FILE", f"cannot read '{os.fspath(path)}': {error.strerror}")
+    except ValueError as error:
+        # A NUL in a name, or half a surrogate pair.
+        fail("BLOCKSCALE_FILE", f"cannot read '{os.fspath(path)}': {error}")
 
 
 def check(outcome: tuple[int, str, list[tuple[Any, ...]], Value]

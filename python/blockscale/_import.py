@@ -18,6 +18,7 @@ from typing import Any, Protocol, Sequence
 
 from blockscale._errors import ArgumentError, Error, UnsupportedError
 from blockscale._files import write
+from blockscale._text import escape
 from blockscale._trace import to_identifier
 
 #: Modules whose `import_file(path, name)` returns what has the text of a module as `source`, by
@@ -80,11 +81,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UnsupportedError as error:
         lines = list(map(str, error.problems)) or [str(error)]
     except (Error, ImportError) as error:
-        lines = str(error).splitlines()
+        lines = str(error).split("\n")
+    except MemoryError:
+        lines = [f"expected more memory to read '{options.model}', but got none"]
     except OSError as error:
         lines = [f"cannot write '{options.output}': {error.strerror}"]
     for line in lines:
-        print(f"blockscale-import: error: {line}", file=sys.stderr)
+        print(f"blockscale-import: error: {escape(line)}", file=sys.stderr)
     return 1
 
 

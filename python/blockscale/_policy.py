@@ -19,6 +19,7 @@ from typing import Any, Mapping, Sequence, Union
 from blockscale import _native
 from blockscale._errors import ArgumentError, check, read_file
 from blockscale._forms import LayerForm, OperandForm
+from blockscale._json import parse
 
 Policy = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 #: What a product is compiled with to have its policy read.
@@ -52,7 +53,7 @@ def _check(path: str) -> None:
         _EMPTY, "policy", ["cpu"], _MLIR, None, True, None, False, False, None, None, path)
     if status != 0:
         text = re.sub(r"^[^'\n]*?error: |^<unknown>:\d+:\d+: ", "", message)
-        raise ArgumentError(text)
+        raise ArgumentError.of_lines(text.split("\n"))
     check(outcome)
 
 
@@ -70,7 +71,8 @@ def _read(policy: Policy) -> tuple[dict[str, Any], str]:
             try:
                 _check(path)
             except ArgumentError as error:
-                raise ArgumentError(str(error).replace(path, "policy")) from None
+                raise ArgumentError.of_lines(
+                    str(error).replace(path, "policy").split("\n")) from None
         return json.loads(text), "the policy"
     if not isinstance(policy, (str, os.PathLike)):
         raise ArgumentError("expected a policy to be the path of a file or a dict, but got "
@@ -78,7 +80,7 @@ def _read(policy: Policy) -> tuple[dict[str, Any], str]:
     path = os.fspath(policy)
     text = read_file(path).decode("utf-8", errors="replace")
     _check(path)
-    return json.loads(text), path
+    return parse(text, f"'{path}'"), path
 
 
 @functools.lru_cache(maxsize=1024)

@@ -6,9 +6,13 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from blockscale._text import escape
+
 
 def make_table(rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> str:
-    """Rows of text in columns; those of `numbers` end at the same place."""
+    """Rows of text in columns; those of `numbers` end at the same place. Cells may be names of a
+    file."""
+    rows = [[escape(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = []
     for row in rows:

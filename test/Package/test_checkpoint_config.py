@@ -3,11 +3,15 @@
 """What configurations say of layers: every family's form, patterns of names, and thousands of
 them."""
 
+import importlib.util
 import time
 import unittest
+import unittest.mock
 
-from blockscale.checkpoint._config import Patterns
+from blockscale import ArgumentError
+from blockscale.checkpoint._config import Group, Scheme
 from blockscale.checkpoint._families import read_scheme
+from blockscale.checkpoint._patterns import Budget, Patterns
 
 LINEAR = {"targets": ["Linear"], "weights": {}}
 
@@ -72,15 +76,63 @@ class SchemeTest(unittest.TestCase):
                 ("model.layers.*.self_attn", "model.layers.3.mlp.up_proj", False),
                 ("*router*", "a.router.w", True), ("layers.[01].x", "layers.1.x", True),
                 ("layers.?.x", "layers.12.x", False), ("re:.*lm_head", "model.lm_head", True),
-                ("re:lm_head", "model.lm_head", False), ("re:(", "(", False)):
+                ("re:lm_head", "model.lm_head", False),
+                # Text with escapes, up to the end, needs no engine; what goes on does.
+                (r"re:a\.b-c/d\.1$", "a.b-c/d.1", True), (r"re:a\.b$", "a.b.c", False),
+                (r"re:a\.b", "a.b.c", True), (r"re:a.b$", "axb", True),
+                (r"re:a\d$", "a7", True), (r"re:a\d$", "ad", False),
+                # RE2 lacks what looks ahead and back, and reads some syntax otherwise.
+                (r"re:model(?!.*lm_head)\..*", "model.x", True),
+                (r"re:model(?!.*lm_head)\..*", "model.lm_head", False),
+                (r"re:(a|b)\.\1", "b.b", True), (r"re:(a|b)\.\1", "a.b", False),
+                ("re:x{,3}y$", "xxy", True), ("re:x{,3}y$", "x{,3}y", False)):
             with self.subTest(pattern, name=name):
-                self.assertEqual(Patterns([pattern]).match(name), wanted)
+                self.assertEqual(Patterns([pattern], Budget("here")).match(name), wanted)
+
+    def test_patterns_without_re2(self):
+        """The other package gives the same answers."""
+        with unittest.mock.patch.dict("sys.modules", {"re2": None}):
+            self.test_patterns()
+
+    @unittest.mock.patch("blockscale.checkpoint._patterns.SECONDS", 0.25)
+    def test_patterns_that_are_none(self):
+        for pattern, reason in (
+                ("re:(", "behind 're:', but got '\\(': missing"),
+                ("re:(?=x)" + "(" * 900 + ")" * 900, "recursion"),
+                ("re:(?=x)" + "a" * 3000, "at most 2000 characters, but got 3005"),
+                ("*" * 3000, "wildcards of at most 2000 characters, but got 3000"),
+                ("re:(?!x)(a|aa)+$", "match all names of layers within 0.25 s, but they take lon"),
+                ("re:(?=a)(((a{1,999}){1,999}){1,999}){1,999}$", "they take longer")):
+            with self.subTest(pattern[:40]):
+                with self.assertRaisesRegex(ArgumentError, f"^here: expected .*{reason}"):
+                    Patterns([pattern], Budget("here")).match("a" * 99 + "!")
+
+    def test_patterns_that_would_take_for_ever(self):
+        """RE2 takes a time that goes with the name, as do wildcards."""
+        if importlib.util.find_spec("re2") is None:
+            self.skipTest("google-re2 is not installed")
+        start = time.process_time()
+        for pattern in ("re:(a+)+$", "re:(a|aa)+$", "re:(.*)*(.*)*x", "re:((a*)*)*b",
+                        "*a" * 40 + "b"):
+            self.assertFalse(Patterns([pattern], Budget("here")).match("a" * 1000 + "!"), pattern)
+        self.assertLess(time.process_time() - start, 2)
+
+    @unittest.mock.patch("blockscale.checkpoint._patterns.SECONDS", 0.25)
+    def test_patterns_share_their_time(self):
+        """Each group of a configuration may have some that take long."""
+        start = time.process_time()
+        slow = [f"re:(?!x)(a|aa)+{number}" for number in range(50)]
+        scheme = Scheme("f", tuple(Group("g", "nvfp4", False, targets=(each,)) for each in slow),
+                        origin="config.json")
+        with self.assertRaisesRegex(ArgumentError, "config.json: expected .* take longer"):
+            scheme.find("a" * 99)
+        self.assertLess(time.process_time() - start, 2)
 
     def test_as_many_patterns_as_layers(self):
         """The time goes with the number of layers, not with its square."""
         names = [f"model.layers.{layer}.mlp.experts.{expert}.up_proj"
                  for layer in range(60) for expert in range(256)]
-        patterns = Patterns([*names[::2], "model.layers.*.self_attn*"])
+        patterns = Patterns([*names[::2], "model.layers.*.self_attn*"], Budget("here"))
         start = time.process_time()
         self.assertEqual(sum(map(patterns.match, names)), len(names) // 2)
         self.assertLess(time.process_time() - start, 3)

@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any, TextIO
 
+from blockscale._text import escape
 from blockscale.checkpoint._summary import format_bytes
 
 _WIDTH = 24
@@ -50,7 +51,7 @@ class Bar:
         rate = (done - (self._first or 0)) / seconds if seconds > 0 else 0.0
         left = format_time((total - done) / rate) if rate > 0 else "?"
         return (f"{'#' * filled}{'.' * (_WIDTH - filled)} {100 * share:3.0f} % of "
-                f"{format_bytes(total)}, {format_bytes(rate)}/s, {left} left  {name}")
+                f"{format_bytes(total)}, {format_bytes(rate)}/s, {left} left  {escape(name)}")
 
     def close(self) -> None:
         """Removes the line."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import json
 import math
 import os
 import warnings
@@ -17,14 +16,19 @@ import ml_dtypes
 import numpy as np
 
 from blockscale._errors import ArgumentError
+from blockscale._json import parse
 from blockscale._native._checkpoint import TensorFile
+from blockscale._text import shorten
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import Candidate, find_candidates
-from blockscale.checkpoint._config import GGUF_CONFIG, TORCHAO_NAMES, Scheme, read_config
+from blockscale.checkpoint._config import (GGUF_CONFIG, TORCHAO_NAMES, Scheme, get_names,
+                                           get_object, get_size, read_config)
 from blockscale.checkpoint._families import Unknown, find_unknown, get_layout, read_scheme
 from blockscale.checkpoint._files import find_files
 from blockscale.checkpoint._layouts import DATA, PLAIN_DTYPES, SCALES, Layout
 
+#: Longer names of tensors are refused, as the time of patterns grows with names.
+_LONGEST_NAME = 1024
 Path = Union[str, "os.PathLike[str]"]
 _NUMPY = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16, "U16": np.uint16,
@@ -160,8 +164,7 @@ class Weight:
 def _order_stack(shape: tuple[int, ...], name: str, others: Mapping[str, Tensor],
                  config: Mapping[str, Any]) -> bool | None:
     """Whether a plain stack is [E, K, N]; None where sizes do not tell."""
-    text = config.get("text_config")
-    hidden = (text if isinstance(text, dict) else config).get("hidden_size")
+    hidden = get_size(config, "hidden_size")
     path, _, last = name.rpartition(".")
     rows_are_hidden = last in ("down_proj", "w2")
     _, first, second = shape
@@ -205,6 +208,9 @@ class Checkpoint:
         found: dict[str, Tensor] = {}
         for file, mapped in self.files.items():
             for each in mapped.tensors:
+                if len(each.name) > _LONGEST_NAME:
+                    raise ArgumentError(f"'{file}': expected names of at most {_LONGEST_NAME} "
+                                        f"characters, but got {shorten(each.name)}")
                 if each.name in found:
                     raise ArgumentError(f"expected each tensor once, but got '{each.name}' in "
                                         f"'{found[each.name].file}' and in '{file}'")
@@ -235,11 +241,8 @@ class Checkpoint:
         mapped, = self.files.values()
         for entry in mapped.metadata:
             if entry.key == GGUF_CONFIG and entry.type == "string":
-                try:
-                    members = json.loads(entry.value)
-                except ValueError:
-                    return {}
-                return members if isinstance(members, dict) else {}
+                where = f"{GGUF_CONFIG} of '{self.path}'"
+                return dict(get_object(parse(entry.value, where), where))
         return {}
 
     @property
@@ -255,9 +258,9 @@ class Checkpoint:
                 if entry.type != "string" or not entry.key.endswith(".weight"):
                     continue
                 try:
-                    each = json.loads(entry.value)
-                except ValueError:
-                    continue
+                    each = parse(entry.value, entry.key)
+                except ArgumentError:
+                    continue  # Text of another package.
                 if isinstance(each, dict) and "_type" in each:
                     found[entry.key.removesuffix(".weight")] = each
         return found
@@ -269,8 +272,8 @@ class Checkpoint:
         for mapped in self.files.values():
             for entry in mapped.metadata:
                 if entry.key == TORCHAO_NAMES and entry.type == "string":
-                    with contextlib.suppress(ValueError, TypeError):
-                        found.update(map(str, json.loads(entry.value)))
+                    with contextlib.suppress(ArgumentError):
+                        found.update(get_names(parse(entry.value, entry.key), entry.key))
         return frozenset(found)
 
     @functools.cached_property
@@ -279,11 +282,12 @@ class Checkpoint:
         return find_candidates(self)
 
     def _find_quantized(self) -> Iterator[Weight]:
-        """The candidates whose data and scales are there, in the types of their layout."""
+        """The candidates whose data and scales are there, in the types of their layout. Those
+        without elements are no weights, whose other sizes may be anything."""
         for name, candidate in self.candidates.items():
             layout, data, scales = (candidate.layout, candidate.get(DATA), candidate.get(SCALES))
             if layout is None or data is None or data.dtype != layout.data[1] or (
-                    len(data.shape) < 2):
+                    len(data.shape) < 2 or not data.nbytes):
                 continue
             parts = {role: part for role in layout.endings
                      if (part := candidate.get(role)) is not None
@@ -324,7 +328,7 @@ class Checkpoint:
 
     def _find_plain(self, name: str) -> Iterator[Weight]:
         tensor = self.tensors[name]
-        if tensor.dtype not in PLAIN_DTYPES:
+        if tensor.dtype not in PLAIN_DTYPES or not tensor.nbytes:
             return
         layout = get_layout(f"plain {PLAIN_DTYPES[tensor.dtype]}")
         if len(tensor.shape) == 2 and name.endswith(".weight"):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import os
 import sys
@@ -26,6 +27,7 @@ from blockscale._errors import ArgumentError, Error
 from blockscale._files import write
 from blockscale._ops import FORMATS
 from blockscale._tables import make_table
+from blockscale._text import escape, escape_lines
 from blockscale.checkpoint._bar import Bar
 from blockscale.checkpoint._check._claims import LOADERS
 from blockscale.checkpoint._checkpoint import Checkpoint, open as open_checkpoint
@@ -71,7 +73,8 @@ def _watch(options: argparse.Namespace) -> Iterator[Callable[[str, int, int], No
 
 
 def _show(text: str) -> None:
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    shown = escape_lines(text)
+    sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
 
 
 def _describe_weights(checkpoint: Checkpoint) -> list[tuple[str, ...]]:
@@ -115,7 +118,7 @@ def run_list(options: argparse.Namespace) -> int:
         _show(make_table(_describe_weights(checkpoint), (3,)))
     _show(f"{len(checkpoint.tensors)} tensors in {len(checkpoint.files)} "
           f"{'file' if len(checkpoint.files) == 1 else 'files'}, "
-          f"{format_bytes(checkpoint.nbytes)}; {checkpoint.scheme.describe()}")
+          f"{format_bytes(checkpoint.nbytes)}; {escape(checkpoint.scheme.describe())}")
     return 0
 
 
@@ -213,7 +216,8 @@ def run_quantize(options: argparse.Namespace) -> int:
         _show(str(summary))
         worst = summary.list_worst(3)
         if len(summary.quantized) > 3:
-            _show("worst: " + ", ".join(f"{layer.name} ({layer.sqnr:.2f} dB)" for layer in worst))
+            _show("worst: " + ", ".join(
+                f"{escape(layer.name)} ({layer.sqnr:.2f} dB)" for layer in worst))
     return 0
 
 
@@ -365,11 +369,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _make_parser().parse_args(
         ["--cluster=" if each == "--cluster" else each for each in given])
     _keep_kernels()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Names of files have characters that the terminal's encoding may lack.
+            stream.reconfigure(errors="backslashreplace")
     try:
         status: int = options.run(options)
         return status
     except (Error, ImportError) as error:
-        lines = str(error).splitlines()
+        has_lines = getattr(error, "has_lines", True)
+        lines = str(error).split("\n") if has_lines else [str(error)]
+    except MemoryError:
+        lines = [f"expected more memory for '{options.command}', but got none"]
     except KeyboardInterrupt:
         lines = ["interrupted"]
         if hasattr(options, "resume"):
@@ -380,7 +391,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         lines = [f"cannot use '{error.filename}': {error.strerror}"]
     for line in lines:
-        print(f"{PROGRAM}: error: {line}", file=sys.stderr)
+        print(f"{PROGRAM}: error: {escape(line)}", file=sys.stderr)
     return 2
 
 

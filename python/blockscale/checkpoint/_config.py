@@ -6,14 +6,14 @@ read."""
 from __future__ import annotations
 
 import dataclasses
-import fnmatch
 import functools
 import os
-import re
-from typing import Any, Iterable, Mapping
+from typing import Any, Mapping
 
 from blockscale._errors import ArgumentError
+from blockscale._text import shorten
 from blockscale.checkpoint._files import read_json
+from blockscale.checkpoint._patterns import Budget, Patterns
 
 CONFIG, MODELOPT_CONFIG = "config.json", "hf_quant_config.json"
 #: The key of torchao's metadata that names all tensors.
@@ -25,35 +25,6 @@ GGUF_CONFIG = "blockscale.config"
 def is_class(pattern: str) -> bool:
     """Whether a target is a class of modules, as "Linear"."""
     return "." not in pattern and pattern[:1].isupper() and "*" not in pattern
-
-
-def _compile(pattern: str) -> re.Pattern[str] | None:
-    """A regular expression behind "re:", or of a wildcard for layers and the modules that they are
-    in; None for one that is none."""
-    inside = fnmatch.translate(f"{pattern}.*")
-    try:
-        return re.compile(pattern[3:] if pattern.startswith("re:") else
-                          f"(?:{fnmatch.translate(pattern)})|(?:{inside})")
-    except re.error:
-        return None
-
-
-class Patterns:
-    """Patterns of the names of layers: a name is that of a layer or of a module that it is in, or
-    ends a name; others are wildcards, and regular expressions behind "re:". There may be as many as
-    layers."""
-
-    def __init__(self, patterns: Iterable[str]):
-        names = [pattern.removesuffix(".weight") for pattern in patterns]
-        special = [name for name in names if name.startswith("re:") or set(name) & set("*?[")]
-        self._names = frozenset(names) - set(special)
-        self._compiled = [found for name in special if (found := _compile(name)) is not None]
-
-    def match(self, name: str) -> bool:
-        parts = name.split(".")
-        return (any(".".join(parts[:end]) in self._names for end in range(1, len(parts) + 1))
-                or any(".".join(parts[begin:]) in self._names for begin in range(1, len(parts)))
-                or any(pattern.match(name) for pattern in self._compiled))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,17 +45,12 @@ class Group:
     has_static_scale: bool = False
     targets: tuple[str, ...] = ()
 
-    @functools.cached_property
-    def _patterns(self) -> Patterns:
-        return Patterns(target for target in self.targets if not is_class(target))
-
-    @functools.cached_property
-    def _has_class(self) -> bool:
-        return any(map(is_class, self.targets))
-
-    def match(self, name: str) -> bool:
-        """Whether a layer is of the group, if it is of no other class than linear layers."""
-        return not self.targets or self._has_class or self._patterns.match(name)
+    def make_patterns(self, budget: Budget) -> Patterns | None:
+        """What the names of its layers match; None where they may be any, if they are of no other
+        class than linear layers."""
+        if not self.targets or any(map(is_class, self.targets)):
+            return None
+        return Patterns(self.targets, budget)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,17 +72,30 @@ class Scheme:
     kv_cache: str = ""
 
     @functools.cached_property
+    def _budget(self) -> Budget:
+        return Budget(self.origin)
+
+    @functools.cached_property
     def _ignored(self) -> Patterns:
-        return Patterns(self.ignored)
+        return Patterns(self.ignored, self._budget)
+
+    @functools.cached_property
+    def _targets(self) -> tuple[Patterns | None, ...]:
+        return tuple(group.make_patterns(self._budget) for group in self.groups)
 
     def ignores(self, name: str) -> bool:
+        """Raises: ArgumentError for a regular expression that is none, or takes too long."""
         return self._ignored.match(name)
 
     def find(self, name: str) -> Group | None:
-        """How a layer is quantized, if it is."""
+        """How a layer is quantized, if it is.
+
+        Raises: ArgumentError for a regular expression that is none, or takes too long.
+        """
         if self.ignores(name):
             return None
-        return next((group for group in self.groups if group.match(name)), None)
+        return next((group for group, targets in zip(self.groups, self._targets)
+                     if targets is None or targets.match(name)), None)
 
     def describe(self) -> str:
         if not self.family:
@@ -135,7 +114,7 @@ def get_names(value: Any, where: str) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ArgumentError(f"{where}: expected a list of names, but got {value!r}")
+        raise ArgumentError(f"{where}: expected a list of names, but got {shorten(value)}")
     return tuple(value)
 
 
@@ -145,8 +124,38 @@ def get_object(value: Any, where: str) -> Mapping[str, Any]:
     Raises: ArgumentError for another.
     """
     if not isinstance(value, dict):
-        raise ArgumentError(f"{where}: expected an object of JSON, but got {value!r}")
+        raise ArgumentError(f"{where}: expected an object of JSON, but got {shorten(value)}")
     return value
+
+
+#: No size of a model is larger.
+_MOST_SIZE = 2**31 - 1
+
+
+def get_text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The members that describe the language model: those of text_config in a model of several
+    kinds of input, else all."""
+    text = config.get("text_config")
+    return text if isinstance(text, dict) else config
+
+
+def get_size(config: Mapping[str, Any], *names: str) -> int | None:
+    """A size or a number of layers that config.json says of the language model: the first of these
+    members that is positive. None where it says nothing, or something for each layer.
+
+    Raises: ArgumentError for what is no size.
+    """
+    members = get_text_config(config)
+    for name in names:
+        value = members.get(name)
+        if value is None or isinstance(value, list):
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SIZE:
+            raise ArgumentError(f"{CONFIG}: expected {name} to be an integer from 0 to "
+                                f"{_MOST_SIZE}, but got {shorten(value)}")
+        if value:
+            return value
+    return None
 
 
 def read_cache(members: Mapping[str, Any]) -> str:

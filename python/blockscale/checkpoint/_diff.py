@@ -16,6 +16,7 @@ import numpy as np
 from blockscale._errors import ArgumentError
 from blockscale._native import _checkpoint as _bytes
 from blockscale._tables import make_table
+from blockscale._text import escape
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, Tensor, open as open_checkpoint
 from blockscale.checkpoint._families import get_family
 from blockscale.checkpoint._jobs._run import Progress
@@ -102,7 +103,7 @@ class Difference:
             if shown is not None and len(different) > shown:
                 lines.append(f"and {len(different) - shown} more")
         for names, which in ((self.only_first, "first"), (self.only_second, "second")):
-            lines += [f"only the {which} has '{name}'" for name in names[:shown]]
+            lines += [f"only the {which} has '{escape(name)}'" for name in names[:shown]]
             if shown is not None and len(names) > shown:
                 lines.append(f"and {len(names) - shown} more")
         lines.append(f"{len(self.tensors) - len(different)} of {len(self.tensors)} tensors have "

@@ -5,17 +5,19 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 from typing import Any, Mapping
 
 from blockscale._errors import ArgumentError, read_file
+from blockscale._json import parse
+from blockscale._text import shorten
 
 INDEX = "model.safetensors.index.json"
 #: Ends of the names of files that hold tensors.
 ENDINGS = (".safetensors", ".gguf")
-#: Larger ones are not read: a configuration is small.
-_MOST_JSON = 256 << 20
+#: Larger ones are not read: the index of a model of a million tensors is no larger, and what it
+#: becomes in memory is.
+_MOST_JSON = 64 << 20
 
 
 def read_json(path: str) -> dict[str, Any]:
@@ -32,17 +34,7 @@ def read_json(path: str) -> dict[str, Any]:
         # Opening a pipe would wait for what writes into it.
         raise ArgumentError(f"expected '{path}' to be a regular file, but got another")
 
-    def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"the member '{twice}' twice")
-        return found
-    try:
-        members = json.loads(read_file(path).decode("utf-8"), object_pairs_hook=refuse_twice)
-    except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"expected '{path}' to be JSON, but got {error}") from error
+    members = parse(read_file(path), f"'{path}'")
     if not isinstance(members, dict):
         raise ArgumentError(f"expected '{path}' to be an object of JSON, but got "
                             f"{type(members).__name__}")
@@ -52,12 +44,14 @@ def read_json(path: str) -> dict[str, Any]:
 def _check_shard(index: str, name: Any) -> None:
     """A shard is a file beside its index, and not another index."""
     if not isinstance(name, str) or not name:
-        raise ArgumentError(f"'{index}': expected names of files in weight_map, but got {name!r}")
+        raise ArgumentError(f"'{index}': expected names of files in weight_map, but got "
+                            f"{shorten(name)}")
     if name != os.path.basename(name) or name in (".", "..") or "\\" in name or "\0" in name:
-        raise ArgumentError(f"'{index}': expected a shard in the same folder, but got {name!r}")
+        raise ArgumentError(f"'{index}': expected a shard in the same folder, but got "
+                            f"{shorten(name)}")
     if not name.endswith(ENDINGS):
         raise ArgumentError(f"'{index}': expected a shard that ends in {' or '.join(ENDINGS)}, but "
-                            f"got {name!r}")
+                            f"got {shorten(name)}")
 
 
 def read_index(path: str) -> dict[str, str]:

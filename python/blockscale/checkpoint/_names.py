@@ -34,7 +34,7 @@ _TRANSPOSED = {"gpt2": re.compile(r".*\.(?:c_attn|c_proj|c_fc|q_attn)"),
 #: Model types in whose stacks rows of gate and up alternate.
 INTERLEAVED = ("gpt_oss",)
 #: Part of a name that is a number of an expert.
-_EXPERT = re.compile(r"(?P<path>.*\bexperts)\.(?P<number>\d+)\.(?P<layer>[^.]+)")
+_EXPERT = re.compile(r"(?P<path>.*\bexperts)\.(?P<number>[0-9]{1,18})\.(?P<layer>[^.]+)")
 
 
 def get_group(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Iterator
 
 import numpy as np
 
+from blockscale._text import shorten
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._layouts import IGNORED, PLAIN_DTYPES
@@ -43,7 +44,7 @@ def check_cache(checkpoint: Checkpoint) -> Iterator[Finding]:
     # A scale that is computed while the model runs is in no file.
     if algorithm and not (isinstance(algorithm, dict) and algorithm.get("dynamic") is True):
         yield find("cache-scales", checkpoint.path, "expected scales of keys and values, since the "
-                   f"configuration says {algorithm!r}, but got none")
+                   f"configuration says {shorten(algorithm)}, but got none")
 
 
 def _check_all(checkpoint: Checkpoint, names: list[str]) -> Iterator[Finding]:

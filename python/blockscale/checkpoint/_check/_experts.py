@@ -9,10 +9,10 @@ from typing import Any, Iterator, Mapping
 
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._check._layers import find_text_layers
-from blockscale.checkpoint._check._members import Members, get_experts, get_size
+from blockscale.checkpoint._check._members import Members, get_experts
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
-from blockscale.checkpoint._config import CONFIG
+from blockscale.checkpoint._config import CONFIG, get_size
 
 _ROUTER = re.compile(r".*\.(?:mlp|block_sparse_moe)\.(?:gate|router)\."
                      r"(?:weight|e_score_correction_bias)")

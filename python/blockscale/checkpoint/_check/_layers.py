@@ -9,10 +9,10 @@ import re
 from typing import Any, Collection, Iterator, Mapping
 
 from blockscale.checkpoint import _names
-from blockscale.checkpoint._check._members import Members, get_size, get_text_config, split_layer
+from blockscale.checkpoint._check._members import Members, split_layer
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
-from blockscale.checkpoint._config import CONFIG
+from blockscale.checkpoint._config import CONFIG, get_size, get_text_config
 
 _NUMBERS = re.compile(r"\.\d+\.")
 #: Layers by llama.cpp's names.

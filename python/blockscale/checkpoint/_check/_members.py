@@ -15,6 +15,7 @@ from blockscale.checkpoint._candidates import Candidate
 from blockscale.checkpoint._check._parts import has_type
 from blockscale.checkpoint._check._strangers import find_wrapper
 from blockscale.checkpoint._checkpoint import Checkpoint
+from blockscale.checkpoint._config import get_size
 from blockscale.checkpoint._layouts import DATA
 
 #: Shapes by the names of parameters, as models have them: "model.norm.weight", and
@@ -46,22 +47,6 @@ def list_members(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) ->
         else:
             found.setdefault(member, candidate.shape if has_type(candidate, DATA) else None)
     return found
-
-
-def get_text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a configuration says of the model of text, which is within that of others."""
-    text = config.get("text_config")
-    return text if isinstance(text, dict) else config
-
-
-def get_size(config: Mapping[str, Any], *names: str) -> int | None:
-    """The first of these members that the model of text has as a positive number."""
-    text = get_text_config(config)
-    for name in names:
-        value = text.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return value
-    return None
 
 
 def get_experts(config: Mapping[str, Any]) -> int | None:

@@ -21,6 +21,7 @@ from blockscale.checkpoint._check._parts import _READERS
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
 from blockscale.checkpoint._codes import read_codes
+from blockscale.checkpoint._config import get_size
 from blockscale.checkpoint._values import Rows
 
 _ROWS, _LEAST_COLUMNS = 512, 64
@@ -60,8 +61,7 @@ def _join_halves(block: int) -> Callable[[np.ndarray], np.ndarray]:
 
 def check_order(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Whether columns of weights are where those of others are."""
-    text = checkpoint.config.get("text_config")
-    hidden = (text if isinstance(text, dict) else checkpoint.config).get("hidden_size")
+    hidden = get_size(checkpoint.config, "hidden_size")
     readers: dict[str, Weight] = {}
     plain: list[np.ndarray] = []
     for name, weight in checkpoint.weights.items():

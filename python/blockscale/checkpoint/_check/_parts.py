@@ -10,7 +10,7 @@ from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import TRANSFORM, Candidate
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
-from blockscale.checkpoint._config import TORCHAO_NAMES
+from blockscale.checkpoint._config import TORCHAO_NAMES, get_size
 from blockscale.checkpoint._families import get_family
 from blockscale.checkpoint._layouts import (DATA, GLOBAL, INPUT, SCALES, Layout, find_fp8_formats,
                                             get_fp8_scales)
@@ -178,10 +178,9 @@ _WRITERS = ("o_proj", "down_proj", "w2", "out_proj")
 
 def check_orientation(checkpoint: Checkpoint, candidate: Candidate) -> Iterator[Finding]:
     """Whether rows are outputs, by the sizes of the configuration."""
-    text = checkpoint.config.get("text_config")
-    hidden = (text if isinstance(text, dict) else checkpoint.config).get("hidden_size")
+    hidden = get_size(checkpoint.config, "hidden_size")
     shape = get_shape(checkpoint, candidate)
-    if not isinstance(hidden, int) or shape is None or candidate.layout is None:
+    if hidden is None or shape is None or candidate.layout is None:
         return
     last = candidate.name.rpartition(".")[2]
     n, k = shape[-2:]

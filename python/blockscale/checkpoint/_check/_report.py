@@ -8,6 +8,7 @@ import dataclasses
 import json
 from typing import Any, Iterator, Mapping, Sequence
 
+from blockscale._text import escape
 from blockscale.checkpoint._check._loaders import GGUF_ALONE, LOADERS, Form, explain_forms
 from blockscale.checkpoint._check._rules import BY_NAME, SEVERITIES, Rule
 from blockscale.checkpoint._families import NOT_KNOWN
@@ -31,7 +32,7 @@ class Finding:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.rule.severity}: {self.rule.label}: '{self.name}': {self.message}"
+        return escape(f"{self.rule.severity}: {self.rule.label}: '{self.name}': {self.message}")
 
 
 def find(rule: str, name: str, message: str) -> Finding:
@@ -106,11 +107,11 @@ class Report:
 
     def __str__(self) -> str:
         weights = ", ".join(f"{count} {family}" for family, count in (*self.families.items(), *self.unknown.items()))
-        lines = [f"{self.path}: {weights or 'no weights'}"]
+        lines = [escape(f"{self.path}: {weights or 'no weights'}")]
         for rule, found in self._group():
             lines.append(f"{rule.severity}: {rule.label}: {rule.text}"
                          + " (silent)" * rule.silent)
-            lines += [f"    {each.name}: {each.message}" for each in found[:_SHOWN]]
+            lines += [escape(f"    {each.name}: {each.message}") for each in found[:_SHOWN]]
             if len(found) > _SHOWN:
                 lines.append(f"    and {len(found) - _SHOWN} more")
         lines += [f"{loader}: {self.explain(loader)}" for loader in self.loaders]

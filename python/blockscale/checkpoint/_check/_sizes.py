@@ -8,9 +8,9 @@ import re
 from typing import Any, Iterator, Mapping
 
 from blockscale.checkpoint._check._layers import find_text_layers
-from blockscale.checkpoint._check._members import Members, get_size, get_text_config
+from blockscale.checkpoint._check._members import Members
 from blockscale.checkpoint._check._report import Finding, find
-from blockscale.checkpoint._config import CONFIG
+from blockscale.checkpoint._config import CONFIG, get_size, get_text_config
 
 #: Parameters of the model of text whose sizes the configuration says, behind the path of the
 #: model, with the members of the configuration that are their sizes.

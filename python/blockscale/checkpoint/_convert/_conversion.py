@@ -9,6 +9,7 @@ import json
 from typing import Any, Mapping
 
 from blockscale._tables import make_table
+from blockscale._text import escape
 from blockscale.checkpoint._summary import to_json
 
 
@@ -75,12 +76,12 @@ class Conversion:
                          str(sum(layer.lost for layer in layers)), note))
         lines = [make_table(rows, (2, 3, 4))]
         changed = [layer for layer in self.layers if layer.lost]
-        lines += [f"'{layer.name}': {layer.lost} of {layer.blocks} blocks change"
+        lines += [f"'{escape(layer.name)}': {layer.lost} of {layer.blocks} blocks change"
                   for layer in changed[:8]]
         if len(changed) > 8:
             lines.append(f"and {len(changed) - 8} more")
         if self.dropped:
-            lines.append("the layout has no place for " + ", ".join(self.dropped[:8]) + (
+            lines.append("the layout has no place for " + ", ".join(map(escape, self.dropped[:8])) + (
                 f" and {len(self.dropped) - 8} more" if len(self.dropped) > 8 else ""))
         if self.other_activations:
             names = tuple(dict.fromkeys(self.other_activations))

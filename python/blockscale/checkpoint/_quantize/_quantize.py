@@ -219,10 +219,12 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
     planner = Planner(checkpoint, choices, family, given, measured, on)
     tasks = planner.plan()
     if not planner.layers:
+        if not choices:
+            raise ArgumentError("expected weights to quantize, but got none")
         reasons = {choice.weight.name: choice.reason for choice in choices}
-        raise ArgumentError("expected at least one layer to quantize, but all are left:\n" + "\n"
-                            .join(f"'{name}': {reason}" for name, reason in reasons.items())
-                            if reasons else "expected weights to quantize, but got none")
+        raise ArgumentError.of_lines([
+            "expected at least one layer to quantize, but all are left:",
+            *(f"'{name}': {reason}" for name, reason in reasons.items())])
     left = [choice.weight.name for choice in choices if choice.form is None
             and not _names.is_embedding(choice.weight.name)]
     if checkpoint.config.get("tie_word_embeddings") is True and "lm_head" not in left:

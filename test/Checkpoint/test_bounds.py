@@ -1,0 +1,178 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Files take memory and time by their size, whatever they say of themselves; what they say is shown
+without characters that a terminal obeys. Each command has 2 GiB and 10 s."""
+
+import json
+import struct
+import tempfile
+import unittest
+from pathlib import Path
+
+import decoders
+import numpy as np
+from limited import Limited
+
+VALUES = np.arange(64 * 64, dtype=np.float32).reshape(64, 64) / 64 - 30
+LAYER = {f"model.layers.0.mlp.{name}.weight": VALUES
+         for name in ("gate_proj", "up_proj", "down_proj")}
+NESTED = "[" * 100_000 + "]" * 100_000
+SLOW = "re:(?!x)(a|aa)+$"
+#: The terminal's escape, a return, a change of direction, a line of its own, a C1 control, and half
+#: of a surrogate pair.
+EVIL = "a\x1b[2Jb\rc\u202ed\ne\x9bf"
+
+
+def header(members):
+    text = json.dumps(members).encode()
+    return struct.pack("<Q", len(text)) + text
+
+
+class BoundsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.limited = cls.enterClassContext(Limited())
+
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def write(self, tensors=LAYER, config="{}", metadata=None, name="model"):
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        data = tensors if isinstance(tensors, bytes) else decoders.pack_file(tensors, metadata)
+        (folder / "model.safetensors").write_bytes(data)
+        (folder / "config.json").write_text(
+            config if isinstance(config, str) else json.dumps(config), encoding="utf-8")
+        return folder
+
+    def expect(self, arguments, status, message):
+        outcome = self.limited.command(*arguments)
+        self.assertEqual(outcome.find_fault(), "", outcome.text)
+        self.assertEqual(outcome.status, status, outcome.text)
+        self.assertRegex(outcome.text, message)
+        self.assertLess(outcome.memory, 1 << 28)
+        return outcome
+
+    def test_numbers_of_layers(self):
+        for text, status, message in (
+                ("1000000000", 1, "expected 1000000000 layers, .* number 1, 2, 3, 4, 5, 6, 7, 8"),
+                ("1", 0, "no faults found"), ("null", 0, "no faults found"),
+                ("1e9", 2, "integer from 0 to 2147483647, but got 1000000000.0"),
+                ("2147483648", 2, "but got 2147483648"), ("-1", 2, "but got -1"),
+                ("true", 2, "but got True"), ('"1"', 2, "but got '1'"), ("{}", 2, "but got {}"),
+                ("NaN", 2, "but got nan"), ("Infinity", 2, "but got inf"),
+                ("1e400", 2, "'1e400', which no f64 is"),
+                ("9" * 400, 2, "an integer of 400 digits, of which at most 24"),
+                ("9" * 5000, 2, "an integer of 5000 digits, of which at most 24")):
+            for config in ('{"num_hidden_layers": %s}',
+                           '{"text_config": {"num_hidden_layers": %s}}'):
+                with self.subTest(text[:40], config=config):
+                    self.expect(["check", self.write(config=config % text)], status, message)
+
+    def test_hidden_size(self):
+        """It tells the order of stacks."""
+        stack = {"model.layers.0.mlp.experts.down_proj": np.ones((2, 32, 64), np.float32)}
+        for command in ("list", "check"):
+            self.expect([command, self.write(stack, '{"hidden_size": 1e9}')], 2,
+                        "expected hidden_size to be an integer")
+            # Some models have sizes for each layer.
+            self.expect([command, self.write(stack, '{"hidden_size": [1, 2]}')], 0, "done")
+
+    def test_numbers_of_experts(self):
+        for number, message in (
+                ("1000000000", "expected experts 0 to 1000000000, but got none with number 1, 2, 3, "
+                               "4, 5, 6, 7, 8"), ("9" * 18, "expected experts 0 to " + "9" * 18)):
+            folder = self.write({f"model.layers.0.mlp.experts.{each}.up_proj.weight": VALUES
+                                 for each in ("0", number)})
+            self.expect(["check", folder], 1, message)
+        for number in ("9" * 400, "\u0663"):  # No number, and one of Arabic.
+            folder = self.write({
+                f"model.layers.{each}.mlp.experts.{each}.up_proj.weight": VALUES * factor
+                for factor, each in ((1, "0"), (2, number))})
+            self.expect(["check", folder], 0, "no faults found")
+
+    def test_names_that_are_too_long(self):
+        folder = self.write({"a" * 1025: VALUES})
+        for command in ("list", "check"):
+            self.expect([command, folder], 2,
+                        "expected names of at most 1024 characters, but got 'aaa")
+        self.expect(["list", self.write({"a" * 1017 + ".weight": VALUES})], 0, "1 tensors|a{1000}")
+
+    def test_sizes_without_elements(self):
+        for shape in ([1 << 60, 0, 32], [1 << 60, 0], [0, 1 << 60], [1 << 40, 32, 0], [0, 0]):
+            with self.subTest(shape):
+                entries = {name: {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}
+                           for name in ("model.layers.0.mlp.experts.down_proj", "up_proj.weight")}
+                folder = self.write(header(entries), {"hidden_size": 32})
+                for arguments in (["list", folder], ["check", folder], ["diff", folder, folder]):
+                    self.expect(arguments, 0, "done")
+
+    def test_quantized_sizes_without_elements(self):
+        for shape in ([1 << 60, 0], [0, 1 << 59], [1 << 50, 0, 16]):
+            entries = {"w.weight": {"dtype": "U8", "shape": shape, "data_offsets": [0, 0]},
+                       "w.weight_scale": {"dtype": "F8_E4M3", "shape": shape,
+                                          "data_offsets": [0, 0]}}
+            folder = self.write(header(entries))
+            for arguments in (["list", folder], ["check", folder],
+                              ["convert", folder, self.folder / "result", "--to=plain"]):
+                outcome = self.limited.command(*arguments)
+                self.assertEqual(outcome.find_fault(), "", outcome.text)
+
+    def test_expressions(self):
+        config = {"quantization_config": {
+            "quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized",
+            "config_groups": {"g": {"targets": ["Linear"]}}, "ignore": []}}
+        members = config["quantization_config"]
+        long = {"a" * 100 + "b.weight": VALUES}
+        for pattern, message in ((SLOW, "match all names of layers within 3 s, but they take"),
+                                 ("re:(", "a regular expression behind 're:', but got"),
+                                 ("re:(?=x)" + "(" * 900, "a regular expression")):
+            for place in ("ignore",) if pattern == SLOW else ("ignore", "targets"):
+                members["ignore"] = [pattern] if place == "ignore" else []
+                members["config_groups"]["g"]["targets"] = (
+                    [pattern] if place == "targets" else ["Linear"])
+                with self.subTest(pattern[:20], place=place):
+                    self.expect(["check", self.write(long, config)], 2,
+                                f"config.json: quantization_config: expected .*{message}")
+        members["ignore"] = [r"re:(.*\.)*a+$", "re:(a+)+$", "re:(?!model)a+b"]
+        self.expect(["check", self.write(long, config)], 0, "no faults found")
+
+    def test_nested_metadata(self):
+        """Metadata of torchao are text of JSON in text of JSON."""
+        for text in (NESTED, '{"_type": ' + NESTED + "}", "9" * 5000, '"\\ud800"', "[" + NESTED):
+            with self.subTest(text[:20]):
+                metadata = {"w.weight": text, "tensor_names": text}
+                folder = self.write(metadata=metadata)
+                for command in ("list", "check"):
+                    self.expect([command, folder], 0, "done")
+
+    def test_names_that_terminals_obey(self):
+        shown = r"a\\x1b\[2Jb\\x0dc\\u202ed\\x0ae\\x9bf"
+        first = self.write({f"{EVIL}.weight": VALUES, f"{EVIL}.bias": VALUES[0] * np.nan})
+        second = self.write({f"{EVIL}.weight": VALUES + 1, f"{EVIL}.s": VALUES}, name="second")
+        self.expect(["list", first], 0, shown)
+        self.expect(["list", "--tensors", first], 0, shown)
+        self.expect(["check", first], 1, f"{shown}.bias: expected finite")
+        self.expect(["diff", first, second], 1, f"only the second has '{shown}.s'")
+        good = self.write({f"{EVIL}.weight": VALUES.astype(decoders.DTYPES["BF16"])}, name="good")
+        self.expect(["quantize", first, self.folder / "r", "--format=nvfp4", "--weight-only"], 2,
+                    f"error: '{shown}': policy_c5")
+        self.expect(["quantize", good, self.folder / "r", "--format=nvfp4", "--weight-only",
+                     f"--plot={self.folder / 'r.svg'}"], 0, shown)
+        self.assertIn("a\\x1b[2Jb", (self.folder / "r.svg").read_text())
+        self.expect(["check", self.folder / "r"], 0, "done")
+        self.expect(["convert", self.folder / "r", self.folder / "c", "--to=torchao"], 0, "done")
+        # Errors of this package, of its library, and of the system.
+        bad = {f"{EVIL}": {"dtype": "F32", "shape": [7], "data_offsets": [0, 4]}}
+        self.expect(["list", self.write(header(bad) + bytes(4), name="bad")], 2, shown)
+        self.expect(["list", self.folder / f"{EVIL}.safetensors"], 2, shown)
+        evil = json.dumps({"quantization_config": {"quant_method": EVIL}})
+        self.expect(["list", self.write(config=evil)], 0, shown)
+        for config in ('{"quantization_config": {"quant_method": "modelopt", "ignore": '
+                       '{"%s": 1}}}', '{"%s": 1, "%s": 2}'):
+            text = config.replace("%s", json.dumps(EVIL)[1:-1])
+            self.expect(["check", self.write(config=text)], 2, r"a\\x1b\[2Jb")
+
+
+if __name__ == "__main__":
+    unittest.main()
