@@ -156,3 +156,16 @@ def sinks_of_fewer_heads(files):
 def router_bias_is_cut(files):
     name = f"{LAYER}mlp.router.bias"
     files.tensors[name] = files.tensors[name][:3].copy()
+
+
+
+@fault("modelopt-fp8", "shape-of-scales")
+def fp8_scales_of_three_parts(files):
+    name = f"{O}.weight_scale"
+    files.tensors[name] = np.full(3, files.tensors[name])
+
+
+@fault("torchao-nvfp4", "order-of-scales")
+def tiles_are_transposed(files):
+    name = f"{DOWN}._weight_scale"
+    files.tensors[name] = np.ascontiguousarray(files.tensors[name].T)

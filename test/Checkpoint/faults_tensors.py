@@ -197,3 +197,24 @@ def no_block_scales_of_an_expert(files):
     for name in [name for name in files.tensors
                  if ".experts." in name and name.endswith("up_proj.weight_scale")]:
         del files.tensors[name]
+
+
+@fault("fp8-blocks", "has-scales")
+def no_scales_of_blocks(files):
+    del files.tensors[f"{DOWN}.weight_scale_inv"]
+
+
+@fault("modelopt-fp8", "has-scales")
+def no_scale_of_fp8(files):
+    del files.tensors[f"{O}.weight_scale"]
+
+
+@fault("modelopt-mxfp8", "alike-layers")
+def no_norm_of_a_layer_of_another_kind(files):
+    """Of the layer with experts."""
+    del files.tensors[f"{SECOND}post_attention_layernorm.weight"]
+
+
+@fault("modelopt-mxfp8", "alike-layers")
+def layer_of_another_kind_without_a_weight(files):
+    files.drop(f"{SECOND}self_attn.o_proj.")

@@ -217,3 +217,49 @@ def input_scale_is_nan(files):
 def cache_scale_is_nan(files):
     files.add_cache_scales()
     files.tensors[f"{K}.k_scale"] = np.array(np.nan, np.float32)
+
+
+@fault("modelopt-fp8", "codes-are-numbers")
+def fp8_code_is_nan(files):
+    files.tensors[f"{UP}.weight"].view(np.uint8)[3, 3] = 0x7F
+
+
+@fault("modelopt-fp8", "no-lost-blocks")
+def fp8_scale_is_zero(files):
+    files.scale([f"{O}.weight_scale"], 0)
+
+
+@fault("modelopt-fp8", "scales-are-positive")
+def fp8_scale_is_negative(files):
+    files.scale([f"{O}.weight_scale"], -1)
+
+
+@fault("modelopt-fp8", "direction-of-global-scale")
+def fp8_scale_is_a_reciprocal(files):
+    name = f"{DOWN}.weight_scale"
+    files.tensors[name] = np.array(1 / files.tensors[name], np.float32)
+
+
+@fault("modelopt-fp8", "codes-are-there")
+def fp8_codes_were_never_written(files):
+    files.tensors[f"{DOWN}.weight"].view(np.uint8)[:] = 0
+
+
+@fault("fp8-blocks", "no-lost-blocks")
+def scale_of_a_block_is_zero(files):
+    files.tensors[f"{DOWN}.weight_scale_inv"][0, 1] = 0
+
+
+@fault("fp8-blocks", "scales-are-numbers")
+def scale_of_a_block_is_infinite(files):
+    files.tensors[f"{UP}.weight_scale_inv"][1, 0] = np.inf
+
+
+@fault("fp8-blocks", "rows-are-there")
+def half_of_the_fp8_rows_are_zero(files):
+    files.tensors[f"{UP}.weight"].view(np.uint8)[96:] = 0
+
+
+@fault("gpt-oss-mxfp4", "rows-are-there")
+def half_of_the_experts_are_zero(files):
+    files.tensors[f"{STACK}_blocks"][2:] = 0

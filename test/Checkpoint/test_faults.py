@@ -26,6 +26,37 @@ CLEAN = {
 }
 
 
+#: The same of what is no layout to write: whether scales are those of blocks.
+FP8 = {"modelopt-fp8": False, "fp8-blocks": True}
+
+
+def write_fp8(folder, is_blocks):
+    """The dense decoder in FP8, as ModelOpt writes it with a scale for each tensor, or as DeepSeek
+    does with one for each 128 x 128."""
+    tensors = {}
+    for name, array in decoders.make_tensors("dense").items():
+        if not name.endswith("proj.weight"):
+            tensors[name] = array
+            continue
+        values, layer = array.astype(np.float32), name.removesuffix(".weight")
+        rows, columns = (-(-size // 128) if is_blocks else 1 for size in values.shape)
+        padded = np.pad(values, [(0, -size % 128) for size in values.shape])
+        blocks = padded.reshape(rows, -1, columns, padded.shape[1] // columns)
+        scales = (np.abs(blocks).max((1, 3)) / 448).astype(np.float32)
+        codes = (blocks / scales[:, None, :, None]).reshape(padded.shape)
+        tensors[name] = codes[:len(values), :values.shape[1]].astype(fault_files.F8)
+        if is_blocks:
+            tensors[f"{layer}.weight_scale_inv"] = scales
+        else:
+            tensors[f"{layer}.weight_scale"] = scales.reshape(())
+            tensors[f"{layer}.input_scale"] = np.array(0.02, np.float32)
+    members = ({"quant_method": "fp8", "activation_scheme": "dynamic",
+                "weight_block_size": [128, 128]} if is_blocks else
+               {"quant_method": "modelopt", "quant_algo": "FP8", "ignore": ["lm_head"]})
+    decoders.write_folder(folder, tensors, decoders.CONFIGS["dense"] | {
+        "quantization_config": members})
+
+
 def find_amaxes(tensors):
     """Amaxes of activations of every layer; those of one input are the same."""
     return {name.removesuffix(".weight"): 12.0 for name in tensors if name.endswith("proj.weight")}
@@ -44,9 +75,12 @@ class TestFaults(unittest.TestCase):
                                 {"version": 1, "rules": [rule]}, layout=layout,
                                 amaxes=find_amaxes(tensors))
             cls.clean[name] = faults.Files.read(cls.folder / name)
+        for name, is_blocks in FP8.items():
+            write_fp8(cls.folder / name, is_blocks)
+            cls.clean[name] = faults.Files.read(cls.folder / name)
 
     def test_clean_files(self):
-        for name in CLEAN:
+        for name in (*CLEAN, *FP8):
             with self.subTest(name):
                 # As they were written, and as the functions of this test write them.
                 self.assertTrue(checkpoint.check(self.folder / name).is_clean)

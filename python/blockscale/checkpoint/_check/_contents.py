@@ -21,8 +21,9 @@ from blockscale.checkpoint._layouts import DATA
 
 #: Rows of a matrix that are looked at, and bytes of those of all matrices of a stack.
 _ROWS, _LEAST_ROWS, _ALL_BYTES = 128, 16, 8 << 20
-#: The share of rows, or of columns, without a number that no trained weight has, of so many.
-_EMPTY, _LEAST = 0.25, 16
+#: The share of rows, or of columns, without a number that no trained weight has, of so many; and
+#: the share of matrices of a stack.
+_EMPTY, _LEAST, _EMPTY_MATRICES = 0.25, 16, 0.5
 #: The golden ratio: its multiples are spread evenly, and are as often odd as even.
 _STEP = 0.6180339887498949
 #: Bytes of rows that stand for a weight, and the least number of their values.
@@ -82,6 +83,10 @@ def _check_empty(weight: Weight, rows: np.ndarray) -> Iterator[Finding]:
     filled = rows != 0
     lines, columns = filled.any(-1), filled.any(-2)
     whole = lines.any(-1)
+    if len(whole) > 1 and whole.any() and 1 - whole.mean() >= _EMPTY_MATRICES:
+        yield find("rows-are-there", weight.parts[DATA].name, "expected numbers in most matrices, "
+                   f"but got zeros alone in {len(whole) - int(whole.sum())} of {len(whole)}")
+        return
     for share, what in ((1 - lines.mean(-1), "rows"), (1 - columns.mean(-1), "columns")):
         bad = np.flatnonzero(whole & (share >= _EMPTY))
         if bad.size and rows.shape[1 if what == "rows" else 2] >= _LEAST:

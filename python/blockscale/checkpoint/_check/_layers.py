@@ -112,21 +112,46 @@ def check_alike(members: Members, config: Mapping[str, Any]) -> Iterator[Finding
     for number, names in layers.items():
         by_kind.setdefault(kinds.get(number), {})[number] = frozenset(names)
     every = {number: frozenset(names) for number, names in layers.items()}
+    found: dict[int, list[str]] = {}
     for group in by_kind.values():
-        forms = collections.Counter((group if len(group) > 1 else every).values())
-        for number, own in group.items():
-            whole = max((form for form in forms if own < form),
-                        key=lambda form: (forms[form], sorted(form)), default=None)
-            if whole is None or forms[whole] < forms[own]:
-                continue
-            missing = [name for name in sorted(whole - own)
-                       if 2 * sum(name in each for each in every.values()) >= len(every)]
-            if number == 0 or len(group) == 1:
-                missing = [name for name in missing if _COMMON.fullmatch(name)]
-            if missing:
-                yield find("alike-layers", f"{path}.{number}", f"expected '{missing[0]}'"
-                           + f" and {len(missing) - 1} more" * (len(missing) > 1)
-                           + ", as other layers have, but got none")
+        for number, missing in _find_missing(group, every):
+            found.setdefault(number, []).extend(missing)
+    # Layers of different kinds have modules in common: norms, and attention or an MLP.
+    for module in {_get_module(name) for names in every.values() for name in names}:
+        parts = {number: frozenset(name for name in names if _get_module(name) == module)
+                 for number, names in every.items()}
+        parts = {number: names for number, names in parts.items() if names}
+        for number, missing in _find_missing(parts, parts):
+            found.setdefault(number, []).extend(
+                name for name in missing if _COMMON.fullmatch(name) and "sinks" not in name)
+    for number, names in sorted(found.items()):
+        missing = sorted(set(names))
+        if missing:
+            yield find("alike-layers", f"{path}.{number}", f"expected '{missing[0]}'"
+                       + f" and {len(missing) - 1} more" * (len(missing) > 1)
+                       + ", as other layers have, but got none")
+
+
+def _get_module(name: str) -> str:
+    """The module of a layer that a parameter is in, "" for norms, which are in the layer itself."""
+    return name.partition(".")[0] if name.count(".") > 1 or "norm" not in name else ""
+
+
+def _find_missing(group: Mapping[int, frozenset[str]], every: Mapping[int, frozenset[str]]
+                  ) -> Iterator[tuple[int, list[str]]]:
+    """By the number of a layer of a group: what it lacks that others have which have all the rest
+    of it."""
+    forms = collections.Counter((group if len(group) > 1 else every).values())
+    for number, own in group.items():
+        whole = max((form for form in forms if own < form),
+                    key=lambda form: (forms[form], sorted(form)), default=None)
+        if whole is None or forms[whole] < forms[own]:
+            continue
+        missing = [name for name in sorted(whole - own)
+                   if 2 * sum(name in each for each in every.values()) >= len(every)]
+        if number == 0 or len(group) == 1:
+            missing = [name for name in missing if _COMMON.fullmatch(name)]
+        yield number, missing
 
 
 def check_ends(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]:

@@ -163,6 +163,12 @@ def _check_described(checkpoint: Checkpoint, candidate: Candidate, found: int, l
         yield find("described-tensors", candidate.name, f"expected block_size "
                    f"{candidate.layout.block}, as {candidate.layout.name} has, but got {size}")
     is_swizzled = bool(data.get("is_swizzled_scales"))
+    scales, shape, layout = candidate.get(SCALES), candidate.shape, candidate.layout
+    if is_swizzled and scales is not None and shape is not None and layout is not None:
+        rows = layout.get_shape(SCALES, shape)
+        if scales.shape != rows and scales.shape == (*rows[:-2], rows[-1], rows[-2]):
+            yield find("order-of-scales", scales.name, f"expected shape {list(rows)}, but got "
+                       f"{list(scales.shape)}, which is transposed")
     wanted = tiles if is_swizzled else linear
     if found != wanted:
         yield find("described-tensors", candidate.name,

@@ -12,6 +12,7 @@ import numpy as np
 
 from blockscale.checkpoint import _kernels, _names
 from blockscale.checkpoint._candidates import Candidate, list_scalars
+from blockscale.checkpoint._check._fp8 import check_fp8_scales
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
 from blockscale.checkpoint._layouts import DATA, GLOBAL, IGNORED, INPUT, PLAIN_DTYPES, SCALES
@@ -263,13 +264,8 @@ def check_values(candidate: Candidate) -> Iterator[Finding]:
     if scales is None:
         return
     if layout.is_fp8:
-        if layout.accepts(SCALES, scales.dtype):
-            values = scales.numpy().astype(np.float32)
-            for bad, rule in ((np.isnan(values) | np.isinf(values), "scales-are-numbers"),
-                              (values < 0, "scales-are-positive")):
-                if bad.any():
-                    yield find(rule, scales.name, f"expected none, but got {int(bad.sum())} of "
-                               f"{values.size}")
+        has_codes = data is not None and has_code(data, np.uint8(0x7F))
+        yield from check_fp8_scales(candidate, has_codes)
         return
     counts = count_bytes(scales)
     is_nvfp4 = layout.format == "nvfp4"
