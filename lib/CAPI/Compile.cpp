@@ -160,7 +160,7 @@ static Status compileOrFind(StringRef content, const std::string &name,
   std::optional<std::string> key =
       cache ? findKey(content, name, config, *options) : std::nullopt;
   std::optional<SavedFunction> saved = key ? cache->find(*key) : std::nullopt;
-  if (saved) {
+  if (saved && isOutput(saved->code, options->emission)) {
     made->data = std::move(saved->code);
   } else {
     Status status = compileSource(content, name, config, *options, *made);

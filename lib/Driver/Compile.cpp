@@ -11,6 +11,7 @@
 
 #include "blockscale/Conversion/ScheduleChoice.h"
 #include "blockscale/Emit/LaunchPlan.h"
+#include "blockscale/Emit/ObjectVerifier.h"
 #include "blockscale/Emit/Ptx.h"
 #include "blockscale/Target/Chip.h"
 
@@ -44,6 +45,15 @@ StringRef getName(Emission emission) {
     return "choices";
   }
   return "";
+}
+
+bool isOutput(const std::string &bytes, Emission emission) {
+  if (emission == Emission::Bundle)
+    return runtime::Bundle::parse(bytes).ok();
+  if (emission == Emission::Plan)
+    return runtime::parseLaunchPlan(bytes).ok();
+  return emission != Emission::Object ||
+         !llvm::errorToBool(verifyObject(bytes));
 }
 
 static Status fail(const Twine &message,

@@ -134,6 +134,25 @@ TEST_F(CompileTest, PlansAreReadAsTheyAreWritten) {
   EXPECT_EQ(runtime::writeLaunchPlan((*bundle)->getTargets()[0].plan), text);
 }
 
+TEST_F(CompileTest, OutputsAreToldFromWhatIsDamaged) {
+  for (auto [emission, target] : {std::pair(Emission::Bundle, "sm_90a"),
+                                  std::pair(Emission::Plan, "sm_90a"),
+                                  std::pair(Emission::Object, "cpu")}) {
+    options.targets = {target};
+    options.emission = emission;
+    OwningOpRef<ModuleOp> copy(module->clone());
+    Result<Compilation> result = compile(*copy, options, recorder);
+    ASSERT_TRUE(result.ok()) << result.message();
+    const std::string &bytes = result->output;
+    EXPECT_TRUE(isOutput(bytes, emission));
+    EXPECT_FALSE(isOutput("", emission));
+    EXPECT_FALSE(isOutput(bytes.substr(0, bytes.size() / 2), emission));
+    EXPECT_FALSE(isOutput("x" + bytes, emission));
+    EXPECT_TRUE(isOutput(bytes, Emission::PTX));
+    recorder = Recorder();
+  }
+}
+
 TEST_F(CompileTest, AnObserverEndsTheCompilation) {
   options.targets = {"cpu"};
   recorder.stopBefore = "bufferize";

@@ -20,6 +20,10 @@ enum class Emission { MLIR, LLVM, PTX, Plan, Bundle, Cubin, Object, Choices };
 /// The name of an emission, as "mlir".
 llvm::StringRef getName(Emission emission);
 
+/// Whether bytes that were found somewhere can be an output of compilation: a
+/// bundle, a plan and an object can be read. Of text any bytes can be.
+bool isOutput(const std::string &bytes, Emission emission);
+
 struct CompileOptions {
   /// The target: "cpu" or a chip; several chips for a bundle.
   std::vector<std::string> targets;
