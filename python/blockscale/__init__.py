@@ -19,7 +19,8 @@ docs/Embedding.md of the project says more.
 
 from blockscale._ahead import Loaded, compile_ahead, load
 from blockscale._calibrate import calibrate
-from blockscale._compile import Compiled, Remark, compile, set_num_threads
+from blockscale._compile import (Compiled, Remark, compile, set_cache_owners,
+                                 set_num_threads)
 from blockscale._errors import (ArgumentError, Cancelled, CompileError, Diagnostic,
                                 DeviceError, Error, FileError)
 from blockscale._native import version as __version__
@@ -34,5 +35,5 @@ __all__ = [
     "Diagnostic", "Error", "FileError", "Layout", "Loaded", "Module", "Remark", "Spec", "Traced",
     "Value", "__version__", "amax", "calibrate", "compile", "compile_ahead", "dequantize",
     "expand_scale", "global_scale", "hadamard", "jit", "load", "prepack", "quantize", "scale_sweep",
-    "scaled_grouped_mm", "scaled_mm", "set_num_threads", "swizzle",
+    "scaled_grouped_mm", "scaled_mm", "set_cache_owners", "set_num_threads", "swizzle",
 ]

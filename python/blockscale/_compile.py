@@ -258,3 +258,14 @@ def set_num_threads(threads: int) -> None:
     """Sets the threads of calls on the CPU; 0 for $BLOCKSCALE_NUM_THREADS or one for
     each hardware thread."""
     _native.set_num_threads(threads)
+
+
+def set_cache_owners(owners: Iterable[str | int] | None) -> None:
+    """Names users, or their numbers, whose files the cache in $BLOCKSCALE_CACHE_DIR may have,
+    beside this user and root: that of whom keeps a cache for several users. None stands for
+    $BLOCKSCALE_CACHE_OWNERS.
+
+    Raises: ArgumentError for a user who does not exist.
+    """
+    users = None if owners is None else ",".join(map(str, owners))
+    check(_native.set_cache_owners(users))

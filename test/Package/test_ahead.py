@@ -125,6 +125,18 @@ class CacheTest(FolderTest):
                                "or another trusted user, but it belongs to user 12345.*\n$")
         self.assertEqual(self.find_in_another_process(BLOCKSCALE_CACHE_OWNERS="12345"),
                          ("[True, True, True]", ""))
+        self.addCleanup(bs.set_cache_owners, None)
+        bs.set_cache_owners([17, 12345])
+        self.assertFalse(self.compile()[1])
+        bs.set_cache_owners([])
+        self.assertTrue(self.compile()[1])
+
+    def test_owners_are_users(self):
+        self.addCleanup(bs.set_cache_owners, None)
+        bs.set_cache_owners(["root", 12345])
+        with self.assertRaisesRegex(bs.ArgumentError, "expected names or numbers of users, "
+                                                      "separated by commas, but got 'x y'"):
+            bs.set_cache_owners(["root", "x y"])
 
     def test_a_file_says_what_it_is(self):
         self.compile()

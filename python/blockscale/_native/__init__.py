@@ -6,19 +6,23 @@ Functions that can fail return (status, message, diagnostics, value); the packag
 say. The GIL is free while the library works. include/blockscale-c says what its functions do.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from blockscale._native._compile import compile
 from blockscale._native._dlpack import Exchanged, exchange
 from blockscale._native._executable import (Arrays, Executable, create_executable,
                                             load_executable, xla_handler)
-from blockscale._native._library import LIBRARY
+from blockscale._native._library import LIBRARY, get_error
 from blockscale._native._numerics import (get_global_scale, get_nonzero_amax, swizzle,
                                           unswizzle)
 
 __all__ = [
     "Arrays", "chips", "choose_chip", "compile", "create_executable", "dtype_name", "exchange",
     "Exchanged", "Executable", "get_global_scale", "get_nonzero_amax", "has_products",
-    "load_executable", "recipes", "set_num_threads", "status_name", "swizzle", "unswizzle",
-    "version", "xla_handler",
+    "load_executable", "recipes", "set_cache_owners", "set_num_threads", "status_name", "swizzle",
+    "unswizzle", "version", "xla_handler",
 ]
 
 
@@ -34,6 +38,11 @@ def dtype_name(dtype: int) -> str:
 
 def set_num_threads(threads: int) -> None:
     LIBRARY.blockscale_set_num_threads(threads)
+
+
+def set_cache_owners(users: str | None) -> tuple[int, str, list[Any], None]:
+    status = LIBRARY.blockscale_set_cache_owners(None if users is None else users.encode())
+    return status, get_error(status), [], None
 
 
 def _list_recipes() -> tuple[str, ...]:
