@@ -218,3 +218,10 @@ def no_norm_of_a_layer_of_another_kind(files):
 @fault("modelopt-mxfp8", "alike-layers")
 def layer_of_another_kind_without_a_weight(files):
     files.drop(f"{SECOND}self_attn.o_proj.")
+
+
+@fault("torchao-nvfp4", "described-tensors")
+def described_layer_without_tensors(files):
+    files.drop(f"{O}.")
+    files.tensors[f"{O}.weight"] = decoders.make_weight(5, (128, 128))
+    del files.config["quantization_config"]

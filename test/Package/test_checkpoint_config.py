@@ -53,6 +53,29 @@ class SchemeTest(unittest.TestCase):
             with self.subTest(config):
                 self.assertEqual(self.find(config, "model.layers.0.mlp.down_proj"), wanted)
 
+    def test_names_of_compressed_tensors(self):
+        """A name that is ignored means a module itself and not what is in it, as in its matcher;
+        groups that name a layer come before those of its class."""
+        group = {"weights": {}, "input_activations": None}
+        config = {"quant_method": "compressed-tensors", "ignore": [
+            "model.layers.0.self_attn", "lm_head", "re:.*gate$", "model.layers.1.mlp.experts"],
+            "config_groups": {
+                "a": {**group, "targets": ["Linear"], "format": "nvfp4-pack-quantized"},
+                "b": {**group, "targets": ["re:.*down_proj"], "format": "mxfp4-pack-quantized"},
+                "c": {**group, "targets": ["Embedding"], "format": "mxfp8-quantized"}}}
+        for name, wanted in (("model.layers.0.self_attn.q_proj", "nvfp4"), ("lm_head", None),
+                             ("model.lm_head", None), ("model.layers.0.mlp.gate", None),
+                             ("model.layers.0.mlp.down_proj", "mxfp4"),
+                             ("model.layers.0.mlp.up_proj", "nvfp4"),
+                             ("model.layers.1.mlp.experts.down_proj", None)):
+            with self.subTest(name):
+                found = self.find(config, name)[1]
+                self.assertEqual(found and found[1], wanted)
+        # ModelOpt's names mean what is in a module, too.
+        config = {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": [
+            "model.layers.0.self_attn"]}
+        self.assertIsNone(self.find(config, "model.layers.0.self_attn.q_proj")[1])
+
     def test_hf_quant_config(self):
         """It counts where config.json says nothing."""
         inner = {"quantization": {"quant_algo": "NVFP4", "exclude_modules": ["lm_head"]}}

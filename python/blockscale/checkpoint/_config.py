@@ -22,6 +22,10 @@ TORCHAO_NAMES = "tensor_names"
 GGUF_CONFIG = "blockscale.config"
 
 
+#: Classes of modules that are no linear layers.
+_TABLES = ("Embedding", "VocabParallelEmbedding")
+
+
 def is_class(pattern: str) -> bool:
     """Whether a target is a class of modules, as "Linear"."""
     return "." not in pattern and pattern[:1].isupper() and "*" not in pattern
@@ -45,12 +49,16 @@ class Group:
     has_static_scale: bool = False
     targets: tuple[str, ...] = ()
 
-    def make_patterns(self, budget: Budget) -> Patterns | None:
-        """What the names of its layers match; None where they may be any, if they are of no other
-        class than linear layers."""
-        if not self.targets or any(map(is_class, self.targets)):
-            return None
-        return Patterns(self.targets, budget)
+    @property
+    def is_general(self) -> bool:
+        """Whether all linear layers are of it that no other group names."""
+        return not self.targets or any(is_class(target) and target not in _TABLES
+                                       for target in self.targets)
+
+    def make_patterns(self, budget: Budget, is_exact: bool) -> Patterns:
+        """What the names of layers match that it names."""
+        return Patterns((target for target in self.targets if not is_class(target)), budget,
+                        is_exact)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,10 +67,11 @@ class Scheme:
 
     Attributes:
       family: a family of layouts, "" of a plain checkpoint, or one that is not known.
-      groups: the first that matches a layer says how it is quantized.
+      groups: the first that names a layer says how it is quantized, or else the first of its class.
       ignored: patterns of the names of layers that are not quantized.
       origin: the file and the member that say so.
       kv_cache: how the KV cache is quantized, as "FP8"; "" where it is not.
+      is_exact: whether names mean layers alone, and not what is in a module of that name.
     """
 
     family: str = ""
@@ -70,6 +79,7 @@ class Scheme:
     ignored: tuple[str, ...] = ()
     origin: str = ""
     kv_cache: str = ""
+    is_exact: bool = False
 
     @functools.cached_property
     def _budget(self) -> Budget:
@@ -77,15 +87,21 @@ class Scheme:
 
     @functools.cached_property
     def _ignored(self) -> Patterns:
-        return Patterns(self.ignored, self._budget)
+        return Patterns(self.ignored, self._budget, self.is_exact)
 
     @functools.cached_property
-    def _targets(self) -> tuple[Patterns | None, ...]:
-        return tuple(group.make_patterns(self._budget) for group in self.groups)
+    def _targets(self) -> tuple[Patterns, ...]:
+        return tuple(group.make_patterns(self._budget, self.is_exact) for group in self.groups)
 
     def ignores(self, name: str) -> bool:
         """Raises: ArgumentError for a regular expression that is none, or takes too long."""
-        return self._ignored.match(name)
+        return self._match(self._ignored, name)
+
+    def _match(self, patterns: Patterns, name: str) -> bool:
+        """Whether patterns mean a layer. A stack is a parameter of the module of the experts."""
+        path = name.rpartition(".")[0]
+        return patterns.match(name) or self.is_exact and path.endswith("experts") and (
+            patterns.match(path))
 
     def find(self, name: str) -> Group | None:
         """How a layer is quantized, if it is.
@@ -94,8 +110,10 @@ class Scheme:
         """
         if self.ignores(name):
             return None
-        return next((group for group, targets in zip(self.groups, self._targets)
-                     if targets is None or targets.match(name)), None)
+        for group, targets in zip(self.groups, self._targets):
+            if self._match(targets, name):
+                return group
+        return next((group for group in self.groups if group.is_general), None)
 
     def describe(self) -> str:
         if not self.family:

@@ -142,17 +142,19 @@ def _make_limited(expressions: Sequence[str], budget: Budget) -> list[_Match]:
 
 
 class Patterns:
-    """A name of a pattern is that of a layer or of a module that it is in, or ends a name. There
-    may be as many patterns as layers.
+    """A name of a pattern is that of a layer or of a module that it is in, or ends a name; where
+    names are exact, it means no module, and there are no wildcards. There may be as many patterns
+    as layers.
 
     Raises: ArgumentError for a regular expression that is none.
     """
 
-    def __init__(self, patterns: Iterable[str], budget: Budget):
+    def __init__(self, patterns: Iterable[str], budget: Budget, is_exact: bool = False):
         names = [pattern.removesuffix(".weight") for pattern in patterns]
         expressions = [name[len(EXPRESSION):] for name in names if name.startswith(EXPRESSION)]
         plain = [name for name in names if not name.startswith(EXPRESSION)]
-        wildcards = [name for name in plain if set(name) & set("*?[")]
+        wildcards = [] if is_exact else [name for name in plain if set(name) & set("*?[")]
+        self._is_exact = is_exact
         self._budget = budget
         self._names = frozenset(plain) - set(wildcards)
         literals = {each: match for each in expressions if (match := _LITERAL.fullmatch(each))}
@@ -179,7 +181,8 @@ class Patterns:
         if not self._names:
             return False
         parts = name.split(".")
-        return (any(".".join(parts[:end]) in self._names for end in range(1, len(parts)))
+        return (not self._is_exact and any(".".join(parts[:end]) in self._names
+                                           for end in range(1, len(parts)))
                 or any(".".join(parts[begin:]) in self._names for begin in range(1, len(parts))))
 
     def _match_special(self, name: str) -> bool:

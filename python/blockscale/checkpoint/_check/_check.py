@@ -68,8 +68,12 @@ def list_faults(checkpoint: Checkpoint, tensor_parallel: Sequence[int] = (), *,
         *_tables.check_tables(checkpoint, candidates),
         *_tables.check_tied_head(checkpoint),
         *_parts.check_groups(checkpoint, candidates),
+        *_parts.check_metadata(checkpoint, candidates),
     ]
-    for candidate in candidates.values():
+    unknown = {each.name for each in checkpoint.unknown}
+    for name, candidate in candidates.items():
+        if name in unknown:
+            continue  # It is named; what it lacks is not known.
         findings += _parts.check_parts(checkpoint, candidate)
         findings += _parts.check_shapes(checkpoint, candidate)
         findings += _parts.check_orientation(checkpoint, candidate)

@@ -33,8 +33,12 @@ def list_members(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) ->
     found: dict[str, Optional[tuple[int, ...]]] = {}
     owner = {tensor.name: candidate for candidate in candidates.values()
              for tensor in candidate.parts.values()}
+    unknown = {name for each in checkpoint.unknown for name in each.tensors}
     for name, tensor in checkpoint.tensors.items():
         if find_wrapper(name):
+            continue
+        if name in unknown:
+            found[name] = None
             continue
         candidate = owner.get(name)
         if candidate is None:

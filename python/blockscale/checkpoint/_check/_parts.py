@@ -146,6 +146,16 @@ def _check_fp8(candidate: Candidate, shape: Sequence[int], scales: Any) -> Itera
                    f"{list(shape)}, but got {found}")
 
 
+def check_metadata(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
+                   ) -> Iterator[Finding]:
+    """Whether there are the tensors that the metadata of files describe for torchao."""
+    unknown = {each.name for each in checkpoint.unknown}
+    for name, described in checkpoint.torchao.items():
+        if described["_type"] != "Tensor" and name not in candidates and name not in unknown:
+            yield find("described-tensors", name, f"expected tensors of torchao's "
+                       f"{described['_type']}, as the metadata of the file say, but got none")
+
+
 def _check_described(checkpoint: Checkpoint, candidate: Candidate, found: int, linear: int,
                      tiles: int) -> Iterator[Finding]:
     """What the metadata say of a tensor of torchao."""

@@ -92,7 +92,7 @@ class CompressedTensors(Family):
                                 get_names(each.get("targets"), f"{place}: targets")))
         return Scheme(self.name, tuple(groups),
                       get_names(members.get("ignore"), f"{where}: ignore"), where,
-                      read_cache(members))
+                      read_cache(members), is_exact=True)
 
     def guess(self, evidence: Evidence) -> Layout | None:
         scales = evidence.get_dtype(".weight_scale")
