@@ -19,6 +19,8 @@
 #                              checkpoints ask beside the packages of peers: ModelOpt,
 #                              compressed-tensors, transformers, gguf and Ray, into
 #                              .cache/checkpoints (0.7 GB)
+#   scripts/peers.sh store     what tests of checkpoints in object storage ask: Ray, s3fs and moto's
+#                              server of S3, into .cache/store (0.7 GB)
 #   scripts/peers.sh tosa      what test/Data/make_tosa_cases.py asks, tosa-tools alone, into
 #                              .cache/tosa (240 MB)
 
@@ -33,8 +35,9 @@ case "${1:-peers}" in
   torch-mlir) requirements=$root/test/Models/requirements-torch-mlir.txt ;;
   oracles) requirements=$root/test/Data/requirements-oracles.txt ;;
   checkpoints) requirements=$root/test/Data/requirements-checkpoints.txt ;;
+  store) requirements=$root/test/Data/requirements-store.txt ;;
   tosa) requirements=$root/test/Data/requirements-tosa.txt ;;
-  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|checkpoints|tosa]" ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|checkpoints|store|tosa]" ;;
 esac
 # `step` has a `name` of its own.
 peers=${1:-peers}

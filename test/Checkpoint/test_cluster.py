@@ -5,6 +5,7 @@ workers are lost, from and to folders and object storage."""
 
 import importlib.util
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -205,6 +206,45 @@ class TestJobs(unittest.TestCase):
                       progress=lambda *call: calls.append(call))
         self.assertEqual(read_all(target), self.expected)
         self.assertGreater(calls[0][1] - calls[-1][2] // 8, 0)
+
+    def test_a_job_goes_on_with_a_source_in_object_storage(self):
+        """Whose mirror is in another folder each time."""
+        class Stop(Exception):
+            pass
+
+        def stop(*_):
+            raise Stop
+        for target in (f"local://{self.folder}/far", self.folder / "near"):
+            with self.subTest(target):
+                with self.assertRaises(Stop):
+                    self.quantize(f"local://{self.source}", target, progress=stop)
+                self.quantize(f"local://{self.source}", target, resume=True)
+        self.assertEqual(read_all(self.folder / "far"), self.expected)
+        self.assertEqual(read_all(self.folder / "near"), self.expected)
+
+    def test_a_source_that_is_written_anew(self):
+        """With as many bytes as before."""
+        copy = self.folder / "written"
+        shutil.copytree(self.source, copy)
+        path = next(copy.glob("*.safetensors"))
+
+        def change(*_):
+            data = bytearray(path.read_bytes())
+            data[-1] ^= 1
+            path.write_bytes(data)
+        for target in (f"local://{self.folder}/anew", self.folder / "anew-near"):
+            with self.subTest(target), self.assertRaisesRegex(
+                    blockscale.FileError, f"expected 'local://{copy}/{path.name}' to stay as it was "
+                    "while it was read, but it was written anew"):
+                self.quantize(f"local://{copy}", target, progress=change)
+        self.assertFalse((self.folder / "anew/config.json").exists())
+        self.assertFalse((self.folder / "anew-near").exists())
+
+        def remove(*_):
+            (copy / "tokenizer.json").unlink(missing_ok=True)
+        with self.assertRaisesRegex(blockscale.FileError, "tokenizer.json' to stay as it was while "
+                                                          "it was read, but it is not there any"):
+            self.quantize(f"local://{copy}", f"local://{self.folder}/less", progress=remove)
 
     def test_what_is_refused(self):
         for source, target, options, error in (

@@ -219,12 +219,14 @@ class TensorFile:
       data: the bytes of the whole file, uint8, read-only. Views of it keep the file open.
       tensors: by their offsets.
       metadata: in the order of the file.
+      origin: where the bytes come from, the same whenever the file is opened: its absolute path.
 
     Raises: FileError, where the file cannot be read or breaks a rule of its format.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
         handle = ctypes.c_void_p()
+        self.origin = os.path.abspath(os.fspath(path))
         check(LIBRARY.blockscale_tensor_file_open(os.fsencode(path), handle))
         self._handle = handle.value
         self.data: np.ndarray = np.asarray(_Mapping(handle.value))

@@ -85,6 +85,12 @@ class _ClusterPlace(Place):
                                                self._cluster)) as results:
             for found in results:
                 yield from found.items()
+        self._check_source()
+
+    def _check_source(self) -> None:
+        """Whether all workers read the same source, before the result takes its name."""
+        if self._snapshot is not None:
+            Mirror.check(self._snapshot)
 
     def _run_to_remote(self, job: Job) -> list[Any]:
         """The shards first, then the other files, config.json last: without it there is no model
@@ -103,6 +109,7 @@ class _ClusterPlace(Place):
                 count += sum(job.tasks[number].nbytes for number in found)
                 if self._how.progress:
                     self._how.progress(job.tasks[max(found)].name, count, total)
+        self._check_source()
         for name in job.copied:
             remote.put(os.path.join(job.folder, name), name)
         for name, data in job.files.items():

@@ -145,11 +145,10 @@ def _split(tasks: Sequence[Task], most: int) -> list[list[Output]]:
 
 def _identify(source: Checkpoint, tasks: Sequence[Task], shards: Sequence[Shard],
               files: Mapping[str, bytes], copied: Sequence[str]) -> str:
-    states = [(path, os.stat(path)) for path in source.files]
+    states = [(mapped.origin, os.stat(path)) for path, mapped in source.files.items()]
     members = {
         "version": _native.version,
-        "source": [(os.path.abspath(path), state.st_size, state.st_mtime_ns)
-                   for path, state in states],
+        "source": [(origin, state.st_size, state.st_mtime_ns) for origin, state in states],
         # Bytes are the same wherever they are made.
         "tasks": [(task.kind, task.name, {name: value for name, value in task.arguments.items()
                                           if name != "on"}) for task in tasks],

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
 import threading
@@ -43,12 +44,20 @@ def to_path(path: str) -> str:
     return path.removeprefix("file://") if is_file_url(path) else path
 
 
+class Entry(NamedTuple):
+    """A file of a folder: its size, and a digest of what the file system says of it, which changes
+    when the file is written anew."""
+
+    size: int
+    mark: str
+
+
 class Snapshot(NamedTuple):
-    """What a mirror has before the first tensor is read: for each file its size, the bytes at its
-    begin."""
+    """What a mirror has before the first tensor is read: for each file what the folder said of it,
+    and the bytes at its begin."""
 
     url: str
-    files: Mapping[str, tuple[int, bytes]]
+    files: Mapping[str, tuple[Entry, bytes]]
 
 
 class Remote:
@@ -77,36 +86,61 @@ class Remote:
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
-    def _call(self, verb: str, name: str, function: Any, *arguments: Any) -> Any:
+    def locate(self, name: str) -> str:
+        """The URL of a file."""
+        return f"{self.url.rstrip('/')}/{name}"
+
+    def _call(self, verb: str, name: str, function: Any, *arguments: Any, **named: Any) -> Any:
         """What a function of the file system returns. Its packages raise what they like."""
         try:
-            return function(*arguments)
+            return function(*arguments, **named)
         except Exception as error:
-            fail("BLOCKSCALE_FILE", f"cannot {verb} '{self.url.rstrip('/')}/{name}': "
+            fail("BLOCKSCALE_FILE", f"cannot {verb} '{self.locate(name)}': "
                                     f"{type(error).__name__}: {error}")
 
-    def list(self) -> dict[str, int]:
-        """The names of the files of the folder, without those of folders in it, and their
-        sizes. A folder that is not there has none."""
-        if not self._call("read", "", self._files.exists, self._root):
-            return {}
-        entries = self._call("read", "", self._files.ls, self._root, True)
-        return {entry["name"].rstrip("/").rpartition("/")[2]: int(entry["size"])
-                for entry in entries if entry["type"] == "file"}
+    def list(self) -> dict[str, Entry]:
+        """The files of the folder by name, without those of folders in it. A folder that is not
+        there has none."""
+        def look() -> Any:
+            # What was listed before is kept, and other processes have written since.
+            self._files.invalidate_cache(self._root)
+            try:
+                return self._files.ls(self._root, True)
+            except FileNotFoundError:
+                return []
+        found = {}
+        for each in self._call("read", "", look):
+            # Some stores list an empty object of the folder's own name.
+            name = each["name"].rstrip("/").rpartition("/")[2]
+            if each["type"] == "file" and each["name"].rstrip("/") != self._root:
+                said = repr(sorted((key, str(value)) for key, value in each.items()))
+                found[name] = Entry(int(each["size"]), hashlib.sha256(said.encode()).hexdigest())
+        return found
 
     def read(self, name: str, begin: int, end: int) -> bytes:
-        data: bytes = self._call("read", name, self._files.cat_file, self._path(name), begin, end)
+        # By their names: file systems have other arguments before them.
+        data: bytes = self._call("read", name, self._files.cat_file, self._path(name),
+                                 start=begin, end=end)
         if len(data) != end - begin:
-            fail("BLOCKSCALE_FILE", f"cannot read '{self.url}/{name}': expected {end - begin} "
+            fail("BLOCKSCALE_FILE", f"cannot read '{self.locate(name)}': expected {end - begin} "
                                     f"bytes at {begin}, but got {len(data)}")
         return data
 
-    def put(self, path: str, name: str) -> None:
-        """Copies a file of this machine; others see all of it or none."""
-        self._call("write", "", self._files.makedirs, self._root, True)
+    @property
+    def _is_object_store(self) -> bool:
         protocols = self._files.protocol
         known = {protocols} if isinstance(protocols, str) else set(protocols)
-        if known & _OBJECT_STORES:
+        return bool(known & _OBJECT_STORES)
+
+    def _make_folder(self) -> None:
+        # Object storage has no folders, and a bucket that is not there is an error.
+        if not self._is_object_store:
+            self._call("write", "", self._files.makedirs, self._root, True)
+
+    def put(self, path: str, name: str) -> None:
+        """Copies a file of this machine; others see all of it or none."""
+        self._make_folder()
+        if self._is_object_store:
             self._call("write", name, self._files.put_file, path, self._path(name))
             return
         partial = self._path(f"{name}.partial")
@@ -115,7 +149,7 @@ class Remote:
 
     def write(self, name: str, data: bytes) -> None:
         """Writes a small file."""
-        self._call("write", "", self._files.makedirs, self._root, True)
+        self._make_folder()
         self._call("write", name, self._files.pipe_file, self._path(name), data)
 
     def read_all(self, name: str) -> bytes:
@@ -134,13 +168,14 @@ class Mirror:
     def __init__(self, folder: str, snapshot: Snapshot):
         self.folder = folder
         self.remote = Remote(snapshot.url)
-        for name, (size, head) in snapshot.files.items():
+        for name, (entry, head) in snapshot.files.items():
             path = os.path.join(folder, name)
             with open(path, "wb") as file:
                 file.write(head)
-                file.truncate(size)
-            # A job is the same whenever its source is mirrored.
-            os.utime(path, (0, 0))
+                file.truncate(entry.size)
+            # A job is the same whenever its source is mirrored, unless the source was written anew.
+            seconds = int(entry.mark[:8], 16)
+            os.utime(path, (seconds, seconds))
 
     @staticmethod
     def take(url: str) -> Snapshot:
@@ -149,12 +184,13 @@ class Mirror:
         Raises: FileError, ArgumentError for a folder without files.
         """
         remote = Remote(url)
-        found: dict[str, tuple[int, bytes]] = {}
-        sizes = remote.list()
-        if not any(name.endswith(ENDINGS) for name in sizes):
+        found: dict[str, tuple[Entry, bytes]] = {}
+        entries = remote.list()
+        if not any(name.endswith(ENDINGS) for name in entries):
             raise ArgumentError(f"expected files of tensors ({', '.join(ENDINGS)}) in '{url}', but "
                                 "got none")
-        for name, size in sizes.items():
+        for name, entry in entries.items():
+            size = entry.size
             if name.endswith(".safetensors"):
                 length = int.from_bytes(remote.read(name, 0, min(8, size)), "little")
                 head = remote.read(name, 0, min(size, 8 + min(length, 1 << 30)))
@@ -164,8 +200,22 @@ class Mirror:
                 head = remote.read(name, 0, size)
             else:
                 continue
-            found[name] = (size, head)
+            found[name] = (entry, head)
         return Snapshot(url, found)
+
+    @staticmethod
+    def check(snapshot: Snapshot) -> None:
+        """Whether a source is still what it was: tensors are read when they are needed.
+
+        Raises: FileError.
+        """
+        remote = Remote(snapshot.url)
+        entries = remote.list()
+        for name, (entry, _) in snapshot.files.items():
+            if entries.get(name) != entry:
+                found = "was written anew" if name in entries else "is not there any more"
+                fail("BLOCKSCALE_FILE", f"expected '{remote.locate(name)}' to stay as "
+                                        f"it was while it was read, but it {found}")
 
     def open(self, path: str) -> MirrorFile:
         """The file of tensors at a path in the mirror."""
@@ -179,6 +229,7 @@ class MirrorFile(TensorFile):
     def __init__(self, path: str, remote: Remote):
         super().__init__(path)
         self._remote, self._name = remote, os.path.basename(path)
+        self.origin = remote.locate(self._name)
         self._descriptor = os.open(path, os.O_RDWR)
         weakref.finalize(self, os.close, self._descriptor)
         self._present: set[int] = set()
