@@ -6,12 +6,16 @@ without characters that a terminal obeys. Each command has 2 GiB and 10 s."""
 import json
 import struct
 import tempfile
+import tracemalloc
 import unittest
 from pathlib import Path
 
 import decoders
 import numpy as np
 from limited import Limited
+
+from blockscale._native._checkpoint import lay_out
+from blockscale.checkpoint import check
 
 VALUES = np.arange(64 * 64, dtype=np.float32).reshape(64, 64) / 64 - 30
 LAYER = {f"model.layers.0.mlp.{name}.weight": VALUES
@@ -68,6 +72,38 @@ class BoundsTest(unittest.TestCase):
                            '{"text_config": {"num_hidden_layers": %s}}'):
                 with self.subTest(text[:40], config=config):
                     self.expect(["check", self.write(config=config % text)], status, message)
+
+    def test_memory_of_check(self):
+        """It goes through tensors in parts, whatever their names make them."""
+        rows, columns = 4096, 16384
+        for name, kind, size in (("w.weight", "NVFP4", 36 / 64), ("w.weight", "MXFP4", 17 / 32),
+                                 ("w.weight", "BF16", 2), ("w.k_scale", "BF16", 2)):
+            path = self.folder / f"{kind}.gguf"
+            layout = lay_out("gguf", [(name, kind, (rows, columns))])
+            with open(path, "wb") as file:
+                file.write(layout.header)
+                file.truncate(layout.nbytes)
+            tracemalloc.start()
+            self.addCleanup(tracemalloc.stop)
+            check(path)
+            peak = tracemalloc.get_traced_memory()[1]
+            self.assertLess(peak, rows * columns * size / 2, f"{name} {kind}")
+            self.assertLess(peak, 24 << 20, f"{name} {kind}")
+            path.unlink()
+
+    def test_memory_of_one_row(self):
+        """Rows that are looked at are no more than a part of a weight."""
+        for name, kind in (("a.q_proj.weight", "NVFP4"), ("a.q_proj.weight", "BF16"),
+                           ("embed_tokens.weight", "BF16")):
+            path = self.folder / f"{kind}.gguf"
+            layout = lay_out("gguf", [(name, kind, (1, 1 << 26))])
+            with open(path, "wb") as file:
+                file.write(layout.header + bytes(64 - len(layout.header) % 64))
+                file.truncate(layout.nbytes)
+            tracemalloc.start()
+            self.addCleanup(tracemalloc.stop)
+            check(path)
+            self.assertLess(tracemalloc.get_traced_memory()[1], 24 << 20, name)
 
     def test_hidden_size(self):
         """It tells the order of stacks."""

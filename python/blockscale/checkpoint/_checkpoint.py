@@ -30,7 +30,8 @@ from blockscale.checkpoint._layouts import DATA, PLAIN_DTYPES, SCALES, Layout
 #: Longer names of tensors are refused, as the time of patterns grows with names.
 _LONGEST_NAME = 1024
 Path = Union[str, "os.PathLike[str]"]
-_NUMPY = {
+#: The dtypes of NumPy and ml_dtypes by those of files.
+NUMPY = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16, "U16": np.uint16,
     "I32": np.int32, "U32": np.uint32, "I64": np.int64, "U64": np.uint64, "F16": np.float16,
     "F32": np.float32, "F64": np.float64, "BF16": ml_dtypes.bfloat16,
@@ -74,11 +75,11 @@ class Tensor:
 
         Raises: ArgumentError for a type that NumPy has no elements for.
         """
-        if self.dtype not in _NUMPY:
+        if self.dtype not in NUMPY:
             raise ArgumentError(f"'{self.name}': expected a dtype of NumPy or ml_dtypes, but got "
                                 f"{self.dtype}; bytes() has what is stored")
         data = self.bytes()
-        dtype = np.dtype(_NUMPY[self.dtype])
+        dtype = np.dtype(NUMPY[self.dtype])
         if (self.offset % dtype.itemsize):
             data = data.copy()
             data.flags.writeable = False

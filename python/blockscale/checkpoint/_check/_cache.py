@@ -7,9 +7,8 @@ from __future__ import annotations
 import re
 from typing import Any, Iterator
 
-import numpy as np
-
 from blockscale._text import shorten
+from blockscale.checkpoint._check._numbers import find_no_scale
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._layouts import IGNORED, PLAIN_DTYPES
@@ -29,11 +28,10 @@ def check_cache(checkpoint: Checkpoint) -> Iterator[Finding]:
     for name in names:
         tensor = checkpoint.tensors[name]
         if tensor.dtype in PLAIN_DTYPES and tensor.nbytes:
-            values = tensor.numpy().astype(np.float32).reshape(-1)
-            bad = values[~((values > 0) & (values < np.inf))]
-            if bad.size:
+            bad = find_no_scale(tensor)
+            if bad is not None:
                 yield find("cache-scales", name, "expected numbers above 0 that are finite, but "
-                           f"got {bad[0]}")
+                           f"got {bad}")
     if names:
         yield from _check_all(checkpoint, names)
         return

@@ -21,6 +21,8 @@ from blockscale.checkpoint._layouts import DATA
 
 #: Rows of a matrix that are looked at, and bytes of those of all matrices of a stack.
 _ROWS, _LEAST_ROWS, _ALL_BYTES = 128, 16, 8 << 20
+#: A weight whose fewest rows have more is not looked at: it would be in memory several times.
+_MOST_BYTES = 32 << 20
 #: The share of rows, or of columns, without a number that no trained weight has, of so many; and
 #: the share of matrices of a stack.
 _EMPTY, _LEAST, _EMPTY_MATRICES = 0.25, 16, 0.5
@@ -39,10 +41,12 @@ def choose_rows(rows: int, count: int) -> np.ndarray:
 
 def read_rows(weight: Weight) -> np.ndarray | None:
     """Some rows of codes or numbers of each matrix [E, rows, ..], without signs and without what
-    is no number; None where a weight has no rows."""
+    is no number; None where a weight has no rows, or too long ones."""
     data, count = weight.parts[DATA], max(weight.num_matrices, 1)
     rows = weight.shape[-1] if weight.is_transposed else weight.shape[-2]
     if not rows or not data.nbytes or data.nbytes % (count * rows):
+        return None
+    if min(rows, _LEAST_ROWS) * (data.nbytes // rows) > _MOST_BYTES:
         return None
     chosen = choose_rows(rows, max(_LEAST_ROWS, min(_ROWS, _ALL_BYTES * rows // data.nbytes)))
     found = data.bytes().reshape(count, rows, -1)[:, chosen]

@@ -10,6 +10,7 @@ from typing import Iterator
 import numpy as np
 
 from blockscale.checkpoint._candidates import Candidate
+from blockscale.checkpoint._check._numbers import list_numbers
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._layouts import (DATA, FP8_BLOCK, FP8_BLOCKS, SCALES, get_fp8_scales)
 
@@ -17,6 +18,8 @@ from blockscale.checkpoint._layouts import (DATA, FP8_BLOCK, FP8_BLOCKS, SCALES,
 _LARGEST, _LARGEST_WEIGHT = 448.0, 2.0e3
 #: Scales of a weight of zeros: packages have 0, 1, or what keeps them from dividing by 0.
 _LEAST = 1.0e-9
+#: Stacks of experts with a scale for each row have not as many scales.
+_MOST = 1 << 22
 #: So many scales of 0 are looked at.
 _SHOWN = 64
 
@@ -27,14 +30,16 @@ def check_fp8_scales(candidate: Candidate, has_codes: bool) -> Iterator[Finding]
     if scales is None or candidate.layout is None or not candidate.layout.accepts(
             SCALES, scales.dtype) or not scales.nbytes:
         return
-    values = scales.numpy().astype(np.float32)
-    bad, negative = ~np.isfinite(values), values < 0
-    for found, rule in ((bad, "scales-are-numbers"), (negative, "scales-are-positive")):
-        if found.any():
-            yield find(rule, scales.name, f"expected none, but got {int(found.sum())} of "
-                       f"{values.size}")
-    if bad.any() or negative.any():
+    total, bad, negative = math.prod(scales.shape), 0, 0
+    for part in list_numbers(scales):
+        bad += int((~np.isfinite(part)).sum())
+        negative += int((part < 0).sum())
+    for count, rule in ((bad, "scales-are-numbers"), (negative, "scales-are-positive")):
+        if count:
+            yield find(rule, scales.name, f"expected none, but got {count} of {total}")
+    if bad or negative or total > _MOST:
         return
+    values = scales.numpy().astype(np.float32)
     if not has_codes:
         if (np.abs(values - 1) > 0).any() and float(values.max()) > _LEAST:
             yield find("codes-are-there", scales.name, "expected the scale of a weight of zeros, "

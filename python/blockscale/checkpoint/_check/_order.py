@@ -25,6 +25,8 @@ from blockscale.checkpoint._config import get_size
 from blockscale.checkpoint._values import Rows
 
 _ROWS, _LEAST_COLUMNS = 512, 64
+#: No model has more, whose rows would take memory as the whole weight does.
+_MOST_COLUMNS = 1 << 18
 #: So many standard deviations of a correlation by chance.
 _SIGNIFICANT = 6.0
 
@@ -66,7 +68,7 @@ def check_order(checkpoint: Checkpoint) -> Iterator[Finding]:
     plain: list[np.ndarray] = []
     for name, weight in checkpoint.weights.items():
         k = weight.shape[-1]
-        if k < _LEAST_COLUMNS or hidden is not None and k != hidden or not math.prod(weight.shape):
+        if not _LEAST_COLUMNS <= k <= _MOST_COLUMNS or hidden is not None and k != hidden or not math.prod(weight.shape):
             continue
         if weight.layout.is_plain:
             if _names.is_embedding(name) or _names.is_head(name):

@@ -13,11 +13,13 @@ import numpy as np
 from blockscale.checkpoint import _kernels, _names
 from blockscale.checkpoint._candidates import Candidate, list_scalars
 from blockscale.checkpoint._check._fp8 import check_fp8_scales
+from blockscale.checkpoint._check._numbers import find_no_scale
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
 from blockscale.checkpoint._layouts import DATA, GLOBAL, IGNORED, INPUT, PLAIN_DTYPES, SCALES
 
-_CHUNK = 16 << 20
+#: Bytes that are read at once; what is computed of them takes some times as many.
+_CHUNK = 4 << 20
 #: Bytes that are read first where one that is not zero is looked for, and bytes that stay in the
 #: caches of a core while something is computed of them.
 _FIRST, _PART = 64 << 10, 256 << 10
@@ -42,8 +44,8 @@ _EXPONENTS = (80, 150)
 def count_bytes(tensor: Tensor) -> np.ndarray:
     """How often each byte is in a tensor."""
     counts = np.zeros(256, np.int64)
-    for begin in range(0, tensor.nbytes, _CHUNK):
-        end = min(begin + _CHUNK, tensor.nbytes)
+    for begin in range(0, tensor.nbytes, _PART):
+        end = min(begin + _PART, tensor.nbytes)
         counts += np.bincount(tensor.bytes(begin, end), minlength=256)
         tensor.release(begin, end)
     return counts
@@ -58,17 +60,16 @@ def _check_scalars(candidate: Candidate) -> Iterator[Finding]:
     for role, tensor in list_scalars(candidate):
         if tensor.dtype not in ("F32", "BF16", "F16"):
             continue
-        values = tensor.numpy().astype(np.float32).reshape(-1)
         count = _count_matrices(candidate)
-        if count is not None and values.size not in (1, count):
+        if count is not None and math.prod(tensor.shape) not in (1, count):
             yield find("shape-of-scales", tensor.name, "expected one number"
                        + f", or {count}, one for each matrix," * (count > 1)
                        + f" but got {list(tensor.shape)}")
-        bad = values[~((values > 0) & (values < np.inf))]
-        if bad.size:
+        bad = find_no_scale(tensor)
+        if bad is not None:
             rule = "global-scale-is-positive" if role == GLOBAL else "input-scale-is-positive"
             yield find(rule, tensor.name, "expected numbers above 0 that are finite, but got "
-                       f"{bad[0]}")
+                       f"{bad}")
 
 
 def _read_decode(candidate: Candidate, role: str) -> np.ndarray | None:
@@ -76,9 +77,10 @@ def _read_decode(candidate: Candidate, role: str) -> np.ndarray | None:
     tensor = candidate.get(role)
     if tensor is None or candidate.layout is None or tensor.dtype not in ("F32", "BF16", "F16"):
         return None
-    values = tensor.numpy().astype(np.float64).reshape(-1)
-    if not values.size or not ((values > 0) & (values < np.inf)).all():
+    count = _count_matrices(candidate)
+    if math.prod(tensor.shape) not in (1, count) or find_no_scale(tensor) is not None:
         return None
+    values = tensor.numpy().astype(np.float64).reshape(-1)
     return 1 / values if candidate.layout.is_reciprocal else values
 
 
@@ -230,9 +232,14 @@ def _check_interleaved(candidate: Candidate) -> Iterator[Finding]:
     size, scales = (36, 4) if candidate.layout.format == "nvfp4" else (17, 1)
     if data.nbytes % size:
         return
-    blocks = data.bytes().reshape(-1, size)
-    counts = np.bincount(blocks[:, :scales].reshape(-1), minlength=256)
-    has_codes = bool((blocks[:, scales:] & 0x77).any())
+    counts, has_codes = np.zeros(256, np.int64), False
+    step = _CHUNK // size * size
+    for begin in range(0, data.nbytes, step):
+        end = min(begin + step, data.nbytes)
+        blocks = data.bytes(begin, end).reshape(-1, size)
+        counts += np.bincount(blocks[:, :scales].reshape(-1), minlength=256)
+        has_codes = has_codes or bool((blocks[:, scales:] & np.uint8(0x77)).any())
+        data.release(begin, end)
     if scales == 4:
         if counts[_NAN] + counts[0xFF]:
             yield find("scales-are-numbers", data.name, "expected no NaN among scales, but got "
@@ -304,12 +311,11 @@ def check_plain(checkpoint: Checkpoint, used: set[str]) -> Iterator[Finding]:
                 or name.endswith(IGNORED)):  # Another rule is about scales of the cache.
             continue
         dtype = PLAIN_DTYPES[tensor.dtype]
-        step = _CHUNK // _kernels.DTYPES[dtype].itemsize
-        flat = tensor.numpy().reshape(1, -1)
         amax = 0.0
-        for begin in range(0, flat.shape[1], step):
-            amax = _kernels.compute_amax(flat[:, begin:begin + step], dtype)
-            tensor.release(begin * flat.itemsize, min(begin + step, flat.size) * flat.itemsize)
+        for begin in range(0, tensor.nbytes, _CHUNK):
+            end = min(begin + _CHUNK, tensor.nbytes)
+            amax = _kernels.compute_amax(tensor.bytes(begin, end), dtype)
+            tensor.release(begin, end)
             if not math.isfinite(amax):
                 break
         if not math.isfinite(amax):
