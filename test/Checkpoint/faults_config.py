@@ -171,3 +171,10 @@ def block_size_of_mx(files):
     described = json.loads(files.metadata[f"{O}.weight"])
     described["_data"]["block_size"] = 32
     files.metadata[f"{O}.weight"] = json.dumps(described)
+
+
+@fault("modelopt-nvfp4", "sizes-of-configuration")
+def heads_of_another_size(files):
+    """Where no member says how large a head is, they share the hidden size."""
+    del files.config["head_dim"]
+    files.config["num_key_value_heads"] = 4

@@ -63,7 +63,7 @@ def rows_end_within_a_block(files):
     files.tensors[f"{O}.weight"] = np.pad(files.tensors[f"{O}.weight"], [(0, 0), (0, 4)])
     scales = files.tensors[f"{O}.weight_scale"].view(np.uint8)
     files.tensors[f"{O}.weight_scale"] = np.pad(scales, [(0, 0), (0, 1)], mode="edge").view(F8)
-    del files.config["head_dim"]
+    del files.config["num_attention_heads"]
 
 
 @fault("modelopt-nvfp4", "tensor-parallel-blocks", tensor_parallel=[8])

@@ -225,3 +225,18 @@ def described_layer_without_tensors(files):
     files.drop(f"{O}.")
     files.tensors[f"{O}.weight"] = decoders.make_weight(5, (128, 128))
     del files.config["quantization_config"]
+
+
+@fault("modelopt-nvfp4", "alike-layers")
+def no_keys_in_all_layers(files):
+    files.drop(f"{K}.", f"{SECOND}self_attn.k_proj.")
+
+
+@fault("compressed-tensors-nvfp4", "alike-layers")
+def no_down_projection_of_all_experts(files):
+    files.drop(*(f"{SECOND}mlp.experts.{number}.down_proj." for number in range(4)))
+
+
+@fault("modelopt-mxfp8", "alike-layers")
+def no_router_beside_experts(files):
+    files.drop(f"{SECOND}mlp.gate.")

@@ -159,14 +159,15 @@ def get_text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def get_size(config: Mapping[str, Any], *names: str) -> int | None:
     """A size or a number of layers that config.json says of the language model: the first of these
-    members that is positive. None where it says nothing, or something for each layer.
+    members that is positive. None where it says nothing, or something for each layer or
+    part of a model.
 
     Raises: ArgumentError for what is no size.
     """
     members = get_text_config(config)
     for name in names:
         value = members.get(name)
-        if value is None or isinstance(value, list):
+        if value is None or isinstance(value, (list, dict)):
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SIZE:
             raise ArgumentError(f"{CONFIG}: expected {name} to be an integer from 0 to "

@@ -61,7 +61,8 @@ class TestStructure(unittest.TestCase):
             found = [*_layers.check_numbers(members, config), *_layers.check_alike(members, config),
                      *_layers.check_ends(members, config), *_sizes.check_sizes(members, config),
                      *_sizes.check_biases(members, config), *_experts.check_numbered(files),
-                     *_experts.check_stacks(members, config), *_strangers.check_names(files)]
+                     *_experts.check_stacks(members, config),
+                     *_layers.check_partners(members, config), *_strangers.check_names(files)]
             with self.subTest(kind):
                 self.assertEqual(list(map(str, found)), [])
         self.assertGreater(count, LEAST)

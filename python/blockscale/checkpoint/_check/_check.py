@@ -31,6 +31,7 @@ def _check_structure(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
     yield from _layers.check_numbers(members, config)
     yield from _layers.check_blocks(checkpoint)
     yield from _layers.check_alike(members, config)
+    yield from _layers.check_partners(members, config)
     yield from _layers.check_ends(members, config)
     yield from _sizes.check_sizes(members, config)
     yield from _sizes.check_biases(members, config)

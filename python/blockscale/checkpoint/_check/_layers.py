@@ -17,6 +17,8 @@ from blockscale.checkpoint._config import CONFIG, get_size, get_text_config
 _NUMBERS = re.compile(r"\.\d+\.")
 #: Layers by llama.cpp's names.
 _BLOCK = re.compile(r"blk\.(\d{1,9})\.")
+#: What is in the name of a router, behind the module that experts are in.
+_ROUTER = re.compile(r"\.(?:gate|router|wg|gating)\b|router")
 _SHOWN = 8
 #: What every layer has that has it at all: no model leaves it out of its first layer, or of a kind
 #: of layers.
@@ -152,6 +154,34 @@ def _find_missing(group: Mapping[int, frozenset[str]], every: Mapping[int, froze
         if number == 0 or len(group) == 1:
             missing = [name for name in missing if _COMMON.fullmatch(name)]
         yield number, missing
+
+
+#: Weights that are never without the third in a model of text.
+_PARTNERS = (("q_proj", "v_proj", "k_proj"), ("gate_proj", "down_proj", "up_proj"),
+             ("gate_proj", "up_proj", "down_proj"))
+
+
+def check_partners(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether a weight is there that others in its module are never without, and a router beside
+    experts."""
+    path, layers = find_text_layers(members)
+    if get_size(config, "vocab_size") is None:
+        return
+    for number, names in layers.items():
+        modules = {name.rpartition(".")[0] for name in names if name.endswith(".weight")}
+        parents = {module.rpartition(".")[0] for module in modules}
+        for parent in sorted(parents):
+            for one, other, third in _PARTNERS:
+                if {f"{parent}.{one}", f"{parent}.{other}"} <= modules and (
+                        f"{parent}.{third}" not in modules):
+                    yield find("alike-layers", f"{path}.{number}.{parent}", f"expected '{third}' "
+                               f"beside '{one}' and '{other}', but got none")
+        experts = {name.partition(".experts.")[0] for name in names if ".experts." in name}
+        for parent in sorted(experts):
+            if not any(name.startswith(f"{parent}.") and _ROUTER.search(name[len(parent):])
+                       for name in names):
+                yield find("alike-layers", f"{path}.{number}.{parent}", "expected a router beside "
+                           "experts, but got none")
 
 
 def check_ends(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]:

@@ -52,6 +52,8 @@ def check_sizes(members: Members, config: Mapping[str, Any]) -> Iterator[Finding
     path, _ = find_text_layers(members)
     parent = path.removesuffix("layers")
     heads, head = get_size(config, "num_attention_heads"), get_size(config, "head_dim")
+    if heads and hidden and not head and hidden % heads == 0:
+        head = hidden // heads
     pairs = get_size(config, "num_key_value_heads") or heads
     text = get_text_config(config)
     if _is_encoder(text):
@@ -75,7 +77,11 @@ def check_sizes(members: Members, config: Mapping[str, Any]) -> Iterator[Finding
             if hidden and shape != (hidden,):
                 yield _tell(name, [hidden], "hidden_size", list(shape))
         elif (match := _ATTENTION.fullmatch(rest)) and heads and head and len(shape) == 2:
-            yield from _check_attention(name, match[1], shape, heads * head, (pairs or 0) * head)
+            queries, keys = heads * head, (pairs or 0) * head
+            # A gate of each head doubles the rows of q.
+            sizes = {"q": (queries, 2 * queries), "o": (queries,)}.get(match[1], (keys,))
+            member = "num_key_value_heads" if match[1] in "kv" else "num_attention_heads"
+            yield from _check_matrix(name, shape, sizes, hidden, match[1] == "o", member)
         elif (match := _HEAD_NORM.fullmatch(rest)) and heads and head and len(shape) == 1:
             count = heads if match[1] == "q" else pairs or 0
             if shape[0] not in (head, count * head):
@@ -88,22 +94,19 @@ def check_sizes(members: Members, config: Mapping[str, Any]) -> Iterator[Finding
             if size not in shape[-2:]:
                 yield _tell(name, size, "moe_intermediate_size", list(shape))
         elif (match := _MLP.fullmatch(rest)) and inner and len(shape) == 2:
-            # That a weight is transposed is for another rule to say.
-            if inner not in shape:
-                which = "rows of " if match[1] == "down" else ""
-                yield _tell(name, f"{which}{inner}" + " rows" * (not which), "intermediate_size",
-                            list(shape))
+            yield from _check_matrix(name, shape, (inner,), hidden, match[1] == "down",
+                                     "intermediate_size")
 
 
-def _check_attention(name: str, letter: str, shape: tuple[int, ...], queries: int,
-                     pairs: int) -> Iterator[Finding]:
-    """Rows of q, k and v, and columns of o; a gate of each head doubles the rows of q."""
-    if letter in "kv" and pairs not in shape:
-        yield _tell(name, f"{pairs} rows", "num_key_value_heads", list(shape))
-    elif letter == "q" and shape[0] not in (queries, 2 * queries) and queries not in shape:
-        yield _tell(name, f"{queries} rows", "num_attention_heads", list(shape))
-    elif letter == "o" and queries not in shape:
-        yield _tell(name, f"rows of {queries}", "num_attention_heads", list(shape))
+def _check_matrix(name: str, shape: tuple[int, ...], sizes: tuple[int, ...], hidden: int | None,
+                  is_writer: bool, member: str) -> Iterator[Finding]:
+    """The rows of a weight that reads the hidden state, or the columns of one that writes it. That
+    a weight is transposed is for another rule to say."""
+    inner, outer = shape[::-1] if is_writer else shape
+    if inner in sizes or outer in sizes and inner == hidden:
+        return
+    wanted = f"rows of {sizes[0]}" if is_writer else f"{sizes[0]} rows"
+    yield _tell(name, wanted, member, list(shape))
 
 
 def check_biases(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]:
