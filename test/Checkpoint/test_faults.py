@@ -62,22 +62,26 @@ def find_amaxes(tensors):
     return {name.removesuffix(".weight"): 12.0 for name in tensors if name.endswith("proj.weight")}
 
 
+def write_clean(folder):
+    """Writes all checkpoints without faults; returns them by name."""
+    clean = {}
+    for name, (family, layout, rule) in CLEAN.items():
+        tensors = decoders.write_decoder(folder / f"{name}-source", family, shards=1)
+        checkpoint.quantize(folder / f"{name}-source", folder / name,
+                            {"version": 1, "rules": [rule]}, layout=layout,
+                            amaxes=find_amaxes(tensors))
+        clean[name] = faults.Files.read(folder / name)
+    for name, is_blocks in FP8.items():
+        write_fp8(folder / name, is_blocks)
+        clean[name] = faults.Files.read(folder / name)
+    return clean
+
+
 class TestFaults(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        scratch = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(scratch.cleanup)
-        cls.folder = Path(scratch.name)
-        cls.clean = {}
-        for name, (family, layout, rule) in CLEAN.items():
-            tensors = decoders.write_decoder(cls.folder / f"{name}-source", family, shards=1)
-            checkpoint.quantize(cls.folder / f"{name}-source", cls.folder / name,
-                                {"version": 1, "rules": [rule]}, layout=layout,
-                                amaxes=find_amaxes(tensors))
-            cls.clean[name] = faults.Files.read(cls.folder / name)
-        for name, is_blocks in FP8.items():
-            write_fp8(cls.folder / name, is_blocks)
-            cls.clean[name] = faults.Files.read(cls.folder / name)
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.clean = write_clean(cls.folder)
 
     def test_clean_files(self):
         for name in (*CLEAN, *FP8):

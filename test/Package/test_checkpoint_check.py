@@ -345,7 +345,8 @@ class CheckTest(unittest.TestCase):
         members = json.loads(report.to_json())
         self.assertEqual(list(members["loaders"]), ["vLLM", "TensorRT-LLM", "transformers"])
         self.assertEqual(members["loaders"]["transformers"], "does not read modelopt nvfp4: "
-                         "refuses a quant_method that it does not list")
+                         "skips a quant_method that it does not list, with a warning, and refuses "
+                         "the shape of codes")
         told = members["findings"][0]["loaders"]["TensorRT-LLM"]
         self.assertEqual(told["text"], "stops: it asserts that they are equal")
         self.assertIn("modules/linear.py@", told["source"])

@@ -101,8 +101,11 @@ ROWS = (
             "tensorrt-packed"),
     _read("TensorRT-LLM", "gpt-oss", "mxfp4", "tensorrt-config"),
     _read("TensorRT-LLM", "fp8-blocks", "fp8_blocks", "tensorrt-config"),
-    _refuse("transformers", "modelopt", "nvfp4 mxfp4 mxfp8 fp8_tensor fp8_channel fp8_blocks",
-            _NO_METHOD, "transformers-quantizers"),
+    _refuse("transformers", "modelopt", "nvfp4 mxfp4", "skips a quant_method that it does not "
+            "list, with a warning, and refuses the shape of codes", "transformers-quantizers"),
+    _refuse("transformers", "modelopt", "mxfp8 fp8_tensor fp8_channel fp8_blocks",
+            "skips a quant_method that it does not list, with a warning, and takes codes for the "
+            "numbers of a plain weight", "transformers-quantizers"),
     _read("transformers", "compressed-tensors", "nvfp4 mxfp4 mxfp8 fp8_tensor fp8_channel",
           "transformers-packed"),
     _read("transformers", "gpt-oss", "mxfp4", "transformers-quantizers"),

@@ -1,0 +1,129 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What check() says of transformers, against transformers: what it reads, and what it does with
+checkpoints that break a rule."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import fault_files
+import test_faults
+
+import blockscale.checkpoint as checkpoint
+from blockscale.checkpoint._check._claims import RANDOM, REFUSES_SHAPES
+
+NEEDED = ("torch", "transformers", "compressed_tensors", "torchao")
+MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+LAYER, SECOND = fault_files.LAYER, fault_files.SECOND
+
+
+def load(folder):
+    """The model and what transformers reports of its tensors, or the error that it ends in."""
+    import torch
+    import transformers
+    transformers.logging.set_verbosity_error()
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            return *transformers.AutoModelForCausalLM.from_pretrained(
+                folder, output_loading_info=True, dtype=torch.bfloat16), ""
+        except (RuntimeError, ValueError, OSError) as error:
+            return None, {}, f"{type(error).__name__}: {error}"
+
+
+@unittest.skipIf(MISSING, f"not installed (scripts/peers.sh checkpoints): {', '.join(MISSING)}")
+class TestTransformers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.enterClassContext(mock.patch.dict(os.environ, {"HF_HUB_OFFLINE": "1"}))
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.clean = test_faults.write_clean(cls.folder)
+
+    def write(self, name, file, change=lambda files: None):
+        files = self.clean[file].copy()
+        change(files)
+        files.write(self.folder / name)
+        return self.folder / name
+
+    def test_what_it_reads(self):
+        """All tensors, where check() says so; else it says what becomes of the codes."""
+        for file in self.clean:
+            folder = self.write(f"{file}-read", file)
+            said = checkpoint.check(folder).explain("transformers")
+            _, info, error = load(folder)
+            with self.subTest(file, said=said):
+                if said == "reads it":
+                    self.assertFalse(error)
+                    self.assertFalse(info["missing_keys"] or info["mismatched_keys"])
+                elif "refuses the shape of codes" in said:
+                    self.assertIn("ignore_mismatched_sizes", error)
+                else:
+                    self.assertIn("takes codes for the numbers", said)
+                    self.assertFalse(error or info["missing_keys"])
+                    self.assertIn(f"{fault_files.DOWN}.weight_scale", info["unexpected_keys"])
+
+    def expect_claim(self, folder, rule, text):
+        """A finding of a rule, and what is said of transformers."""
+        findings = checkpoint.check(folder).findings
+        self.assertEqual({each.rule.name for each in findings}, {rule})
+        self.assertIn(text, str(findings[0].rule.loaders["transformers"]))
+
+    def test_what_is_missing(self):
+        text = str(RANDOM["transformers"])
+        for rule, name in (("whole-model", "model.norm.weight"),
+                           ("alike-layers", f"{SECOND}input_layernorm.weight")):
+            folder = self.write(rule, "fp8-blocks", lambda files: files.tensors.pop(name))
+            self.expect_claim(folder, rule, text)
+            _, info, error = load(folder)
+            with self.subTest(rule):
+                self.assertFalse(error)
+                self.assertIn(name, info["missing_keys"])
+
+    def test_shapes(self):
+        def cut(files):
+            files.tensors["model.norm.weight"] = files.tensors["model.norm.weight"][:64].copy()
+        folder = self.write("cut", "fp8-blocks", cut)
+        self.expect_claim(folder, "sizes-of-configuration", str(REFUSES_SHAPES["transformers"]))
+        self.assertIn("ignore_mismatched_sizes", load(folder)[2])
+
+    def test_heads_that_are_tied(self):
+        def add(files):
+            table = files.tensors["model.embed_tokens.weight"]
+            files.tensors["lm_head.weight"] = table[::-1].copy()
+        folder = self.write("tied", "fp8-blocks", add)
+        self.expect_claim(folder, "ties", "leaves a plain head that differs untied")
+        model, _, _ = load(folder)
+        self.assertFalse(model.lm_head.weight.equal(model.model.embed_tokens.weight))
+
+    def test_status_of_packed_tensors(self):
+        def freeze(files):
+            files.quantization["quantization_status"] = "frozen"
+        folder = self.write("frozen", "compressed-tensors-nvfp4", freeze)
+        self.expect_claim(folder, "packed-status", "initialises weights at random")
+        _, info, error = load(folder)
+        self.assertFalse(error)
+        self.assertIn(f"{fault_files.O}.weight", info["missing_keys"])
+
+    def test_shards_without_an_index(self):
+        def split(files):
+            files.shards, files.has_index = 2, False
+        folder = self.write("split", "fp8-blocks", split)
+        self.expect_claim(folder, "has-index", "does not find the tensors")
+        self.assertIn("OSError", load(folder)[2])
+
+    def test_names_of_wrappers(self):
+        def wrap(files):
+            files.tensors = {f"_orig_mod.{name}": array for name, array in files.tensors.items()}
+        folder = self.write("wrapped", "fp8-blocks", wrap)
+        findings = checkpoint.check(folder).findings
+        self.assertIn("names-of-wrappers", {each.rule.name for each in findings})
+        self.assertIn("model.norm.weight", load(folder)[1]["missing_keys"])
+
+
+if __name__ == "__main__":
+    unittest.main()
