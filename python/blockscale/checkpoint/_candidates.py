@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Iterator, Mapping
 
-from blockscale.checkpoint import _families, _names
+from blockscale.checkpoint import _families
 from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, PLAIN_DTYPES, Layout
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Candidate:
         return self.layout.get_weight_shape(data.shape)
 
 
-def _split(tensor: Tensor, is_gguf: bool) -> tuple[str, str] | None:
+def _split(checkpoint: Checkpoint, tensor: Tensor, is_gguf: bool) -> tuple[str, str] | None:
     """The layer or stack that a tensor is of, and what is behind its name."""
     name = tensor.name
     for ending in _ENDINGS:
@@ -70,10 +70,11 @@ def _split(tensor: Tensor, is_gguf: bool) -> tuple[str, str] | None:
             layer = name[:-len(ending)]
             if ending == ".scale" and not is_gguf and tensor.dtype not in ("F8_E8M0", "F8_E4M3"):
                 continue
-            if ending in _OF_STACKS and not _names.is_stack(layer):
+            if ending in _OF_STACKS and not checkpoint.names.is_stack(layer):
                 continue
             return layer, ending
-    if len(tensor.shape) == 3 and tensor.dtype not in PLAIN_DTYPES and _names.is_stack(name):
+    if (len(tensor.shape) == 3 and tensor.dtype not in PLAIN_DTYPES
+            and checkpoint.names.is_stack(name)):
         return name, ""
     return None
 
@@ -91,7 +92,7 @@ def find_candidates(checkpoint: Checkpoint) -> dict[str, Candidate]:
     is_gguf = any(path.endswith(".gguf") for path in checkpoint.files)
     by_name: dict[str, dict[str, Tensor]] = {}
     for tensor in checkpoint.tensors.values():
-        found = _split(tensor, is_gguf)
+        found = _split(checkpoint, tensor, is_gguf)
         if found is not None:
             by_name.setdefault(found[0], {})[found[1]] = tensor
     candidates = {}

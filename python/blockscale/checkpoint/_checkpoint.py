@@ -19,13 +19,13 @@ from blockscale._errors import ArgumentError
 from blockscale._json import parse
 from blockscale._native._checkpoint import TensorFile
 from blockscale._text import shorten
-from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import Candidate, find_candidates
 from blockscale.checkpoint._config import (GGUF_CONFIG, TORCHAO_NAMES, Scheme, get_names,
                                            get_object, get_size, read_config)
 from blockscale.checkpoint._families import Unknown, find_unknown, get_layout, read_scheme
 from blockscale.checkpoint._files import find_files
 from blockscale.checkpoint._layouts import DATA, PLAIN_DTYPES, SCALES, Layout
+from blockscale.checkpoint._names import STACKS, Names, is_ggml_name
 
 #: Longer names of tensors are refused, as the time of patterns grows with names.
 _LONGEST_NAME = 1024
@@ -173,7 +173,7 @@ def _order_stack(shape: tuple[int, ...], name: str, others: Mapping[str, Tensor]
         return None
     if first != second:
         return (second if rows_are_hidden else first) == hidden
-    for other in _names.STACKS:
+    for other in STACKS:
         sibling = others.get(f"{path}.{other}")
         if sibling is not None and sibling.shape[1:2] != sibling.shape[2:3]:
             return _order_stack(sibling.shape, sibling.name, {}, config)
@@ -249,6 +249,16 @@ class Checkpoint:
     @property
     def nbytes(self) -> int:
         return sum(tensor.nbytes for tensor in self.tensors.values())
+
+    @functools.cached_property
+    def names(self) -> Names:
+        """What the names of its layers mean."""
+        return Names(self.config)
+
+    def describe_names(self) -> str:
+        """Of which layers patterns of names alone tell what they are, "" where there are none."""
+        return self.names.describe(weight.name for weight in self.weights.values()
+                                   if not is_ggml_name(weight.parts[DATA].name))
 
     @functools.cached_property
     def torchao(self) -> Mapping[str, Mapping[str, Any]]:
@@ -334,7 +344,7 @@ class Checkpoint:
         layout = get_layout(f"plain {PLAIN_DTYPES[tensor.dtype]}")
         if len(tensor.shape) == 2 and name.endswith(".weight"):
             yield Weight(name.removesuffix(".weight"), layout, tensor.shape, {DATA: tensor})
-        elif len(tensor.shape) == 3 and _names.is_stack(name.removesuffix(".weight")):
+        elif len(tensor.shape) == 3 and self.names.is_stack(name.removesuffix(".weight")):
             stack = name.removesuffix(".weight")
             is_transposed = _order_stack(tensor.shape, stack, self._stacks, self.config)
             e, first, second = tensor.shape

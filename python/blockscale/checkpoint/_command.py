@@ -96,7 +96,7 @@ def run_list(options: argparse.Namespace) -> int:
     if options.json:
         members = {
             "path": checkpoint.path, "files": list(checkpoint.files), "bytes": checkpoint.nbytes,
-            "scheme": checkpoint.scheme.describe(),
+            "scheme": checkpoint.scheme.describe(), "names": checkpoint.describe_names(),
             "weights": [{"name": weight.name, "layout": weight.layout.name,
                          "format": weight.format or weight.dtype, "shape": list(weight.shape),
                          "bytes": weight.nbytes,
@@ -119,6 +119,8 @@ def run_list(options: argparse.Namespace) -> int:
     _show(f"{len(checkpoint.tensors)} tensors in {len(checkpoint.files)} "
           f"{'file' if len(checkpoint.files) == 1 else 'files'}, "
           f"{format_bytes(checkpoint.nbytes)}; {escape(checkpoint.scheme.describe())}")
+    if names := checkpoint.describe_names():
+        _show(escape(names))
     return 0
 
 

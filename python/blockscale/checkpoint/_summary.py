@@ -70,12 +70,14 @@ class Summary:
       layers: in the order of the source.
       before, after: bytes of all tensors of the source and of the files of the result.
       unused: names of amaxes that no layer took.
+      names: which layers patterns of names alone tell what they are, "" for none.
     """
 
     layers: tuple[LayerSummary, ...]
     before: int
     after: int
     unused: tuple[str, ...] = ()
+    names: str = ""
 
     @property
     def quantized(self) -> tuple[LayerSummary, ...]:
@@ -110,6 +112,8 @@ class Summary:
         lines = [make_table(rows, (2, 3, 4, 5))]
         if self.unused:
             lines.append("no layer took the amaxes of " + ", ".join(map(repr, self.unused)))
+        if self.names:
+            lines.append(self.names)
         return "\n".join(lines)
 
     def to_dict(self) -> Mapping[str, Any]:
@@ -119,6 +123,7 @@ class Summary:
                   for layer in self.layers]
         return {"layers": layers, "before": self.before, "after": self.after,
                 "sqnr_db": to_json(self.sqnr), "unused_amaxes": list(self.unused),
+                "names": self.names,
                 "worst": [layer.name for layer in self.list_worst(10)]}
 
     def to_json(self) -> str:

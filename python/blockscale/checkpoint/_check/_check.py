@@ -80,7 +80,7 @@ def list_faults(checkpoint: Checkpoint, tensor_parallel: Sequence[int] = (), *,
         findings += _parts.check_orientation(checkpoint, candidate)
         findings += _parts.check_tensor_parallel(candidate, tensor_parallel)
         findings += _values.check_values(candidate)
-    findings += _values.check_equal_scales(candidates)
+    findings += _values.check_equal_scales(checkpoint, candidates)
     if reads_plain:
         used = {tensor.name for candidate in candidates.values() if candidate.layout is not None
                 for tensor in candidate.parts.values()}
@@ -123,4 +123,5 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
     return make_report(checkpoint.path, dict(families), _list_forms(checkpoint), findings, chosen,
                        any(file.endswith(".gguf") for file in checkpoint.files),
                        any(map(is_ggml_name, checkpoint.tensors)),
-                       collections.Counter(each.title for each in checkpoint.unknown))
+                       collections.Counter(each.title for each in checkpoint.unknown),
+                       checkpoint.describe_names())

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 from typing import Any, Iterator, Mapping
 
-from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import Candidate
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._check._strangers import find_wrapper
@@ -49,10 +48,10 @@ def _can_be_quantized(checkpoint: Checkpoint, name: str, rank: int) -> bool:
     family = find_family(checkpoint.scheme.family)
     if family is not None and family.joins_experts:
         return rank == 3
-    if family is not None and family.leaves_heads and _names.is_head(name):
+    if family is not None and family.leaves_heads and checkpoint.names.is_head(name):
         return False
     # Experts in a stack are of no class, but loaders make layers of experts of them.
-    return rank in (2, 3) and not find_wrapper(name) and not _names.find_obstacle(name, {})
+    return rank in (2, 3) and not find_wrapper(name) and not checkpoint.names.find_other_kind(name)
 
 
 def _list_plain(checkpoint: Checkpoint) -> Iterator[tuple[str, int, str]]:
@@ -62,8 +61,8 @@ def _list_plain(checkpoint: Checkpoint) -> Iterator[tuple[str, int, str]]:
             yield name, len(weight.shape), weight.dtype
     for name, tensor in checkpoint.tensors.items():
         stack = name.removesuffix(".weight")
-        if (stack not in checkpoint.weights and len(tensor.shape) == 3 and _names.is_stack(stack)
-                and tensor.dtype in PLAIN_DTYPES):
+        if (stack not in checkpoint.weights and len(tensor.shape) == 3
+                and checkpoint.names.is_stack(stack) and tensor.dtype in PLAIN_DTYPES):
             yield stack, 3, PLAIN_DTYPES[tensor.dtype]
 
 
@@ -176,6 +175,6 @@ def check_ties(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) -> I
     if checkpoint.config.get("tie_word_embeddings") is not True:
         return
     for name, candidate in candidates.items():
-        if _names.is_head(name) and candidate.get(DATA) is not None:
+        if checkpoint.names.is_head(name) and candidate.get(DATA) is not None:
             yield find("ties", name, "expected no quantized head with tie_word_embeddings, but got "
                        + (candidate.layout.name if candidate.layout else "scales"))

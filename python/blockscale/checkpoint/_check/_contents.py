@@ -14,7 +14,6 @@ from typing import Iterator
 
 import numpy as np
 
-from blockscale.checkpoint import _names
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
 from blockscale.checkpoint._layouts import DATA
@@ -65,7 +64,7 @@ def check_contents(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Rows and columns without a number, and weights that two layers have."""
     first: dict[tuple[object, ...], str] = {}
     for name, weight in checkpoint.weights.items():
-        if _names.is_embedding(name) or _names.is_head(name):
+        if checkpoint.names.is_embedding(name) or checkpoint.names.is_head(name):
             continue  # Tokens that a text never has may have no number, and heads may be copies.
         rows = read_rows(weight)
         if rows is None:

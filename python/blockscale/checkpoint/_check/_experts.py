@@ -7,12 +7,12 @@ from __future__ import annotations
 import re
 from typing import Any, Iterator, Mapping
 
-from blockscale.checkpoint import _names
 from blockscale.checkpoint._check._layers import find_text_layers
 from blockscale.checkpoint._check._members import Members, get_experts
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config import CONFIG, get_size
+from blockscale.checkpoint._names import Names, split_expert
 
 _ROUTER = re.compile(r".*\.(?:mlp|block_sparse_moe)\.(?:gate|router)\."
                      r"(?:weight|e_score_correction_bias)")
@@ -25,7 +25,7 @@ def check_numbered(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Experts that have tensors of their own: each number, and in each what others have."""
     experts: dict[str, dict[int, set[str]]] = {}
     for name in checkpoint.tensors:
-        split = _names.split_expert(name.rpartition(".")[0])
+        split = split_expert(name.rpartition(".")[0])
         if split:
             experts.setdefault(split[0], {}).setdefault(split[1], set()).add(
                 f"{split[2]}.{name.rpartition('.')[2]}")
@@ -54,13 +54,14 @@ def check_stacks(members: Members, config: Mapping[str, Any]) -> Iterator[Findin
     wanted, (path, _) = get_experts(config), find_text_layers(members)
     if not wanted or not path:
         return
+    known = Names(config)
     # Experts that compute nothing, or that all tokens pass, are routed to in some models.
     counts = {wanted, wanted + (get_size(config, "zero_expert_num") or 0),
               wanted + (get_size(config, "n_shared_experts") or 0)}
     for name, shape in members.items():
         if shape is None or not name.startswith(f"{path}.") or shape[0:1] and shape[0] in counts:
             continue
-        if len(shape) == 3 and "shared" not in name and _names.is_stack(
+        if len(shape) == 3 and "shared" not in name and known.is_stack(
                 name.removesuffix(".weight")):
             yield find("all-experts", name, f"expected {wanted} experts, as {CONFIG} says, but got "
                        f"{shape[0]}")

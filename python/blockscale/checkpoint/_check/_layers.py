@@ -8,11 +8,11 @@ import collections
 import re
 from typing import Any, Collection, Iterator, Mapping
 
-from blockscale.checkpoint import _names
 from blockscale.checkpoint._check._members import Members, split_layer
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config import CONFIG, get_size, get_text_config
+from blockscale.checkpoint._names import Names, is_norm
 
 _NUMBERS = re.compile(r"\.\d+\.")
 #: Layers by llama.cpp's names.
@@ -193,9 +193,10 @@ def check_ends(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]
     if not layers:
         return
     modules = [name.removesuffix(".weight") for name in members if name.endswith(".weight")]
+    known = Names(config)
     ends = [name for name in modules if split_layer(f"{name}.weight") is None]
-    has_embedding = any(map(_names.is_embedding, ends))
-    has_head = any(map(_names.is_head, ends))
+    has_embedding = any(map(known.is_embedding, ends))
+    has_head = any(map(known.is_head, ends))
     if is_causal and not has_embedding:
         yield find("whole-model", path, "expected embeddings of tokens, but got none")
     is_untied = get_text_config(config).get("tie_word_embeddings", config.get(
@@ -203,9 +204,9 @@ def check_ends(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]
     if is_untied and not has_head and (is_causal or not classes and has_embedding):
         yield find("whole-model", path, "expected a head, since tie_word_embeddings is false, but "
                    "got none")
-    inside = any(_names.is_norm(rest.removesuffix(".weight")) for names in layers.values()
+    inside = any(is_norm(rest.removesuffix(".weight")) for names in layers.values()
                  for rest in names)
     parent = path.rpartition(".")[0]
     if inside and (is_causal or not classes) and not any(
-            _names.is_norm(name) and name.rpartition(".")[0] == parent for name in ends):
+            is_norm(name) and name.rpartition(".")[0] == parent for name in ends):
         yield find("whole-model", path, "expected a norm behind the last layer, but got none")

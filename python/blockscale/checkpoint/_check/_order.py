@@ -16,7 +16,7 @@ from typing import Callable, Iterator, Mapping
 import numpy as np
 
 from blockscale._native import _checkpoint as _bytes
-from blockscale.checkpoint import _kernels, _names
+from blockscale.checkpoint import _kernels
 from blockscale.checkpoint._check._parts import _READERS
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
@@ -71,7 +71,7 @@ def check_order(checkpoint: Checkpoint) -> Iterator[Finding]:
         if not _LEAST_COLUMNS <= k <= _MOST_COLUMNS or hidden is not None and k != hidden or not math.prod(weight.shape):
             continue
         if weight.layout.is_plain:
-            if _names.is_embedding(name) or _names.is_head(name):
+            if checkpoint.names.is_embedding(name) or checkpoint.names.is_head(name):
                 plain.append(get_profile(weight))
         elif weight.layout.is_fp4 and name.rpartition(".")[2] in (*_READERS, "query", "key",
                                                                  "value"):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, Sequence
 
-from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import TRANSFORM, Candidate
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
@@ -233,7 +232,7 @@ def check_groups(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) ->
     """Whether layers that loaders fuse are quantized alike."""
     names = [*candidates, *(name for name, weight in checkpoint.weights.items()
                             if name not in candidates and len(weight.shape) == 2)]
-    for group in _names.find_groups(names):
+    for group in checkpoint.names.find_groups(names):
         if len(group) < 2:
             continue
         forms = {name: candidates[name].layout.name if name in candidates and

@@ -53,6 +53,7 @@ class Report:
       is_gguf: whether it is a file of GGUF.
       has_ggml_names: whether tensors have names of llama.cpp's.
       unknown: formats that are not known here, with the count of their weights.
+      names: which layers patterns of names alone tell what they are, "" for none.
     """
 
     path: str
@@ -63,6 +64,7 @@ class Report:
     is_gguf: bool = False
     has_ggml_names: bool = False
     unknown: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    names: str = ""
 
     def count(self, severity: str) -> int:
         return sum(finding.rule.severity == severity for finding in self.findings)
@@ -108,6 +110,7 @@ class Report:
     def __str__(self) -> str:
         weights = ", ".join(f"{count} {family}" for family, count in (*self.families.items(), *self.unknown.items()))
         lines = [escape(f"{self.path}: {weights or 'no weights'}")]
+        lines += [escape(self.names)] if self.names else []
         for rule, found in self._group():
             lines.append(f"{rule.severity}: {rule.label}: {rule.text}"
                          + " (silent)" * rule.silent)
@@ -124,6 +127,7 @@ class Report:
         """What --json writes."""
         return {
             "path": self.path, "families": dict(self.families), "unknown": dict(self.unknown),
+            "names": self.names,
             "findings": [{"rule": each.rule.label, "severity": each.rule.severity,
                           "name": each.name, "message": each.message, "text": each.rule.text,
                           "silent": each.rule.silent,
@@ -139,8 +143,8 @@ class Report:
 
 def make_report(path: str, families: Mapping[str, int], forms: Sequence[Form],
                 findings: Sequence[Finding], loaders: Sequence[str], is_gguf: bool,
-                has_ggml_names: bool, unknown: Mapping[str, int]) -> Report:
+                has_ggml_names: bool, unknown: Mapping[str, int], names: str) -> Report:
     """A report with findings in the order of rules."""
     ordered = sorted(findings, key=lambda each: each.rule.number)
     return Report(path, families, tuple(dict.fromkeys(forms)), tuple(ordered),
-                  tuple(loaders) or LOADERS, is_gguf, has_ggml_names, unknown)
+                  tuple(loaders) or LOADERS, is_gguf, has_ggml_names, unknown, names)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping
 
-from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import Candidate
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
 from blockscale.checkpoint._layouts import DATA
 
 _CHUNK = 4 << 20
+_KINDS = {"embedding": "embeddings", "norm": "a norm", "router": "a router"}
 
 
 def check_tables(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) -> Iterator[Finding]:
@@ -23,16 +23,14 @@ def check_tables(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) ->
         layout = candidate.layout
         if layout is None or layout.family == "gguf" or candidate.get(DATA) is None:
             continue
-        obstacle = _names.find_obstacle(name, {})
-        if not obstacle:
+        kind = checkpoint.names.find_kind(name)
+        if kind not in _KINDS:
             continue
         group = checkpoint.scheme.find(name)
-        if group is not None and "Embedding" in group.targets and _names.is_embedding(name):
+        if group is not None and "Embedding" in group.targets and kind == "embedding":
             continue
-        what = ("embeddings" if _names.is_embedding(name)
-                else "norm" if _names.is_norm(name) else "router")
         yield find("plain-tables", name, f"expected a plain weight, since its name says that it is "
-                   f"{'' if what == 'embeddings' else 'a '}{what}, but got {layout.name}")
+                   f"{_KINDS[kind]}, but got {layout.name}")
 
 
 def _is_same(one: Tensor, other: Tensor) -> bool:
@@ -56,7 +54,7 @@ def check_tied_head(checkpoint: Checkpoint) -> Iterator[Finding]:
     tables = [tensor for name, tensor in checkpoint.tensors.items()
               if name.endswith("embed_tokens.weight") and len(tensor.shape) == 2]
     for name, head in checkpoint.tensors.items():
-        if (name.endswith(".weight") and _names.is_head(name.removesuffix(".weight"))
+        if (name.endswith(".weight") and checkpoint.names.is_head(name.removesuffix(".weight"))
                 and len(head.shape) == 2 and len(tables) == 1
                 and head.shape == tables[0].shape and head.dtype == tables[0].dtype
                 and not _is_same(head, tables[0])):

@@ -10,7 +10,7 @@ from typing import Any, Iterator, Mapping
 import ml_dtypes
 import numpy as np
 
-from blockscale.checkpoint import _kernels, _names
+from blockscale.checkpoint import _kernels
 from blockscale.checkpoint._candidates import Candidate, list_scalars
 from blockscale.checkpoint._check._fp8 import check_fp8_scales
 from blockscale.checkpoint._check._numbers import find_no_scale
@@ -287,11 +287,12 @@ def check_values(candidate: Candidate) -> Iterator[Finding]:
     yield from _check_codes(candidate, counts, has_codes)
 
 
-def check_equal_scales(candidates: Mapping[str, Candidate]) -> Iterator[Finding]:
+def check_equal_scales(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
+                       ) -> Iterator[Finding]:
     """Whether layers that loaders fuse have one global scale and one input scale."""
     shared = [name for name, candidate in candidates.items()
               if candidate.layout is not None and candidate.layout.shares_global]
-    for group in _names.find_groups(shared):
+    for group in checkpoint.names.find_groups(shared):
         for role, rule in ((GLOBAL, "equal-global-scales"), (INPUT, "equal-input-scales")):
             found = [(name, tensor) for name in group
                      if (tensor := candidates[name].get(role)) is not None

@@ -184,7 +184,9 @@ class Planner:
                 for part, target in zip(parts, self._join(parts)):
                     is_joined = target.name in self._experts
                     shares = way in ("mxfp4_to_nvfp4", "quantize") and layout.shares_global
-                    key = _names.get_group(part.name) if shares or is_joined else part.name
+                    key = part.name
+                    if shares or is_joined:
+                        key = self._checkpoint.names.get_group(part.name)
                     key += f"#{target.target_matrix}" if target.target_matrix else ""
                     chosen = "stack" if is_joined and target.name.endswith("gate_up_proj") else way
                     if is_joined and way != "same":
@@ -285,8 +287,9 @@ def plan_convert(checkpoint: Checkpoint, destination: str, to: str, *, format: s
     family = get_family(to)
     planner = Planner(checkpoint, family, format, dtype)
     tasks = planner.plan()
-    left = [name for name, weight in checkpoint.weights.items()
-            if weight.layout.is_plain and len(weight.shape) == 2 and not _names.is_embedding(name)]
+    left = checkpoint.names.list_left(
+        (name for name, weight in checkpoint.weights.items()
+         if weight.layout.is_plain and len(weight.shape) == 2), planner.layers)
     files = write_configs(checkpoint.config, family, planner.layers, left,
                           checkpoint.scheme.kv_cache)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""

@@ -10,7 +10,6 @@ from typing import Sequence
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm
 from blockscale._policy import Decision, Layer, Rules
-from blockscale.checkpoint import _names
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
 from blockscale.checkpoint._families import Family
 from blockscale.checkpoint._layouts import Layout
@@ -35,7 +34,7 @@ def _find_reason(checkpoint: Checkpoint, weight: Weight, family: Family) -> str:
     rank = len(weight.shape)
     found = family.find_obstacle(weight.name, rank)
     if not found and rank == 2:
-        found = _names.find_obstacle(weight.name, checkpoint.config)
+        found = checkpoint.names.find_obstacle(weight.name)
     return found
 
 
@@ -74,18 +73,18 @@ def choose(checkpoint: Checkpoint, rules: Rules, family: Family) -> list[Choice]
                                 f"{weight.layout.name}; convert the checkpoint instead")
         found = Choice(weight, None, None, _find_reason(checkpoint, weight, family))
         if not found.reason:
-            decision = _decide(weight, rules)
+            decision = _decide(checkpoint, weight, rules)
             found = found.leave(decision.reason)
             if decision.form is not None:
                 found = Choice(weight, decision.form, _check_form(
                     decision.form, weight.name, decision.rule, family))
         choices.append(found)
     _keep_stacks_together(choices)
-    _check_groups(choices)
+    _check_groups(checkpoint, choices)
     return choices
 
 
-def _check_groups(choices: Sequence[Choice]) -> None:
+def _check_groups(checkpoint: Checkpoint, choices: Sequence[Choice]) -> None:
     """Layers that loaders fuse are quantized alike.
 
     Raises: ArgumentError where a policy says otherwise.
@@ -94,7 +93,7 @@ def _check_groups(choices: Sequence[Choice]) -> None:
     for choice in choices:
         if len(choice.weight.shape) != 2:
             continue
-        first = groups.setdefault(_names.get_group(choice.weight.name), choice)
+        first = groups.setdefault(checkpoint.names.get_group(choice.weight.name), choice)
         if first.form != choice.form:
             raise ArgumentError(
                 "expected one form for layers that loaders fuse, but got "
@@ -103,9 +102,10 @@ def _check_groups(choices: Sequence[Choice]) -> None:
                                for each in (first, choice)) + "; give them one rule")
 
 
-def _decide(weight: Weight, rules: Rules) -> Decision:
+def _decide(checkpoint: Checkpoint, weight: Weight, rules: Rules) -> Decision:
     n, k = weight.shape[-2:]
-    return rules.decide(Layer(weight.name, n, k, _names.is_head(weight.name)), get_computed(weight))
+    is_head = checkpoint.names.is_head(weight.name)
+    return rules.decide(Layer(weight.name, n, k, is_head), get_computed(weight))
 
 
 def _keep_stacks_together(choices: list[Choice]) -> None:

@@ -97,7 +97,7 @@ class Planner:
             shares = choice.layout.shares_global and choice.form.weight.scaling != "none"
             for part in parts:
                 # Experts of a stack that stays one have a number.
-                key = _names.get_group(part.name) if shares else f"{number}:{part.name}"
+                key = self._checkpoint.names.get_group(part.name) if shares else f"{number}:{part.name}"
                 if part.target_matrix:
                     key += f"#{part.target_matrix}"
                 groups.setdefault(key, []).append((part, choice))
@@ -225,11 +225,8 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
         raise ArgumentError.of_lines([
             "expected at least one layer to quantize, but all are left:",
             *(f"'{name}': {reason}" for name, reason in reasons.items())])
-    left = [choice.weight.name for choice in choices if choice.form is None
-            and not _names.is_embedding(choice.weight.name)]
-    if checkpoint.config.get("tie_word_embeddings") is True and "lm_head" not in left:
-        # The model has this layer, though the checkpoint has no tensor of it.
-        left.append("lm_head")
+    left = checkpoint.names.list_left(
+        (choice.weight.name for choice in choices if choice.form is None), planner.layers)
     files = write_configs(checkpoint.config, family, planner.layers, left)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
     job = make_job(checkpoint, tasks, files, file_name=file_name,
@@ -276,7 +273,8 @@ def summarize(planner: Planner, choices: Sequence[Choice], job: Job, results: Se
             amax_of[name]))
     total = sum(shard.nbytes for shard in job.shards)
     return Summary(tuple(layers), planner._checkpoint.nbytes, total,
-                   tuple(sorted(set(amaxes) - planner.used)))
+                   tuple(sorted(set(amaxes) - planner.used)),
+                   planner._checkpoint.describe_names())
 
 
 def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "modelopt",

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What scripts/long/model-names.py runs.
+
+Every class of the table of names is built, and what `quantize` plans for it by one rule is compared
+with the classes of its modules: no embedding, router or norm is quantized, no linear layer is left
+for its name, and layers that vLLM fuses share a global scale. Then small models of some types are
+quantized and loaded by transformers: no tensor is missing or unexpected, and logits are those of
+the numbers that the codes stand for, within the noise of the format from the source's. The last
+line is `N passed, N failed, N skipped`.
+
+  test/Checkpoint/long/check_names.py [--only WORD] [--loaded all|TYPE,..]
+"""
+
+import argparse
+import collections
+import json
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+os.environ["TQDM_DISABLE"] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import loaded_models  # noqa: E402
+import model_kinds  # noqa: E402
+import model_names as table_maker  # noqa: E402
+
+from blockscale.checkpoint import _model_table  # noqa: E402
+
+#: Types whose layers transformers has under the names of files, or renames one by one. Others join
+#: or split layers when it loads them, which it does for plain weights alone.
+LOADED = (
+    "llama",
+)
+#: The least ratio of logits to noise in decibels, and the largest error beside plain numbers.
+NOISE, ERROR = 4.0, 0.02
+
+
+class Counts:
+    """Counts what holds, and prints what does not."""
+
+    def __init__(self):
+        self.passed, self.failed, self.skipped = 0, 0, 0
+
+    def add(self, name, faults):
+        self.passed += not faults
+        self.failed += bool(faults)
+        for fault in faults:
+            print(f"FAILED {name}: {fault}", flush=True)
+
+    def skip(self, name, reason):
+        self.skipped += 1
+        print(f"skipped {name}: {reason}"[:160].replace("\n", " "), flush=True)
+
+
+def check_plans(counts, only):
+    """All classes of the table."""
+    table = json.loads((Path(_model_table.__file__).parent / "model_names.json").read_text())
+    classes = table_maker.find_classes(only)
+    layers, kinds, said = 0, collections.Counter(), 0
+    for name in sorted(set(table["architectures"]) & set(classes)):
+        try:
+            model, _ = table_maker.build_default(classes[name])
+        except Exception as error:  # pylint: disable=broad-except
+            counts.skip(name, f"not built: {error!r}")
+            continue
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                planned = model_kinds.Planned(model, Path(folder) / "model")
+                faults = list(model_kinds.find_faults(planned, name))
+        except Exception as error:  # pylint: disable=broad-except
+            faults = [f"{type(error).__name__}: {error}"[:300]]
+        else:
+            if planned.said:
+                faults.append(planned.said)
+            layers += len(planned.quantized)
+            kinds.update(planned.kinds.values())
+        counts.add(name, faults)
+    missing = sorted(set(classes) - set(table["architectures"]))
+    for name in missing:
+        try:
+            table_maker.build_default(classes[name])
+        except Exception as error:  # pylint: disable=broad-except
+            counts.skip(name, f"not built: {error!r}")
+        else:
+            counts.add(name, ["the table does not have it"])
+    print(f"{counts.passed} classes, {layers} layers quantized; "
+          + ", ".join(f"{count} {kind or 'other'}" for kind, count in kinds.most_common()))
+
+
+def check_loaded(counts, types):
+    for name in types:
+        faults = []
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                found = loaded_models.run(name, Path(folder))
+            except Exception as error:  # pylint: disable=broad-except
+                faults.append(f"{type(error).__name__}: {error}"[:300].replace("\n", " "))
+            else:
+                print(f"{name}: {found.layers} layers, {found.noise:.1f} dB from the source, "
+                      f"{found.error:.2g} from the codes' numbers", flush=True)
+                if found.keys:
+                    faults.append(f"keys: {found.keys}"[:400])
+                if not found.noise >= NOISE:
+                    faults.append(f"expected {NOISE} dB, but got {found.noise:.2f}")
+                if not found.error <= ERROR:
+                    faults.append(f"expected {ERROR} from the codes' numbers, but got "
+                                  f"{found.error:.3g}")
+        counts.add(f"{name} by transformers", faults)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="WORD",
+                        help="folders of transformers with this word alone")
+    parser.add_argument("--loaded", default=",".join(LOADED), metavar="TYPES",
+                        help="types that are loaded, or all")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    counts = Counts()
+    check_plans(counts, options.only)
+    types = loaded_models.list_types() if options.loaded == "all" else filter(
+        None, options.loaded.split(","))
+    check_loaded(counts, types)
+    print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
+    return 1 if counts.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
