@@ -9,12 +9,11 @@ for the architectures whose classes have them. The table is
 python/blockscale/checkpoint/fused_groups.json.
 
   python3 -m pip download --no-deps vllm && unzip vllm-*.whl -d FOLDER
-  scripts/fused_groups.py FOLDER
+  scripts/fused_groups.py FOLDER DATE
 """
 
 import ast
 import collections
-import datetime
 import json
 import re
 import sys
@@ -146,9 +145,9 @@ def find_groups(sources, module):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
-    folder = Path(sys.argv[1])
+    folder, date = Path(sys.argv[1]), sys.argv[2]
     sources = Sources(folder)
     by_architecture = {name: find_groups(sources, module)
                        for name, module in sources.list_registry()}
@@ -159,8 +158,7 @@ def main():
         if more:
             own[name] = more
     metadata = next(folder.glob("vllm-*.dist-info/METADATA")).read_text(encoding="utf-8")
-    head = {"vllm": re.search(r"(?m)^Version: (\S+)$", metadata)[1],
-            "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}"}
+    head = {"vllm": re.search(r"(?m)^Version: (\S+)$", metadata)[1], "date": date}
     lines = ["{", *(f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()),
              ' "everywhere": [',
              ",\n".join(f"  {json.dumps(group)}" for group in EVERYWHERE), " ],",

@@ -21,6 +21,7 @@ from blockscale.checkpoint._quantize import _choose, _quantize
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import model_builds  # noqa: E402
 import model_names  # noqa: E402
 
 POLICY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}
@@ -157,4 +158,4 @@ def find_faults(planned, architecture):
 
 def build(name):
     """A model class, and a model of its default configuration without memory."""
-    return model_names.build_default(getattr(transformers, name))[0]
+    return model_builds.build_default(getattr(transformers, name))[0]

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import loaded_models  # noqa: E402
 import model_kinds  # noqa: E402
-import model_names as table_maker  # noqa: E402
+import model_builds  # noqa: E402
 
 from blockscale.checkpoint import _model_table  # noqa: E402
 
@@ -62,11 +62,11 @@ class Counts:
 def check_plans(counts, only):
     """All classes of the table."""
     table = json.loads((Path(_model_table.__file__).parent / "model_names.json").read_text())
-    classes = table_maker.find_classes(only)
+    classes = model_builds.find_classes(only)
     layers, kinds, said = 0, collections.Counter(), 0
     for name in sorted(set(table["architectures"]) & set(classes)):
         try:
-            model, _ = table_maker.build_default(classes[name])
+            model, _ = model_builds.build_default(classes[name])
         except Exception as error:  # pylint: disable=broad-except
             counts.skip(name, f"not built: {error!r}")
             continue
@@ -85,7 +85,7 @@ def check_plans(counts, only):
     missing = sorted(set(classes) - set(table["architectures"]))
     for name in missing:
         try:
-            table_maker.build_default(classes[name])
+            model_builds.build_default(classes[name])
         except Exception as error:  # pylint: disable=broad-except
             counts.skip(name, f"not built: {error!r}")
         else:

@@ -97,7 +97,9 @@ class Planner:
             shares = choice.layout.shares_global and choice.form.weight.scaling != "none"
             for part in parts:
                 # Experts of a stack that stays one have a number.
-                key = self._checkpoint.names.get_group(part.name) if shares else f"{number}:{part.name}"
+                key = f"{number}:{part.name}"
+                if shares:
+                    key = self._checkpoint.names.get_group(part.name)
                 if part.target_matrix:
                     key += f"#{part.target_matrix}"
                 groups.setdefault(key, []).append((part, choice))
