@@ -142,7 +142,8 @@ llvm::Error Verifier::checkSection(const Section &section) {
       return content.takeError();
   if (section.sh_flags & SHF_ALLOC) {
     uint64_t size = section.sh_size;
-    if (size > kMaxBytes || (bytes += size) > kMaxBytes)
+    bytes += std::min(size, kMaxBytes + 1);
+    if (bytes > kMaxBytes)
       return fail("expected sections of at most " + Twine(kMaxBytes) +
                   " bytes, but '" + *name + "' of " + Twine(size) +
                   " makes them more");
