@@ -56,14 +56,14 @@ def list_tensors(layers):
         tensors += [(f"{path}mlp.gate_proj.weight", (INNER, HIDDEN)),
                     (f"{path}mlp.up_proj.weight", (INNER, HIDDEN)),
                     (f"{path}mlp.down_proj.weight", (HIDDEN, INNER))]
-    return [*tensors, ("lm_head.weight", (VOCABULARY, HIDDEN))]
+    return [*tensors, ("model.norm.weight", (HIDDEN,)), ("lm_head.weight", (VOCABULARY, HIDDEN))]
 
 
 def make_source(folder, size):
     """Writes shards of about 5 GB with random numbers, the same again and again."""
     base = np.random.default_rng(0).standard_normal(1 << 24, dtype=np.float32)
     base = base.astype(ml_dtypes.bfloat16).view(np.uint8)
-    layer = 2 * sum(int(np.prod(shape)) for _, shape in list_tensors(1)[1:-1])
+    layer = 2 * sum(int(np.prod(shape)) for _, shape in list_tensors(1)[1:-2])
     tensors = list_tensors(max(round((size - 4 * VOCABULARY * HIDDEN) / layer), 1))
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"hidden_size": HIDDEN}))

@@ -231,7 +231,9 @@ class TestJobs(unittest.TestCase):
         def change(*_):
             data = bytearray(path.read_bytes())
             data[-1] ^= 1
-            path.write_bytes(data)
+            # At once: a worker that reads meanwhile sees one of both.
+            (self.folder / "other").write_bytes(data)
+            os.replace(self.folder / "other", path)
         for target in (f"local://{self.folder}/anew", self.folder / "anew-near"):
             with self.subTest(target), self.assertRaisesRegex(
                     blockscale.FileError, f"expected 'local://{copy}/{path.name}' to stay as it was "

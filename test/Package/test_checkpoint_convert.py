@@ -292,6 +292,9 @@ class ConvertTest(CheckpointTest):
         source = self.quantize("source", NVFP4)
         checkpoints.save(source / "more.safetensors",
                          {f"{Q}.pre_quant_scale": np.ones(64, np.float32)})
+        for name in ("config.json", "hf_quant_config.json"):
+            path = source / name
+            path.write_text(path.read_text().replace('"NVFP4"', '"NVFP4_AWQ"'))
         with self.assertRaisesRegex(blockscale.ArgumentError, "expected no transform"):
             self.convert(source, "compressed-tensors")
 

@@ -212,13 +212,15 @@ class LayoutsTest(unittest.TestCase):
         wanted = checkpoints.decode("nvfp4", codes, scales, 2.0 ** -8)
         cases = {
             "nvfp4": (codes, {"_weight_scale": scales,
-                              "_weight_scale_2": np.array(2.0 ** -8, np.float32)}, wanted),
-            "fp8": (fp8, {"_weight_scale": np.array(0.01, np.float32)},
-                    fp8.astype(np.float32) * np.float32(0.01)),
+                              "_weight_scale_2": np.array(2.0 ** -8, np.float32)}, wanted,
+                      {**MODELOPT, "quant_algo": "W4A16_NVFP4"}),
+            "fp8": (fp8, {"_weight_scale": np.array(0.01, np.float32),
+                          "_input_scale": np.array(0.01, np.float32)},
+                    fp8.astype(np.float32) * np.float32(0.01), {**MODELOPT, "quant_algo": "FP8"}),
             "fp8 blocks": (fp8, {"_scale_inv": np.full((EXPERTS, 1, 1), 0.01, np.float32)},
-                           fp8.astype(np.float32) * np.float32(0.01)),
+                           fp8.astype(np.float32) * np.float32(0.01), blocks()),
         }
-        for title, (data, parts, values) in cases.items():
+        for title, (data, parts, values, quantization) in cases.items():
             for turns in (False, True) if title != "fp8 blocks" else (False,):
                 with self.subTest(title, turns=turns):
                     self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -227,8 +229,8 @@ class LayoutsTest(unittest.TestCase):
                         return np.ascontiguousarray(each.swapaxes(1, 2)) if (
                             turns and each.ndim == 3) else each
                     source = self.write({STACK: turn(data), **{
-                        STACK + ending: turn(part) for ending, part in parts.items()}}, blocks()
-                        if title == "fp8 blocks" else None, hidden=n)
+                        STACK + ending: turn(part) for ending, part in parts.items()}},
+                        quantization, hidden=n)
                     weight = checkpoint.open(source).weights[STACK]
                     self.assertEqual((weight.shape, weight.is_transposed), ((3, n, k), turns))
                     found, _ = self.decode(source)

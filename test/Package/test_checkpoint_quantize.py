@@ -270,6 +270,7 @@ class QuantizeTest(unittest.TestCase):
 
     def test_tied_heads_are_left(self):
         self.config["tie_word_embeddings"] = True
+        self.tensors["lm_head.weight"] = self.tensors["model.embed_tokens.weight"]
         policy = {**WEIGHT_ONLY, "leave_last_projection": False}
         _, summary = self.quantize(policy)
         reasons = {each.name: each.reason for each in summary.left}

@@ -22,9 +22,10 @@ from blockscale._text import shorten
 from blockscale.checkpoint._candidates import Candidate, find_candidates
 from blockscale.checkpoint._config import (GGUF_CONFIG, TORCHAO_NAMES, Scheme, get_names,
                                            get_object, get_size, read_config)
-from blockscale.checkpoint._families import Unknown, find_unknown, get_layout, read_scheme
+from blockscale.checkpoint._families import (Unknown, find_unknown, get_family, get_layout,
+                                             read_scheme)
 from blockscale.checkpoint._files import find_files
-from blockscale.checkpoint._layouts import DATA, PLAIN_DTYPES, SCALES, Layout
+from blockscale.checkpoint._layouts import DATA, GLOBAL, PLAIN_DTYPES, SCALES, Layout
 from blockscale.checkpoint._names import STACKS, Names, is_ggml_name
 
 #: Longer names of tensors are refused, as the time of patterns grows with names.
@@ -303,8 +304,10 @@ class Checkpoint:
             parts = {role: part for role in layout.endings
                      if (part := candidate.get(role)) is not None
                      and layout.accepts(role, part.dtype)}
-            if layout.scales[0] and SCALES not in parts:
-                continue
+            if layout.scales[0] and SCALES not in parts or (
+                    layout.global_scale and GLOBAL not in parts
+                    and not get_family(layout.family).may_lack_global):
+                continue  # No scale is taken for 1.
             is_swizzled = False
             if layout.holds_swizzled:
                 described = self.torchao.get(name, {}).get("_data")
@@ -380,6 +383,17 @@ class Checkpoint:
                 if candidate.layout is not None or not candidate.has_codes
                 for part in candidate.parts.values()}
         return find_unknown(self.tensors, used, self.scheme, self.torchao)
+
+    @functools.cached_property
+    def unexplained(self) -> Sequence[Unknown]:
+        """Quantized layers whose numbers are not known: of formats without a layout, and such as
+        have not all parts of theirs."""
+        broken = [Unknown(name, f"{candidate.layout.name} without all its parts",
+                          tuple(part.name for part in candidate.parts.values()))
+                  for name, candidate in self.candidates.items()
+                  if candidate.layout is not None and name not in self.weights
+                  and candidate.get(DATA) is not None]
+        return [*self.unknown, *broken]
 
     @property
     def others(self) -> Mapping[str, Tensor]:

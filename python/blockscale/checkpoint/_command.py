@@ -147,7 +147,7 @@ def run_convert(options: argparse.Namespace) -> int:
         found = convert(options.source, options.destination, options.to, format=options.format,
                         dtype=options.dtype, resume=options.resume, threads=options.threads,
                         sync=options.sync, progress=progress, shard_bytes=options.shard_size,
-                        cluster=options.cluster)
+                        cluster=options.cluster, allow=options.allow, leave=options.leave)
     if options.json:
         write(options.json, found.to_json().encode())
     if not options.quiet:
@@ -212,7 +212,8 @@ def run_quantize(options: argparse.Namespace) -> int:
             options.source, options.destination, _make_policy(options), layout=options.layout,
             on=options.on, amaxes=options.amaxes, resume=options.resume, threads=options.threads,
             sync=options.sync, progress=progress, measured=options.measured,
-            shard_bytes=options.shard_size, cluster=options.cluster)
+            shard_bytes=options.shard_size, cluster=options.cluster, allow=options.allow,
+            leave=options.leave)
     _write_reports(options, summary)
     if not options.quiet:
         _show(str(summary))
@@ -237,6 +238,12 @@ def _add_job_options(parser: argparse.ArgumentParser) -> None:
                         help="work on a Ray cluster: that of ADDRESS or RAY_ADDRESS, else one of "
                              "processes of this machine; MODEL and RESULT may be URLs then, and "
                              "--threads are those of each worker")
+    parser.add_argument("--allow", action="append", default=[], metavar="RULE",
+                        help="go on where the source or the result breaks this rule of check, "
+                             "which is told; others end the job")
+    parser.add_argument("--leave", action="append", default=[], metavar="NAME",
+                        help="leave quantized weights of these names as they are, with their "
+                             "configuration, where no layout explains them; * stands for anything")
     parser.add_argument("--sync", action="store_true",
                         help="wait until all is on the disk before the result takes its name")
     parser.add_argument("--shard-size", type=_parse_size, default=SHARD_BYTES, metavar="SIZE",

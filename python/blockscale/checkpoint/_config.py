@@ -72,6 +72,7 @@ class Scheme:
       origin: the file and the member that say so.
       kv_cache: how the KV cache is quantized, as "FP8"; "" where it is not.
       is_exact: whether names mean layers alone, and not what is in a module of that name.
+      transforms: the member that says how weights and activations are transformed, "" for none.
     """
 
     family: str = ""
@@ -80,6 +81,7 @@ class Scheme:
     origin: str = ""
     kv_cache: str = ""
     is_exact: bool = False
+    transforms: str = ""
 
     @functools.cached_property
     def _budget(self) -> Budget:

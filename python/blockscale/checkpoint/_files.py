@@ -13,6 +13,8 @@ from blockscale._json import parse
 from blockscale._text import shorten
 
 INDEX = "model.safetensors.index.json"
+#: Begin of the names of files that have all tensors under names of their own.
+_CONSOLIDATED = "consolidated"
 #: Ends of the names of files that hold tensors.
 ENDINGS = (".safetensors", ".gguf")
 #: Larger ones are not read: the index of a model of a million tensors is no larger, and what it
@@ -86,7 +88,22 @@ def find_files(path: str) -> tuple[list[str], Mapping[str, str], str]:
     if not found:
         raise ArgumentError(f"expected files of tensors ({', '.join(ENDINGS)}) in '{path}', but "
                             "got none")
-    return found, {}, path
+    return _choose_files(path, found), {}, path
+
+
+def _choose_files(folder: str, found: list[str]) -> list[str]:
+    """The files of one checkpoint in a folder without an index. Some models are there twice, under
+    the names of transformers and under those of their authors, whose file is consolidated.
+
+    Raises: ArgumentError for files that are no parts of one.
+    """
+    names = [os.path.basename(file) for file in found]
+    kinds = {os.path.splitext(name)[1] for name in names}
+    if len(kinds) > 1:
+        raise ArgumentError(f"expected files of {' or '.join(ENDINGS)} in '{folder}', but got both; "
+                            "give the path of a file, or of an index")
+    others = [file for file, name in zip(found, names) if not name.startswith(_CONSOLIDATED)]
+    return others or found
 
 
 def _find_indexed(index: str) -> tuple[list[str], Mapping[str, str], str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from blockscale._tables import make_table
 from blockscale.checkpoint._measure import get_sqnr
@@ -57,6 +57,18 @@ def format_bytes(count: float) -> str:
     raise AssertionError
 
 
+def describe_passed(allowed: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """Lines that say what was let through: errors of rules that were allowed, and weights that no
+    layout explains."""
+    lines = [f"allowed: {each}" for each in allowed[:8]]
+    if len(allowed) > 8:
+        lines.append(f"and {len(allowed) - 8} more errors that were allowed")
+    if kept:
+        lines.append("stay as they are, with their configuration: " + ", ".join(
+            map(repr, kept[:8])) + (f" and {len(kept) - 8} more" if len(kept) > 8 else ""))
+    return lines
+
+
 def to_json(value: float) -> float | None:
     """A number of JSON, which has no infinity."""
     return value if math.isfinite(value) else None
@@ -71,6 +83,9 @@ class Summary:
       before, after: bytes of all tensors of the source and of the files of the result.
       unused: names of amaxes that no layer took.
       names: which layers patterns of names alone tell what they are, "" for none.
+      allowed: what breaks rules that were allowed, in the source or in the result.
+      kept: quantized weights that no layout explains, which stay as they are.
+      dropped: what the layout has no place for.
     """
 
     layers: tuple[LayerSummary, ...]
@@ -78,6 +93,9 @@ class Summary:
     after: int
     unused: tuple[str, ...] = ()
     names: str = ""
+    allowed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
     @property
     def quantized(self) -> tuple[LayerSummary, ...]:
@@ -114,6 +132,9 @@ class Summary:
             lines.append("no layer took the amaxes of " + ", ".join(map(repr, self.unused)))
         if self.names:
             lines.append(self.names)
+        if self.dropped:
+            lines.append("the layout has no place for " + ", ".join(self.dropped))
+        lines += describe_passed(self.allowed, self.kept)
         return "\n".join(lines)
 
     def to_dict(self) -> Mapping[str, Any]:
@@ -124,6 +145,8 @@ class Summary:
         return {"layers": layers, "before": self.before, "after": self.after,
                 "sqnr_db": to_json(self.sqnr), "unused_amaxes": list(self.unused),
                 "names": self.names,
+                "allowed": list(self.allowed), "kept": list(self.kept),
+                "dropped": list(self.dropped),
                 "worst": [layer.name for layer in self.list_worst(10)]}
 
     def to_json(self) -> str:

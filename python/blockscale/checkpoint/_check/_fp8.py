@@ -12,7 +12,7 @@ import numpy as np
 from blockscale.checkpoint._candidates import Candidate
 from blockscale.checkpoint._check._numbers import list_numbers
 from blockscale.checkpoint._check._report import Finding, find
-from blockscale.checkpoint._layouts import (DATA, FP8_BLOCK, FP8_BLOCKS, SCALES, get_fp8_scales)
+from blockscale.checkpoint._layouts import DATA, FP8_BLOCK, FP8_BLOCKS, SCALES, get_fp8_scales
 
 #: The largest number of E4M3, and the largest weight of a model.
 _LARGEST, _LARGEST_WEIGHT = 448.0, 2.0e3

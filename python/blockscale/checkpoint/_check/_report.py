@@ -108,7 +108,8 @@ class Report:
         return "; ".join(told) or ("reads these types" if self.is_gguf else "reads it")
 
     def __str__(self) -> str:
-        weights = ", ".join(f"{count} {family}" for family, count in (*self.families.items(), *self.unknown.items()))
+        counted = (*self.families.items(), *self.unknown.items())
+        weights = ", ".join(f"{count} {family}" for family, count in counted)
         lines = [escape(f"{self.path}: {weights or 'no weights'}")]
         lines += [escape(self.names)] if self.names else []
         for rule, found in self._group():

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Iterator, Mapping
+from typing import Iterator, Mapping
 
 import ml_dtypes
 import numpy as np
@@ -16,6 +16,7 @@ from blockscale.checkpoint._check._fp8 import check_fp8_scales
 from blockscale.checkpoint._check._numbers import find_no_scale
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
+from blockscale.checkpoint._families import get_family
 from blockscale.checkpoint._layouts import DATA, GLOBAL, IGNORED, INPUT, PLAIN_DTYPES, SCALES
 
 #: Bytes that are read at once; what is computed of them takes some times as many.
@@ -39,6 +40,32 @@ _LEAST_LARGEST = 28.0
 _NO_NUMBERS = {"F8_E4M3": 0x7F, "F8_E5M2": 0x7C}
 #: Where the middle of the exponents of a weight lies.
 _EXPONENTS = (80, 150)
+
+
+def _count_e4m3(tensor: Tensor) -> np.ndarray:
+    """How often scales of E4M3 are there, as far as rules ask: those of good weights, which have no
+    NaN, no sign and no zero, are counted by a few operations on many bytes. The two largest codes
+    are counted; of all others the least and the largest are told, and how many there are."""
+    least, largest, top, below = 255, 0, 0, 0
+    for begin in range(0, tensor.nbytes, _PART):
+        data = tensor.bytes(begin, min(begin + _PART, tensor.nbytes))
+        least, most = min(least, int(data.min())), int(data.max())
+        largest = max(largest, most)
+        if not least or largest > _LARGEST:
+            return count_bytes(tensor)
+        if most >= _LARGEST - 1:
+            top += int(np.count_nonzero(data == _LARGEST))
+            below += int(np.count_nonzero(data == _LARGEST - 1))
+    tensor.release()
+    counts = np.zeros(256, np.int64)
+    counts[_LARGEST], counts[_LARGEST - 1] = top, below
+    rest = tensor.nbytes - top - below
+    if rest and largest < _LARGEST - 1 and largest != least:
+        counts[largest] = 1
+        rest -= 1
+    if rest:
+        counts[least] += rest
+    return counts
 
 
 def count_bytes(tensor: Tensor) -> np.ndarray:
@@ -274,10 +301,10 @@ def check_values(candidate: Candidate) -> Iterator[Finding]:
         has_codes = data is not None and has_code(data, np.uint8(0x7F))
         yield from check_fp8_scales(candidate, has_codes)
         return
-    counts = count_bytes(scales)
     is_nvfp4 = layout.format == "nvfp4"
     if scales.dtype not in (("F8_E4M3",) if is_nvfp4 else ("U8", "F8_E8M0")):
         return  # Another rule says so, and the bytes are of something else.
+    counts = _count_e4m3(scales) if is_nvfp4 and not layout.holds_swizzled else count_bytes(scales)
     mask = np.uint8(0x77 if layout.is_fp4 else 0x7F)
     has_codes = data is not None and has_code(data, mask)
     if is_nvfp4:
@@ -291,7 +318,8 @@ def check_equal_scales(checkpoint: Checkpoint, candidates: Mapping[str, Candidat
                        ) -> Iterator[Finding]:
     """Whether layers that loaders fuse have one global scale and one input scale."""
     shared = [name for name, candidate in candidates.items()
-              if candidate.layout is not None and candidate.layout.shares_global]
+              if candidate.layout is not None and candidate.layout.shares_global
+              and get_family(candidate.layout.family).is_fused]
     for group in checkpoint.names.find_groups(shared):
         for role, rule in ((GLOBAL, "equal-global-scales"), (INPUT, "equal-input-scales")):
             found = [(name, tensor) for name in group

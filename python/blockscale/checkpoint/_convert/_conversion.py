@@ -10,7 +10,7 @@ from typing import Any, Mapping
 
 from blockscale._tables import make_table
 from blockscale._text import escape
-from blockscale.checkpoint._summary import to_json
+from blockscale.checkpoint._summary import describe_passed, to_json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,11 +46,15 @@ class Conversion:
       dropped: names of scalars that the layout has no place for.
       other_activations: weights whose activations were quantized and are not, or the reverse,
         since the layout has no other way.
+      allowed: what breaks rules that were allowed, in the source or in the result.
+      kept: quantized weights that no layout explains, which stay as they are.
     """
 
     layers: tuple[ConvertedLayer, ...]
     dropped: tuple[str, ...]
     other_activations: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     @property
     def is_exact(self) -> bool:
@@ -88,6 +92,7 @@ class Conversion:
             lines.append("activations are quantized where they were not, or the reverse, as the "
                          "layout has no other way: " + ", ".join(map(repr, names[:8])) + (
                              f" and {len(names) - 8} more" if len(names) > 8 else ""))
+        lines += describe_passed(self.allowed, self.kept)
         return "\n".join(lines)
 
     def to_dict(self) -> Mapping[str, Any]:
@@ -96,7 +101,8 @@ class Conversion:
                             "sqnr": None if layer.sqnr is None else to_json(layer.sqnr)}
                            for layer in self.layers],
                 "dropped": list(self.dropped),
-                "other_activations": list(self.other_activations), "is_exact": self.is_exact,
+                "other_activations": list(self.other_activations),
+                "allowed": list(self.allowed), "kept": list(self.kept), "is_exact": self.is_exact,
                 "comes_back": self.comes_back}
 
     def to_json(self) -> str:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Container, Iterator, Mapping, Sequence
 
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import TRANSFORM
+from blockscale.checkpoint._check._gate import Gate
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight
-from blockscale.checkpoint._config_write import write_configs
+from blockscale.checkpoint._codes import read_global
+from blockscale.checkpoint._config_write import (check_transforms, find_dropped, list_left,
+                                                 write_configs)
 from blockscale.checkpoint._convert._conversion import Conversion, ConvertedLayer
 from blockscale.checkpoint._families import (FAMILIES, TARGETS, Family, Quantized, get_family,
                                              get_layout)
@@ -34,6 +37,8 @@ _WAYS = {"same": "codes and scales stay", "stack": "codes and scales stay",
          "mxfp4_to_nvfp4": "MXFP4 to NVFP4 by powers of two", "mxfp4_to_fp8": "MXFP4 to FP8",
          "fp8_to_blocks": "codes stay, each block has the scale",
          "quantize": "quantized again", "decode": "plain numbers"}
+#: The rule that layers which loaders fuse have one global scale.
+UNEQUAL = "equal-global-scales"
 _DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 
 
@@ -65,6 +70,23 @@ def _choose_way(weight: Weight, family: Family, format: str | None) -> tuple[str
     return way or "quantize", layout
 
 
+def _find_unequal(checkpoint: Checkpoint) -> dict[str, str]:
+    """Weights of NVFP4 with another global scale than one that loaders fuse with them, and both
+    scales in words: families that fuse nothing have such."""
+    names = [name for name, weight in checkpoint.weights.items()
+             if weight.format == "nvfp4" and len(weight.shape) == 2
+             and not weight.layout.shares_global]
+    found = {}
+    for group in checkpoint.names.find_groups(names):
+        scales = {name: read_global(checkpoint.weights[name], 0) for name in group}
+        first = scales[group[0]]
+        other = next((name for name in group if scales[name] != first), None)
+        if other is not None:
+            found.update(dict.fromkeys(group, f"{first} of '{group[0]}' and {scales[other]} of "
+                                              f"'{other}'"))
+    return found
+
+
 def _choose_dtype(checkpoint: Checkpoint, dtype: str | None) -> str:
     """The type of plain numbers: what is asked for, or that of the configuration, or bf16."""
     if dtype is None:
@@ -80,8 +102,9 @@ class Planner:
     """Makes the tasks of a conversion."""
 
     def __init__(self, checkpoint: Checkpoint, to: Family, format: str | None,
-                 dtype: str | None):
+                 dtype: str | None, allows_unequal: bool = False):
         self._checkpoint = checkpoint
+        self._allows_unequal = allows_unequal
         self._to = to
         self._format = format
         self._dtype = _choose_dtype(checkpoint, dtype)
@@ -106,6 +129,13 @@ class Planner:
             self.other_activations.append(weight.name)
         return after
 
+    def _get_algorithm(self, weight: Weight, layout: Layout, way: str) -> str:
+        """The name of an algorithm with a transform beside the weight, as AWQ has one."""
+        group = self._checkpoint.scheme.find(weight.name)
+        has_transform = weight.name + TRANSFORM in self._checkpoint.tensors
+        is_same = way == "same" and layout.family == weight.layout.family
+        return group.algorithm if group is not None and has_transform and is_same else ""
+
     def _plan_member(self, part: Part, weight: Weight, layout: Layout, way: str
                      ) -> tuple[dict[str, Any], list[Output]]:
         # A stack of experts has tensors of all of them.
@@ -127,7 +157,8 @@ class Planner:
                                      layout.get_shape(role, shape)))
         if INPUT in weight.parts and INPUT not in names:
             self.dropped.append(f"'{weight.parts[INPUT].name}'")
-        quantized = Quantized(layout, self._quantizes_activations(weight, layout, has_input))
+        quantized = Quantized(layout, self._quantizes_activations(weight, layout, has_input),
+                              self._get_algorithm(weight, layout, way))
         self.layers[part.name] = quantized
         described = self._to.describe(part.name, quantized, self._dtype, GLOBAL in names,
                                       INPUT in names)
@@ -172,13 +203,22 @@ class Planner:
 
     def _list_groups(self) -> Iterator[tuple[str, list[tuple[Part, Weight, Layout]]]]:
         groups: dict[str, tuple[str, list[tuple[Part, Weight, Layout]]]] = {}
+        unequal = _find_unequal(self._checkpoint)
         for weight in self._checkpoint.weights.values():
             if weight.layout.is_plain:
                 continue
             way, layout = _choose_way(weight, self._to, self._format)
+            if weight.name in unequal and layout.shares_global and way == "same" and (
+                    self._to.is_fused and not self._allows_unequal):
+                if self._format is None:
+                    raise ArgumentError(f"expected one global scale for layers that loaders fuse, "
+                                        f"as {layout.name} has, but got {unequal[weight.name]}; "
+                                        f"give format to quantize them again, or allow {UNEQUAL}")
+                way = "quantize"
             if self._to.joins_experts and len(weight.shape) == 2 and not _names.split_expert(
                     weight.name):
-                raise ArgumentError(f"expected experts, as {self._to.name} quantizes nothing else, but "
+                raise ArgumentError("expected experts, as "
+                                    f"{self._to.name} quantizes nothing else, but "
                                     f"'{weight.name}' is {weight.layout.name}")
             for parts in split_weight(self._checkpoint, weight, self._to):
                 for part, target in zip(parts, self._join(parts)):
@@ -190,8 +230,8 @@ class Planner:
                     key += f"#{target.target_matrix}" if target.target_matrix else ""
                     chosen = "stack" if is_joined and target.name.endswith("gate_up_proj") else way
                     if is_joined and way != "same":
-                        raise ArgumentError(f"expected MXFP4 to make a stack of {self._to.name} of, but "
-                                            f"'{weight.name}' is {weight.layout.name}")
+                        raise ArgumentError(f"expected MXFP4 to make a stack of {self._to.name} "
+                                            f"of, but '{weight.name}' is {weight.layout.name}")
                     groups.setdefault(f"{chosen}:{key}", (chosen, []))[1].append(
                         (target, weight, layout))
         yield from groups.values()
@@ -235,8 +275,9 @@ class Planner:
     def plan(self) -> list[Task]:
         """All tasks, in the order of the source."""
         checkpoint = self._checkpoint
+        check_transforms(checkpoint, self._to)
         transforms = [name for name in checkpoint.tensors if name.endswith(TRANSFORM)]
-        if transforms and self._to.name != "modelopt":
+        if transforms and (self._to.name != "modelopt" or self._format is not None):
             raise ArgumentError("expected no transform of activations, as "
                                 f"{self._to.name} has none, "
                                 f"but got '{transforms[0]}'")
@@ -273,8 +314,10 @@ class Planner:
 
 
 def plan_convert(checkpoint: Checkpoint, destination: str, to: str, *, format: str | None = None,
-                 dtype: str | None = None, shard_bytes: int = SHARD_BYTES) -> tuple[Job, Planner]:
-    """The job that converts a checkpoint.
+                 dtype: str | None = None, shard_bytes: int = SHARD_BYTES,
+                 kept: Sequence[str] = (), allowed: Container[str] = ()
+                 ) -> tuple[Job, Planner]:
+    """The job that converts a checkpoint, but for weights that are kept as they are.
 
     Raises: ArgumentError.
     """
@@ -285,13 +328,12 @@ def plan_convert(checkpoint: Checkpoint, destination: str, to: str, *, format: s
     if dtype is not None and to != "plain":
         raise ArgumentError(f"expected no dtype with {to}, but got {dtype!r}")
     family = get_family(to)
-    planner = Planner(checkpoint, family, format, dtype)
+    planner = Planner(checkpoint, family, format, dtype, UNEQUAL in allowed)
     tasks = planner.plan()
-    left = checkpoint.names.list_left(
-        (name for name, weight in checkpoint.weights.items()
-         if weight.layout.is_plain and len(weight.shape) == 2), planner.layers)
-    files = write_configs(checkpoint.config, family, planner.layers, left,
-                          checkpoint.scheme.kv_cache)
+    left = list_left(checkpoint, (name for name, weight in checkpoint.weights.items()
+                                  if weight.layout.is_plain), planner.layers)
+    files = write_configs(checkpoint, family, planner.layers, left, kept)
+    planner.dropped += find_dropped(checkpoint, family)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
     job = make_job(checkpoint, tasks, files, file_name=file_name,
                    metadata=planner.make_metadata(tasks),
@@ -346,7 +388,8 @@ def _count_blocks(weight: Weight, rows: int, matrices: int | None = None) -> int
 def convert(source: Path, destination: Path, to: str, *, format: str | None = None,
             dtype: str | None = None, resume: bool = False, threads: int | None = None,
             sync: bool = False, progress: Progress | None = None,
-            shard_bytes: int = SHARD_BYTES, cluster: ClusterLike | None = None) -> Conversion:
+            shard_bytes: int = SHARD_BYTES, cluster: ClusterLike | None = None,
+            allow: Sequence[str] = (), leave: Sequence[str] = ()) -> Conversion:
     """Converts a checkpoint to another layout.
 
     Codes and block scales stay as they are where both layouts have the format; a scalar becomes its
@@ -360,14 +403,21 @@ def convert(source: Path, destination: Path, to: str, *, format: str | None = No
       to: "modelopt", "compressed-tensors", "gpt-oss", "torchao", "gguf", "plain" or "fp8-blocks".
       format: to which weights of other formats are quantized again.
       dtype: of plain numbers: "f32", "bf16" or "f16"; None for that of the configuration.
-      resume, threads, sync, progress, shard_bytes, cluster: as those of quantize().
+      resume, threads, sync, progress, shard_bytes, cluster, allow, leave: as those of quantize().
 
     Returns: what became of each layer, and which blocks changed.
 
     Raises: ArgumentError, FileError.
     """
+    gate = Gate(allow, leave)
     how = How(resume, threads, sync, progress, cluster)
     with open_place(source, destination, how) as place:
+        gate.check_source(place.checkpoint)
+        kept = [each.name for each in gate.left]
         job, planner = plan_convert(place.checkpoint, place.destination, to, format=format,
-                                    dtype=dtype, shard_bytes=shard_bytes)
-        return _summarize(place.checkpoint, planner, job, place.run(job))
+                                    dtype=dtype, shard_bytes=shard_bytes, kept=kept,
+                                    allowed=gate.allowed)
+        results = place.run(job, lambda result, found: gate.check_result(
+            result, place.destination, found))
+        return dataclasses.replace(_summarize(place.checkpoint, planner, job, results),
+                                   allowed=tuple(gate.passed), kept=tuple(kept))

@@ -8,7 +8,7 @@ from typing import Any, Mapping
 
 from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG, Scheme, get_names, get_object
 from blockscale.checkpoint._families._compressed_tensors import CompressedTensors
-from blockscale.checkpoint._families._family import Evidence, Family, Quantized
+from blockscale.checkpoint._families._family import Evidence, Family, Quantized, Written
 from blockscale.checkpoint._families._float4 import Float4
 from blockscale.checkpoint._families._fp8 import Fp8, Fp8Blocks
 from blockscale.checkpoint._families._gguf import Gguf
@@ -20,7 +20,8 @@ from blockscale.checkpoint._families._unknown import NOT_KNOWN, Unknown, find_un
 from blockscale.checkpoint._layouts import Layout
 
 __all__ = ["ALL", "FAMILIES", "LAYOUTS", "NOT_KNOWN", "TARGETS", "Evidence", "Family", "Quantized",
-           "Unknown", "find_family", "find_layout", "find_unknown", "get_family", "get_layout", "guess", "read_scheme"]
+           "Unknown", "Written", "find_family", "find_layout", "find_unknown",
+           "get_family", "get_layout", "guess", "read_scheme"]
 
 #: All families.
 ALL: tuple[Family, ...] = (ModelOpt(), CompressedTensors(), GptOss(), TorchAo(), Gguf(),

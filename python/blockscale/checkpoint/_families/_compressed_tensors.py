@@ -1,13 +1,13 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""compressed-tensors, which llm-compressor writes: groups of layers in config.json, and scalars that
-are reciprocals of ModelOpt's."""
+"""compressed-tensors, which llm-compressor writes: groups of layers in config.json, and scalars
+that are reciprocals of ModelOpt's."""
 
 from __future__ import annotations
 
 import collections
 import re
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from blockscale.checkpoint._config import Group, Scheme, get_names, get_object, read_cache
 from blockscale.checkpoint._families._family import (Evidence, Family, Quantized, Written,
@@ -51,9 +51,15 @@ def _read_format(algorithm: str, weights: Any) -> str:
     return _STRATEGIES.get(str(weights.get("strategy")), "")
 
 
+def _is_sparse(members: Mapping[str, Any]) -> bool:
+    """Whether zeros are left out of files."""
+    found = members.get("sparsity_config")
+    return isinstance(found, dict) and found.get("format") not in (None, "dense")
+
+
 class CompressedTensors(Family):
-    """Scales and codes have the names of tensors of their own; MXFP8 has the same as ModelOpt's, and
-    config.json tells them apart."""
+    """Codes of FP4 have a name of their own. MXFP8 and FP8 have the tensors that ModelOpt's have,
+    and config.json tells them apart."""
 
     name = _NAME
     layouts = (
@@ -73,6 +79,7 @@ class CompressedTensors(Family):
           for name, format in _STRATEGIES.items()),
     )
     methods = (_NAME,)
+    caches = ("FP8",)
 
     def read(self, members: Mapping[str, Any], where: str) -> Scheme:
         groups = []
@@ -86,13 +93,17 @@ class CompressedTensors(Family):
             activations = each.get("input_activations")
             is_static = isinstance(activations, dict) and activations.get("dynamic") in (
                 False, "local")
-            format = _read_format(str(algorithm), each.get("weights"))
+            format = "" if _is_sparse(members) else _read_format(str(algorithm),
+                                                                 each.get("weights"))
             groups.append(Group(str(algorithm), format, activations is not None,
                                 is_static and format in ("nvfp4", "fp8_tensor"),
                                 get_names(each.get("targets"), f"{place}: targets")))
+        transforms = members.get("transform_config")
+        has_any = isinstance(transforms, dict) and any(transforms.values())
         return Scheme(self.name, tuple(groups),
                       get_names(members.get("ignore"), f"{where}: ignore"), where,
-                      read_cache(members), is_exact=True)
+                      read_cache(members), is_exact=True,
+                      transforms="transform_config" if has_any else "")
 
     def guess(self, evidence: Evidence) -> Layout | None:
         scales = evidence.get_dtype(".weight_scale")
@@ -115,8 +126,7 @@ class CompressedTensors(Family):
             by_form[layer].append(name)
         groups = {}
         for number, (layer, names) in enumerate(by_form.items()):
-            targets = ["Linear"] if len(by_form) == 1 else [f"re:{re.escape(name)}$"
-                                                            for name in names]
+            targets = ["Linear"] if len(by_form) == 1 else _name_targets(names)
             activations = (_write_operand(layer, True) if layer.quantizes_activations else None)
             groups[f"group_{number}"] = {
                 "format": _get_packed_format(layer), "input_activations": activations,
@@ -132,3 +142,37 @@ class CompressedTensors(Family):
             "global_compression_ratio": None, "ignore": list(left), "kv_cache_scheme": cache,
             "quant_method": self.name, "quantization_status": "compressed",
             "sparsity_config": {}, "transform_config": {}, "version": "0.18.0"})
+
+    def take_over(self, original: Written, written: Written) -> Written:
+        """Transforms, and the KV cache, whatever its form."""
+        return Written({**written.members, **{
+            name: original.members[name] for name in ("transform_config", "kv_cache_scheme")
+            if original.members.get(name) and not written.members.get(name)}}, written.files)
+
+    def keep(self, original: Written, written: Written | None, layers: Mapping[str, Quantized],
+             kept: Sequence[str], decoded: Sequence[str]) -> Written:
+        if written is None:
+            ignored = list(original.members.get("ignore") or ())
+            return Written({**original.members, "ignore": [
+                *ignored, *(name for name in decoded if name not in ignored)]})
+        written = self.take_over(original, written)
+        scheme = self.read(original.members, "")
+        groups = dict(written.members["config_groups"])
+        for name, group in groups.items():
+            if group["targets"] == ["Linear"]:
+                groups[name] = {**group, "targets": _name_targets(layers)}
+        said = [each for each in original.members["config_groups"].values()]
+        by_group: dict[int, list[str]] = {}
+        for name in kept:
+            group = scheme.find(name)
+            if group is not None:
+                by_group.setdefault(scheme.groups.index(group), []).append(name)
+        for number, names in by_group.items():
+            format = said[number].get("format") or original.members.get("format")
+            groups[f"group_{len(groups)}"] = {**said[number], "format": format,
+                                              "targets": _name_targets(names)}
+        return Written({**written.members, "config_groups": groups, "format": "mixed-precision"})
+
+
+def _name_targets(names: Iterable[str]) -> list[str]:
+    return [f"re:{re.escape(name)}$" for name in names]

@@ -69,10 +69,17 @@ def find_fp8_format(evidence: Evidence, data: str = ".weight",
 
 @dataclasses.dataclass(frozen=True)
 class Quantized:
-    """How a layer of a result is quantized: its layout, and whether its activations are, too."""
+    """How a layer of a result is quantized.
+
+    Attributes:
+      layout: of its weight.
+      quantizes_activations: whether these are quantized, too.
+      algorithm: what the configuration calls it, where tensors beside the weight need that name.
+    """
 
     layout: Layout
     quantizes_activations: bool
+    algorithm: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +104,9 @@ class Family:
       describes_itself: whether files say how they are quantized, without a configuration.
       says_activations: whether its configuration says which activations are quantized.
       needs_global: whether NVFP4 always has a global scale.
+      is_fused: whether its loaders make one layer of several, which have one global scale then.
+      may_lack_global: whether NVFP4 without a global scale has one of 1.
+      caches: forms of the KV cache that its configuration is written with.
       leaves_heads: whether loaders leave the last projection plain without being told.
     """
 
@@ -108,6 +118,9 @@ class Family:
     describes_itself = False
     says_activations = True
     needs_global = True
+    is_fused = True
+    may_lack_global = False
+    caches: tuple[str, ...] = ()
     leaves_heads = False
 
     def find_layout(self, format: str) -> Layout | None:
@@ -149,6 +162,24 @@ class Family:
         Args:
           left: names of layers that are not quantized.
           kv_cache: how the KV cache is quantized, "FP8" or "".
+        """
+        return None
+
+    def take_over(self, original: Written, written: Written) -> Written:
+        """A configuration with what another of this family says beside layers."""
+        return written
+
+    def keep(self, original: Written, written: Written | None, layers: Mapping[str, Quantized],
+             kept: Sequence[str], decoded: Sequence[str]) -> Written | None:
+        """A configuration that explains quantized weights which stay as they are; None where it
+        cannot.
+
+        Args:
+          original: of the source, which is of this family.
+          written: of the other layers, None where they became plain.
+          layers: those others.
+          kept: names of weights that stay.
+          decoded: names of quantized weights of the source that do not.
         """
         return None
 

@@ -22,6 +22,7 @@ class Float4(Family):
         for format, dtype in (("mxfp4", "F8_E8M0"), ("nvfp4", "F8_E4M3")) for ending in _SCALES)
     describes_itself = True
     needs_global = False
+    may_lack_global = True
 
     def guess(self, evidence: Evidence) -> Layout | None:
         if evidence.get_dtype(".weight") != "F4":

@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""FP8 that transformers and vLLM call "fp8": E4M3 with a scale for each 128 x 128, as DeepSeek's and
-Qwen's models have it, or for each tensor or row."""
+"""FP8 that transformers and vLLM call "fp8": E4M3 with a scale for each 128 x 128, as DeepSeek's
+and Qwen's models have it, or for each tensor or row."""
 
 from __future__ import annotations
 

@@ -27,6 +27,8 @@ class Gguf(Family):
     )
     keeps_stacks = True
     describes_itself = True
+    is_fused = False
+    may_lack_global = True
 
     def guess(self, evidence: Evidence) -> Layout | None:
         dtype = evidence.get_dtype(".weight")

@@ -50,6 +50,8 @@ def read_members(members: Mapping[str, Any], where: str, ignored: str) -> Scheme
 
 
 def _get_algorithm(layer: Quantized) -> str:
+    if layer.algorithm:
+        return layer.algorithm
     name = layer.layout.format.upper()
     return name if layer.quantizes_activations or name != "NVFP4" else "W4A16_NVFP4"
 
@@ -90,6 +92,7 @@ class ModelOpt(Family):
           for name, format in (("FP8", "fp8_tensor"), ("FP8 of rows", "fp8_channel"))),
     )
     methods = ("modelopt",)
+    caches = ("FP8",)
 
     def recognizes(self, members: Mapping[str, Any]) -> bool:
         method = members.get("quant_method")
@@ -148,3 +151,46 @@ class ModelOpt(Family):
             inner["kv_cache_quant_algo"] = kv_cache
             outer["kv_cache_scheme"] = {"dynamic": False, "num_bits": 8, "type": "float"}
         return Written(outer, {MODELOPT_CONFIG: {"producer": _PRODUCER, "quantization": inner}})
+
+    def take_over(self, original: Written, written: Written) -> Written:
+        """The KV cache, whatever its form."""
+        inner = _get_inner(original)
+        if not inner.get("kv_cache_quant_algo") and not original.members.get("kv_cache_scheme"):
+            return written
+        outer = dict(written.members)
+        if original.members.get("kv_cache_scheme") and not outer.get("kv_cache_scheme"):
+            outer["kv_cache_scheme"] = original.members["kv_cache_scheme"]
+        files = {name: dict(each) for name, each in written.files.items()}
+        said = dict(files[MODELOPT_CONFIG]["quantization"])
+        if inner.get("kv_cache_quant_algo"):
+            said["kv_cache_quant_algo"] = inner["kv_cache_quant_algo"]
+        files[MODELOPT_CONFIG]["quantization"] = said
+        return Written(outer, files)
+
+    def keep(self, original: Written, written: Written | None, layers: Mapping[str, Quantized],
+             kept: Sequence[str], decoded: Sequence[str]) -> Written:
+        inner = _get_inner(original)
+        said = {**inner.get("quantized_layers", {})} or {
+            **original.members.get("quantized_layers", {})}
+        all_alike = {name: inner[name] for name in ("quant_algo", "group_size") if name in inner}
+        if not all_alike and "quant_algo" in original.members:
+            all_alike = {"quant_algo": original.members["quant_algo"]}
+        each = {name: said.get(name, all_alike) for name in kept}
+        if written is not None:
+            each = {**{name: {"quant_algo": _get_algorithm(layer),
+                              "group_size": layer.layout.block}
+                       for name, layer in layers.items()}, **each}
+        left = list((written or original).members.get("ignore", ()))
+        left += [name for name in decoded if written is None and name not in left]
+        mixed = {"quant_algo": "MIXED_PRECISION", "quantized_layers": each}
+        outer = {**(written or original).members, **mixed, "ignore": left}
+        outer.pop("config_groups", None)
+        cache = inner.get("kv_cache_quant_algo")
+        return Written(outer, {MODELOPT_CONFIG: {
+            "producer": _PRODUCER, "quantization": {
+                **mixed, "kv_cache_quant_algo": cache, "exclude_modules": left}}})
+
+
+def _get_inner(original: Written) -> Mapping[str, Any]:
+    found = original.files.get(MODELOPT_CONFIG, {}).get("quantization", {})
+    return found if isinstance(found, dict) else {}

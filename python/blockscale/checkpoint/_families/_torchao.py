@@ -75,6 +75,7 @@ class TorchAo(Family):
     methods = ("torchao",)
     describes_itself = True
     needs_global = False
+    may_lack_global = True
 
     def read(self, members: Mapping[str, Any], where: str) -> Scheme:
         types = members.get("quant_type")

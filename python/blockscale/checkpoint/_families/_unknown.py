@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Formats that have no layout here, by the marks that they have: they are named, and never taken for
-something else."""
+"""Formats that have no layout here, by the marks that they have: they are named, and never taken
+for something else."""
 
 from __future__ import annotations
 
@@ -120,10 +120,10 @@ def find_unknown(tensors: Mapping[str, Stored], used: set[str], scheme: Scheme,
         layer = name
         for ending in (".weight", ".weight_packed", "._weight_qdata"):
             layer = layer.removesuffix(ending)
-        names = dict.fromkeys((name, *(each for each in _list_tensors(layer, tensors)
-                                       if each not in used)))
+        beside = (each for each in _list_tensors(layer, tensors) if each not in used)
+        parts = tuple(dict.fromkeys((name, *beside)))
         found[layer] = Unknown(layer, _get_title(layer, tensor, scheme, torchao.get(layer, {})),
-                               tuple(names))
-        told.update(names)
+                               parts)
+        told.update(parts)
     places = {name: number for number, name in enumerate(tensors)}
     return sorted(found.values(), key=lambda each: min(places[name] for name in each.tensors))

@@ -9,8 +9,9 @@ its own disk and sends it. A source in object storage is read as it is needed.
 
 from __future__ import annotations
 
+import os
 import tempfile
-from typing import Any, Container, Generator, NamedTuple, Sequence
+from typing import Any, Container, Generator, Mapping, NamedTuple, Sequence
 
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._jobs import _tasks
@@ -134,7 +135,12 @@ def run_share(state: State, numbers: Sequence[int]) -> list[Any]:
     return found
 
 
-def open_mirror(snapshot: Snapshot, folder: str) -> Checkpoint:
-    """A checkpoint in object storage whose tensors are fetched when they are looked at."""
+def open_mirror(snapshot: Snapshot, folder: str, files: Mapping[str, bytes] | None = None
+                ) -> Checkpoint:
+    """A checkpoint in object storage whose tensors are fetched when they are looked at; `files`
+    are of it, too, though they are not there yet."""
     mirror = Mirror(folder, snapshot)
+    for name, data in (files or {}).items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
     return Checkpoint(folder, mirror.open)

@@ -21,7 +21,7 @@ from blockscale.checkpoint._jobs._distribute import (State, open_mirror, run_on_
 from blockscale.checkpoint._jobs._journal import NAME as JOURNAL, describe_other_job
 from blockscale.checkpoint._jobs._plan import Job
 from blockscale.checkpoint._jobs._remote import Mirror, Remote, Snapshot, is_remote, to_path
-from blockscale.checkpoint._jobs._run import Progress, check_destination, run_job
+from blockscale.checkpoint._jobs._run import Progress, Verify, check_destination, run_job
 
 #: A cluster, the address of one, or "" for the one that RAY_ADDRESS names, else for processes of
 #: this machine.
@@ -55,11 +55,15 @@ class Place:
         self.destination = destination
         self._how = how
 
-    def run(self, job: Job) -> list[Any]:
-        """Runs a job; returns what each task found."""
+    def run(self, job: Job, verify: Verify) -> list[Any]:
+        """Runs a job; returns what each task found.
+
+        Args:
+          verify: called with the result before it takes its name.
+        """
         how = self._how
         return run_job(job, self.checkpoint, self.destination, resume=how.resume,
-                       threads=how.threads, sync=how.sync, progress=how.progress)
+                       threads=how.threads, sync=how.sync, progress=how.progress, verify=verify)
 
 
 class _ClusterPlace(Place):
@@ -69,14 +73,14 @@ class _ClusterPlace(Place):
         self._snapshot = snapshot
         self._cluster = cluster
 
-    def run(self, job: Job) -> list[Any]:
+    def run(self, job: Job, verify: Verify) -> list[Any]:
         # Workers have other working folders.
         job = dataclasses.replace(job, source=os.path.abspath(job.source))
         if is_remote(self.destination):
-            return self._run_to_remote(job)
+            return self._run_to_remote(job, verify)
         how = self._how
         return run_job(job, self.checkpoint, self.destination, resume=how.resume, sync=how.sync,
-                       progress=how.progress, runner=self._run_tasks)
+                       progress=how.progress, runner=self._run_tasks, verify=verify)
 
     def _run_tasks(self, job: Job, numbers: Sequence[int], folder: str
                    ) -> Generator[tuple[int, Any], None, None]:
@@ -92,7 +96,7 @@ class _ClusterPlace(Place):
         if self._snapshot is not None:
             Mirror.check(self._snapshot)
 
-    def _run_to_remote(self, job: Job) -> list[Any]:
+    def _run_to_remote(self, job: Job, verify: Verify) -> list[Any]:
         """The shards first, then the other files, config.json last: without it there is no model
         for any loader. The journal is there until then."""
         remote = Remote(self.destination)
@@ -110,12 +114,15 @@ class _ClusterPlace(Place):
                 if self._how.progress:
                     self._how.progress(job.tasks[max(found)].name, count, total)
         self._check_source()
+        every = [done[number] for number in range(len(job.tasks))]
+        with tempfile.TemporaryDirectory(prefix="blockscale-") as folder:
+            verify(open_mirror(Mirror.take(self.destination), folder, job.files), every)
         for name in job.copied:
             remote.put(os.path.join(job.folder, name), name)
         for name, data in job.files.items():
             remote.write(name, data)
         remote.remove(JOURNAL)
-        return [done[number] for number in range(len(job.tasks))]
+        return every
 
 
 def _read_remote_journal(remote: Remote, identity: str) -> dict[int, Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Callable, Generator, Iterable, Iterator, Sequence
@@ -189,6 +190,18 @@ def _report_os_errors(folder: str) -> Iterator[None]:
         fail("BLOCKSCALE_FILE", f"cannot write '{error.filename or folder}': {error.strerror}")
 
 
+@contextlib.contextmanager
+def _remove_refused(folder: str) -> Iterator[None]:
+    """Leaves nothing of a result that is refused: no run could make it right."""
+    try:
+        yield
+    except ArgumentError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+#: Looks at a result, and at what tasks found.
+Verify = Callable[[Checkpoint, Sequence[Any]], None]
 #: Runs the tasks of these numbers, which write into the job's shards in a folder, and yields
 #: numbers with what tasks found, when they end.
 Runner = Callable[[Job, Sequence[int], str], Generator[tuple[int, Any], None, None]]
@@ -196,7 +209,8 @@ Runner = Callable[[Job, Sequence[int], str], Generator[tuple[int, Any], None, No
 
 def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = False,
             threads: int | None = None, sync: bool = False,
-            progress: Progress | None = None, runner: Runner | None = None) -> list[Any]:
+            progress: Progress | None = None, runner: Runner | None = None,
+            verify: Verify | None = None) -> list[Any]:
     """Runs the tasks of a job that are not done, and gives the result its name.
 
     Args:
@@ -207,6 +221,7 @@ def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = Fa
         writes them in its own time, as after a copy.
       progress: called when a task is done.
       runner: of tasks; None for threads of this process.
+      verify: called with the result before it takes its name; what it raises leaves nothing.
 
     Returns: what each task found.
 
@@ -227,14 +242,19 @@ def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = Fa
                      _run_on_threads(job, source, sink, _list_left(job, journal), count))
             _run_tasks(job, sink, journal, tasks, progress)
             _put(folder, job)
+            results = [journal.done[number] for number in range(len(job.tasks))]
             if sync:
                 sink.sync()
                 for name in (*job.copied, *job.files, "."):
                     _sync_path(os.path.join(folder, name))
+        if verify:
+            with _remove_refused(folder):
+                verify(Checkpoint(os.path.join(folder, job.shards[0].name) if is_file else folder),
+                       results)
         _finish(folder, destination, job, is_file)
         if sync:
             _sync_path(os.path.dirname(os.path.abspath(destination)))
-    return [journal.done[number] for number in range(len(job.tasks))]
+    return results
 
 
 def _list_left(job: Job, journal: Journal) -> list[int]:

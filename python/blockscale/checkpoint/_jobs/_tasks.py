@@ -5,15 +5,16 @@ returns what it found, of types of JSON."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Protocol
+import math
+from typing import Any, Callable, Iterable, Mapping, Protocol
 
 import numpy as np
 
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._convert._group import convert_group
 from blockscale.checkpoint._jobs._plan import Task
-from blockscale.checkpoint._kernels import DTYPES
-from blockscale.checkpoint._layouts import FP8_BLOCK, FP8_BLOCKS
+from blockscale.checkpoint._kernels import DTYPES, STORED, compute_amax
+from blockscale.checkpoint._layouts import FP8_BLOCK, FP8_BLOCKS, PLAIN_DTYPES
 from blockscale.checkpoint._quantize._group import quantize_group
 from blockscale.checkpoint._values import CHUNK_BYTES, Rows, list_chunks
 
@@ -25,15 +26,36 @@ class Sink(Protocol):
         """Writes bytes of a tensor of the result, from one of its bytes on."""
 
 
+def _tell(names: Iterable[str]) -> Any:
+    """What a task found that copies tensors: those with numbers that are not finite, if any."""
+    found = list(names)
+    return {"not_finite": found} if found else None
+
+
+def _is_finite(data: np.ndarray, dtype: str) -> bool:
+    """Whether bytes of plain numbers are finite; those of other types are."""
+    if dtype not in PLAIN_DTYPES or not data.size:
+        return True
+    numbers = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+    kind = DTYPES[PLAIN_DTYPES[dtype]]
+    if numbers.ctypes.data % kind.itemsize:
+        numbers = numbers.copy()
+    return math.isfinite(compute_amax(numbers.view(kind).reshape(1, -1), PLAIN_DTYPES[dtype]))
+
+
 def copy_tensors(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
     """Copies tensors: `names` has that of the result by that of the source."""
+    bad: dict[str, None] = {}
     for name, target in arguments["names"].items():
         tensor = source.tensors[name]
         for begin in range(0, tensor.nbytes, CHUNK_BYTES):
             end = min(begin + CHUNK_BYTES, tensor.nbytes)
-            sink.write(target, tensor.bytes(begin, end), begin)
+            data = tensor.bytes(begin, end)
+            if not _is_finite(data, tensor.dtype):
+                bad[target] = None
+            sink.write(target, data, begin)
             tensor.release(begin, end)
-    return None
+    return _tell(bad)
 
 
 def copy_rows(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
@@ -41,20 +63,22 @@ def copy_rows(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> A
     tensor = source.tensors[arguments["tensor"]]
     row = tensor.bytes().reshape(tensor.shape[0], -1, arguments["item_bytes"])
     first, step = arguments["first"], arguments["step"]
-    chosen = row[arguments["matrix"], first::step][:arguments["count"]]
-    sink.write(arguments["target"], np.ascontiguousarray(chosen))
-    return None
+    chosen = np.ascontiguousarray(
+        row[arguments["matrix"], first::step][:arguments["count"]])
+    sink.write(arguments["target"], chosen)
+    return _tell([] if _is_finite(chosen, tensor.dtype) else [arguments["target"]])
 
 
 def stack_rows(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
     """Writes rows of a matrix; each has the elements of some tensors by turns."""
-    size, at = arguments["item_bytes"], 0
+    size, at, is_finite = arguments["item_bytes"], 0, True
     for names in arguments["tensors"]:
         parts = [source.tensors[name].bytes().reshape(-1, size) for name in names]
         row = np.stack(parts, 1).reshape(-1)
         sink.write(arguments["target"], row, at)
         at += row.size
-    return None
+        is_finite = is_finite and _is_finite(row, source.tensors[names[0]].dtype)
+    return _tell([] if is_finite else [arguments["target"]])
 
 
 def decode(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
@@ -62,7 +86,7 @@ def decode(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
     of."""
     weight = source.weights[arguments["weight"]]
     dtype = DTYPES[arguments["dtype"]]
-    lost = 0
+    lost, is_finite = 0, True
     block = (FP8_BLOCK if weight.format == FP8_BLOCKS else 1), weight.layout.block
     for matrix in range(max(weight.num_matrices, 1)):
         rows = Rows(weight, matrix)
@@ -70,8 +94,10 @@ def decode(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
         columns = (np.empty((rows.cols, rows.count), dtype) if arguments["transposes"] else None)
         for begin, end in list_chunks(rows.count, rows.row_bytes):
             numbers = rows.read(begin, end)
-            found = numbers.astype(dtype, copy=False)
+            with np.errstate(over="ignore"):  # What is infinite then is told.
+                found = numbers.astype(dtype, copy=False)
             lost += _count_changed(numbers, found, block)
+            is_finite = is_finite and _is_finite(found, STORED[arguments["dtype"]])
             if columns is None:
                 sink.write(arguments["target"], found,
                            (start + begin) * rows.cols * dtype.itemsize)
@@ -80,7 +106,7 @@ def decode(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
             rows.release(begin, end)
         if columns is not None:
             sink.write(arguments["target"], columns, matrix * columns.nbytes)
-    return {"lost": lost}
+    return {"lost": lost, **({} if is_finite else {"not_finite": [arguments["target"]]})}
 
 
 def _count_changed(numbers: np.ndarray, found: np.ndarray, block: tuple[int, int]) -> int:

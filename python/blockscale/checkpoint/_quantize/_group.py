@@ -66,6 +66,12 @@ def _get_buffers(rows: int, columns: int, scales: int) -> tuple[np.ndarray, np.n
     return found[0].reshape(rows, columns), found[1].reshape(rows, scales)
 
 
+def _check_finite(amax: float, rows: Rows) -> None:
+    if not math.isfinite(amax):
+        raise ArgumentError(f"'{rows.weight.name}': expected numbers that are finite, but got an "
+                            f"amax of {amax}")
+
+
 def _find_amax(members: list[Rows], stays_mapped: bool) -> float:
     """The largest absolute value of all rows. Where their pages do not stay mapped, each is given
     back at once, and comes again when it is quantized.
@@ -76,9 +82,7 @@ def _find_amax(members: list[Rows], stays_mapped: bool) -> float:
     for rows in members:
         for begin, end in list_chunks(rows.count, rows.row_bytes):
             found = _kernels.compute_amax(rows.read(begin, end), rows.dtype)
-            if not math.isfinite(found):
-                raise ArgumentError(f"'{rows.weight.name}': expected numbers that are finite, but "
-                                    f"got an amax of {found}")
+            _check_finite(found, rows)
             largest = max(largest, found)
             if not stays_mapped:
                 rows.release(begin, end)
@@ -112,6 +116,8 @@ def _write_member(member: Mapping[str, Any], rows: Rows, layout: Layout, how: Ma
     tiles = np.empty((rows.count, blocks), np.uint8) if member["is_swizzled"] else None
     for begin, end in list_chunks(rows.count, rows.row_bytes):
         x = rows.read(begin, end)
+        if amax is None:
+            _check_finite(_kernels.compute_amax(x, rows.dtype), rows)
         codes, scales = _get_buffers(end - begin, columns, blocks)
         packed = _quantize_rows(x, rows.dtype, layout, how, amax, codes, scales)
         at = matrix * rows.count + begin

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from typing import Any, Iterator, Mapping, Sequence
@@ -12,8 +13,9 @@ from blockscale._errors import ArgumentError
 from blockscale._forms import OperandForm
 from blockscale._policy import Policy, Rules
 from blockscale.checkpoint import _kernels, _names
+from blockscale.checkpoint._check._gate import Gate
 from blockscale.checkpoint._checkpoint import Checkpoint, Path
-from blockscale.checkpoint._config_write import write_configs
+from blockscale.checkpoint._config_write import find_dropped, list_left, write_configs
 from blockscale.checkpoint._families import FAMILIES, Family, Quantized, get_family
 from blockscale.checkpoint._files import ENDINGS, read_json
 from blockscale.checkpoint._jobs._copies import plan_biases, plan_copies, plan_decoded
@@ -206,8 +208,8 @@ class Planner:
 
 def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
                   layout: str = "modelopt", amaxes: Mapping[str, float] | Path | None = None,
-                  on: str = "cpu", measured: int = MEASURED, shard_bytes: int = SHARD_BYTES
-                  ) -> tuple[Job, Planner, list[Choice], dict[str, float]]:
+                  on: str = "cpu", measured: int = MEASURED, shard_bytes: int = SHARD_BYTES,
+                  kept: Sequence[str] = ()) -> tuple[Job, Planner, list[Choice], dict[str, float]]:
     """The job that quantizes a checkpoint, and what it is made of.
 
     Raises: ArgumentError, FileError.
@@ -227,9 +229,9 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
         raise ArgumentError.of_lines([
             "expected at least one layer to quantize, but all are left:",
             *(f"'{name}': {reason}" for name, reason in reasons.items())])
-    left = checkpoint.names.list_left(
-        (choice.weight.name for choice in choices if choice.form is None), planner.layers)
-    files = write_configs(checkpoint.config, family, planner.layers, left)
+    left = list_left(checkpoint, (choice.weight.name for choice in choices
+                                  if choice.form is None), planner.layers)
+    files = write_configs(checkpoint, family, planner.layers, left, kept)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
     job = make_job(checkpoint, tasks, files, file_name=file_name,
                    metadata=planner.make_metadata(tasks),
@@ -283,12 +285,13 @@ def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "
              amaxes: Mapping[str, float] | Path | None = None, on: str = "cpu",
              resume: bool = False, threads: int | None = None, sync: bool = False,
              progress: Progress | None = None, measured: int = MEASURED,
-             shard_bytes: int = SHARD_BYTES, cluster: ClusterLike | None = None) -> Summary:
+             shard_bytes: int = SHARD_BYTES, cluster: ClusterLike | None = None,
+             allow: Sequence[str] = (), leave: Sequence[str] = ()) -> Summary:
     """Quantizes a plain checkpoint by a policy (docs/Policy.md): the location of a layer is its
     name in the checkpoint.
 
     Args:
-      source: a checkpoint of bf16, f16 or f32, or of FP8 in blocks of 128 x 128.
+      source: a checkpoint of bf16, f16, f32 or FP8.
       destination: a new folder, or a new file that ends in .safetensors. It is there when all is
         written, and not before.
       policy: the path of a policy, or a dict with its members.
@@ -304,6 +307,11 @@ def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "
       cluster: a Cluster, or the address of one, whose workers work instead of threads of this
         process (docs/CheckpointCluster.md). Source and destination may be URLs of fsspec then, and
         `threads` are those of each worker.
+      allow: rules of docs/CheckpointFaults.md, as "all-layers", whose errors in the source or the
+        result do not end the job; what breaks them is told. A source with other errors is refused,
+        and so is a result.
+      leave: patterns of the names of quantized weights that no layout explains. They stay as they
+        are, with their configuration; without that they are refused.
 
     Returns: what became of each layer.
 
@@ -316,13 +324,19 @@ def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "
         raise ArgumentError(f"expected on to be cpu or cuda, but got {on!r}")
     if on == "cuda" and cluster is None:
         check_gpu()
+    gate = Gate(allow, leave)
     how = How(resume, threads, sync, progress, cluster)
     with open_place(source, destination, how) as place:
+        gate.check_source(place.checkpoint)
+        kept = [each.name for each in gate.left]
         job, planner, choices, given = plan_quantize(
             place.checkpoint, place.destination, policy, layout=layout, amaxes=amaxes,
-            on=on, measured=measured, shard_bytes=shard_bytes)
+            on=on, measured=measured, shard_bytes=shard_bytes, kept=kept)
         groups = [task.arguments for task in job.tasks if task.kind == "quantize"]
         # Workers of a cluster have kernels of their own.
         with make_kernels_ahead(groups if cluster is None else []):
-            results = place.run(job)
-        return summarize(planner, choices, job, results, given)
+            results = place.run(job, lambda result, found: gate.check_result(
+                result, place.destination, found))
+        return dataclasses.replace(
+            summarize(planner, choices, job, results, given), allowed=tuple(gate.passed),
+            kept=tuple(kept), dropped=tuple(find_dropped(place.checkpoint, get_family(layout))))
