@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What check() says of transformers, against transformers: what it reads, and what it does with
-checkpoints that break a rule."""
+"""What check() says of transformers and llama.cpp, against the packages: what they read, and what
+they do with checkpoints that break a rule."""
 
 import contextlib
 import importlib.util
@@ -13,10 +13,13 @@ from pathlib import Path
 from unittest import mock
 
 import fault_files
+import faults
+import numpy as np
 import test_faults
 
 import blockscale.checkpoint as checkpoint
-from blockscale.checkpoint._check._claims import RANDOM, REFUSES_SHAPES
+from blockscale.checkpoint._check._claims import (DROPS_SIGN, RANDOM, READS_NAN,
+                                                 REFUSES_SHAPES)
 
 NEEDED = ("torch", "transformers", "compressed_tensors", "torchao")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
@@ -116,6 +119,14 @@ class TestTransformers(unittest.TestCase):
         self.expect_claim(folder, "has-index", "does not find the tensors")
         self.assertIn("OSError", load(folder)[2])
 
+    def test_metadata_of_torchao(self):
+        plants = {plant.__name__: plant for _, _, _, plant, _ in faults.FAULTS}
+        for name in ("layer_without_metadata", "layer_that_no_list_names"):
+            folder = self.write(name, "torchao-nvfp4", plants[name])
+            self.expect_claim(folder, "described-tensors", "stops: ")
+            with self.subTest(name):
+                self.assertTrue(load(folder)[2])
+
     def test_names_of_wrappers(self):
         def wrap(files):
             files.tensors = {f"_orig_mod.{name}": array for name, array in files.tensors.items()}
@@ -123,6 +134,24 @@ class TestTransformers(unittest.TestCase):
         findings = checkpoint.check(folder).findings
         self.assertIn("names-of-wrappers", {each.rule.name for each in findings})
         self.assertIn("model.norm.weight", load(folder)[1]["missing_keys"])
+
+
+@unittest.skipUnless(importlib.util.find_spec("gguf"),
+                     "gguf is not installed (scripts/peers.sh checkpoints)")
+class TestGguf(unittest.TestCase):
+    """Scales of GGUF that are no numbers, by the package of llama.cpp."""
+
+    def test_scales(self):
+        from gguf import quants
+        # Of doubled codes, so that scales are halves.
+        nvfp4 = 2 * quants.NVFP4.ue4m3_to_fp32(np.array([0x7F, 0xFF, 0x38, 0xB8], np.uint8))
+        self.assertEqual(list(nvfp4), [0, 480, 1, 1])
+        with np.errstate(over="ignore"):
+            mxfp4 = quants.MXFP4.e8m0_to_fp32_half(np.array([255], np.uint8))
+        self.assertEqual(float(mxfp4[0]), 2.0 ** 127)
+        self.assertIn("0x7F of NVFP4 as 0, 0xFF as 480, and 255 of MXFP4 as 2^128",
+                      str(READS_NAN["llama.cpp"]))
+        self.assertEqual(str(DROPS_SIGN["llama.cpp"]), "drops the sign")
 
 
 if __name__ == "__main__":

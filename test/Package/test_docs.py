@@ -75,19 +75,20 @@ def make_rules():
 
 
 def make_reads():
-    """The table of what loaders read."""
-    cells = {}
-    for row in _loaders.ROWS:
-        for format in row.formats:
-            text = f"{'yes' if row.is_read else 'no'} (`{row.claim.source}`)"
-            if row.activations is not None:
-                text += " with quantized activations" if row.activations else " of weights alone"
-            cells.setdefault((row.family, format), {}).setdefault(row.loader, []).append(text)
-    lines = ["| layout | " + " | ".join(LOADERS) + " |", "| --- " * (1 + len(LOADERS)) + "|"]
-    for (family, format), found in cells.items():
-        lines.append(f"| {family} {format}".rstrip() + " | " + " | ".join(
-            ", ".join(found.get(loader, [])) for loader in LOADERS) + " |")
-    return "\n".join(lines)
+    """The list of what loaders read."""
+    items = []
+    for loader in LOADERS:
+        texts = []
+        for row in _loaders.ROWS:
+            if row.loader != loader:
+                continue
+            which = {None: "", True: " with quantized activations", False: " of weights alone"}
+            formats = f"{row.family} {', '.join(row.formats)}".strip() + which[row.activations]
+            verb = "reads" if row.is_read else "does not read"
+            texts.append(f"{verb} {formats} (`{row.claim.source}`)")
+        items.append(textwrap.fill(f"* **{loader}** {'; '.join(texts)}.", 140,
+                                   subsequent_indent="  ", break_on_hyphens=False))
+    return "\n".join(items)
 
 
 def make_sources():

@@ -47,7 +47,7 @@ SOURCES = {
     "transformers-model": f"{_TRANSFORMERS}modeling_utils.py@v5.24.0",
     "gguf-constants": f"{_LLAMA}gguf-py/gguf/constants.py@gguf-v0.19.0",
     "llama-loader": f"{_LLAMA}src/llama-model-loader.cpp@3074b500",
-    "ggml-scales": f"{_LLAMA}ggml/src/ggml-impl.h@d41c5ed0",
+    "ggml-scales": f"{_LLAMA}ggml/src/ggml-impl.h@00966469",
 }
 
 
@@ -101,5 +101,7 @@ LARGEST = (tell("takes the largest of the group for all of it, with a warning",
                 vllm="vllm-modelopt") |
            tell("takes the largest of the group for all of it", sglang="sglang-modelopt") |
            tell("stops: it asserts that they are equal", tensorrt="tensorrt-linear"))
-#: The types of GGUF whose scales have no sign, and no NaN.
-UNSIGNED = tell("reads NaN as 0, and drops the sign", llama="ggml-scales")
+#: The types of GGUF have scales without a sign, and one NaN at most.
+READS_NAN = tell("reads NaN as a number: 0x7F of NVFP4 as 0, 0xFF as 480, and 255 of MXFP4 as "
+                 "2^128", llama="ggml-scales")
+DROPS_SIGN = tell("drops the sign", llama="ggml-scales")

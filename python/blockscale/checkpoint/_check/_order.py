@@ -68,7 +68,8 @@ def check_order(checkpoint: Checkpoint) -> Iterator[Finding]:
     plain: list[np.ndarray] = []
     for name, weight in checkpoint.weights.items():
         k = weight.shape[-1]
-        if not _LEAST_COLUMNS <= k <= _MOST_COLUMNS or hidden is not None and k != hidden or not math.prod(weight.shape):
+        if not _LEAST_COLUMNS <= k <= _MOST_COLUMNS or hidden is not None and k != hidden or (
+                not math.prod(weight.shape)):
             continue
         if weight.layout.is_plain:
             if checkpoint.names.is_embedding(name) or checkpoint.names.is_head(name):

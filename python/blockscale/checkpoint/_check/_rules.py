@@ -10,10 +10,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Mapping
 
-from blockscale.checkpoint._check._claims import (COMPUTES, CONVERTS, IGNORES_NAMES, LARGEST,
-                                                  MISSING, RANDOM, READS_OTHERS, REFUSES_SHAPES,
-                                                  STOPS_WITHOUT, UNINITIALISED, UNSIGNED, Claim,
-                                                  tell)
+from blockscale.checkpoint._check._claims import (
+    COMPUTES, CONVERTS, DROPS_SIGN, IGNORES_NAMES, LARGEST, MISSING, RANDOM, READS_NAN,
+    READS_OTHERS, REFUSES_SHAPES, STOPS_WITHOUT, UNINITIALISED, Claim, tell)
 
 #: How sure a finding is that the checkpoint is wrong, and what to do with it: an "error" breaks
 #: the layout; a "suspicion" is what statistics say; a "warning" is what some loaders stumble over.
@@ -50,7 +49,7 @@ RULES = (
     Rule(1, "has-configuration", "error",
          "a checkpoint with quantized weights has a configuration that says so", True,
          CONVERTS |
-         tell("takes codes for a plain weight, and refuses their shape",
+         tell("takes codes for a plain weight: refuses their shape, or takes them for its numbers",
               transformers="transformers-report")),
     Rule(2, "configured-weights", "error",
          "a layer that the configuration says is quantized has codes", True,
@@ -77,7 +76,7 @@ RULES = (
          "the group size of the configuration is that of the format", True,
          tell("makes room for scales of that size, and refuses the shape of others",
               vllm="vllm-modelopt", sglang="sglang-modelopt") |
-         tell("stops: it asserts 16 for NVFP4", tensorrt="tensorrt-config")),
+         tell("refuses another size of groups of compressed-tensors", tensorrt="tensorrt-packed")),
     Rule(8, "one-configuration", "error",
          "config.json and hf_quant_config.json say the same", True,
          tell("goes by config.json", sglang="sglang-weights")),
@@ -158,11 +157,11 @@ RULES = (
     Rule(27, "scales-are-numbers", "error",
          "no block scale is NaN", True,
          COMPUTES |
-         UNSIGNED),
+         READS_NAN),
     Rule(28, "scales-are-positive", "error",
          "no block scale is negative", True,
          COMPUTES |
-         UNSIGNED),
+         DROPS_SIGN),
     Rule(29, "no-lost-blocks", "error",
          "a block with a scale of zero has codes of zero only", True,
          COMPUTES),
@@ -215,8 +214,8 @@ RULES = (
          {}),
     Rule(43, "described-tensors", "error",
          "the metadata of a file describe torchao's tensors, and say how their scales lie", True,
-         tell("does not make quantized tensors of them",
-              transformers="transformers-torchao", vllm="vllm-loader")),
+         tell("stops: it makes no tensors of what the metadata do not describe",
+              transformers="transformers-torchao")),
     Rule(44, "place-of-scales", "suspicion",
          "scales are in rows, or in torchao's tiles, as the layout says: those of one row or "
          "column of a weight are alike", True,
@@ -237,7 +236,8 @@ RULES = (
          REFUSES_SHAPES),
     Rule(49, "plain-tables", "error",
          "embeddings, routers and norms are plain", True,
-         tell("has no place for codes: ignores them, with a warning", sglang="sglang-llama") |
+         tell("refuses the shape of codes, or ignores those of another name, with a warning",
+              sglang="sglang-llama") |
          RANDOM),
     Rule(50, "names-of-wrappers", "error",
          "tensors have the names that a model has for them, without those of wrappers", True,
