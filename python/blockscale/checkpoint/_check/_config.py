@@ -50,8 +50,10 @@ def _can_be_quantized(checkpoint: Checkpoint, name: str, rank: int) -> bool:
         return rank == 3
     if family is not None and family.leaves_heads and checkpoint.names.is_head(name):
         return False
+    if find_wrapper(name):
+        return False
     # Experts in a stack are of no class, but loaders make layers of experts of them.
-    return rank in (2, 3) and not find_wrapper(name) and not checkpoint.names.find_other_kind(name)
+    return rank == 3 or rank == 2 and not checkpoint.names.find_other_kind(name)
 
 
 def _list_plain(checkpoint: Checkpoint) -> Iterator[tuple[str, int, str]]:
