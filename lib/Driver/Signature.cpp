@@ -10,6 +10,7 @@
 #include "blockscale/Emit/LaunchPlan.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Codec.h"
+#include "blockscale/Transforms/SameValues.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
@@ -67,45 +68,63 @@ static Result<Slot> getSlot(Type type) {
   return slot;
 }
 
-/// Whether a scale of blocks of some op is `value`.
-static bool isUsedAsScale(Value value) {
-  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
-    if (auto op = dyn_cast<DequantizeOp>(use.getOwner()))
-      return op.getScale() == value;
-    if (auto op = dyn_cast<ScaledMMOp>(use.getOwner()))
-      return op.getScaleA() == value || op.getScaleB() == value;
-    if (auto op = dyn_cast<ScaledGroupedMMOp>(use.getOwner()))
-      return op.getScaleA() == value || op.getScaleB() == value;
-    if (auto op = dyn_cast<SwizzleOp>(use.getOwner()))
-      return op.getSource() == value && isUsedAsScale(op.getResult());
-    if (auto op = dyn_cast<ExpandScaleOp>(use.getOwner()))
-      return isUsedAsScale(op.getResult());
+/// Whether `isWanted` holds for some use of `value`, of what only moves its
+/// elements, or of the argument that it is of a function that is called. `seen`
+/// has the values before, which functions that call themselves come back to.
+static bool anyUse(Value value, function_ref<bool(OpOperand &)> isWanted,
+                   DenseSet<Value> &seen) {
+  if (!seen.insert(value).second)
     return false;
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Operation *op = use.getOwner();
+    if (isWanted(use))
+      return true;
+    if (auto call = dyn_cast<func::CallOp>(op)) {
+      auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+          call, call.getCalleeAttr());
+      return callee && !callee.isExternal() &&
+             anyUse(callee.getArgument(use.getOperandNumber()), isWanted, seen);
+    }
+    return llvm::any_of(op->getResults(), [&](Value result) {
+      return getMoved(result) == value && anyUse(result, isWanted, seen);
+    });
   });
 }
 
-/// Whether a global scale of some op is `value`.
-static bool isUsedAsGlobalScale(Value value) {
-  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
-    if (auto op = dyn_cast<QuantizeOp>(use.getOwner()))
-      return op.getGlobalScale() == value;
-    if (auto op = dyn_cast<DequantizeOp>(use.getOwner()))
-      return op.getGlobalScale() == value;
-    if (auto op = dyn_cast<ScaledMMOp>(use.getOwner()))
-      return op.getGlobalScaleA() == value || op.getGlobalScaleB() == value;
-    if (auto op = dyn_cast<ScaledGroupedMMOp>(use.getOwner()))
-      return op.getGlobalScaleA() == value || op.getGlobalScaleB() == value;
-    return false;
-  });
+/// Whether `value` is a scale of blocks there.
+static bool isScale(OpOperand &use) {
+  Value value = use.get();
+  if (auto op = dyn_cast<DequantizeOp>(use.getOwner()))
+    return op.getScale() == value;
+  if (auto op = dyn_cast<ScaledMMOp>(use.getOwner()))
+    return op.getScaleA() == value || op.getScaleB() == value;
+  if (auto op = dyn_cast<ScaledGroupedMMOp>(use.getOwner()))
+    return op.getScaleA() == value || op.getScaleB() == value;
+  return false;
+}
+
+/// Whether `value` is a global scale there.
+static bool isGlobalScale(OpOperand &use) {
+  Value value = use.get();
+  if (auto op = dyn_cast<QuantizeOp>(use.getOwner()))
+    return op.getGlobalScale() == value;
+  if (auto op = dyn_cast<DequantizeOp>(use.getOwner()))
+    return op.getGlobalScale() == value;
+  if (auto op = dyn_cast<ScaledMMOp>(use.getOwner()))
+    return op.getGlobalScaleA() == value || op.getGlobalScaleB() == value;
+  if (auto op = dyn_cast<ScaledGroupedMMOp>(use.getOwner()))
+    return op.getGlobalScaleA() == value || op.getGlobalScaleB() == value;
+  return false;
 }
 
 static Slot::Scale getScale(Value value) {
   Type element = getElementTypeOrSelf(value.getType());
-  if (isa<Float8E4M3FNType>(element) && isUsedAsScale(value))
+  DenseSet<Value> seen;
+  if (isa<Float8E4M3FNType>(element) && anyUse(value, isScale, seen))
     return Slot::Scale::E4M3;
-  if (isa<Float8E8M0FNUType>(element) && isUsedAsScale(value))
+  if (isa<Float8E8M0FNUType>(element) && anyUse(value, isScale, seen))
     return Slot::Scale::E8M0;
-  if (element.isF32() && isUsedAsGlobalScale(value))
+  if (element.isF32() && anyUse(value, isGlobalScale, seen))
     return Slot::Scale::Global;
   return Slot::Scale::None;
 }

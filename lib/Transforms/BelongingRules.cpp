@@ -13,9 +13,9 @@
 
 #include "BelongingRules.h"
 #include "Origins.h"
-#include "SameValues.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/SameValues.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

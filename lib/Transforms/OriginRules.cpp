@@ -7,8 +7,8 @@
 
 #include "OriginRules.h"
 #include "Origins.h"
-#include "SameValues.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/SameValues.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SameValues.h"
+#include "blockscale/Transforms/SameValues.h"
 #include "Origins.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 

@@ -55,20 +55,28 @@ GroupFault findFault(const GroupRules &rules, Lanes end, Lanes begin,
   return fault;
 }
 
+static SmallVector<Value> toIndices(CallSite &site, ArrayRef<OpFoldResult> of) {
+  return llvm::map_to_vector(
+      of, [&](OpFoldResult size) { return toIndex(site.b, size); });
+}
+
 GroupEndsInMemory getGroupEnds(AmaxOp op, CallSite &site) {
   if (!op.getOffsets())
     return {};
-  return {site.lookup(op.getOffsets()),
-          toIndex(site.b, site.getSizes(op.getX())[op.getGroupDim()]),
-          getGroupRules(op)};
+  SmallVector<Value> sizes = toIndices(site, site.getSizes(op.getX()));
+  return {site.lookup(op.getOffsets()), sizes[op.getGroupDim()],
+          getGroupRules(op), sizes};
 }
 
 GroupEndsInMemory getGroupEnds(QuantizeOp op, CallSite &site) {
   if (!op.getOffsets())
     return {};
-  return {site.lookup(op.getOffsets()),
-          toIndex(site.b, site.getSizes(op.getX())[op.getGroupDim()]),
-          getGroupRules(op)};
+  SmallVector<Value> sizes = toIndices(site, site.getSizes(op.getX()));
+  Value extent = sizes[op.getGroupDim()];
+  LayoutAttr layout = getLayout(op.getScale().getType());
+  if (layout && layout.isGrouped())
+    sizes.erase(sizes.begin() + op.getGroupDim());
+  return {site.lookup(op.getOffsets()), extent, getGroupRules(op), sizes};
 }
 
 GroupEndsInMemory getGroupEnds(SwizzleOp op, CallSite &site) {
@@ -78,15 +86,18 @@ GroupEndsInMemory getGroupEnds(SwizzleOp op, CallSite &site) {
   LayoutAttr grouped = from ? from : getLayout(op.getResult().getType());
   Value linear = from ? op.getResult() : op.getSource();
   GroupRules rules = getGroupRules(op);
-  Value size = toIndex(site.b, site.getSizes(linear)[grouped.getDim()]);
-  return {site.lookup(op.getOffsets()), mul(site.b, size, rules.unit), rules};
+  SmallVector<Value> sizes = toIndices(site, site.getSizes(linear));
+  Value extent = mul(site.b, sizes[grouped.getDim()], rules.unit);
+  if (!from)
+    sizes.erase(sizes.begin() + grouped.getDim());
+  return {site.lookup(op.getOffsets()), extent, rules, sizes};
 }
 
 GroupEndsInMemory getGroupEnds(ScaledGroupedMMOp op, CallSite &site) {
   CallSite::Sizes sizes = site.getDataSizes(op.getA(), op.getB());
   return {site.lookup(op.getOffsets()),
           toIndex(site.b, op.isKGrouped() ? sizes.back() : sizes.front()),
-          getGroupRules(op)};
+          getGroupRules(op), toIndices(site, site.getSizes(op.getResult()))};
 }
 
 FirstFault findFirstFault(ImplicitLocOpBuilder &b,

@@ -54,6 +54,10 @@ struct GroupEndsInMemory {
   /// The size of the dimension in elements, of index type.
   mlir::Value extent;
   GroupRules rules;
+  /// The sizes of x or, for products, of the result, of index type, without
+  /// those that leave tiles of groups to write where they are 0. A kernel has
+  /// nothing to do where one is 0, and reads no ends.
+  llvm::SmallVector<mlir::Value> sizes;
 };
 
 GroupEndsInMemory getGroupEnds(AmaxOp op, CallSite &site);

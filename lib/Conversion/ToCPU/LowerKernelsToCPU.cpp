@@ -157,14 +157,18 @@ private:
         });
   }
 
-  /// Emits the call where the groups keep their rules.
+  /// Emits the call where the groups keep their rules, or where there is
+  /// nothing to do, so that nobody reads them.
   void emitWithGroups(ImplicitLocOpBuilder &b,
                       const emit::GroupEndsInMemory &ends,
                       function_ref<void()> emitCall) {
     if (!ends.offsets)
       return emitCall();
     emit::FirstFault fault = emit::findFirstFault(b, ends);
-    emit::emitIf(b, emit::isEqual(emit::Lanes(b, fault.rule), 0), emitCall,
+    emit::Lanes isValid = emit::isEqual(emit::Lanes(b, fault.rule), 0);
+    for (Value size : ends.sizes)
+      isValid = isValid | emit::isEqual(emit::Lanes(b, size), 0);
+    emit::emitIf(b, isValid, emitCall,
                  [&] { reporter.emitReport(b, ends.rules.op, fault); });
   }
 

@@ -7,13 +7,16 @@ says; all else is a silent fault, and so is a crash.
 
 Usage: silence.py [--calls N] [--subjects N] [--seed SEED] [--kinds KIND,..] [--only CALL]
 
-A call is a fault on a target. The seed is printed; it decides everything. Faults are drawn so that
-all kinds and operands have as many, and the counts are printed. silent_calls.py has the valid
-calls and says which sizes fit, silent_faults.py has the faults.
+A call is a fault on a target; where the target is not the CPU, the fault runs on the CPU as well,
+as what it is compared with, and is not counted there. The seed is printed; it decides everything.
+Calls are drawn so that all operands and kinds have as many, in turn on all targets, and the counts
+are printed. silent_calls.py has the valid calls and says which sizes fit, silent_faults.py has the
+faults.
 """
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import re
@@ -40,40 +43,69 @@ MOST_SECONDS = 900  # of all calls of a subject
 MOST_SHARE = 0.2  # of a kind
 
 
-def draw_faults(seed, subjects, count, kinds=None):
-    """For each subject the numbers of its faults: each time of the op, operand and kind that have
-    had the fewest, and of these of the kind that has."""
-    random = np.random.default_rng((seed, 1 << 20))
-    left = collections.defaultdict(list)  # kind, then op and operand
-    for number, subject in enumerate(subjects):
-        for i, fault in enumerate(make_faults(subject)):
-            cell = (subject.op, subject.operands[fault.number].name)
-            if kinds is None or fault.kind in kinds:
-                left[fault.kind, cell].append((number, i))
-    for options in left.values():
-        random.shuffle(options)
-    of_kind, of_cell = collections.Counter(), collections.Counter()
-    drawn = collections.defaultdict(list)
-    for _ in range(min(count, sum(map(len, left.values())))):
-        cell = min((cell for cell, options in left.items() if options),
-                   key=lambda cell: (of_cell[cell], of_kind[cell[0]], random.random()))
-        number, i = left[cell].pop()
-        drawn[number].append(i)
-        of_kind[cell[0]] += 1
-        of_cell[cell] += 1
-    return drawn
+class Draw:
+    """Calls of subjects, of all kinds of faults in turn, and within a kind of each op and operand
+    in turn, each time on the next of the targets."""
+
+    def __init__(self, seed, subjects, kinds=None):
+        random = np.random.default_rng((seed, 1 << 20))
+        found = collections.defaultdict(list)  # numbers of subjects and of their faults
+        for number, subject in enumerate(subjects):
+            for i, fault in enumerate(make_faults(subject)):
+                if kinds is None or fault.kind in kinds:
+                    found[fault.kind, subject.op, subject.operands[fault.number].name].append(
+                        (number, i))
+        #: What is left by kind, op, operand and target.
+        self.left = {(*cell, target): [options[i] for i in random.permutation(len(options))]
+                     for cell, options in found.items() for target in TARGETS}
+        #: The order of a kind: each op and operand with a target, then each with the next one.
+        self.orders = collections.defaultdict(list)
+        cells = [(cell, random.permutation(len(TARGETS)))
+                 for cell in (list(found)[i] for i in random.permutation(len(found)))]
+        for turn in range(len(TARGETS)):
+            for cell, targets in cells:
+                self.orders[cell[0]].append((*cell, TARGETS[targets[turn]]))
+
+    def take(self, count):
+        """As many calls as are asked for, if there are: by subject, its faults with a target
+        each."""
+        drawn = collections.defaultdict(list)
+        orders = {kind: itertools.cycle(order) for kind, order in self.orders.items()}
+        of_kind = {kind: sum(len(self.left[cell]) for cell in order)
+                   for kind, order in self.orders.items()}
+        while count and (kinds := [kind for kind, left in of_kind.items() if left]):
+            for kind in kinds[:count]:
+                self.take_one(next(cell for cell in orders[kind] if self.left[cell]), drawn)
+                of_kind[kind] -= 1
+                count -= 1
+        return drawn
+
+    def take_few(self, counts, least, refused):
+        """The calls that cells with fewer than `least` lack, by the counts of all cells so far;
+        `refused` has the subjects and targets that do not go together."""
+        drawn = collections.defaultdict(list)
+        for cell, options in self.left.items():
+            options[:] = [each for each in options if (each[0], cell[-1]) not in refused]
+            for _ in range(least - counts[(*cell[1:3], cell[0], cell[3])]):
+                self.take_one(cell, drawn)
+        return drawn
+
+    def take_one(self, cell, drawn):
+        if self.left[cell]:
+            number, fault = self.left[cell].pop()
+            drawn[number].append((fault, cell[-1]))
 
 
-def run_subject(seed, number, faults):
-    """Prints, for each call of a subject, a line of JSON: before it what it is, then what came of
-    it."""
+def run_subject(seed, number, calls):
+    """Prints, for each call of a subject (a fault and a target), a line of JSON: before it what it
+    is, then what came of it."""
     import silent_door  # loads the library
 
     subject = make_subject(seed, number)
     all_faults = make_faults(subject)
     arrays = [operand.array for operand in subject.operands]
     functions = {}
-    for target in TARGETS:
+    for target in [each for each in TARGETS if each == "cpu" or each in {of for _, of in calls}]:
         say(begin=f"compilation for {target}")
         try:
             functions[target] = silent_door.compile(subject.text, target)
@@ -91,17 +123,23 @@ def run_subject(seed, number, faults):
             del functions[target]
         elif problem := differs(subject, valid["cpu"], valid[target]):
             say(target=target, invalid=problem)
-    for i in faults:
+    outcomes = {}  # on the CPU, by the fault
+    for i, target in sorted(calls):
+        if target not in functions:
+            continue
         fault = all_faults[i]
         given = list(arrays)
         given[fault.number] = fault.array
         door = DOORS[np.random.default_rng((seed, number, i)).integers(len(DOORS))]
-        outcomes = {}
-        for target, function in functions.items():
-            say(begin=f"{fault.kind} on {target}", fault=i)
-            outcomes[target] = function.call(door, given, fault.accept)
-            say(fault=i, target=target, door=door,
-                problem=judge(subject, fault, outcomes[target], valid, outcomes["cpu"]))
+        for each in ("cpu", target):
+            if each != "cpu" or i not in outcomes:
+                say(begin=f"{fault.kind} on {each}", fault=i)
+                outcome = functions[each].call(door, given, fault.accept)
+                outcomes.setdefault(i, outcome)
+        if target == "cpu":
+            outcome = outcomes[i]
+        say(fault=i, target=target, door=door,
+            problem=judge(subject, fault, outcome, valid, outcomes[i]))
 
 
 def say(**fields):
@@ -150,10 +188,10 @@ def judge(subject, fault, outcome, valid, on_cpu):
     return None
 
 
-def run_in_process(seed, number, faults):
+def run_in_process(seed, number, calls):
     """The lines that a process for a subject prints, and what it died of, or None."""
     command = [sys.executable, __file__, f"--seed={seed}", f"--subject={number}",
-               "--faults", ",".join(map(str, faults))]
+               "--calls-of", ",".join(f"{fault}:{target}" for fault, target in calls)]
     try:
         run = subprocess.run(command, capture_output=True, text=True, errors="replace",
                              timeout=MOST_SECONDS,
@@ -180,6 +218,7 @@ class Report:
         self.cells, self.kinds = collections.Counter(), collections.Counter()
         self.doors, self.silent = collections.Counter(), 0
         self.not_compiled = collections.defaultdict(set)  # targets by op and reason
+        self.refused = set()  # numbers of subjects with the targets that do not take them
 
     def fail(self, number, fault, what):
         self.silent += 1
@@ -200,6 +239,7 @@ class Report:
                 begun = line
             elif "refused" in line:
                 self.not_compiled[subject.op, line["refused"]].add(line["target"])
+                self.refused.add((number, line["target"]))
             elif "invalid" in line:
                 self.fail(number, None, f"the valid call on {line['target']}: {line['invalid']}")
             else:
@@ -253,29 +293,35 @@ def main():
     parser.add_argument("--kinds", type=lambda text: text.split(","), help="of all faults")
     parser.add_argument("--only", metavar="SUBJECT[.FAULT]", help="what a line says")
     parser.add_argument("--subject", type=int, help="of a process of its own")
-    parser.add_argument("--faults")
+    parser.add_argument("--calls-of", metavar="FAULT:TARGET,..", help="of that process")
     options = parser.parse_args()
     if options.subject is not None:
+        calls = [call.split(":") for call in options.calls_of.split(",") if call]
         return run_subject(options.seed, options.subject,
-                           [int(each) for each in options.faults.split(",") if each])
+                           [(int(fault), target) for fault, target in calls])
     print(f"seed {options.seed}", flush=True)
     count = options.subjects
     if options.only:
         number, _, fault = options.only.partition(".")
         count = max(count, int(number) + 1)
     subjects = [make_subject(options.seed, number) for number in range(count)]
+    report = Report(options.seed, subjects)
+
+    def run(drawn):
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            runs = {number: pool.submit(run_in_process, options.seed, number, sorted(calls))
+                    for number, calls in sorted(drawn.items())}
+            for number, each in runs.items():
+                report.add(number, *each.result())
+
     if options.only:
         print(subjects[int(number)].text)
-        drawn = {int(number): [int(fault)] if fault else []}
+        run({int(number): [(int(fault), target) for target in TARGETS] if fault else []})
     else:
-        drawn = draw_faults(options.seed, subjects, -(-options.calls // len(TARGETS)),
-                            options.kinds)
-    report = Report(options.seed, subjects)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = {number: pool.submit(run_in_process, options.seed, number, sorted(faults))
-                for number, faults in sorted(drawn.items())}
-        for number, run in runs.items():
-            report.add(number, *run.result())
+        draw = Draw(options.seed, subjects, options.kinds)
+        run(draw.take(options.calls))
+        while drawn := draw.take_few(report.cells, options.least, report.refused):
+            run(drawn)
     # Kinds that were asked for may be few.
     is_asked = options.only or (options.kinds and len(options.kinds) < 6)
     return report.finish(options.least, 1 if is_asked else MOST_SHARE)

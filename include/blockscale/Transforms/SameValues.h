@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_TRANSFORMS_SAMEVALUES_H
-#define BLOCKSCALE_LIB_TRANSFORMS_SAMEVALUES_H
+#ifndef BLOCKSCALE_TRANSFORMS_SAMEVALUES_H
+#define BLOCKSCALE_TRANSFORMS_SAMEVALUES_H
 
 #include "mlir/IR/Value.h"
 
@@ -32,4 +32,4 @@ bool areSame(mlir::Value a, mlir::Value b);
 
 } // namespace blockscale
 
-#endif // BLOCKSCALE_LIB_TRANSFORMS_SAMEVALUES_H
+#endif // BLOCKSCALE_TRANSFORMS_SAMEVALUES_H
