@@ -260,6 +260,18 @@ class TestJobs(unittest.TestCase):
             with self.subTest(error), self.assertRaisesRegex(blockscale.ArgumentError, error):
                 self.quantize(source, target, **options)
 
+    def test_results_are_checked(self):
+        """Also where they are behind a URL, before config.json makes a model of them."""
+        tensors = decoders.make_tensors("dense")
+        tensors["model.norm.weight"][3] = float("inf")
+        decoders.write_folder(self.folder / "infinite", tensors, decoders.CONFIGS["dense"])
+        for target in (f"local://{self.folder}/bad", self.folder / "bad-near"):
+            with self.subTest(target), self.assertRaisesRegex(
+                    blockscale.ArgumentError, "plain-numbers: 'model.norm.weight'"):
+                self.quantize(self.folder / "infinite", target)
+        self.assertFalse((self.folder / "bad/config.json").exists())
+        self.assertFalse((self.folder / "bad-near").exists())
+
     def test_errors_of_tasks_reach_the_caller(self):
         tensors = decoders.make_tensors("dense")
         tensors["model.layers.0.mlp.up_proj.weight"][3, 5] = float("inf")

@@ -121,6 +121,8 @@ class GateTest(unittest.TestCase):
         source = self.change(no_global)
         self.refuse(f"'{Q}' is ModelOpt NVFP4 without all its parts", lambda: checkpoint.convert(
             source, self.result, "plain", allow=["has-global-scale", "configured-weights"]))
+        with self.assertRaisesRegex(blockscale.ArgumentError, "without all its parts"):
+            checkpoint.diff(self.nvfp4, source)
 
     def test_plain_numbers(self):
         """Numbers that are not finite are found where tensors are copied, and where weights are
@@ -247,7 +249,8 @@ class GateTest(unittest.TestCase):
             tensors[f"{Q}.g_idx"] = "I32", (64,), bytes(256)
             configs["config.json"]["quantization_config"] = {"quant_method": "gptq", "bits": 4}
         source = self.change(change, self.plain)
-        self.refuse("GPTQ, not known here", lambda: checkpoint.convert(source, self.result, "plain"))
+        self.refuse("GPTQ, not known here", lambda: checkpoint.convert(
+            source, self.result, "plain"))
         checkpoint.convert(source, self.result, "plain", leave=["*"])
         self.assertEqual(checkpoint.open(self.result).config["quantization_config"],
                          {"quant_method": "gptq", "bits": 4})

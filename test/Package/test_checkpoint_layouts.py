@@ -33,7 +33,8 @@ def blocks(size=(128, 128)):
 
 #: By title: the layout, the ending of scales, their shape and type, and the configuration.
 FP8 = {
-    "a tensor": ("ModelOpt FP8", ".weight_scale", (), np.float32, {**MODELOPT, "quant_algo": "FP8"}),
+    "a tensor": ("ModelOpt FP8", ".weight_scale", (), np.float32,
+                 {**MODELOPT, "quant_algo": "FP8"}),
     "rows": ("ModelOpt FP8 of rows", ".weight_scale", (N,), np.float32,
              {**MODELOPT, "quant_algo": "FP8_PER_CHANNEL_PER_TOKEN"}),
     "blocks of ModelOpt": ("ModelOpt FP8 in blocks", ".weight_scale", (2, 1, 2, 1), np.float32,

@@ -83,7 +83,7 @@ def _describe_weights(checkpoint: Checkpoint) -> list[tuple[str, ...]]:
         rows.append((weight.name, weight.layout.name, "x".join(map(str, weight.shape)),
                      str(weight.nbytes), " ".join(part.name.removeprefix(weight.name)
                                                   for part in weight.parts.values())))
-    for unknown in checkpoint.unknown:
+    for unknown in checkpoint.unexplained:
         tensors = [checkpoint.tensors[name] for name in unknown.tensors]
         rows.append((unknown.name, str(unknown), "", str(sum(each.nbytes for each in tensors)),
                      " ".join(each.name.removeprefix(unknown.name) for each in tensors)))
@@ -102,8 +102,8 @@ def run_list(options: argparse.Namespace) -> int:
                          "bytes": weight.nbytes,
                          "parts": {role: part.name for role, part in weight.parts.items()}}
                         for weight in checkpoint.weights.values()],
-            "unknown": [{"name": each.name, "format": each.title, "parts": list(each.tensors)}
-                        for each in checkpoint.unknown],
+            "unknown": [{"name": each.name, "format": str(each), "parts": list(each.tensors)}
+                        for each in checkpoint.unexplained],
             "tensors": [{"name": tensor.name, "dtype": tensor.dtype, "shape": list(tensor.shape),
                          "bytes": tensor.nbytes, "file": os.path.basename(tensor.file),
                          "offset": tensor.offset} for tensor in checkpoint.tensors.values()]}

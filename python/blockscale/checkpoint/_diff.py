@@ -158,8 +158,8 @@ def _wrap_tensor(tensor: Tensor, select: Callable[[np.ndarray], np.ndarray] | No
 
 def _list_items(checkpoint: Checkpoint) -> dict[str, _Item]:
     """What a checkpoint has, by names that are the same in each layout."""
-    for unknown in checkpoint.unknown:
-        raise ArgumentError("expected layouts that are known here to compare the numbers of, but "
+    for unknown in checkpoint.unexplained:
+        raise ArgumentError("expected weights whose numbers are known to compare, but "
                             f"'{unknown.name}' of '{checkpoint.path}' is {unknown}")
     items: dict[str, _Item] = {}
     for weight in checkpoint.weights.values():

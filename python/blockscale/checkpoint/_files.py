@@ -100,8 +100,8 @@ def _choose_files(folder: str, found: list[str]) -> list[str]:
     names = [os.path.basename(file) for file in found]
     kinds = {os.path.splitext(name)[1] for name in names}
     if len(kinds) > 1:
-        raise ArgumentError(f"expected files of {' or '.join(ENDINGS)} in '{folder}', but got both; "
-                            "give the path of a file, or of an index")
+        raise ArgumentError(f"expected files of {' or '.join(ENDINGS)} in '{folder}', but got "
+                            "both; give the path of a file, or of an index")
     others = [file for file, name in zip(found, names) if not name.startswith(_CONSOLIDATED)]
     return others or found
 

@@ -6,6 +6,7 @@ of it with the pages of files that the process has mapped.
 The source is sparse: 1 MiB of each tensor are numbers, the rest are zeros that no disk has."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -35,6 +36,7 @@ def list_shapes():
                             ("mlp.up_proj", (INNER, HIDDEN)),
                             ("mlp.down_proj", (HIDDEN, INNER))):
             shapes[f"model.layers.{layer}.{name}.weight"] = shape
+    shapes["model.norm.weight"] = (HIDDEN,)
     return shapes
 
 
@@ -47,7 +49,7 @@ def write_sparse(folder, shards=4):
     for number in range(shards):
         header, offset = {}, 0
         for name, shape in shapes[number::shards]:
-            nbytes = 2 * shape[0] * shape[1]
+            nbytes = 2 * math.prod(shape)
             header[name] = {"dtype": "BF16", "shape": list(shape),
                             "data_offsets": [offset, offset + nbytes]}
             offset += nbytes

@@ -71,15 +71,12 @@ class Gate:
                                     f"to leave, but '{pattern}' is none")
         self.left = tuple(each for each in unexplained if self._patterns.match(each.name))
         names = {each.name for each in self.left}
-        for each in unexplained:
-            if each.name not in names and not any(each.name == unknown.name
-                                                  for unknown in checkpoint.unknown):
-                self._pass_or_refuse(list_faults(checkpoint, reads_plain=False), names,
-                                     checkpoint.path)
-                raise ArgumentError(f"'{checkpoint.path}': expected weights that are whole, but "
-                                    f"'{each.name}' is {each.title}; leave names weights that stay "
-                                    "as they are")
         self._pass_or_refuse(list_faults(checkpoint, reads_plain=False), names, checkpoint.path)
+        for each in unexplained:
+            if each.name not in names:
+                raise ArgumentError(f"'{checkpoint.path}': expected weights that are whole, but "
+                                    f"'{each.name}' is {each}; leave names weights that stay as "
+                                    "they are")
 
     def check_result(self, result: Checkpoint, destination: str, found: Iterable[Any]) -> None:
         """Looks at a result before it takes its name.
@@ -96,7 +93,7 @@ class Gate:
 
     def _pass_or_refuse(self, findings: Sequence[Finding], left: set[str], path: str) -> None:
         errors = [each for each in findings if each.rule.severity == "error"
-                  and not (each.name in left or each.rule.name == _UNKNOWN and each.name in left)]
+                  and each.name not in left]
         refused = [each for each in errors if each.rule.name not in self.allowed]
         if not refused:
             self.passed += [text for each in errors if (text := str(each)) not in self.passed]

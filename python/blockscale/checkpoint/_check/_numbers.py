@@ -8,7 +8,7 @@ from typing import Iterator
 
 import numpy as np
 
-from blockscale.checkpoint._checkpoint import NUMPY, Tensor
+from blockscale.checkpoint._tensors import NUMPY, Tensor
 
 #: Bytes of a part, which stay in the caches of a core.
 _PART = 256 << 10

@@ -85,8 +85,9 @@ class Conversion:
         if len(changed) > 8:
             lines.append(f"and {len(changed) - 8} more")
         if self.dropped:
-            lines.append("the layout has no place for " + ", ".join(map(escape, self.dropped[:8])) + (
-                f" and {len(self.dropped) - 8} more" if len(self.dropped) > 8 else ""))
+            shown = ", ".join(map(escape, self.dropped[:8]))
+            more = f" and {len(self.dropped) - 8} more" if len(self.dropped) > 8 else ""
+            lines.append(f"the layout has no place for {shown}{more}")
         if self.other_activations:
             names = tuple(dict.fromkeys(self.other_activations))
             lines.append("activations are quantized where they were not, or the reverse, as the "

@@ -14,6 +14,8 @@ from blockscale.checkpoint._layouts import PLAIN_DTYPES
 
 #: What is said of such a format, behind its name.
 NOT_KNOWN = "not known here"
+#: What is said of a layer that has not all parts of its layout.
+LACKS = "without all its parts"
 #: Values of quant_method, and what the format is called.
 _METHODS = {
     "gptq": "GPTQ", "gptqmodel": "GPTQ", "awq": "AWQ", "bitsandbytes": "bitsandbytes",
@@ -43,20 +45,22 @@ _NUMBERS = (*PLAIN_DTYPES, "F64", "C64", "BOOL", "I64", "U64")
 
 @dataclasses.dataclass(frozen=True)
 class Unknown:
-    """A layer of a format that has no layout here.
+    """A quantized layer whose numbers are not known.
 
     Attributes:
       name: of the layer, or of the tensor.
       title: what the format is called.
       tensors: the names of its tensors.
+      is_broken: whether the format is known, and the layer lacks a part.
     """
 
     name: str
     title: str
     tensors: tuple[str, ...]
+    is_broken: bool = False
 
     def __str__(self) -> str:
-        return f"{self.title}, {NOT_KNOWN}"
+        return f"{self.title} {LACKS}" if self.is_broken else f"{self.title}, {NOT_KNOWN}"
 
 
 def _find_marks(tensors: Mapping[str, Stored]) -> dict[str, str]:
