@@ -97,8 +97,8 @@ typedef struct blockscale_metadata {
 } blockscale_metadata;
 
 /// Maps a file, of the format that its first bytes say, and reads its header.
-/// Whoever cuts the file while it is open ends the process, as with all mapped
-/// files.
+/// Whoever cuts the file while it is open ends the process that reads it, as
+/// with all mapped files, but for between the two calls below.
 blockscale_status blockscale_tensor_file_open(const char *path,
                                               blockscale_tensor_file **file);
 void blockscale_tensor_file_close(blockscale_tensor_file *file);
@@ -127,6 +127,17 @@ blockscale_tensor_file_metadata(const blockscale_tensor_file *file,
 blockscale_status
 blockscale_tensor_file_release(const blockscale_tensor_file *file,
                                uint64_t offset, uint64_t bytes);
+
+/// Between these, reads of any open file give zeros for pages that the file has
+/// no more, and no SIGBUS, for which there is a handler then. They may be
+/// nested, and in several threads; the last end brings back the process's own
+/// handler. blockscale_tensor_file_check tells whether such a file was read.
+void blockscale_read_guard_begin(void);
+void blockscale_read_guard_end(void);
+/// BLOCKSCALE_FILE, if the file was cut or written since it was opened, so that
+/// what was read of it may be anything.
+blockscale_status
+blockscale_tensor_file_check(const blockscale_tensor_file *file);
 
 //===-- Layouts of new files ----------------------------------------------===//
 

@@ -10,9 +10,12 @@
 #include "../Runtime/CApi.h"
 
 #include "blockscale/Checkpoint/FileLayout.h"
+#include "blockscale/Checkpoint/ReadGuard.h"
 
 #include <array>
 
+using blockscale::checkpoint::beginReadGuard;
+using blockscale::checkpoint::endReadGuard;
 using blockscale::checkpoint::FileFormat;
 using blockscale::checkpoint::FileLayout;
 using blockscale::checkpoint::findStorageType;
@@ -160,6 +163,16 @@ blockscale_tensor_file_release(const blockscale_tensor_file *file,
   if (status.ok())
     file->file->release(offset, bytes);
   return report(status);
+}
+
+void blockscale_read_guard_begin(void) { beginReadGuard(); }
+
+void blockscale_read_guard_end(void) { endReadGuard(); }
+
+blockscale_status
+blockscale_tensor_file_check(const blockscale_tensor_file *file) {
+  Status status = checkNotNull({{"file", file}});
+  return report(status.ok() ? file->file->checkUnchanged() : status);
 }
 
 //===----------------------------------------------------------------------===//

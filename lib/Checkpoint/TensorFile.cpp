@@ -9,6 +9,7 @@
 
 #include "Headers.h"
 
+#include "blockscale/Checkpoint/ReadGuard.h"
 #include "blockscale/Runtime/FileDescriptor.h"
 
 #include <algorithm>
@@ -35,8 +36,17 @@ Result<FileLayout> blockscale::checkpoint::layOutFile(
                                     : layOutSafetensors(tensors, metadata);
 }
 
-/// The bytes of a regular file, mapped; of an empty one there are none.
-static Result<std::string_view> mapFile(const std::string &path) {
+namespace {
+
+/// A regular file, mapped; of an empty one there are no bytes.
+struct MappedFile {
+  std::string_view bytes;
+  struct stat status;
+};
+
+} // namespace
+
+static Result<MappedFile> mapFile(const std::string &path) {
   // A pipe is refused below; without O_NONBLOCK, opening it would wait for what
   // writes into it.
   FileDescriptor file = FileDescriptor::open(path, O_RDONLY | O_NONBLOCK);
@@ -46,28 +56,49 @@ static Result<std::string_view> mapFile(const std::string &path) {
   };
   if (!file.isValid())
     return fail("open");
-  struct stat status;
-  if (fstat(file.get(), &status) != 0)
+  MappedFile mapped = {};
+  if (fstat(file.get(), &mapped.status) != 0)
     return fail("read");
-  if (!S_ISREG(status.st_mode))
+  if (!S_ISREG(mapped.status.st_mode))
     return Status::failure(path + ": expected a regular file, but got another",
                            ErrorKind::File);
-  auto size = static_cast<size_t>(status.st_size);
+  auto size = static_cast<size_t>(mapped.status.st_size);
   if (size == 0)
-    return std::string_view();
+    return mapped;
   void *address =
       mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), /*offset=*/0);
   if (address == MAP_FAILED)
     return fail("map");
-  return std::string_view(static_cast<const char *>(address), size);
+  mapped.bytes = std::string_view(static_cast<const char *>(address), size);
+  return mapped;
+}
+
+TensorFile::TensorFile(std::string path, std::string_view bytes,
+                       FileState state)
+    : path(std::move(path)), bytes(bytes), state(state) {
+  if (!bytes.empty())
+    guarded = rememberMapping(bytes);
+}
+
+static FileState getState(const struct stat &status) {
+  return {static_cast<uint64_t>(status.st_dev),
+          static_cast<uint64_t>(status.st_ino),
+          static_cast<uint64_t>(status.st_size), status.st_mtim.tv_sec,
+          status.st_mtim.tv_nsec};
 }
 
 Result<std::unique_ptr<TensorFile>> TensorFile::open(const std::string &path) {
-  Result<std::string_view> bytes = mapFile(path);
-  if (!bytes.ok())
-    return bytes.status();
-  std::unique_ptr<TensorFile> file(new TensorFile(*bytes));
-  Result<FileContents> contents = readContents(*bytes);
+  ReadGuard guard;
+  Result<MappedFile> mapped = mapFile(path);
+  if (!mapped.ok())
+    return mapped.status();
+  std::unique_ptr<TensorFile> file(
+      new TensorFile(path, mapped->bytes, getState(mapped->status)));
+  Result<FileContents> contents = readContents(mapped->bytes);
+  // A file that was cut breaks other rules, too.
+  Status status = file->checkUnchanged();
+  if (!status.ok())
+    return status;
   if (!contents.ok())
     return Status::failure(path + ": " + contents.message(),
                            contents.status().kind());
@@ -76,8 +107,33 @@ Result<std::unique_ptr<TensorFile>> TensorFile::open(const std::string &path) {
 }
 
 TensorFile::~TensorFile() {
-  if (!bytes.empty())
-    munmap(const_cast<char *>(bytes.data()), bytes.size());
+  if (bytes.empty())
+    return;
+  forgetMapping(guarded);
+  munmap(const_cast<char *>(bytes.data()), bytes.size());
+}
+
+Status TensorFile::checkUnchanged() const {
+  auto fail = [&](const std::string &found) {
+    return Status::failure(path +
+                               ": expected a file that stays as it is while it "
+                               "is read, but " +
+                               found,
+                           ErrorKind::File);
+  };
+  struct stat status;
+  // A file that has lost its name, or given it to another, is still mapped.
+  FileState now = stat(path.c_str(), &status) == 0 ? getState(status) : state;
+  if (now.device == state.device && now.inode == state.inode) {
+    if (now.bytes != state.bytes)
+      return fail("it had " + std::to_string(state.bytes) + " bytes and has " +
+                  std::to_string(now.bytes));
+    if (now.seconds != state.seconds || now.nanoseconds != state.nanoseconds)
+      return fail("it was written");
+  }
+  if (guarded && wasCut(guarded))
+    return fail("it was cut");
+  return Status::success();
 }
 
 void TensorFile::release(uint64_t offset, uint64_t count) const {

@@ -72,6 +72,11 @@ TEST_F(CheckpointTest, FilesAreWrittenAndRead) {
             "v");
   EXPECT_EQ(blockscale_tensor_file_release(file, 0, UINT64_MAX), BLOCKSCALE_OK);
   EXPECT_EQ(data[tensor.offset], 'c');
+  blockscale_read_guard_begin();
+  EXPECT_EQ(blockscale_tensor_file_check(file), BLOCKSCALE_OK);
+  create("f", "another");
+  EXPECT_EQ(blockscale_tensor_file_check(file), BLOCKSCALE_FILE);
+  blockscale_read_guard_end();
 
   EXPECT_EQ(fail(blockscale_tensor_file_tensor(file, 2, &tensor)),
             "expected number to be less than 2, but got 2");
@@ -98,6 +103,8 @@ TEST(CheckpointNulls, AreRefusedOrNothing) {
   EXPECT_EQ(fail(blockscale_tensor_file_tensor(nullptr, 0, nullptr)),
             "expected file to be a pointer, but got null");
   EXPECT_EQ(fail(blockscale_tensor_file_release(nullptr, 0, 0)),
+            "expected file to be a pointer, but got null");
+  EXPECT_EQ(fail(blockscale_tensor_file_check(nullptr)),
             "expected file to be a pointer, but got null");
   EXPECT_EQ(blockscale_tensor_file_tensor_count(nullptr), 0u);
   EXPECT_EQ(blockscale_tensor_file_data(nullptr), nullptr);

@@ -6,10 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Checkpoint/FileLayout.h"
+#include "blockscale/Checkpoint/ReadGuard.h"
 
 #include "../Runtime/TestFiles.h"
 
+#include <csignal>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 using namespace blockscale::checkpoint;
 using namespace blockscale::runtime;
@@ -121,6 +126,73 @@ TEST_F(TensorFileTest, Release) {
   EXPECT_EQ(sum(bytes), total);
   (*file)->release(0, bytes.size());
   EXPECT_EQ(countResidentPages(bytes), 0);
+}
+
+/// A file that is cut while it is read gives zeros for what it has no more, and
+/// says so; what it still has stays.
+TEST_F(TensorFileTest, FilesThatAreCut) {
+  int64_t pages = 16 * sysconf(_SC_PAGESIZE);
+  std::string name = createFile(pages);
+  Result<std::unique_ptr<TensorFile>> file = TensorFile::open(name);
+  ASSERT_TRUE(file.ok()) << file.message();
+  EXPECT_TRUE((*file)->checkUnchanged().ok());
+  std::string_view bytes = (*file)->getBytes();
+  ASSERT_EQ(truncate(name.c_str(), pages / 2), 0);
+  {
+    ReadGuard outer;
+    ReadGuard inner;
+    EXPECT_EQ(bytes.back(), '\0');
+    EXPECT_EQ(bytes[pages / 2 - 1], '\7');
+    EXPECT_EQ(bytes[pages / 2], '\0');
+  }
+  EXPECT_EQ((*file)->checkUnchanged().message(),
+            name +
+                ": expected a file that stays as it is while it is read, "
+                "but it had " +
+                std::to_string(bytes.size()) + " bytes and has " +
+                std::to_string(pages / 2));
+  // The mapping remembers the cut, whatever becomes of the file's name.
+  ASSERT_EQ(unlink(name.c_str()), 0);
+  EXPECT_EQ((*file)->checkUnchanged().message(),
+            name + ": expected a file that stays as it is while it is read, "
+                   "but it was cut");
+}
+
+TEST_F(TensorFileTest, FilesThatAreWritten) {
+  std::string name = createFile(100);
+  Result<std::unique_ptr<TensorFile>> file = TensorFile::open(name);
+  ASSERT_TRUE(file.ok()) << file.message();
+  timespec times[] = {{1, 2}, {3, 4}};
+  ASSERT_EQ(utimensat(AT_FDCWD, name.c_str(), times, 0), 0);
+  EXPECT_EQ((*file)->checkUnchanged().message(),
+            name + ": expected a file that stays as it is while it is read, "
+                   "but it was written");
+  // Another file of the name is none of its business.
+  ASSERT_EQ(unlink(name.c_str()), 0);
+  createFile(200);
+  EXPECT_TRUE((*file)->checkUnchanged().ok());
+}
+
+/// A guard is for mapped files alone, and leaves the handler as it was.
+TEST_F(TensorFileTest, OtherBusErrors) {
+  struct sigaction before = {}, after = {};
+  sigaction(SIGBUS, nullptr, &before);
+  {
+    ReadGuard guard;
+  }
+  sigaction(SIGBUS, nullptr, &after);
+  EXPECT_EQ(before.sa_handler, after.sa_handler);
+  EXPECT_EXIT(
+      {
+        ReadGuard guard;
+        std::string name = createFile(100);
+        int file = open(name.c_str(), O_RDWR);
+        void *address = mmap(nullptr, 1, PROT_READ, MAP_SHARED, file, 0);
+        if (ftruncate(file, 0) == 0)
+          fprintf(stderr, "%d", *static_cast<volatile char *>(address));
+      },
+      // Sanitizers exit instead.
+      [](int status) { return !WIFEXITED(status) || WEXITSTATUS(status); }, "");
 }
 
 } // namespace

@@ -84,9 +84,18 @@ struct FileContents {
 /// rule, and the byte of the file that breaks it.
 runtime::Result<FileContents> readContents(std::string_view file);
 
+struct GuardedMapping;
+
+/// By what a file tells that it was changed: which one it is, its size, and
+/// when it was written.
+struct FileState {
+  uint64_t device, inode, bytes;
+  int64_t seconds, nanoseconds;
+};
+
 /// A file that was read, in memory as far as it is looked at. Any thread may
 /// use it. Who cuts the file meanwhile ends the process, as with all mapped
-/// files.
+/// files, unless there is a ReadGuard.
 class TensorFile {
 public:
   static runtime::Result<std::unique_ptr<TensorFile>>
@@ -104,10 +113,18 @@ public:
   /// Nothing is lost: what is looked at again is read again.
   void release(uint64_t offset, uint64_t count) const;
 
-private:
-  explicit TensorFile(std::string_view bytes) : bytes(bytes) {}
+  /// That the file is as it was when it was opened, so that what was read of it
+  /// since then is what it had.
+  runtime::Status checkUnchanged() const;
 
+private:
+  TensorFile(std::string path, std::string_view bytes, FileState state);
+
+  std::string path;
   std::string_view bytes;
+  FileState state;
+  /// Null of an empty file.
+  GuardedMapping *guarded = nullptr;
   FileContents contents;
 };
 

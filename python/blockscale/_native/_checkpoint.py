@@ -11,10 +11,11 @@ They use the threads of the library, without the GIL.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import struct
-from typing import Any, Iterable, NamedTuple, Sequence
+from typing import Any, Iterable, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
@@ -259,6 +260,24 @@ class TensorFile:
         """Takes bytes that were read out of the memory of the process. They are read again where
         they are looked at again. The page that the range ends in stays."""
         check(LIBRARY.blockscale_tensor_file_release(self._handle, offset, nbytes))
+
+    def check_unchanged(self) -> None:
+        """Whether the file is what it was when it was opened, so that what was read of it is, too.
+
+        Raises: FileError.
+        """
+        check(LIBRARY.blockscale_tensor_file_check(self._handle))
+
+
+@contextlib.contextmanager
+def guard_reads() -> Iterator[None]:
+    """In here, reads of a file that was cut meanwhile give zeros, where they would end the process.
+    Who reads calls check_unchanged() afterwards."""
+    LIBRARY.blockscale_read_guard_begin()
+    try:
+        yield
+    finally:
+        LIBRARY.blockscale_read_guard_end()
 
 
 class Layout(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence, Union
 
 from blockscale._errors import ArgumentError
 from blockscale._json import parse
-from blockscale._native._checkpoint import TensorFile
+from blockscale._native._checkpoint import TensorFile, guard_reads
 from blockscale._text import shorten
 from blockscale.checkpoint._candidates import Candidate, find_candidates
 from blockscale.checkpoint._config import (GGUF_CONFIG, TORCHAO_NAMES, Scheme, get_names,
@@ -72,6 +72,25 @@ class Checkpoint:
         if not self.config and len(files) == 1:
             self.config = self._read_gguf_config()
         self.scheme: Scheme = read_scheme(self.config, self.quantization)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Where its files are read: one that is cut or written meanwhile is an error, and no signal
+        that ends the process.
+
+        Raises: FileError.
+        """
+        with guard_reads():
+            try:
+                yield
+            except Exception:
+                self._check_unchanged()
+                raise
+            self._check_unchanged()
+
+    def _check_unchanged(self) -> None:
+        for mapped in self.files.values():
+            mapped.check_unchanged()
 
     def _check_index(self) -> None:
         for name, shard in self.index.items():

@@ -219,11 +219,17 @@ def diff(first: Path, second: Path, *, threads: int | None = None,
     count = threads if threads is not None else len(os.sched_getaffinity(0))
     if count < 1:
         raise ArgumentError(f"expected threads to be 1 or more, but got {threads}")
-    one, other = _list_items(open_checkpoint(first)), _list_items(open_checkpoint(second))
+    checkpoints = open_checkpoint(first), open_checkpoint(second)
+    with checkpoints[0].reading(), checkpoints[1].reading():
+        return _compare_all(*map(_list_items, checkpoints), count, progress)
+
+
+def _compare_all(one: Mapping[str, _Item], other: Mapping[str, _Item], threads: int,
+                 progress: Progress | None) -> Difference:
     names = [name for name in one if name in other]
     sizes = [4 * math.prod(one[name].shape) for name in names]
     found, done = [], 0
-    with ThreadPoolExecutor(count) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         results = pool.map(lambda name: _compare(name, one[name], other[name]), names)
         for number, result in enumerate(results):
             found.append(result)

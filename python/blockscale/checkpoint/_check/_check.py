@@ -112,6 +112,12 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
         if str(loader).lower() not in by_name:
             raise ArgumentError(f"expected loaders of {', '.join(LOADERS)}, but got {loader!r}")
     checkpoint = path if isinstance(path, Checkpoint) else open_checkpoint(path)
+    with checkpoint.reading():
+        return _check(checkpoint, tensor_parallel, [by_name[str(each).lower()] for each in loaders])
+
+
+def _check(checkpoint: Checkpoint, tensor_parallel: Sequence[int], loaders: Sequence[str]
+           ) -> Report:
     findings = list_faults(checkpoint, tensor_parallel)
     if not any(finding.rule.name in _NOT_READ for finding in findings):
         findings += _contents.check_contents(checkpoint)
@@ -119,8 +125,7 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
         for weight in checkpoint.weights.values():
             findings += check_tiles(weight)
     families = collections.Counter(weight.layout.family for weight in checkpoint.weights.values())
-    chosen = [by_name[str(loader).lower()] for loader in loaders]
-    return make_report(checkpoint.path, dict(families), _list_forms(checkpoint), findings, chosen,
+    return make_report(checkpoint.path, dict(families), _list_forms(checkpoint), findings, loaders,
                        any(file.endswith(".gguf") for file in checkpoint.files),
                        any(map(is_ggml_name, checkpoint.tensors)),
                        collections.Counter(each.title for each in checkpoint.unknown),

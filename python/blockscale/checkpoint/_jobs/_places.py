@@ -13,6 +13,7 @@ import tempfile
 from typing import Any, Generator, Iterator, Sequence, Union
 
 from blockscale._errors import ArgumentError
+from blockscale._native._checkpoint import guard_reads
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, open as open_checkpoint
 from blockscale.checkpoint._files import ENDINGS
 from blockscale.checkpoint._jobs._cluster import Cluster
@@ -169,13 +170,16 @@ def open_place(source: Path, destination: Path, how: How) -> Iterator[Place]:
                 raise ArgumentError("expected a cluster for what is behind a URL, but got none "
                                     f"for '{url}'")
         check_destination(to, how.resume)
-        yield Place(open_checkpoint(from_path), to, how)
+        # Tasks see whether files have changed, and those who plan them read some numbers, too.
+        with guard_reads():
+            yield Place(open_checkpoint(from_path), to, how)
         return
     if is_remote(to):
         _check_remote(to, how.resume)
     else:
         check_destination(to, how.resume)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(guard_reads())
         snapshot = None
         if is_remote(from_path):
             snapshot = Mirror.take(from_path)

@@ -253,6 +253,9 @@ class MirrorFile(TensorFile):
         except OSError as error:
             fail("BLOCKSCALE_FILE", f"cannot write the mirror of '{self._name}': {error.strerror}")
 
+    def check_unchanged(self) -> None:
+        """The mirror is written while it is read; Mirror.check() is about what it is of."""
+
     def release(self, offset: int, nbytes: int) -> None:
         super().release(offset, nbytes)
         first, last = -(-offset // BLOCK), (offset + nbytes) // BLOCK

@@ -132,4 +132,5 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any], Checkpoint, Any], Any]] = {
 
 def run(task: Task, source: Checkpoint, sink: Sink) -> Any:
     """Does a task: what it writes depends on the task and the source alone."""
-    return KINDS[task.kind](task.arguments, source, sink)
+    with source.reading():
+        return KINDS[task.kind](task.arguments, source, sink)
