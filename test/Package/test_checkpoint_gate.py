@@ -213,6 +213,28 @@ class GateTest(unittest.TestCase):
                           if each.rule.severity == "error"}
                 self.assertLessEqual(errors, {"known-layout", "whole-fused-groups"})
 
+    def test_unknown_weights_beside_plain_ones(self):
+        """quantize leaves them as convert does."""
+        def change(tensors, configs):
+            tensors[f"{Q}.weight"] = "I8", (64, 64), bytes(range(64)) * 64
+            tensors[f"{Q}.weight_scale"] = "F32", (64,), np.full(64, 0.01, np.float32).tobytes()
+            configs["config.json"]["quantization_config"] = {
+                "quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "ignore": [],
+                "quantized_layers": {Q: {"quant_algo": "INT8_WO"}}}
+        source = self.change(change, self.plain)
+        allow = ["whole-fused-groups"]
+        self.refuse("INT8, not known here", lambda: checkpoint.quantize(
+            source, self.result, WEIGHT_ONLY, allow=allow))
+        self.refuse("has a place for the configuration of", lambda: checkpoint.quantize(
+            source, self.result, WEIGHT_ONLY, allow=allow, leave=[Q], layout="torchao"))
+        found = checkpoint.quantize(source, self.result, WEIGHT_ONLY, allow=allow, leave=[Q])
+        self.assertEqual((found.kept, json.loads(found.to_json())["kept"]), ((Q,), [Q]))
+        self.assertEqual(read_tensors(source)[f"{Q}.weight"],
+                         read_tensors(self.result)[f"{Q}.weight"])
+        scheme = checkpoint.open(self.result).scheme
+        self.assertEqual([scheme.find(name).algorithm for name in (
+            Q, "model.layers.0.mlp.down_proj")], ["INT8_WO", "W4A16_NVFP4"])
+
     def test_unknown_groups(self):
         """The groups of compressed-tensors stay, too."""
         packed = self.folder / "packed"

@@ -280,6 +280,20 @@ class LayoutsTest(unittest.TestCase):
                 with self.assertRaisesRegex(blockscale.ArgumentError, "not known here"):
                     checkpoint.diff(source, source)
 
+    def test_stacks_of_torchao(self):
+        """Parameters that are no weights of layers have no layout, and are named."""
+        path = "model.layers.0.mlp.experts"
+        codes = np.ones((3, 64, 32), np.uint8)
+        tensors = {f"{path}._down_proj_qdata": codes,
+                   f"{path}._down_proj_scale": np.ones((3, 64, 4), np.float32).astype(E4M3),
+                   f"{path}._down_proj_per_tensor_scale": np.array(0.5, np.float32)}
+        checkpoints.save(self.folder / "stack.safetensors", tensors, {
+            f"{path}.down_proj": '{"_type": "NVFP4Tensor", "_data": {}}'})
+        found, = checkpoint.open(self.folder / "stack.safetensors").unknown
+        self.assertEqual((found.name, str(found)), (
+            f"{path}.down_proj", "torchao's NVFP4Tensor, not known here"))
+        self.assertEqual(found.tensors, tuple(tensors)[:2])
+
     def test_types_of_gguf(self):
         """Blocks of GGUF without a layout are named by their type."""
         path = self.folder / "model.gguf"

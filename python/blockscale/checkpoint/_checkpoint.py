@@ -130,11 +130,12 @@ class Checkpoint:
 
     @functools.cached_property
     def torchao(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the metadata of files say of torchao's tensors, by the names of their layers."""
+        """What the metadata of files say of torchao's tensors, by the names of their layers, or of
+        other parameters."""
         found: dict[str, Mapping[str, Any]] = {}
         for mapped in self.files.values():
             for entry in mapped.metadata:
-                if entry.type != "string" or not entry.key.endswith(".weight"):
+                if entry.type != "string" or not entry.value.startswith("{"):
                     continue
                 try:
                     each = parse(entry.value, entry.key)

@@ -6,6 +6,7 @@ for something else."""
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any, Mapping
 
 from blockscale.checkpoint._config import Scheme
@@ -39,6 +40,10 @@ _BESIDE = (".scales", ".biases", ".zeros", ".meta", ".codes", ".weight_format", 
            ".nbits", ".group_size", ".shape", ".weight_scale", ".input_scale", ".weight_packed",
            ".weight.nested_quant_map", ".weight._scale", ".weight")
 _STATE = ".weight.quant_state."
+_MARKS = tuple(ending for ending, _ in _ENDINGS)
+_ALL = tuple(dict.fromkeys((*_MARKS, *_BESIDE)))
+#: The names that torchao gives the tensors of a parameter.
+_FLAT = re.compile(r"(.*)\._(\w+?)_(?:qdata|scale|zero_point|per_tensor_scale)")
 #: Types of elements that are numbers as they are, or indices, masks and positions.
 _NUMBERS = (*PLAIN_DTYPES, "F64", "C64", "BOOL", "I64", "U64")
 
@@ -66,31 +71,30 @@ class Unknown:
 def _find_marks(tensors: Mapping[str, Stored]) -> dict[str, str]:
     """Layers with endings that one format alone has, and what that is called."""
     found: dict[str, str] = {}
-    for name in tensors:
+    for name, tensor in tensors.items():
         if _STATE in name:
             found.setdefault(name.partition(_STATE)[0], "bitsandbytes")
-        for ending, title in _ENDINGS:
-            if name.endswith(ending):
-                layer = name.removesuffix(ending)
-                if title == "GPTQ" or layer not in found:
-                    found[layer] = title
-    for name, tensor in tensors.items():
-        layer = name.removesuffix(".weight")
-        if tensor.dtype == "U32" and layer != name and f"{layer}.scales" in tensors:
-            found.setdefault(layer, "MLX")
+        elif tensor.dtype == "U32" and name.endswith(".weight"):
+            layer = name.removesuffix(".weight")
+            if f"{layer}.scales" in tensors:
+                found.setdefault(layer, "MLX")
+        elif name.endswith(_MARKS):
+            ending, title = next(each for each in _ENDINGS if name.endswith(each[0]))
+            layer = name.removesuffix(ending)
+            if title == "GPTQ" or layer not in found:
+                found[layer] = title
     return found
 
 
-def _list_tensors(layer: str, tensors: Mapping[str, Stored]) -> tuple[str, ...]:
-    endings = (*(ending for ending, _ in _ENDINGS), *_BESIDE)
-    names = [layer + ending for ending in dict.fromkeys(endings) if layer + ending in tensors]
-    return (*names, *(name for name in tensors if name.startswith(layer + _STATE)))
+def _list_tensors(layer: str, tensors: Mapping[str, Stored]) -> list[str]:
+    """The tensors that a layer of a format without a layout may have."""
+    return [layer + ending for ending in _ALL if layer + ending in tensors]
 
 
 def _get_title(name: str, tensor: Stored, scheme: Scheme, described: Mapping[str, Any]) -> str:
     """What the configuration calls the format of a tensor, or its type."""
     kind = str(described.get("_type", ""))
-    if kind and kind not in ("Tensor", "NVFP4Tensor", "MXTensor"):
+    if kind and kind != "Tensor":
         return f"torchao's {kind}"
     group = scheme.find(name)
     if group is not None and not group.format:
@@ -98,6 +102,15 @@ def _get_title(name: str, tensor: Stored, scheme: Scheme, described: Mapping[str
     if scheme.family in _METHODS and not scheme.groups:
         return _METHODS[scheme.family]
     return {"I8": "INT8", "I4": "INT4"}.get(tensor.dtype, tensor.dtype)
+
+
+def _get_layer(name: str) -> str:
+    """The layer or parameter that a tensor is of."""
+    for ending in (".weight", ".weight_packed"):
+        if name.endswith(ending):
+            return name.removesuffix(ending)
+    match = _FLAT.fullmatch(name)
+    return f"{match[1]}.{match[2]}".removesuffix(".weight") if match else name
 
 
 def find_unknown(tensors: Mapping[str, Stored], used: set[str], scheme: Scheme,
@@ -109,25 +122,25 @@ def find_unknown(tensors: Mapping[str, Stored], used: set[str], scheme: Scheme,
       scheme: what the configuration says.
       torchao: what the metadata of files say, by the names of layers.
     """
-    marks = {layer: _METHODS.get(scheme.family, title)
-             for layer, title in _find_marks(tensors).items()}
-    found: dict[str, Unknown] = {}
-    told: set[str] = set()
-    for layer, title in marks.items():
-        names = _list_tensors(layer, tensors)
-        if not used & set(names):
-            found[layer] = Unknown(layer, title, names)
-            told.update(names)
+    titles = {layer: _METHODS.get(scheme.family, title)
+              for layer, title in _find_marks(tensors).items()}
+    found = {layer: names for layer in titles
+             if not used & set(names := _list_tensors(layer, tensors))}
+    told = {name for names in found.values() for name in names}
     for name, tensor in tensors.items():
-        if name in used or name in told or tensor.dtype in _NUMBERS or len(tensor.shape) < 2:
+        if name in used or name in told:
             continue
-        layer = name
-        for ending in (".weight", ".weight_packed", "._weight_qdata"):
-            layer = layer.removesuffix(ending)
-        beside = (each for each in _list_tensors(layer, tensors) if each not in used)
-        parts = tuple(dict.fromkeys((name, *beside)))
-        found[layer] = Unknown(layer, _get_title(layer, tensor, scheme, torchao.get(layer, {})),
-                               parts)
-        told.update(parts)
+        layer = name.partition(_STATE)[0]
+        if layer in found:
+            found[layer].append(name)
+        elif tensor.dtype not in _NUMBERS and len(tensor.shape) > 1:
+            layer = _get_layer(name)
+            if layer not in found:
+                found[layer] = []
+                titles[layer] = _get_title(layer, tensor, scheme, torchao.get(layer, {}))
+            beside = (each for each in _list_tensors(layer, tensors) if each not in used)
+            found[layer] = list(dict.fromkeys((*found[layer], name, *beside)))
+            told.update(found[layer])
     places = {name: number for number, name in enumerate(tensors)}
-    return sorted(found.values(), key=lambda each: min(places[name] for name in each.tensors))
+    return sorted((Unknown(layer, titles[layer], tuple(names)) for layer, names in found.items()),
+                  key=lambda each: min(places[name] for name in each.tensors))
