@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 PYTHON = ROOT / ".venv/bin/python"
-SUBJECTS = 84  # six of each op
+SUBJECTS = 322  # 23 of each op
 LEAST = 3  # calls of each op, operand, kind and target
 
 

@@ -55,8 +55,9 @@ PLANTED = 97  # Of the self-test: one byte in so many is changed.
 FOUND = Path(__file__).with_name("differential")
 FIRST_LINE = "// seed {}, module {}\n"
 
-FUNCTION = re.compile(r"func\.func @(\w+)\((.*?)\) (?:-> (?:\((.*?)\)|(\S.*?)) )?\{\n(.*?)\n\}\n",
+FUNCTION = re.compile(r"func\.func (private )?@(\w+)\((.*?)\) (?:-> (?:\((.*?)\)|(\S.*?)) )?\{\n(.*?)\n\}\n",
                       re.DOTALL)
+CALL = re.compile(r"call @(\w+)\(([^)]*)\)")
 ARGUMENT = re.compile(r"(%\w+): (tensor<[^>]*(?:<[^>]*>)?[^>]*>|\w+)(?:, |$)")
 RESULT = re.compile(r"(tensor<[^>]*(?:<[^>]*>)?[^>]*>|\w+)(?:, |$)")
 TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(\w+)(?:, (.*))?>$", re.DOTALL)
@@ -82,21 +83,30 @@ class Function:
     arguments: list  # names and types
     results: list  # types
     body: str
+    is_private: bool
+    others: dict  # all functions of the module by name, to follow calls
 
     @staticmethod
     def all_of(text):
-        return [Function(match[1], ARGUMENT.findall(match[2]),
-                         RESULT.findall(match[3] or match[4] or ""), match[5])
-                for match in FUNCTION.finditer(text)]
+        functions = {}
+        for match in FUNCTION.finditer(text):
+            functions[match[2]] = Function(
+                match[2], ARGUMENT.findall(match[3]), RESULT.findall(match[4] or match[5] or ""),
+                match[6], bool(match[1]), functions)
+        return list(functions.values())
+
+    def find_calls(self):
+        """Functions that this one calls, with what it gives them."""
+        return [(self.others[name], re.findall(r"%\w+", given))
+                for name, given in CALL.findall(self.body) if name in self.others]
 
     def find_plain(self):
         """Names of arguments that products take as they are, without scales."""
         names = {name for name, _ in self.arguments}
         return {each for operands in PLAIN_OPERANDS.findall(self.body) for each in operands} & names
 
-    def find_inexact(self, with_products):
-        """Positions of the results that depend on products whose sums may round;
-        `with_products` has the names of functions with products."""
+    def find_inexact(self):
+        """Positions of the results that depend on products whose sums may round."""
         exact = {name for name, _ in self.arguments}
         plain = self.find_plain()
         inexact = set()
@@ -105,8 +115,8 @@ class Function:
             left, found, right = line.strip().partition(" = ")
             used = set(re.findall(r"%\w+", right if found else line))
             made = set(re.findall(r"%\w+", left)) if found else set()
-            called = re.match(r"func\.call @(\w+)|call @(\w+)", right)
-            if called and (called[1] or called[2]) in with_products:
+            called = CALL.search(right)
+            if called and called[1] in self.others and self.others[called[1]].has_products():
                 inexact |= made
             elif re.match(r"blockscale\.scaled_(grouped_)?mm", right):
                 taken = {each for operands in PLAIN_OPERANDS.findall(right) for each in operands}
@@ -122,11 +132,16 @@ class Function:
         return {i for i, name in enumerate(returned) if name in inexact}
 
     def find_scales(self):
-        """Names that some op takes as block scales."""
-        return {name for names in re.findall(SCALES, self.body) for name in names if name}
+        """Names that some op takes as block scales, here or in a function that is called."""
+        found = {name for names in re.findall(SCALES, self.body) for name in names if name}
+        for callee, given in self.find_calls():
+            scales = callee.find_scales()
+            found |= {mine for mine, (name, _) in zip(given, callee.arguments) if name in scales}
+        return found
 
     def has_products(self):
-        return "blockscale.scaled_mm" in self.body or "blockscale.scaled_grouped_mm" in self.body
+        return "blockscale.scaled_" in self.body or any(
+            callee.has_products() for callee, _ in self.find_calls())
 
 
 class Unsupported(Exception):
@@ -350,15 +365,10 @@ def run_module(seed, number, text, folder, plant):
                            capture_output=True)
     if valid.returncode or not functions:
         return [lambda counts: counts.invalid.update(["not valid"])]
-    with_products = set()
-    for function in functions:
-        if function.has_products() or any(f"call @{name}(" in function.body
-                                          for name in with_products):
-            with_products.add(function.name)
     random = np.random.default_rng((seed, number, 1))
-    return [run_function(text, function, function.find_inexact(with_products), random,
+    return [run_function(text, function, function.find_inexact(), random,
                          folder / function.name, plant)
-            for function in functions if function.results]
+            for function in functions if function.results and not function.is_private]
 
 
 def run_modules(pool, modules, options, counts):

@@ -246,7 +246,7 @@ def make_quantize(random, with_groups=False):
                tensor((*q, "?", k // block if with_groups else "?"), SCALE_ELEMENTS[block],
                       layout)]
     tails = recipe in TAKES_TAILS
-    multiples = {"K": 2 if tails and data == "f4E2M1FN" else 1 if tails else block}
+    multiples = {"K": 1 if tails else block}
     return of_op("quantize_groups" if with_groups else "quantize", f"{recipe}_{data}",
                  f"{text} : {types[0]} -> {', '.join(results)}", operands, types, results,
                  fixed={"K": k} if with_groups else {}, multiples=multiples, ends=ends)

@@ -173,13 +173,15 @@ def ends(subject, number, operand):
     if unit > 1:
         bad["within a block"] = [min(valid[0] + unit // 2, extent - 1), *valid[1:]]
         bad["one behind a block"] = [valid[0], valid[1], extent - unit + 1]
+    # Tiles of groups are laid out for the ends; other ones read scales from where none are.
+    has_tiles = any(other.layout == "grouped" for other in subject.operands)
     for what, given in bad.items():
         array = np.array(given, valid.dtype)
         steps = np.diff([0, *array.astype(np.int64)])
         is_valid = (steps >= 0).all() and array[-1] <= extent and (array % unit == 0).all()
-        yield Fault(number, "end", what, array, CPU if is_valid else REFUSED)
-    # Tiles of groups are laid out for the ends.
-    if any(other.layout == "grouped" for other in subject.operands):
+        if not (is_valid and has_tiles):
+            yield Fault(number, "end", what, array, CPU if is_valid else REFUSED)
+    if has_tiles:
         return
     for what, given in {"all of the first group": [extent] * 3, "of empty groups": [0, 0, extent],
                         "of a part": [0, unit, extent // unit // 2 * unit]}.items():
