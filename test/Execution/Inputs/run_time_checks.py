@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls functions of plain ops with arguments that fit and with some that do not, which are
-errors of the call with a text of this file, on the CPU and in launch plans of a chip.
+errors of the call with a text of this file, on the CPU and in launch plans of five chips.
 
 Usage: run_time_checks.py FOLDER
 """
@@ -353,6 +353,9 @@ for shape, number in (((2, 4), 4), ((1, 3), 1)):
     expect.record(f"a result of {shape}", problem)
 
 
+CHIPS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
+
+
 def run_on(target, case, arguments):
     """The result of blockscale-run, or its message."""
     files = []
@@ -360,18 +363,21 @@ def run_on(target, case, arguments):
         files.append(folder / f"{number}.npy")
         np.save(files[-1], np.asarray(argument))
     out = folder / "out.npy"
-    command = ["blockscale-run", folder / f"{case.name}.mlir", f"--entry={case.name}", "--on=emulator", f"--target={target}",
+    command = ["blockscale-run", folder / f"{case.name}.mlir", f"--entry={case.name}",
+               "--on=emulator", f"--target={target}",
                *(f"--in={file}" for file in files), f"--out={out}"]
     run = subprocess.run(command, capture_output=True, text=True)
     return run.stderr if run.returncode else np.load(out)
 
 
-for case in CASES:
-    if not case.on_chip:
-        continue
+for number, case in enumerate(case for case in CASES if case.on_chip):
     (folder / f"{case.name}.mlir").write_text(case.text)
     arguments, wanted = case.fits[0]
-    expect.record(f"@{case.name} {arguments} on sm_90a", compare(run_on("sm_90a", case, arguments), wanted))
+    chip = CHIPS[number % len(CHIPS)]
+    expect.record(f"@{case.name} {arguments} on {chip}",
+                  compare(run_on(chip, case, arguments), wanted))
     arguments, message = case.breaks[0]
-    expect.record(f"@{case.name} {arguments} on sm_90a", match(run_on("sm_90a", case, arguments), message))
+    for chip in CHIPS:
+        expect.record(f"@{case.name} {arguments} on {chip}",
+                      match(run_on(chip, case, arguments), message))
 expect.finish()
