@@ -392,6 +392,19 @@ class CheckTest(unittest.TestCase):
         for row in _loaders.ROWS:
             self.assertIn(row.loader, LOADERS)
 
+    def test_loaders_of_experts_and_without_a_configuration(self):
+        """transformers makes stacks of experts, and goes by configurations alone."""
+        for family, format, is_expert, is_configured, is_read in (
+                ("compressed-tensors", "nvfp4", True, True, False),
+                ("compressed-tensors", "nvfp4", False, True, True),
+                ("compressed-tensors", "mxfp8", True, True, False),
+                ("compressed-tensors", "mxfp4", True, True, True),
+                ("torchao", "nvfp4", False, True, True), ("torchao", "mxfp8", True, True, False),
+                ("torchao", "mxfp8", False, False, False)):
+            form = _loaders.Form(family, format, None, is_expert, is_configured)
+            with self.subTest(form):
+                self.assertEqual(_loaders.find_row("transformers", form).is_read, is_read)
+
     def test_many_findings_are_cut(self):
         files = Files(self.modelopt)
         for name in [name for name in files.tensors if name.endswith("weight_scale_2")]:

@@ -280,18 +280,25 @@ class LayoutsTest(unittest.TestCase):
                 with self.assertRaisesRegex(blockscale.ArgumentError, "not known here"):
                     checkpoint.diff(source, source)
 
-    def test_stacks_of_torchao(self):
-        """Parameters that are no weights of layers have no layout, and are named."""
-        path = "model.layers.0.mlp.experts"
+    def test_parameters_of_torchao(self):
+        """Stacks of experts are read; other parameters that are no weights of layers have no
+        layout, and are named."""
         codes = np.ones((3, 64, 32), np.uint8)
-        tensors = {f"{path}._down_proj_qdata": codes,
-                   f"{path}._down_proj_scale": np.ones((3, 64, 4), np.float32).astype(E4M3),
-                   f"{path}._down_proj_per_tensor_scale": np.array(0.5, np.float32)}
-        checkpoints.save(self.folder / "stack.safetensors", tensors, {
-            f"{path}.down_proj": '{"_type": "NVFP4Tensor", "_data": {}}'})
-        found, = checkpoint.open(self.folder / "stack.safetensors").unknown
+        for path, name in (("model.layers.0.mlp.experts", "down_proj"),
+                           ("model.layers.0.mlp", "table")):
+            tensors = {f"{path}._{name}_qdata": codes,
+                       f"{path}._{name}_scale": np.ones((3, 64, 4), np.float32).astype(E4M3),
+                       f"{path}._{name}_per_tensor_scale": np.array(0.5, np.float32)}
+            checkpoints.save(self.folder / f"{name}.safetensors", tensors, {
+                f"{path}.{name}": '{"_type": "NVFP4Tensor", "_data": {}}'})
+        stack = checkpoint.open(self.folder / "down_proj.safetensors")
+        self.assertEqual(list(stack.unknown), [])
+        weight, = stack.weights.values()
+        self.assertEqual((weight.name, weight.layout.name, weight.shape),
+                         ("model.layers.0.mlp.experts.down_proj", "torchao NVFP4", (3, 64, 64)))
+        found, = checkpoint.open(self.folder / "table.safetensors").unknown
         self.assertEqual((found.name, str(found)), (
-            f"{path}.down_proj", "torchao's NVFP4Tensor, not known here"))
+            "model.layers.0.mlp.table", "torchao's NVFP4Tensor, not known here"))
         self.assertEqual(found.tensors, tuple(tensors)[:2])
 
     def test_types_of_gguf(self):

@@ -65,6 +65,10 @@ class Candidate:
 def _split(checkpoint: Checkpoint, tensor: Tensor, is_gguf: bool) -> tuple[str, str] | None:
     """The layer or stack that a tensor is of, and what is behind its name."""
     name = tensor.name
+    for family in _families.ALL:
+        split = family.split_stack(name)
+        if split is not None and checkpoint.names.is_stack(split[0]):
+            return split
     for ending in _ENDINGS:
         if name.endswith(ending) and len(name) > len(ending):
             layer = name[:-len(ending)]

@@ -15,7 +15,7 @@ from blockscale.checkpoint._check._loaders import LOADERS, Form
 from blockscale.checkpoint._check._report import Finding, Report, make_report
 from blockscale.checkpoint._check._tiles import check_tiles
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, open as open_checkpoint
-from blockscale.checkpoint._names import is_ggml_name
+from blockscale.checkpoint._names import is_ggml_name, split_expert
 
 
 #: Weights that break one of these rules cannot be dequantized, or tell nothing.
@@ -45,7 +45,9 @@ def _list_forms(checkpoint: Checkpoint) -> list[Form]:
     for name, weight in checkpoint.weights.items():
         group = None if weight.layout.is_plain else checkpoint.scheme.find(name)
         forms.append(Form(weight.layout.family, weight.format,
-                          group.quantizes_activations if group is not None else None))
+                          group.quantizes_activations if group is not None else None,
+                          split_expert(name) is not None or len(weight.shape) == 3,
+                          bool(checkpoint.scheme.family)))
     return sorted(forms, key=lambda form: form.family == "plain")
 
 

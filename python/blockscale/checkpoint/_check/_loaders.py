@@ -23,11 +23,15 @@ class Form:
       family, format: of its layout.
       quantizes_activations: whether the configuration says that activations are quantized; None
         where it says nothing.
+      is_expert: whether it is of an expert, or of a stack of experts.
+      is_configured: whether there is a configuration that says so.
     """
 
     family: str
     format: str
     quantizes_activations: bool | None = None
+    is_expert: bool = False
+    is_configured: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Row:
       is_read: whether the loader reads it.
       claim: what it does, and where its code says so.
       activations: whether activations are quantized, where that matters.
+      experts, configured: the same of layers of experts and of configurations.
     """
 
     loader: str
@@ -49,11 +54,15 @@ class Row:
     is_read: bool
     claim: Claim
     activations: bool | None = None
+    experts: bool | None = None
+    configured: bool | None = None
 
     def match(self, loader: str, form: Form) -> bool:
         return (loader == self.loader and form.family == self.family
                 and form.format in self.formats
-                and self.activations in (None, form.quantizes_activations))
+                and self.activations in (None, form.quantizes_activations)
+                and self.experts in (None, form.is_expert)
+                and self.configured in (None, form.is_configured))
 
 
 def _read(loader: str, family: str, formats: str, source: str,
@@ -63,11 +72,13 @@ def _read(loader: str, family: str, formats: str, source: str,
 
 
 def _refuse(loader: str, family: str, formats: str, text: str, source: str,
-            activations: bool | None = None) -> Row:
+            activations: bool | None = None, experts: bool | None = None,
+            configured: bool | None = None) -> Row:
     return Row(loader, family, tuple(formats.split()) or ("",), False, Claim(text, source),
-               activations)
+               activations, experts, configured)
 
 
+_TORCHAO = "nvfp4 mxfp4 mxfp8 mxfp8_e5m2 fp8_tensor fp8_channel"
 _NO_METHOD = "refuses a quant_method that it does not list"
 _NO_SCHEME = "refuses groups that it has no scheme for"
 #: The first row that matches counts.
@@ -87,8 +98,7 @@ ROWS = (
             "sglang-packed"),
     _read("SGLang", "gpt-oss", "mxfp4", "sglang-methods"),
     _read("SGLang", "fp8-blocks", "fp8_blocks", "sglang-methods"),
-    _refuse("SGLang", "torchao", "nvfp4 mxfp4 mxfp8 mxfp8_e5m2 fp8_tensor fp8_channel", _NO_METHOD,
-            "sglang-methods"),
+    _refuse("SGLang", "torchao", _TORCHAO, _NO_METHOD, "sglang-methods"),
     _read("TensorRT-LLM", "modelopt", "nvfp4", "tensorrt-linear", True),
     _refuse("TensorRT-LLM", "compressed-tensors", "nvfp4", f"{_NO_SCHEME}: weights alone",
             "tensorrt-packed", False),
@@ -106,11 +116,18 @@ ROWS = (
     _refuse("transformers", "modelopt", "mxfp8 fp8_tensor fp8_channel fp8_blocks",
             "skips a quant_method that it does not list, with a warning, and takes codes for the "
             "numbers of a plain weight", "transformers-quantizers"),
+    _refuse("transformers", "compressed-tensors", "nvfp4", "computes layers of experts without "
+            "their global scales", "transformers-packed", experts=True),
+    _refuse("transformers", "compressed-tensors", "mxfp8", "stops at layers of experts",
+            "transformers-packed", experts=True),
     _read("transformers", "compressed-tensors", "nvfp4 mxfp4 mxfp8 fp8_tensor fp8_channel",
           "transformers-packed"),
     _read("transformers", "gpt-oss", "mxfp4", "transformers-quantizers"),
-    _read("transformers", "torchao", "nvfp4 mxfp4 mxfp8 mxfp8_e5m2 fp8_tensor fp8_channel",
-          "transformers-torchao"),
+    _refuse("transformers", "torchao", _TORCHAO, "makes no quantized tensors without a "
+            "quantization_config", "transformers-quantizers", configured=False),
+    _refuse("transformers", "torchao", _TORCHAO, "has no place for codes of experts",
+            "transformers-loading", experts=True),
+    _read("transformers", "torchao", _TORCHAO, "transformers-torchao"),
     _read("transformers", "fp8-blocks", "fp8_blocks", "transformers-quantizers"),
     _read("llama.cpp", "gguf", "nvfp4 mxfp4", "gguf-constants"),
     *(_read(loader, "plain", "", source) for loader, source in (

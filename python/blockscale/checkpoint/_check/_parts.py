@@ -160,12 +160,15 @@ def _check_described(checkpoint: Checkpoint, candidate: Candidate, found: int, l
     """What the metadata say of a tensor of torchao."""
     described = checkpoint.torchao.get(candidate.name)
     data = described.get("_data") if described is not None else None
+    # Stacks of experts are parameters of their own, and not the `weight` of a module.
+    shape = candidate.shape
+    name = candidate.name + ".weight" * (shape is None or len(shape) == 2)
     if not isinstance(data, dict):
         yield find("described-tensors", candidate.name, "expected metadata of the file for "
-                   f"'{candidate.name}.weight', but got none")
+                   f"'{name}', but got none")
         return
-    if f"{candidate.name}.weight" not in checkpoint.torchao_names:
-        yield find("described-tensors", candidate.name, f"expected '{candidate.name}.weight' among "
+    if name not in checkpoint.torchao_names:
+        yield find("described-tensors", candidate.name, f"expected '{name}' among "
                    f"the {TORCHAO_NAMES} of the files' metadata, but it is not there")
     size = data.get("block_size")
     if candidate.layout is not None and isinstance(size, int) and size != candidate.layout.block:

@@ -155,6 +155,11 @@ class Family:
         where they do not speak for one of these. The tensors need not all be there, nor right."""
         return None
 
+    def split_stack(self, name: str) -> tuple[str, str] | None:
+        """The stack of experts that a tensor is of, and what would be behind the name of a layer,
+        where names of stacks have their parts within them; None for other names."""
+        return None
+
     def write(self, layers: Mapping[str, Quantized], left: Sequence[str],
               kv_cache: str) -> Written | None:
         """The configuration of layers by name; None where there is none.

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Mapping, Sequence
 
 from blockscale.checkpoint._config import TORCHAO_NAMES, Group, Scheme, get_names
@@ -24,6 +25,9 @@ _TYPES = {
 }
 #: PyTorch's names of the elements of MX tensors.
 _ELEMENTS = {"mxfp4": "float4_e2m1fn_x2", "mxfp8": "float8_e4m3fn", "mxfp8_e5m2": "float8_e5m2"}
+#: The names that the tensors of a parameter `path.name` have.
+FLAT = re.compile(
+    r"(.*)\._(\w+?)_(qdata|scale|zero_point|per_tensor_scale|act_per_tensor_scale)")
 _DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 
 
@@ -102,6 +106,10 @@ class TorchAo(Family):
         if dtype == "F8_E5M2":
             return self.find_layout("mxfp8_e5m2")
         return self.find_read(find_fp8_format(evidence, "._weight_qdata", "._weight_scale"))
+
+    def split_stack(self, name: str) -> tuple[str, str] | None:
+        match = FLAT.fullmatch(name)
+        return (f"{match[1]}.{match[2]}", f"._weight_{match[3]}") if match else None
 
     def write(self, layers: Mapping[str, Quantized], left: Sequence[str],
               kv_cache: str) -> Written:

@@ -6,11 +6,11 @@ for something else."""
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import Any, Mapping
 
 from blockscale.checkpoint._config import Scheme
 from blockscale.checkpoint._families._family import Stored
+from blockscale.checkpoint._families._torchao import FLAT
 from blockscale.checkpoint._layouts import PLAIN_DTYPES
 
 #: What is said of such a format, behind its name.
@@ -42,8 +42,6 @@ _BESIDE = (".scales", ".biases", ".zeros", ".meta", ".codes", ".weight_format", 
 _STATE = ".weight.quant_state."
 _MARKS = tuple(ending for ending, _ in _ENDINGS)
 _ALL = tuple(dict.fromkeys((*_MARKS, *_BESIDE)))
-#: The names that torchao gives the tensors of a parameter.
-_FLAT = re.compile(r"(.*)\._(\w+?)_(?:qdata|scale|zero_point|per_tensor_scale)")
 #: Types of elements that are numbers as they are, or indices, masks and positions.
 _NUMBERS = (*PLAIN_DTYPES, "F64", "C64", "BOOL", "I64", "U64")
 
@@ -109,7 +107,7 @@ def _get_layer(name: str) -> str:
     for ending in (".weight", ".weight_packed"):
         if name.endswith(ending):
             return name.removesuffix(ending)
-    match = _FLAT.fullmatch(name)
+    match = FLAT.fullmatch(name)
     return f"{match[1]}.{match[2]}".removesuffix(".weight") if match else name
 
 
