@@ -114,21 +114,55 @@ def wildcard(name):
     return re.sub(r"(?<![^.])\d+(?![^.])", "*", name)
 
 
+def keep_last(name):
+    """A name with "*" for numbers but the last."""
+    words = name.split(".")
+    last = max(place for place, word in enumerate(words) if word.isdecimal())
+    return ".".join([*wildcard(".".join(words[:last])).split("."), *words[last:]]).lstrip(".")
+
+
+def make_patterns(kinds, fixed):
+    """The first of names with one pattern, by the pattern. Names of one pattern that have several
+    kinds keep their last number where it is a place among layers of other kinds."""
+    by_pattern = collections.defaultdict(dict)
+    for name, kind in kinds.items():
+        by_pattern[wildcard(name)].setdefault(kind, []).append(name)
+    found = {}
+    for pattern, names in by_pattern.items():
+        every = sum(names.values(), [])
+        if len(names) > 1 and fixed.issuperset(every):
+            for name in every:
+                found.setdefault(keep_last(name), name)
+        else:
+            found[pattern] = names[min(names, key=ORDER.index)][0]
+    return found
+
+
+def is_sequence(module):
+    """Whether the parts of a module are single layers, one behind another."""
+    return isinstance(module, nn.Sequential) or isinstance(module, nn.ModuleList) and not any(
+        list(each.children()) for each in module)
+
+
 def list_parameters(model):
-    """One parameter of each pattern of names, with its kind."""
+    """One parameter of each pattern of names, with its kind; and the names of those whose last
+    number is a place in a sequence of layers."""
     routers = find_router_modules(model)
-    found, seen = {}, set()
+    found, fixed = {}, set()
     for path, module in model.named_modules(remove_duplicate=False):
         for name, parameter in module._parameters.items():
-            if parameter is None:
+            kind = parameter is not None and get_kind(model, module, path, name, parameter,
+                                                      routers)
+            if not kind:
                 continue
             full = f"{path}.{name}" if path else name
-            if (pattern := wildcard(full)) in seen:
-                continue
-            seen.add(pattern)
-            if kind := get_kind(model, module, path, name, parameter, routers):
-                found[full] = (kind, parameter)
-    return found
+            found[full] = (kind, parameter)
+            words = full.split(".")
+            places = [place for place, word in enumerate(words) if word.isdecimal()]
+            if places and is_sequence(model.get_submodule(".".join(words[:places[-1]]))):
+                fixed.add(full)
+    first = make_patterns({name: kind for name, (kind, _) in found.items()}, fixed)
+    return {name: found[name] for name in first.values()}, fixed
 
 
 def list_saved(model, parameters):
@@ -166,17 +200,21 @@ ORDER = ("router", "embedding", "norm", "convolution", "transposed", "other", "s
 def classify(model):
     """The kind of each pattern of names of a model's layers; the names of modules for those that
     are saved under another name; and what went wrong."""
-    parameters = list_parameters(model)
+    parameters, fixed = list_parameters(model)
     found = collections.defaultdict(set)
     for name, (kind, _) in parameters.items():
-        found[wildcard(name)].add(kind)
+        found[name].add(kind)
     failed, renamed = "", {}
     try:
         for name, (_, sources) in list_saved(model, parameters).items():
             kinds = {parameters[source][0] for source in sources}
             # A stack that is saved as experts of their own becomes linear layers.
             is_expert = re.search(r"experts\.\d+\.", name)
-            found[wildcard(name)] |= {"linear"} if is_expert and kinds == {"stack"} else kinds
+            found[name] |= {"linear"} if is_expert and kinds == {"stack"} else kinds
+            # A number that modules do not have is a place, too.
+            numbers = [wildcard(each).count("*") for each in (name, *sources)]
+            if fixed.issuperset(sources) or numbers[0] > max(numbers[1:]):
+                fixed.add(name)
             if name.endswith(".weight") and kinds & {"linear", "head", "router"}:
                 one, other = (wildcard(each).removesuffix(".weight") for each in
                               (name, sources[0]))
@@ -187,8 +225,10 @@ def classify(model):
     layers = collections.defaultdict(set)
     for name, kinds in found.items():
         layers[name.removesuffix(".weight")] |= kinds
-    return ({name: min(kinds, key=ORDER.index) for name, kinds in layers.items()}, renamed,
-            failed)
+    chosen = {name: min(kinds, key=ORDER.index) for name, kinds in layers.items()}
+    places = {name.removesuffix(".weight") for name in fixed}
+    return ({pattern: chosen[name] for pattern, name in make_patterns(chosen, places).items()},
+            renamed, failed)
 
 
 def split(kinds, base, paths):

@@ -5,6 +5,7 @@ has headers alone: what `quantize` plans for it needs no numbers. Needs transfor
 
 import collections
 import json
+import re
 import struct
 import sys
 from pathlib import Path
@@ -30,7 +31,7 @@ NORMS = (nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.modules.batchnorm._BatchNorm
 
 def get_kind(module, parents):
     """What a module is; "" for one that is nothing of these."""
-    if any("Router" in type(each).__name__ for each in (module, *parents)):
+    if any(re.search(r"Router|TopKGating|MoE\w*Gate$", type(each).__name__) for each in (module, *parents)):
         return "router"
     if isinstance(module, nn.Embedding):
         return "embedding"
@@ -46,8 +47,8 @@ def get_kind(module, parents):
     if isinstance(module, nn.modules.linear.NonDynamicallyQuantizableLinear):
         return ""  # torch's attention reads its weight, and never calls it.
     if isinstance(module, nn.Linear):
-        if name == "shared_expert_gate" or name in ("gate", "router") and hasattr(
-                owner, "experts"):
+        if name.endswith(("shared_expert_gate", "_router")) or name in (
+                "gate", "router") and hasattr(owner, "experts"):
             return "router"
         return "linear"
     return ""
@@ -61,12 +62,14 @@ def list_kinds(model):
         words = path.split(".") if path else []
         parents = [modules[".".join(words[:count])] for count in range(len(words))]
         for name, parameter in module._parameters.items():
-            full = f"{path}.{name}" if path else name
-            pattern = model_names.wildcard(full)
-            if parameter is None or pattern in seen or parameter.dim() < 2:
+            if parameter is None or parameter.dim() < 2:
                 continue
-            seen.add(pattern)
-            found[full] = (get_kind(module, parents) if name == "weight" else "", parameter)
+            full = f"{path}.{name}" if path else name
+            kind = get_kind(module, parents) if name == "weight" else ""
+            pattern = model_names.wildcard(full), kind
+            if pattern not in seen:
+                seen.add(pattern)
+                found[full] = (kind, parameter)
     return found
 
 
@@ -107,7 +110,10 @@ class Planned:
             kind = "linear" if kinds == {""} and ".experts." in name and (
                 name.endswith(".weight")) else min(kinds - {"linear"}, default="linear")
             self.kinds[name.removesuffix(".weight")] = kind
-        text = model.config.get_text_config()
+        try:
+            text = model.config.get_text_config()
+        except ValueError:  # There are several.
+            text = None
         config = {"architectures": [type(model).__name__],
                   "model_type": model.config.model_type, "tie_word_embeddings": False,
                   "hidden_size": getattr(text, "hidden_size", None)}

@@ -14,6 +14,7 @@ import checkpoints
 import ml_dtypes
 import numpy as np
 
+import blockscale
 from blockscale import checkpoint
 from blockscale.checkpoint import _command, _model_table
 from blockscale.checkpoint._names import Names
@@ -214,6 +215,25 @@ class GroupsTest(unittest.TestCase):
         self.assertEqual(scales["wq"], scales["wv"])
         self.assertEqual(scales["in_proj_qkv"], scales["in_proj_z"])
         self.assertEqual(scales["in_proj_b"], scales["in_proj_a"])
+
+    def test_a_narrow_layer_of_a_group(self):
+        """What a policy leaves for its size alone, loaders leave with all of its group."""
+        with tempfile.TemporaryDirectory() as folder:
+            tensors = {f"layers.0.mix.{name}.weight": np.ones((rows, 64), ml_dtypes.bfloat16)
+                       for name, rows in (("in_proj_b", 8), ("in_proj_a", 32), ("wo", 32))}
+            model = checkpoints.write_model(Path(folder) / "model", tensors, {})
+            summary = checkpoint.quantize(model, Path(folder) / "result", WEIGHT_ONLY)
+            self.assertEqual([layer.name for layer in summary.quantized], ["layers.0.mix.wo"])
+            self.assertEqual({layer.name[-1]: layer.reason for layer in summary.left}["a"],
+                             "expected all layers that loaders fuse to be quantized, but "
+                             "'layers.0.mix.in_proj_b' is left: policy_c3: expected at least 16 "
+                             "rows, as many as a block has elements, but got 8")
+            policy = {"version": 1, "rules": [
+                {"match": {"location": "*in_proj_b"}, "leave": True},
+                {"format": "nvfp4", "weight_only": True}]}
+            with self.assertRaisesRegex(blockscale.ArgumentError,
+                                        "expected one form for layers that loaders fuse"):
+                checkpoint.quantize(model, Path(folder) / "other", policy)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,8 @@ class Architecture:
     Attributes:
       name: of the class.
       base: the path of the model without its head. Files have names with it or without it.
-      kinds: by names of layers, with "*" for numbers: "embedding", "router", "norm",
+      kinds: by names of layers, with "*" for numbers, but for the last where that is a place among
+        layers of other kinds: "embedding", "router", "norm",
         "convolution", "transposed" for a linear layer with a weight [K, N], "linear", "head",
         "stack" for a stack of experts, and "other".
       renamed: beginnings of names of files that are others in modules, with "*" for numbers.
@@ -64,9 +65,14 @@ class Architecture:
         """The kind of a layer, "" where the class has none of that name. Layers of another list,
         such as those that predict further tokens, are what layers with the same end are."""
         pattern = _NUMBER.sub("*", name)
-        for each in (pattern, f"{self.base}.{pattern}", pattern.removeprefix(self.base + ".")):
-            if each in self.kinds:
-                return self.kinds[each]
+        patterns = [pattern]
+        if numbers := list(_NUMBER.finditer(name)):
+            last = numbers[-1].start()
+            patterns.append(_NUMBER.sub("*", name[:last]) + name[last:])
+        for each in patterns:
+            for whole in (each, f"{self.base}.{each}", each.removeprefix(self.base + ".")):
+                if whole in self.kinds:
+                    return self.kinds[whole]
         path, expert, _ = pattern.rpartition("experts.*.")
         if expert and "stack" in (self.find(f"{path}experts.{each}") for each in ("gate_up_proj",
                                                                                  "down_proj")):

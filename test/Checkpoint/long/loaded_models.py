@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "test/Torch"))
 
 import model_zoo  # noqa: E402
 
+E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=torch.float64)
 POLICY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}
 
 
@@ -28,6 +29,7 @@ class Loaded:
       layers: that are quantized.
       keys: that are missing or unexpected, or do not fit.
       noise: the ratio of logits to their difference from the source's, in decibels.
+      expected: the same of weights that are rounded by NVFP4's definition.
       error: the largest difference from logits of the numbers that the codes stand for, by the
         largest of these.
     """
@@ -35,6 +37,7 @@ class Loaded:
     layers: int
     keys: dict
     noise: float
+    expected: float
     error: float
 
 
@@ -44,6 +47,29 @@ def get_ratio(one, other):
     difference = float(((one - other) ** 2).sum())
     return float("inf") if difference == 0 else float(
         10 * torch.log10((one ** 2).sum() / difference))
+
+
+def round_nvfp4(weight):
+    """The numbers of NVFP4 that stand for a matrix, by its definition: E2M1 with a scale in E4M3
+    for 16 numbers, and one in f32 for all."""
+    x = weight.double()
+    overall = x.abs().max() / (6 * 448)
+    blocks = x.reshape(x.shape[0], -1, 16)
+    scales = (blocks.abs().amax(-1, keepdim=True) / 6 / overall).float().to(
+        torch.float8_e4m3fn).double() * overall
+    scaled = blocks / scales.clamp_min(1e-30)
+    places = (scaled.abs()[..., None] - E2M1).abs().argmin(-1)
+    return (E2M1[places] * scaled.sign() * scales).reshape(x.shape).to(weight.dtype)
+
+
+def round_model(model, plain):
+    """Rounds the weights of a model that are not those of a plain copy of a result."""
+    others = dict(plain.named_parameters())
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 2 and not torch.equal(parameter, others[name]):
+                parameter.copy_(round_nvfp4(parameter))
+    return model
 
 
 def load(folder, model_class):
@@ -65,7 +91,8 @@ def run(name, folder):
     plain, _ = load(folder / "plain", model_class)
     source, found, exact = (model_zoo.call(each, given) for each in (model, loaded, plain))
     error = float((found - exact).abs().max() / exact.abs().max())
-    return Loaded(len(summary.quantized), keys, get_ratio(source, found), error)
+    expected = get_ratio(source, model_zoo.call(round_model(model, plain), given))
+    return Loaded(len(summary.quantized), keys, get_ratio(source, found), expected, error)
 
 
 def list_types():

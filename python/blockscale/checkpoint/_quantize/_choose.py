@@ -80,8 +80,25 @@ def choose(checkpoint: Checkpoint, rules: Rules, family: Family) -> list[Choice]
                     decision.form, weight.name, decision.rule, family))
         choices.append(found)
     _keep_stacks_together(choices)
+    _keep_groups_together(checkpoint, choices)
     _check_groups(checkpoint, choices)
     return choices
+
+
+def _keep_groups_together(checkpoint: Checkpoint, choices: list[Choice]) -> None:
+    """Layers that loaders fuse are left where one of them has no form for its sizes or its kind;
+    what a policy says of one of them is the policy's fault."""
+    first: dict[str, Choice] = {}
+    for choice in choices:
+        if choice.form is None and not choice.reason.startswith("policy_c1"):
+            first.setdefault(checkpoint.names.get_group(choice.weight.name), choice)
+    for number, choice in enumerate(choices):
+        group = checkpoint.names.get_group(choice.weight.name)
+        if len(choice.weight.shape) == 2 and choice.form is not None and group in first:
+            other = first[group]
+            choices[number] = choice.leave(
+                "expected all layers that loaders fuse to be quantized, but "
+                f"'{other.weight.name}' is left: {other.reason}")
 
 
 def _check_groups(checkpoint: Checkpoint, choices: Sequence[Choice]) -> None:
