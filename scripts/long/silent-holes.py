@@ -15,6 +15,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRATCH = ROOT / "build/silent-holes"
 PYTHON = ROOT / ".venv/bin/python"
 CALLS = 1000
-SUBJECTS = 42
+SUBJECTS = 140
 
 _FAILURE = r'^ +(return Status::failure\(\s*(?:getName\(executable\) \+\s*)?"expected )'
 #: How the checks of a file begin, of which a hole takes one away.
@@ -92,16 +93,23 @@ def copy_source():
 
 
 def find_silent(seed):
-    """The first fault that was silent, or None; nothing may be wrong with the calls else."""
-    done = run([PYTHON if PYTHON.exists() else sys.executable,
-                SCRATCH / "test/Execution/Inputs/silence.py", f"--calls={CALLS}",
-                f"--subjects={SUBJECTS}", f"--seed={seed}"],
-               env={**os.environ,
-                    "BLOCKSCALE_LIBRARY": str(SCRATCH / "build/lib/libBlockScaleC.so")})
-    silent = [line for line in done.stdout.splitlines() if line.startswith("SILENT ")]
-    if not silent and done.returncode:
-        return f"no counts: {done.stdout[-500:]}", False
-    return (silent[0] if silent else None), True
+    """The first fault that was silent, or None, and whether the calls ran up to it."""
+    command = [PYTHON if PYTHON.exists() else sys.executable,
+               SCRATCH / "test/Execution/Inputs/silence.py", f"--calls={CALLS}",
+               f"--subjects={SUBJECTS}", f"--seed={seed}"]
+    library = str(SCRATCH / "build/lib/libBlockScaleC.so")
+    lines = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", start_new_session=True,
+                          env={**os.environ, "BLOCKSCALE_LIBRARY": library}) as process:
+        for line in process.stdout:
+            lines.append(line.rstrip())
+            if line.startswith("SILENT "):
+                os.killpg(process.pid, signal.SIGKILL)
+                return lines[-1], True
+    if process.returncode:
+        return f"no counts: {' '.join(lines)[-500:]}", False
+    return None, True
 
 
 def main():

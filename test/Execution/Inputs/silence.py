@@ -44,8 +44,9 @@ MOST_SHARE = 0.2  # of a kind
 
 
 class Draw:
-    """Calls of subjects, of all kinds of faults in turn, and within a kind of each op and operand
-    in turn, each time on the next of the targets."""
+    """Calls of subjects: one of each kind of faults in turn, and after each of these one of the
+    kind, op and operand that has had the fewest. Those of a kind, op and operand are each time on
+    the next of the targets."""
 
     def __init__(self, seed, subjects, kinds=None):
         random = np.random.default_rng((seed, 1 << 20))
@@ -58,27 +59,32 @@ class Draw:
         #: What is left by kind, op, operand and target.
         self.left = {(*cell, target): [options[i] for i in random.permutation(len(options))]
                      for cell, options in found.items() for target in TARGETS}
-        #: The order of a kind: each op and operand with a target, then each with the next one.
-        self.orders = collections.defaultdict(list)
-        cells = [(cell, random.permutation(len(TARGETS)))
-                 for cell in (list(found)[i] for i in random.permutation(len(found)))]
-        for turn in range(len(TARGETS)):
-            for cell, targets in cells:
-                self.orders[cell[0]].append((*cell, TARGETS[targets[turn]]))
+        #: The targets of each kind, op and operand, in the order in which it takes them.
+        self.targets = {cell: [TARGETS[i] for i in random.permutation(len(TARGETS))]
+                        for cell in (list(found)[i] for i in random.permutation(len(found)))}
+        self.taken = dict.fromkeys(self.targets, 0)
 
     def take(self, count):
         """As many calls as are asked for, if there are: by subject, its faults with a target
         each."""
         drawn = collections.defaultdict(list)
-        orders = {kind: itertools.cycle(order) for kind, order in self.orders.items()}
-        of_kind = {kind: sum(len(self.left[cell]) for cell in order)
-                   for kind, order in self.orders.items()}
-        while count and (kinds := [kind for kind, left in of_kind.items() if left]):
-            for kind in kinds[:count]:
-                self.take_one(next(cell for cell in orders[kind] if self.left[cell]), drawn)
-                of_kind[kind] -= 1
-                count -= 1
+        kinds = itertools.cycle(dict.fromkeys(kind for kind, *_ in self.targets))
+        for number in range(min(count, sum(map(len, self.left.values())))):
+            cells = [cell for cell in self.targets if self.find_target(cell)]
+            if number % 2 == 0:
+                there = {kind for kind, *_ in cells}
+                kind = next(kind for kind in kinds if kind in there)
+                cells = [cell for cell in cells if cell[0] == kind]
+            cell = min(cells, key=self.taken.get)
+            self.take_one((*cell, self.find_target(cell)), drawn)
+            self.taken[cell] += 1
         return drawn
+
+    def find_target(self, cell):
+        """The next target of a kind, op and operand that has calls left, or None."""
+        targets = self.targets[cell]
+        turns = (targets[(self.taken[cell] + i) % len(targets)] for i in range(len(targets)))
+        return next((target for target in turns if self.left[(*cell, target)]), None)
 
     def take_few(self, counts, least, refused):
         """The calls that cells with fewer than `least` lack, by the counts of all cells so far;
