@@ -308,6 +308,21 @@ class LayoutsTest(unittest.TestCase):
         found, = checkpoint.open(path).unknown
         self.assertEqual(str(found), "Q8_0, not known here")
 
+    def test_codes_of_no_size(self):
+        """Codes that are one number, or none, are no weight, and no error ends a process."""
+        for shape in ((), (0,), (4,), (0, 0)):
+            for dtype in ("U8", "I8", "F8_E4M3", "F4"):
+                with self.subTest(dtype, shape=shape):
+                    count = int(np.prod(shape))
+                    if dtype == "F4" and count % 2:
+                        continue
+                    source = self.write({
+                        f"{LAYER}.weight": (dtype, shape, bytes(count // (1 + (dtype == "F4")))),
+                        f"{LAYER}.weight_scale": ("U8", (), b"\x7f")})
+                    self.assertTrue(checkpoint.check(source).findings)
+                    with self.assertRaises(blockscale.ArgumentError):
+                        checkpoint.convert(source, self.folder / "none", "plain")
+
     def test_numbers_that_are_no_codes(self):
         """Masks, positions and indices are of no format."""
         source = self.write({"model.position_ids": np.arange(8).reshape(1, 8),

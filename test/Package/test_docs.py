@@ -51,7 +51,7 @@ def make_layouts():
         def tell(ending, *dtypes):
             said = " or ".join(filter(None, (", ".join(dtypes[:-1]), *dtypes[-1:])))
             return f"`{ending}` {said}".strip() if ending else ""
-        inside = "in the codes" if layout.family == "gguf" else ""
+        inside = "in the codes" if layout.holds_scales else ""
         name = layout.name.replace("compressed-tensors ", "")
         rows.append("| " + " | ".join((
             name, tell(*layout.data) or f"the name {layout.data[1]}",

@@ -76,7 +76,7 @@ def read_codes(weight: Weight, matrix: int, rows: slice) -> tuple[np.ndarray, np
     """Codes and scales of some rows of a matrix."""
     n, k = weight.shape[-2:]
     part = weight.parts[DATA]
-    if weight.layout.family == "gguf":
+    if weight.layout.holds_scales:
         size = part.nbytes // max(weight.num_matrices, 1)
         packed = part.bytes(matrix * size, (matrix + 1) * size).reshape(n, -1)
         chosen = np.ascontiguousarray(packed[rows])

@@ -46,6 +46,8 @@ class Layout:
       scalar_shape: the shape of these scalars.
       is_stack: whether names are those of stacks of experts.
       is_interleaved: whether rows of gate and up alternate in these.
+      has_block_dimension: whether blocks of a row are a dimension of their own.
+      holds_scales: whether scales are among the codes.
       needs_input_scale: whether quantized activations have a static scale.
       shares_global: whether loaders make one layer of several, with one global scale.
       activations: "plain" or "quantized" where models compute with one kind alone.
@@ -65,6 +67,8 @@ class Layout:
     scalar_shape: tuple[int, ...] = ()
     is_stack: bool = False
     is_interleaved: bool = False
+    has_block_dimension: bool = False
+    holds_scales: bool = False
     needs_input_scale: bool = False
     shares_global: bool = False
     activations: str = ""
@@ -99,7 +103,7 @@ class Layout:
     @property
     def is_packed(self) -> bool:
         """Whether the last size of data counts bytes of two codes."""
-        return self.is_fp4 and self.family != "gguf" and self.data[1] != "F4"
+        return self.is_fp4 and not self.holds_scales and self.data[1] != "F4"
 
     @property
     def endings(self) -> dict[str, str]:
@@ -119,7 +123,7 @@ class Layout:
         """The shape of a tensor of a weight [.., N, K] that is written."""
         *batch, n, k = shape
         if role == DATA:
-            if self.family == "gpt-oss":
+            if self.has_block_dimension:
                 return (*batch, n, k // 32, 16)
             return (*batch, n, -(-k // 2)) if self.is_packed else tuple(shape)
         if role == SCALES and self.is_fp8:
@@ -132,7 +136,7 @@ class Layout:
 
     def get_weight_shape(self, data: Sequence[int]) -> tuple[int, ...]:
         """The shape [.., N, K] of a weight whose data have that shape."""
-        if self.family == "gpt-oss" and len(data) > 3:
+        if self.has_block_dimension and len(data) > 3:
             data = (*data[:-2], data[-2] * data[-1])
         return (*data[:-1], data[-1] * 2) if self.is_packed else tuple(data)
 

@@ -32,6 +32,11 @@ def check_presence(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]
     for unknown in checkpoint.unknown:
         yield find("known-layout", unknown.name, f"expected a layout that is known here, but got "
                    f"{unknown}")
+    for candidate in candidates.values():
+        data = candidate.get(DATA)
+        if data is not None and len(data.shape) < 2:
+            yield find("known-layout", candidate.name, "expected codes in two dimensions or more, "
+                       f"but got shape {list(data.shape)}")
     for group in checkpoint.scheme.groups:
         if not group.format:
             yield find("known-algorithm", checkpoint.scheme.origin,

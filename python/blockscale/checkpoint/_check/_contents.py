@@ -53,7 +53,7 @@ def read_rows(weight: Weight) -> np.ndarray | None:
     if weight.layout.is_plain:
         numbers = found.view({2: np.uint16, 4: np.uint32}[2 if weight.dtype != "f32" else 4])
         return numbers & numbers.dtype.type((1 << (8 * numbers.itemsize - 1)) - 1)
-    if weight.layout.family == "gguf":
+    if weight.layout.holds_scales:
         size, scales = (36, 4) if weight.format == "nvfp4" else (17, 1)
         found = found.reshape(*found.shape[:2], -1, size)[..., scales:].reshape(
             *found.shape[:2], -1)

@@ -56,7 +56,7 @@ def _check_missing(candidate: Candidate, layout: Layout, role: str, name: str,
     """A tensor that is not there."""
     if role == SCALES:
         yield find("has-scales", candidate.name, f"expected '{name}', but got none")
-    elif role == GLOBAL and layout.family == "gguf":
+    elif role == GLOBAL and layout.holds_scales:
         yield find("has-tensor-scale", candidate.name, f"expected '{name}', but got none")
     elif role == GLOBAL and get_family(layout.family).needs_global:
         yield find("has-global-scale", candidate.name, f"expected '{name}', but got none")
@@ -95,7 +95,7 @@ def check_shapes(checkpoint: Checkpoint, candidate: Candidate) -> Iterator[Findi
     if k % block and not layout.is_fp8:
         yield find("whole-blocks", candidate.name, f"expected K of whole blocks of {block}, but "
                    f"got {k}")
-    if layout.family == "gguf" or scales is None:
+    if layout.holds_scales or scales is None:
         return
     if layout.is_fp8:
         yield from _check_fp8(candidate, shape, scales)

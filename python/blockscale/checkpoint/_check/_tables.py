@@ -21,7 +21,7 @@ def check_tables(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) ->
     compressed-tensors has them where a group names their class."""
     for name, candidate in candidates.items():
         layout = candidate.layout
-        if layout is None or layout.family == "gguf" or candidate.get(DATA) is None:
+        if layout is None or layout.holds_scales or candidate.get(DATA) is None:
             continue
         kind = checkpoint.names.find_kind(name)
         if kind not in _KINDS:

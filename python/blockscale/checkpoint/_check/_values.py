@@ -291,7 +291,7 @@ def check_values(candidate: Candidate) -> Iterator[Finding]:
     data = candidate.get(DATA)
     if data is not None and data.dtype in _NO_NUMBERS:
         yield from _check_numbers(data, _NO_NUMBERS[data.dtype])
-    if layout.family == "gguf":
+    if layout.holds_scales:
         yield from _check_interleaved(candidate)
         return
     scales = candidate.get(SCALES)

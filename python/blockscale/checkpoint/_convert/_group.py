@@ -41,7 +41,7 @@ def _write_codes(names: Mapping[str, str], target: Layout, codes: np.ndarray, sc
                  at: int, sink: Any) -> int:
     """Writes rows from row `at` of a tensor on; the number of scales that mean something else
     there."""
-    if target.family == "gguf":
+    if target.holds_scales:
         packed, changed = _bytes.pack_gguf(target.format.upper(), len(codes),
                                            2 * codes.shape[1], codes, scales)
         sink.write(names[DATA], packed, at * packed.shape[1])

@@ -21,9 +21,9 @@ class Gguf(Family):
     layouts = (
         Layout("GGUF NVFP4", "gguf", "nvfp4", "modelopt", "", (".weight", "NVFP4"),
                global_scale=".scale", input_scale=".input_scale", scalar_shape=(1,),
-               shares_global=True),
+               shares_global=True, holds_scales=True),
         Layout("GGUF MXFP4", "gguf", "mxfp4", GGML, "", (".weight", "MXFP4"),
-               activations="plain"),
+               activations="plain", holds_scales=True),
     )
     keeps_stacks = True
     describes_itself = True

@@ -19,7 +19,8 @@ class GptOss(Family):
 
     name = "gpt-oss"
     layouts = (Layout("gpt-oss MXFP4", "gpt-oss", "mxfp4", "even", "even", ("_blocks", "U8"),
-                      ("_scales", "U8"), is_stack=True, is_interleaved=True),)
+                      ("_scales", "U8"), is_stack=True, is_interleaved=True,
+                      has_block_dimension=True),)
     methods = ("mxfp4",)
     keeps_stacks = True
     joins_experts = True

@@ -117,7 +117,7 @@ class ModelOpt(Family):
             return None  # Integers.
         data = evidence.parts[".weight"]
         # A byte has two codes.
-        is_mx = scales is not None and scales.dtype == "U8" and (
+        is_mx = scales is not None and scales.dtype == "U8" and bool(data.shape) and (
             scales.shape == (*data.shape[:-1], data.shape[-1] // 16))
         return self.find_read("mxfp4" if is_mx and evidence.format in ("", "mxfp4") else "nvfp4")
 

@@ -100,7 +100,7 @@ def _quantize_rows(x: np.ndarray, dtype: str, layout: Layout, how: Mapping[str, 
         return packed
     run = _gpu.quantize if how["on"] == "cuda" else _kernels.quantize
     run(x, dtype, layout.format, how["recipe"], amax, how["is_swept"], [codes, scales])
-    if layout.family == "gguf":
+    if layout.holds_scales:
         return _bytes.pack_gguf(kind, count, cols, codes, scales)[0]
     return None
 
