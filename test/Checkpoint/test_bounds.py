@@ -73,6 +73,18 @@ class BoundsTest(unittest.TestCase):
                 with self.subTest(text[:40], config=config):
                     self.expect(["check", self.write(config=config % text)], status, message)
 
+    def test_names_that_have_nothing_in_common(self):
+        """What layers, experts and scales of the cache are held against grows with the file."""
+        count, config = 8000, {"num_hidden_layers": 8000, "vocab_size": 8}
+        for name, status in (("model.layers.{0}.p{0}.weight", 0),
+                             ("model.layers.1.p{0}.weight", 1),
+                             ("model.layers.0.m{0}.experts.0.up_proj.weight", 1),
+                             ("model.layers.0.mlp.experts.{0}.x{0}.weight", 1),
+                             ("m.layers.{0}.self_attn.a{0}.k_scale", 1)):
+            with self.subTest(name):
+                tensors = {name.format(number): np.zeros(1, np.float32) for number in range(count)}
+                self.expect(["check", self.write(tensors, config)], status, "no faults|expected")
+
     def test_memory_of_check(self):
         """It goes through tensors in parts, whatever their names make them."""
         rows, columns = 4096, 16384

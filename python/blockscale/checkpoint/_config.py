@@ -169,7 +169,7 @@ def get_size(config: Mapping[str, Any], *names: str) -> int | None:
     members = get_text_config(config)
     for name in names:
         value = members.get(name)
-        if value is None or isinstance(value, (list, dict)):
+        if value is None or isinstance(value, list) or isinstance(value, dict) and value:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SIZE:
             raise ArgumentError(f"{CONFIG}: expected {name} to be an integer from 0 to "

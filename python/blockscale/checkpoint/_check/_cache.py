@@ -14,6 +14,7 @@ from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._layouts import IGNORED, PLAIN_DTYPES
 
 _LETTERS = re.compile(r"\b([kv])(?=_scale$|_proj\.)")
+_SHOWN = 8
 _NUMBER = re.compile(r"\.(\d{1,9})\.")
 
 
@@ -57,11 +58,21 @@ def _check_all(checkpoint: Checkpoint, names: list[str]) -> Iterator[Finding]:
         match = _NUMBER.search(name)
         if match is not None:
             layers.setdefault((name[:match.start()], name[match.end():]), set()).add(match[1])
+    attention = {(path, rest.partition(".")[0]) for path, rest in layers}
+    every: dict[tuple[str, str], set[str]] = {}
+    for name in checkpoint.tensors:
+        match = _NUMBER.search(name)
+        if match is not None:
+            key = name[:match.start()], name[match.end():].partition(".")[0]
+            if key in attention:
+                every.setdefault(key, set()).add(match[1])
+    # Where few layers of many have scales, some of those that have none stand for all.
+    first = {key: set(sorted(numbers, key=int)[:_SHOWN]) for key, numbers in every.items()}
     for (path, rest), numbers in layers.items():
-        attention = rest.partition(".")[0]
-        pattern = re.compile(rf"{re.escape(path)}\.(\d{{1,9}})\.{re.escape(attention)}\..*")
-        every = {match[1] for name in checkpoint.tensors if (match := pattern.fullmatch(name))}
-        for number in sorted(every - numbers, key=int):
+        key = path, rest.partition(".")[0]
+        others = every.get(key, set())
+        others = first[key] if 2 * len(numbers) < len(others) else others
+        for number in sorted(others - numbers, key=int):
             name = f"{path}.{number}.{rest}"
             if name not in told:
                 yield find("cache-scales", name, "expected a scale as other layers have one, but "

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections
 import re
 from typing import Any, Iterator, Mapping
 
@@ -31,7 +32,6 @@ def check_numbered(checkpoint: Checkpoint) -> Iterator[Finding]:
                 f"{split[2]}.{name.rpartition('.')[2]}")
     wanted = get_experts(checkpoint.config)
     for path, numbers in experts.items():
-        every = set().union(*numbers.values())
         count = max(numbers) + 1
         # A number that is far from the others is no reason to count to it.
         holes = [number for number in range(min(count, len(numbers) + _SHOWN))
@@ -42,11 +42,13 @@ def check_numbered(checkpoint: Checkpoint) -> Iterator[Finding]:
         elif wanted and count != wanted:
             yield find("all-experts", path, f"expected {wanted} experts, as {CONFIG} says, but got "
                        f"{count}")
+        counts = collections.Counter(name for names in numbers.values() for name in names)
+        usual = {name for name, count in counts.items()
+                 if 2 * count >= len(numbers) and not name.endswith(_OPTIONAL)}
         for number, names in numbers.items():
-            for name in sorted(every - names):
-                if not name.endswith(_OPTIONAL):
-                    yield find("all-experts", f"{path}.{number}", f"expected a tensor '{name}', as "
-                               "other experts have, but got none")
+            for name in sorted(usual - names):
+                yield find("all-experts", f"{path}.{number}", f"expected a tensor '{name}', as "
+                           "other experts have, but got none")
 
 
 def check_stacks(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]:

@@ -18,8 +18,10 @@ _NUMBERS = re.compile(r"\.\d+\.")
 #: Layers by llama.cpp's names.
 _BLOCK = re.compile(r"blk\.(\d{1,9})\.")
 #: What is in the name of a router, behind the module that experts are in.
-_ROUTER = re.compile(r"\.(?:gate|router|wg|gating)\b|router")
+_ROUTER = re.compile(r"\.(?:gate\b|wg\b|gating\b|[^.]*router)")
 _SHOWN = 8
+#: So many kinds of layers are held against each other. Models have fewer.
+_MOST_FORMS = 64
 #: What every layer has that has it at all: no model leaves it out of its first layer, or of a kind
 #: of layers.
 _COMMON = re.compile(
@@ -110,27 +112,33 @@ def check_alike(members: Members, config: Mapping[str, Any]) -> Iterator[Finding
     if count is None or len(layers) < 2 or get_size(config, _SHARED) or _is_looped(config):
         return
     kinds = dict(enumerate(_get_kinds(config, count))) if count <= len(layers) else {}
-    by_kind: dict[Any, dict[int, frozenset[str]]] = {}
-    for number, names in layers.items():
-        by_kind.setdefault(kinds.get(number), {})[number] = frozenset(names)
     every = {number: frozenset(names) for number, names in layers.items()}
-    found: dict[int, list[str]] = {}
+    by_kind: dict[Any, dict[int, frozenset[str]]] = {}
+    for number, names in every.items():
+        by_kind.setdefault(kinds.get(number), {})[number] = names
+    usual = _list_usual(every)
+    found: dict[int, set[str]] = {}
     for group in by_kind.values():
-        for number, missing in _find_missing(group, every):
-            found.setdefault(number, []).extend(missing)
+        for number, missing in _find_missing(group if len(group) > 1 else every, usual):
+            if number in group:
+                is_alone = number == 0 or len(group) == 1
+                found.setdefault(number, set()).update(
+                    name for name in missing if not is_alone or _COMMON.fullmatch(name))
     # Layers of different kinds have modules in common: norms, and attention or an MLP.
-    for module in {_get_module(name) for names in every.values() for name in names}:
-        parts = {number: frozenset(name for name in names if _get_module(name) == module)
-                 for number, names in every.items()}
-        parts = {number: names for number, names in parts.items() if names}
-        for number, missing in _find_missing(parts, parts):
-            found.setdefault(number, []).extend(
-                name for name in missing if _COMMON.fullmatch(name) and "sinks" not in name)
+    by_module: dict[str, dict[int, set[str]]] = {}
+    for number, names in every.items():
+        for name in names:
+            by_module.setdefault(_get_module(name), {}).setdefault(number, set()).add(name)
+    for parts in by_module.values():
+        if len(parts) > 1:
+            frozen = {number: frozenset(names) for number, names in parts.items()}
+            for number, missing in _find_missing(frozen, _list_usual(frozen)):
+                found.setdefault(number, set()).update(
+                    name for name in missing if _COMMON.fullmatch(name) and "sinks" not in name)
     for number, names in sorted(found.items()):
-        missing = sorted(set(names))
-        if missing:
-            yield find("alike-layers", f"{path}.{number}", f"expected '{missing[0]}'"
-                       + f" and {len(missing) - 1} more" * (len(missing) > 1)
+        if names:
+            yield find("alike-layers", f"{path}.{number}", f"expected '{min(names)}'"
+                       + f" and {len(names) - 1} more" * (len(names) > 1)
                        + ", as other layers have, but got none")
 
 
@@ -139,21 +147,28 @@ def _get_module(name: str) -> str:
     return name.partition(".")[0] if name.count(".") > 1 or "norm" not in name else ""
 
 
-def _find_missing(group: Mapping[int, frozenset[str]], every: Mapping[int, frozenset[str]]
-                  ) -> Iterator[tuple[int, list[str]]]:
-    """By the number of a layer of a group: what it lacks that others have which have all the rest
-    of it."""
-    forms = collections.Counter((group if len(group) > 1 else every).values())
-    for number, own in group.items():
+def _list_usual(layers: Mapping[int, frozenset[str]]) -> frozenset[str]:
+    """What half of the layers have, or more."""
+    counts = collections.Counter(name for names in layers.values() for name in names)
+    return frozenset(name for name, count in counts.items() if 2 * count >= len(layers))
+
+
+def _find_missing(layers: Mapping[int, frozenset[str]], usual: frozenset[str]
+                  ) -> Iterator[tuple[int, frozenset[str]]]:
+    """By the number of a layer: what it lacks of what is usual, and others have which have all the
+    rest of it."""
+    forms = collections.Counter(layers.values())
+    if len(forms) > _MOST_FORMS:
+        return  # No two layers are alike: there is nothing to hold one against.
+    wholes: dict[frozenset[str], frozenset[str]] = {}
+    for own, count in forms.items():
         whole = max((form for form in forms if own < form),
                     key=lambda form: (forms[form], sorted(form)), default=None)
-        if whole is None or forms[whole] < forms[own]:
-            continue
-        missing = [name for name in sorted(whole - own)
-                   if 2 * sum(name in each for each in every.values()) >= len(every)]
-        if number == 0 or len(group) == 1:
-            missing = [name for name in missing if _COMMON.fullmatch(name)]
-        yield number, missing
+        if whole is not None and forms[whole] >= count:
+            wholes[own] = (whole - own) & usual
+    for number, own in layers.items():
+        if own in wholes:
+            yield number, wholes[own]
 
 
 #: Weights that are never without the third in a model of text.
@@ -177,11 +192,12 @@ def check_partners(members: Members, config: Mapping[str, Any]) -> Iterator[Find
                     yield find("alike-layers", f"{path}.{number}.{parent}", f"expected '{third}' "
                                f"beside '{one}' and '{other}', but got none")
         experts = {name.partition(".experts.")[0] for name in names if ".experts." in name}
-        for parent in sorted(experts):
-            if not any(name.startswith(f"{parent}.") and _ROUTER.search(name[len(parent):])
-                       for name in names):
-                yield find("alike-layers", f"{path}.{number}.{parent}", "expected a router beside "
-                           "experts, but got none")
+        routed = {name[:match.start()] for name in names if (match := _ROUTER.search(name))}
+        # Some models have the router in the module of the experts.
+        routed |= {name.removesuffix(".experts") for name in routed}
+        for parent in sorted(experts - routed):
+            yield find("alike-layers", f"{path}.{number}.{parent}", "expected a router beside "
+                       "experts, but got none")
 
 
 def check_ends(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]:
