@@ -17,10 +17,12 @@ import argparse
 import collections
 import json
 import logging
+import multiprocessing
 import os
 import sys
 import tempfile
 import warnings
+from concurrent import futures
 from pathlib import Path
 
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -28,6 +30,7 @@ os.environ["TQDM_DISABLE"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import loaded_models  # noqa: E402
+import torch  # noqa: E402
 import model_kinds  # noqa: E402
 import model_builds  # noqa: E402
 
@@ -63,62 +66,71 @@ class Counts:
         print(f"skipped {name}: {reason}"[:160].replace("\n", " "), flush=True)
 
 
-def check_plans(counts, only):
-    """All classes of the table."""
-    table = json.loads((Path(_model_table.__file__).parent / "model_names.json").read_text())
-    classes = model_builds.find_classes(only)
-    layers, kinds, said = 0, collections.Counter(), 0
-    for name in sorted(set(table["architectures"]) & set(classes)):
-        try:
-            model, _ = model_builds.build_default(classes[name])
-        except Exception as error:  # pylint: disable=broad-except
-            counts.skip(name, f"not built: {error!r}")
-            continue
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                planned = model_kinds.Planned(model, Path(folder) / "model")
-                faults = list(model_kinds.find_faults(planned, name))
-        except Exception as error:  # pylint: disable=broad-except
-            faults = [f"{type(error).__name__}: {error}"[:300]]
-        else:
-            if planned.said:
-                faults.append(planned.said)
-            layers += len(planned.quantized)
-            kinds.update(planned.kinds.values())
-        counts.add(name, faults)
-    missing = sorted(set(classes) - set(table["architectures"]))
-    for name in missing:
-        try:
-            model_builds.build_default(classes[name])
-        except Exception as error:  # pylint: disable=broad-except
-            counts.skip(name, f"not built: {error!r}")
-        else:
-            counts.add(name, ["the table does not have it"])
-    print(f"{counts.passed} classes, {layers} layers quantized; "
-          + ", ".join(f"{count} {kind or 'other'}" for kind, count in kinds.most_common()))
-
-
-def check_loaded(counts, types):
-    for name in types:
-        faults = []
+def check_plan(name):
+    """What is wrong with the plan of a class, why it cannot be judged, and what it has."""
+    model_class, is_listed = CLASSES[name]
+    try:
+        model, _ = model_builds.build_default(model_class)
+    except Exception as error:  # pylint: disable=broad-except
+        return name, [], f"not built: {error!r}", {}
+    if not is_listed:
+        return name, ["the table does not have it"], "", {}
+    try:
         with tempfile.TemporaryDirectory() as folder:
-            try:
-                found = loaded_models.run(name, Path(folder))
-            except Exception as error:  # pylint: disable=broad-except
-                faults.append(f"{type(error).__name__}: {error}"[:300].replace("\n", " "))
-            else:
-                print(f"{name}: {found.layers} layers, {found.noise:.1f} dB from the source, "
-                      f"{found.expected:.1f} by NVFP4's definition, {found.error:.2g} from the codes' "
-                      "numbers", flush=True)
-                if found.keys:
-                    faults.append(f"keys: {found.keys}"[:400])
-                if not abs(found.noise - found.expected) <= NOISE:
-                    faults.append(f"expected about {found.expected:.1f} dB, but got "
-                                  f"{found.noise:.1f}")
-                if not found.error <= ERROR:
-                    faults.append(f"expected {ERROR} from the codes' numbers, but got "
-                                  f"{found.error:.3g}")
-        counts.add(f"{name} by transformers", faults)
+            planned = model_kinds.Planned(model, Path(folder) / "model")
+            faults = list(model_kinds.find_faults(planned, name))
+    except Exception as error:  # pylint: disable=broad-except
+        return name, [f"{type(error).__name__}: {error}"[:300]], "", {}
+    return (name, faults + [planned.said] * bool(planned.said), "",
+            {**collections.Counter(planned.kinds.values()), "quantized": len(planned.quantized)})
+
+
+#: Classes by name, and whether the table has them; processes that are forked have them, too.
+CLASSES = {}
+
+
+def check_plans(counts, only, pool_of):
+    """All classes of the installed transformers."""
+    table = json.loads((Path(_model_table.__file__).parent / "model_names.json").read_text())
+    CLASSES.update((name, (each, name in table["architectures"]))
+                   for name, each in model_builds.find_classes(only).items())
+    found = collections.Counter()
+    with pool_of() as pool:
+        for name, faults, reason, kinds in pool.map(check_plan, sorted(CLASSES)):
+            if reason:
+                counts.skip(name, reason)
+                continue
+            counts.add(name, faults)
+            found.update(kinds)
+    print(f"{counts.passed + counts.failed} classes: "
+          + ", ".join(f"{count} {kind or 'other'}" for kind, count in found.most_common()))
+
+
+def check_type(name):
+    """What is wrong with a type that transformers loads, and what it measured."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            found = loaded_models.run(name, Path(folder))
+    except Exception as error:  # pylint: disable=broad-except
+        return name, [f"{type(error).__name__}: {error}"[:300].replace("\n", " ")], ""
+    faults = []
+    if found.keys:
+        faults.append(f"keys: {found.keys}"[:400])
+    if not abs(found.noise - found.expected) <= NOISE:
+        faults.append(f"expected about {found.expected:.1f} dB, but got {found.noise:.1f}")
+    if not found.error <= ERROR:
+        faults.append(f"expected {ERROR} from the codes' numbers, but got {found.error:.3g}")
+    return name, faults, (
+        f"{found.layers} layers, {found.noise:.1f} dB from the source, {found.expected:.1f} by "
+        f"NVFP4's definition, {found.error:.2g} from the codes' numbers")
+
+
+def check_loaded(counts, types, pool_of):
+    """Types that transformers loads."""
+    with pool_of() as pool:
+        for name, faults, measured in pool.map(check_type, types):
+            print(f"{name}: {measured}", flush=True)
+            counts.add(f"{name} by transformers", faults)
 
 
 def main():
@@ -131,11 +143,16 @@ def main():
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
+    torch.set_num_threads(1)  # Processes share the cores.
     counts = Counts()
-    check_plans(counts, options.only)
+
+    def pool_of():
+        return futures.ProcessPoolExecutor(
+            os.cpu_count(), mp_context=multiprocessing.get_context("fork"))
+    check_plans(counts, options.only, pool_of)
     types = loaded_models.list_types() if options.loaded == "all" else filter(
         None, options.loaded.split(","))
-    check_loaded(counts, types)
+    check_loaded(counts, types, pool_of)
     print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
     return 1 if counts.failed else 0
 
