@@ -8,7 +8,8 @@ import unittest
 from pathlib import Path
 
 from foreign import by_hand, stacks, unknown
-from foreign.matrix import REFUSED, RIGHT, WRONG, Matrix, run
+from foreign.matrix import REFUSED, RIGHT, WRONG, Matrix, compare, run
+from foreign.results import Result, decode, list_unexplained
 
 #: A source of each kind of scales, of stacks, and of mixtures.
 KNOWN = ("modelopt_fp8_cache", "modelopt_mixed", "qwen", "ue8m0", "fbgemm", "f4_e8m0", "f4_e4m3",
@@ -41,6 +42,24 @@ class TestForeign(unittest.TestCase):
             with self.subTest(name):
                 outcomes = self.run_all(unknown.make_unknown(name))
                 self.assertEqual(set(outcomes.values()), {REFUSED})
+
+    def test_what_is_wrong_is_told(self):
+        """Codes that no configuration explains, and one number of one weight."""
+        source = by_hand.list_known()["modelopt_mixed"]()
+        with tempfile.TemporaryDirectory() as folder:
+            whole = Result(source.write(Path(folder) / "whole"))
+            numbers = decode(whole)
+            self.assertEqual((compare(source.truth, numbers), list_unexplained(whole)), ("", []))
+            source.config = {}
+            bare = Result(source.write(Path(folder) / "bare"))
+            decode(bare)
+            self.assertEqual(len(list_unexplained(bare)), len(source.quantized))
+        name = "model.layers.1.mlp.experts.2.up_proj.weight"
+        numbers[name] = numbers[name].copy()
+        numbers[name][3, 5] += 0.01
+        self.assertRegex(compare(source.truth, numbers), f"{name}: 1 of 8192 numbers differ")
+        del numbers[name]
+        self.assertEqual(compare(source.truth, numbers), f"{name} is not there")
 
     def test_stacks_of_torchao_are_described_by_their_own_name(self):
         source = stacks.torchao_stacks()

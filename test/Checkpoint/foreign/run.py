@@ -91,7 +91,7 @@ def main():
     print(f"\n{total} sources: " + ", ".join(f"{count} by {maker}"
                                              for maker, count in makers.items()))
     print(f"{converted} convert, {refused} are of formats without a layout, which are named; "
-          f"{len(unconverted)} neither {' '.join(unconverted)}")
+          f"{', '.join(unconverted) or 'none'} neither")
     print(f"cells: {counts[RIGHT]} right, {counts[REFUSED]} refused by name, {counts[WRONG]} wrong")
     print(f"\n{counts[RIGHT] + counts[REFUSED]} passed, {failed} failed")
     return 1 if failed else 0
