@@ -19,6 +19,7 @@ from blockscale._compile import PLACES, Compiled, Source, name_arguments, read_s
 from blockscale._errors import (ArgumentError, DeviceError, Error, FileError, check, fail,
                                 read_file)
 from blockscale._files import write
+from blockscale._json import parse
 from blockscale._progress import Progress, watch_steps
 from blockscale._trace import Module
 
@@ -116,9 +117,9 @@ def _refuse(name: str, problem: str) -> NoReturn:
 
 def _read_manifest(name: str, text: bytes) -> dict[str, Any]:
     try:
-        manifest = json.loads(text)
-    except ValueError as error:
-        _refuse(name, f"expected {_MANIFEST} to be JSON, but {error}")
+        manifest = parse(text, _MANIFEST)
+    except ArgumentError as error:
+        _refuse(name, str(error))
     version = manifest.get("version") if isinstance(manifest, dict) else None
     if version != _VERSION:
         _refuse(name, f"expected version {_VERSION} of files of compile_ahead, but got {version}")
@@ -129,6 +130,15 @@ def _read_manifest(name: str, text: bytes) -> dict[str, Any]:
     return manifest
 
 
+def _read_member(archive: Any, member: str) -> bytes:
+    """The bytes of a member. compile_ahead() packs none: a small file would be a large one."""
+    info = archive.getinfo(member)
+    if info.compress_type:
+        raise ValueError(f"expected '{member}' as it is, but got it compressed")
+    found: bytes = archive.read(info)
+    return found
+
+
 def read_ahead(file: File) -> _Ahead:
     import zipfile
     if isinstance(file, bytes):
@@ -137,8 +147,9 @@ def read_ahead(file: File) -> _Ahead:
         name, data = os.fspath(file), read_file(file)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            manifest = _read_manifest(name, archive.read(_MANIFEST))
-            parts = {target: archive.read(f"{target}.bsf") for target in manifest["targets"]}
+            manifest = _read_manifest(name, _read_member(archive, _MANIFEST))
+            parts = {target: _read_member(archive, f"{target}.bsf")
+                     for target in manifest["targets"]}
     except Error:
         raise
     except Exception as error:  # A damaged archive raises many of them.

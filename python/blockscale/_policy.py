@@ -83,42 +83,74 @@ def _read(policy: Policy) -> tuple[dict[str, Any], str]:
     return parse(text, f"'{path}'"), path
 
 
-@functools.lru_cache(maxsize=1024)
-def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    """A pattern, which the compiler accepted, as a regular expression."""
-    parts, at, depth = [], 0, 0
+def _split_pattern(pattern: str) -> list[list[str]]:
+    """The patterns that braces of one, which the compiler accepted, stand for: of each the regular
+    expressions of one character after the other, and "*"."""
+    found: list[list[str]] = [[]]
+    # While a brace is open: what was before it, and the texts in it that are complete.
+    before: list[list[str]] | None = None
+    texts: list[list[str]] = []
+    at = 0
+
+    def close() -> list[list[str]]:
+        assert before is not None
+        return [[*each, *text] for each in before for text in (*texts, *found)]
     while at < len(pattern):
         one = pattern[at]
         at += 1
         if one == "\\" and at < len(pattern):
-            parts.append(re.escape(pattern[at]))
+            one = re.escape(pattern[at])
             at += 1
-        elif one == "*":
-            parts.append(".*")
         elif one == "?":
-            parts.append(".")
+            one = "."
         elif one == "[":
             end = pattern.index("]", at + 1 + (pattern[at] in "^!"))
             inside = pattern[at:end]
             is_negated = inside[0] in "^!"
             chars = re.sub(r"([\\\]\[^&~|])", r"\\\1", inside[is_negated:])
-            parts.append(f"[{'^' if is_negated else ''}{chars}]")
+            one = f"[{'^' if is_negated else ''}{chars}]"
             at = end + 1
-        elif one == "{":
-            parts.append("(?:")
-            depth += 1
-        elif one == "}" and depth:
-            parts.append(")")
-            depth -= 1
-        elif one == "," and depth:
-            parts.append("|")
-        else:
-            parts.append(re.escape(one))
-    return re.compile("".join(parts), re.DOTALL)
+        elif one == "{" and before is None:
+            before, found, texts = found, [[]], []
+            continue
+        elif one == "," and before is not None:
+            texts, found = [*texts, *found], [[]]
+            continue
+        elif one == "}" and before is not None:
+            found, before = close(), None
+            continue
+        elif one != "*":
+            one = re.escape(one)
+        for each in found:
+            each.append(one)
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _compile_pattern(pattern: str) -> tuple[re.Pattern[str], ...]:
+    """A pattern, which the compiler accepted, as regular expressions of which one matches. Each
+    text between two stars is where it is found first, and is not looked for again, so that names
+    are matched in a time that goes with their length and that of the pattern."""
+    compiled = []
+    for parts in _split_pattern(pattern):
+        texts, stars = [""], 0
+        for part in parts:
+            if part == "*":
+                texts.append("")
+            else:
+                texts[-1] += part
+        expression = texts[0]
+        for text in texts[1:-1]:
+            expression += f"(?=(?P<g{stars}>.*?{text}))(?P=g{stars})"
+            stars += 1
+        if len(texts) > 1:
+            expression += f".*{texts[-1]}"
+        compiled.append(re.compile(expression, re.DOTALL))
+    return tuple(compiled)
 
 
 def matches_pattern(pattern: str, name: str) -> bool:
-    return _compile_pattern(pattern).fullmatch(name) is not None
+    return any(each.fullmatch(name) is not None for each in _compile_pattern(pattern))
 
 
 def _contains(sizes: Mapping[str, int], size: int | None) -> bool:

@@ -28,7 +28,8 @@ MEMORY, SECONDS = 2 << 30, 10
 #: Seconds after which a call waits for something.
 _WAIT = 120
 #: What an output may have no other control characters than.
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]")
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029"
+                     "\ud800-\udfff]")
 #: What the modules of commands import when they are called.
 _MODULES = ("blockscale._import", "blockscale.checkpoint._command",
             "blockscale.checkpoint._check._check", "blockscale.checkpoint._convert._convert",

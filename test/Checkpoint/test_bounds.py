@@ -3,17 +3,20 @@
 """Files take memory and time by their size, whatever they say of themselves; what they say is shown
 without characters that a terminal obeys. Each command has 2 GiB and 10 s."""
 
+import io
 import json
 import struct
 import tempfile
 import tracemalloc
 import unittest
+import zipfile
 from pathlib import Path
 
 import decoders
 import numpy as np
 from limited import Limited
 
+import blockscale
 from blockscale._native._checkpoint import lay_out
 from blockscale.checkpoint import check
 
@@ -165,6 +168,16 @@ class BoundsTest(unittest.TestCase):
                               ["convert", folder, self.folder / "result", "--to=plain"]):
                 outcome = self.limited.command(*arguments)
                 self.assertEqual(outcome.find_fault(), "", outcome.text)
+
+    def test_members_that_are_packed(self):
+        """A small file of compile_ahead() would be a large one."""
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("manifest.json", bytes(64 << 20))
+        self.assertLess(len(file.getvalue()), 1 << 17)
+        with self.assertRaisesRegex(blockscale.FileError, "expected 'manifest.json' as it is, but "
+                                                          "got it compressed"):
+            blockscale.load(file.getvalue())
 
     def test_expressions(self):
         config = {"quantization_config": {

@@ -21,6 +21,7 @@ import numpy as np
 
 import blockscale
 from blockscale import checkpoint
+from blockscale.checkpoint._jobs import _journal
 
 E4M3 = ml_dtypes.float8_e4m3fn
 WEIGHT_ONLY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}
@@ -401,11 +402,18 @@ class ResumeTest(unittest.TestCase):
         checkpoint.quantize(self.source, self.folder / "whole", WEIGHT_ONLY)
         self.stop_after(3)
         path = self.partial / ".blockscale-journal"
-        lines = path.read_text().splitlines()
-        first = json.loads(lines[0])
-        lines[0] = json.dumps({**first, "boot": "another"})
-        lines.insert(2, json.dumps({"synced": 1}))
-        path.write_text("\n".join(lines) + '\n{"task": 9, "fou')
+        first, *tasks = [json.loads(line.partition(" ")[2])
+                         for line in path.read_text().splitlines()]
+        path.unlink()
+        with mock.patch.object(_journal, "_read_boot", lambda: "another"):
+            journal = _journal.Journal(self.partial, first["job"])
+        for number, task in enumerate(tasks):
+            journal.add(task["task"], task["found"])
+            if number == 0:
+                journal.sync(1)
+        journal.close()
+        with open(path, "a", encoding="utf-8") as file:
+            file.write('{"task": 9, "fou')
         # All but the task that was on the disk are done again.
         done = []
         checkpoint.quantize(self.source, self.result, WEIGHT_ONLY, resume=True,
@@ -423,6 +431,18 @@ class ResumeTest(unittest.TestCase):
             file.write("x\n")
         with self.assertRaisesRegex(blockscale.ArgumentError, "expected lines of a journal"):
             checkpoint.quantize(self.source, self.result, WEIGHT_ONLY, resume=True)
+
+    def test_lines_of_a_journal_that_are_not_as_they_were(self):
+        """Lines that are JSON, too, and would say that a task is done which is not."""
+        self.stop_after(4)
+        path = self.partial / ".blockscale-journal"
+        lines = path.read_bytes().splitlines(keepends=True)
+        for changed in (lines[1:], [lines[0], *lines[2:]], [*lines, lines[-1]],
+                        [lines[0], lines[2], lines[1], *lines[3:]],
+                        [lines[0], lines[1].replace(b'"task":', b'"task":1'), *lines[2:]]):
+            path.write_bytes(b"".join(changed))
+            with self.assertRaisesRegex(blockscale.ArgumentError, "expected lines of a journal"):
+                checkpoint.quantize(self.source, self.result, WEIGHT_ONLY, resume=True)
 
     def test_links_of_others_are_not_followed(self):
         """Who can put a link where a file is going to be gets nothing written through it."""

@@ -388,6 +388,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Error, ImportError) as error:
         has_lines = getattr(error, "has_lines", True)
         lines = str(error).split("\n") if has_lines else [str(error)]
+    except RuntimeError as error:
+        # Where address space is limited, the stacks of threads are what has no room first.
+        if "can't start new thread" not in str(error):
+            raise
+        lines = ["expected memory for one more thread, but got none; --threads says how many work"]
     except MemoryError:
         lines = [f"expected more memory for '{options.command}', but got none"]
     except KeyboardInterrupt:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm
+from blockscale._json import parse
 from blockscale.torch._forms import ROW_MAJOR, get_storage
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ def _read_mark(mark: Any) -> dict[str, Any] | str:
                  else type(mark).__name__)
         return f"expected a mark of bytes, but got {found}"
     try:
-        members = json.loads(bytes(mark.cpu().tolist()))
-    except ValueError:
+        members = parse(bytes(mark.cpu().tolist()), "it")
+    except ArgumentError:
         return "expected a mark of JSON, but got other bytes"
     if not isinstance(members, dict):
         return f"expected a mark with members, but got {type(members).__name__}"

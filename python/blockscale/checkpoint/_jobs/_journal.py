@@ -5,11 +5,13 @@
 A line of JSON is written for each task when all of its bytes are: first the job's identity, then
 the numbers of tasks with what they found. When only the process ends, what it wrote is in the
 system's cache, and all lines hold. After a crash of the system only as many hold as the last line
-"synced" says, before which their data went to the disk.
+"synced" says, before which their data went to the disk. Before each line is a digest of it and of
+all lines above, so that a journal that was damaged is no journal.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from typing import Any
@@ -35,6 +37,11 @@ def describe_other_job(path: str) -> str:
             "others then; remove its folder to begin anew")
 
 
+def make_digest(data: bytes) -> bytes:
+    """What is in front of lines: it tells those that were damaged."""
+    return hashlib.blake2b(data, digest_size=8).hexdigest().encode()
+
+
 class Journal:
     """An open journal; `done` has what the tasks found that are done, by number."""
 
@@ -43,6 +50,8 @@ class Journal:
         self.done: dict[int, Any] = {}
         #: Lines of tasks, those among them that do not hold.
         self.count = 0
+        #: Of all lines before the next one.
+        self._digest = b""
         boot = _read_boot()
         self._file = os.fdopen(open_in_place(self.path), "r+b")
         try:
@@ -59,8 +68,12 @@ class Journal:
         tasks: list[tuple[int, Any, bool]] = []
         is_safe, synced = False, 0
         for line in text[:end].splitlines():
+            digest, _, members = line.partition(b" ")
             try:
-                each = json.loads(line)
+                if digest != make_digest(self._digest + members):
+                    raise ValueError("the digest of other lines")
+                self._digest = digest
+                each = json.loads(members)
                 if "job" in each:
                     self._check(each["job"], identity)
                     is_safe = bool(boot) and each["boot"] == boot
@@ -84,7 +97,9 @@ class Journal:
             raise ArgumentError(describe_other_job(self.path))
 
     def _write(self, members: dict[str, Any]) -> None:
-        self._file.write(json.dumps(members, separators=(",", ":")).encode() + b"\n")
+        line = json.dumps(members, separators=(",", ":")).encode()
+        self._digest = make_digest(self._digest + line)
+        self._file.write(self._digest + b" " + line + b"\n")
         self._file.flush()
 
     def add(self, number: int, found: Any) -> None:

@@ -19,7 +19,7 @@ from blockscale.checkpoint._files import ENDINGS
 from blockscale.checkpoint._jobs._cluster import Cluster
 from blockscale.checkpoint._jobs._distribute import (State, open_mirror, run_on_cluster,
                                                      split_shards, split_tasks)
-from blockscale.checkpoint._jobs._journal import NAME as JOURNAL, describe_other_job
+from blockscale.checkpoint._jobs._journal import NAME as JOURNAL, describe_other_job, make_digest
 from blockscale.checkpoint._jobs._plan import Job
 from blockscale.checkpoint._jobs._remote import Mirror, Remote, Snapshot, is_remote, to_path
 from blockscale.checkpoint._jobs._run import Progress, Verify, check_destination, run_job
@@ -128,7 +128,10 @@ class _ClusterPlace(Place):
 
 def _read_remote_journal(remote: Remote, identity: str) -> dict[int, Any]:
     try:
-        members = json.loads(remote.read_all(JOURNAL))
+        digest, _, text = remote.read_all(JOURNAL).partition(b" ")
+        if digest != make_digest(text):
+            raise ValueError("the digest of another text")
+        members = json.loads(text)
         found = {int(number): each for number, each in members["done"].items()}
         job = members["job"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -140,7 +143,8 @@ def _read_remote_journal(remote: Remote, identity: str) -> dict[int, Any]:
 
 
 def _write_remote_journal(remote: Remote, identity: str, done: dict[int, Any]) -> None:
-    remote.write(JOURNAL, json.dumps({"job": identity, "done": done}).encode())
+    text = json.dumps({"job": identity, "done": done}).encode()
+    remote.write(JOURNAL, make_digest(text) + b" " + text)
 
 
 def _check_remote(url: str, resume: bool) -> None:

@@ -21,7 +21,9 @@ from blockscale.checkpoint._files import ENDINGS
 #: Bytes that are read at once, and those of a piece that is there or not.
 CHUNK, BLOCK = 16 << 20, 1 << 20
 #: Larger files beside the tensors are no part of a checkpoint.
-_MOST_BESIDE = 1 << 30
+_MOST_BESIDE = 256 << 20
+#: The longest header of a file of safetensors.
+_SAFETENSORS_HEADER = 100_000_000
 #: Bytes at the begin of a GGUF file that have its header.
 _GGUF_HEADER = 64 << 20
 #: File systems whose files are there when the last byte is, or not at all.
@@ -114,7 +116,10 @@ class Remote:
             name = each["name"].rstrip("/").rpartition("/")[2]
             if each["type"] == "file" and each["name"].rstrip("/") != self._root:
                 said = repr(sorted((key, str(value)) for key, value in each.items()))
-                found[name] = Entry(int(each["size"]), hashlib.sha256(said.encode()).hexdigest())
+                if not isinstance(each["size"], int):
+                    fail("BLOCKSCALE_FILE", f"cannot read '{self.locate(name)}': expected its "
+                                            f"size, but got {each['size']!r}")
+                found[name] = Entry(each["size"], hashlib.sha256(said.encode()).hexdigest())
         return found
 
     def read(self, name: str, begin: int, end: int) -> bytes:
@@ -193,7 +198,8 @@ class Mirror:
             size = entry.size
             if name.endswith(".safetensors"):
                 length = int.from_bytes(remote.read(name, 0, min(8, size)), "little")
-                head = remote.read(name, 0, min(size, 8 + min(length, 1 << 30)))
+                # A longer header is refused when the mirror is read.
+                head = remote.read(name, 0, min(size, 8 + min(length, _SAFETENSORS_HEADER)))
             elif name.endswith(".gguf"):
                 head = remote.read(name, 0, min(size, _GGUF_HEADER))
             elif size <= _MOST_BESIDE:
