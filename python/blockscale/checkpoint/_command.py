@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import io
 import json
 import os
+import resource
 import sys
 from typing import Any, Callable, Iterator, Sequence
 
@@ -370,6 +372,15 @@ def _keep_kernels() -> None:
         os.environ[_CACHE] = os.path.join(folder, "blockscale")
 
 
+def _save_addresses() -> None:
+    """Where addresses are limited, as by `ulimit -v`, has threads share memory to allocate from.
+    Each takes 128 MiB of addresses else, and LLVM ends a process that has none for a thread."""
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        arena_max = -8  # M_ARENA_MAX of glibc.
+        with contextlib.suppress(AttributeError):
+            ctypes.CDLL(None).mallopt(arena_max, 2)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the program; its exit status: 0, 1 where a check finds faults or checkpoints differ,
     and 2 for what cannot be done."""
@@ -378,6 +389,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _make_parser().parse_args(
         ["--cluster=" if each == "--cluster" else each for each in given])
     _keep_kernels()
+    _save_addresses()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Names of files have characters that the terminal's encoding may lack.
