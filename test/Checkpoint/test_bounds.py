@@ -169,6 +169,11 @@ class BoundsTest(unittest.TestCase):
                 outcome = self.limited.command(*arguments)
                 self.assertEqual(outcome.find_fault(), "", outcome.text)
 
+    def test_threads_in_few_addresses(self):
+        """Threads that allocate from memory of their own would take all addresses there are."""
+        outcome = self.limited.call("addresses", "measure", self.write())
+        self.assertEqual(outcome.status, 0, outcome.text)
+
     def test_members_that_are_packed(self):
         """A small file of compile_ahead() would be a large one."""
         file = io.BytesIO()
