@@ -231,9 +231,9 @@ def load_ahead(path: str) -> int:
 
 
 def import_model(path: str) -> int:
-    """blockscale-import of a file."""
+    """blockscale-import of a file. The module is no message, and may have what the file has."""
     from blockscale._import import main
-    return main([path, "-o", "-"])
+    return main([path, "-o", f"{path}.out"])
 
 
 _MODULE = b"""func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
