@@ -161,6 +161,11 @@ class TestExports(unittest.TestCase):
         with self.assertRaisesRegex(blockscale.ArgumentError, pattern):
             function(*args, **kwargs)
 
+    def test_inputs_that_the_module_does_not_take(self):
+        exported = jax.export.export(jax.jit(lambda x, y: x + y))(X, X)
+        self.refuse("expected the export to keep 2 inputs, as its module takes, but got 1",
+                    from_export, dataclasses.replace(exported, module_kept_var_idx=(0,)))
+
     def test_what_is_exported(self):
         exported = jax.export.export(jax.jit(lambda x: x), platforms=("cpu", "cuda"))(X)
         self.refuse("expected an export for one platform and one device, but got cpu, cuda and 1",

@@ -147,6 +147,9 @@ def _import(module: Any, kept: Sequence[int] | None, name: str,
              if op.operation.name == "func.func"
              and op.operation.attributes["sym_name"].value == "main"][0].regions[0].blocks[0]
     inputs = range(len(graph.arguments)) if kept is None else kept
+    if len(inputs) != len(graph.arguments):
+        raise ArgumentError(f"expected the export to keep {len(graph.arguments)} inputs, as its "
+                            f"module takes, but got {len(inputs)}")
     for ref, number, argument in zip(graph.arguments, inputs, block.arguments):
         location = argument.location
         importer.add_input(ref, number, getattr(location, "name_str", "") or f"input{number}")
