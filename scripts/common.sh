@@ -41,6 +41,24 @@ step() {
   return "$status"
 }
 
+# build_package: builds the package of Python; `package` is the folder that PYTHONPATH needs.
+build_package() {
+  "$root/scripts/build.sh" all
+  "$root/scripts/package.sh" "$root/build"
+  package=$(dirname "$(echo "$root"/build/package/lib/python3*/site-packages/blockscale)")
+}
+
+# find_package: the same, but with BLOCKSCALE_BUILD_DIR the library of a build that is there, and the
+# package in the sources.
+find_package() {
+  if [[ -z ${BLOCKSCALE_BUILD_DIR:-} ]]; then
+    build_package
+    return
+  fi
+  export BLOCKSCALE_LIBRARY=$BLOCKSCALE_BUILD_DIR/lib/libBlockScaleC.so
+  package=$root/python
+}
+
 # logged LOG CMD...: runs CMD with its output in LOG; shows the log's end if it fails.
 logged() {
   local log=$1 status=0

@@ -14,10 +14,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 "$root/scripts/peers.sh" checkpoints
-"$root/scripts/build.sh" all
-"$root/scripts/package.sh" "$root/build"
-
-package=$(dirname "$(echo "$root"/build/package/lib/python3*/site-packages/blockscale)")
+build_package
 BLOCKSCALE_SEED=$(date -u +%Y%m%d)
 echo "seed $BLOCKSCALE_SEED"
 export BLOCKSCALE_SEED

@@ -10,14 +10,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 "$root/scripts/peers.sh" checkpoints
-# With BLOCKSCALE_BUILD_DIR, the library of a build that is there, and the package in the sources.
-if [[ -n ${BLOCKSCALE_BUILD_DIR:-} ]]; then
-  export BLOCKSCALE_LIBRARY=$BLOCKSCALE_BUILD_DIR/lib/libBlockScaleC.so
-  package=$root/python
-else
-  "$root/scripts/build.sh" all
-  "$root/scripts/package.sh" "$root/build"
-  package=$(dirname "$(echo "$root"/build/package/lib/python3*/site-packages/blockscale)")
-fi
+find_package
 export PYTHONPATH=$package:$root/test/Checkpoint:$root/test/Data
 exec "$root/.cache/checkpoints/bin/python" "$root/test/Checkpoint/foreign/run.py" "$@"

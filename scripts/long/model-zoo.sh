@@ -10,10 +10,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 "$root/scripts/peers.sh" checkpoints
-"$root/scripts/build.sh" all
-"$root/scripts/package.sh" "$root/build"
-
-package=$(dirname "$(echo "$root"/build/package/lib/python3*/site-packages/blockscale)")
+build_package
 export PYTHONPATH=$package HF_HUB_OFFLINE=1
 exec "$root/.cache/checkpoints/bin/python" "$root/test/Torch/check_model_zoo.py" \
   --jobs "$(nproc)" "$@"

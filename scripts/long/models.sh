@@ -13,12 +13,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 "$root/scripts/peers.sh" jax
 "$root/scripts/peers.sh" exporter
 "$root/scripts/peers.sh" torch-mlir
-"$root/scripts/build.sh" all
-"$root/scripts/package.sh" "$root/build"
+build_package
 
 modules=$root/.cache/models
 exporter=$root/.cache/exporter/bin/python
-package=$(dirname "$(echo "$root"/build/package/lib/python3*/site-packages/blockscale)")
 mkdir -p "$modules"
 import_model() { # PYTHON FILE MODULE
   PYTHONPATH=$package "$1" -m blockscale._import "$2" -o "$3"

@@ -11,15 +11,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 "$root/scripts/peers.sh" store
-# With BLOCKSCALE_BUILD_DIR, the library of a build that is there, and the package in the sources.
-if [[ -n ${BLOCKSCALE_BUILD_DIR:-} ]]; then
-  export BLOCKSCALE_LIBRARY=$BLOCKSCALE_BUILD_DIR/lib/libBlockScaleC.so
-  package=$root/python
-else
-  "$root/scripts/build.sh" all
-  "$root/scripts/package.sh" "$root/build"
-  package=$(dirname "$(echo "$root"/build/package/lib/python3*/site-packages/blockscale)")
-fi
+find_package
 BLOCKSCALE_SEED=${BLOCKSCALE_SEED:-$(date -u +%Y%m%d)}
 echo "seed $BLOCKSCALE_SEED"
 export BLOCKSCALE_SEED PYTHONPATH=$package:$root/test/Checkpoint

@@ -11,9 +11,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 "$root/scripts/peers.sh" exporter
-"$root/scripts/build.sh" all
-"$root/scripts/package.sh" "$root/build"
-
-package=$(dirname "$(echo "$root"/build/package/lib/python3*/site-packages/blockscale)")
+build_package
 export PYTHONPATH=$package
 exec "$root/.cache/exporter/bin/python" "$root/test/Torch/check_models.py" "$@"

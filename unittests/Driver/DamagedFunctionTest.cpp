@@ -11,10 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Driver/Executable.h"
+#include "SavedFixture.h"
 #include "blockscale/Emit/ObjectVerifier.h"
 
-#include "mlir/Parser/Parser.h"
 #include "llvm/Object/ELF.h"
 #include "llvm/Support/SHA256.h"
 
@@ -51,19 +50,9 @@ const SavedFunction &getSaved(Place place) {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry);
-  OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(kSavedProgram, &context);
-  Result<Signature> signature = getSignature(*findEntry(*module, ""));
-  EXPECT_TRUE(signature.ok());
   ExecutableOptions options;
   options.place = place;
-  options.isSaved = true;
-  CompileObserver observer;
-  auto executable = Executable::create(*module, *signature, options, observer);
-  EXPECT_TRUE(executable.ok()) << executable.message();
-  Result<SavedFunction> saved = (*executable)->save();
-  EXPECT_TRUE(saved.ok()) << saved.message();
-  found->second = std::move(*saved);
+  found->second = saveFunction(context, kSavedProgram, options);
   return found->second;
 }
 

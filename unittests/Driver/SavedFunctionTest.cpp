@@ -5,9 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Driver/Executable.h"
-
-#include "mlir/Parser/Parser.h"
+#include "SavedFixture.h"
 
 #include "gtest/gtest.h"
 
@@ -53,21 +51,11 @@ protected:
   }
 
   SavedFunction save(Place place, const std::string &chip = "") {
-    OwningOpRef<ModuleOp> module =
-        parseSourceString<ModuleOp>(kDecode, &context);
-    Result<Signature> signature = getSignature(*findEntry(*module, ""));
-    EXPECT_TRUE(signature.ok());
     ExecutableOptions options;
     options.place = place;
     options.chip = chip;
     options.optimize = false;
-    options.isSaved = true;
-    CompileObserver observer;
-    auto made = Executable::create(*module, *signature, options, observer);
-    EXPECT_TRUE(made.ok()) << made.message();
-    Result<SavedFunction> saved = (*made)->save();
-    EXPECT_TRUE(saved.ok()) << saved.message();
-    return *saved;
+    return saveFunction(context, kDecode, options);
   }
 
   /// The failure of reading bytes.

@@ -1,5 +1,4 @@
 //===- ObjectVerifier.h - Objects that can be linked ------------*- C++ -*-===//
-//-*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -13,7 +13,7 @@ from blockscale._errors import ArgumentError, check
 from blockscale._native import _checkpoint as _bytes
 from blockscale.checkpoint import _kernels
 from blockscale.checkpoint._checkpoint import Weight
-from blockscale.checkpoint._layouts import (DATA, GLOBAL, INPUT, SCALES, find_fp8_formats,
+from blockscale.checkpoint._layouts import (DATA, GLOBAL, SCALES, find_fp8_formats,
                                             get_fp8_scales)
 
 
@@ -107,11 +107,3 @@ def read_global(weight: Weight, matrix: int) -> np.float32 | None:
         return None
     value = np.float32(found[matrix])
     return np.float32(1) / value if weight.layout.is_reciprocal else value
-
-
-def read_input(weight: Weight) -> np.float32 | None:
-    """The largest decode scale of a weight's activations."""
-    found = read_scalars(weight, INPUT)
-    if found is None:
-        return None
-    return np.float32((1 / found).max() if weight.layout.is_reciprocal else found.max())

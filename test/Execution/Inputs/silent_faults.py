@@ -16,8 +16,6 @@ from reference import swizzle, swizzle_groups, unswizzle
 REFUSED, SAME, CPU = "refused", "same", "cpu"
 #: Bytes that are NaN in E4M3 and in E8M0.
 NAN = {"f8E4M3FN": 0x7F, "f8E8M0FNU": 0xFF}
-#: Codes above the largest, of elements that have fewer bits than a byte.
-LIMITS = {"f6E2M3FN": 64, "f6E3M2FN": 64}
 #: Other types of the same width, and of others.
 OTHER_DTYPES = {"uint8": ("int8", "uint16", "float32", "bool"),
                 "uint16": ("int16", "float16", "uint8", "float32"),
