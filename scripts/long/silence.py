@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 PYTHON = ROOT / ".venv/bin/python"
 SUBJECTS = 322  # 23 of each op
+RESERVE = 700
 LEAST = 3  # calls of each op, operand, kind and target
 
 
@@ -32,7 +33,7 @@ def main():
     return subprocess.run(
         [PYTHON if PYTHON.exists() else sys.executable,
          ROOT / "test/Execution/Inputs/silence.py", f"--calls={calls}", f"--seed={seed}",
-         f"--subjects={SUBJECTS}", f"--least={LEAST}"],
+         f"--subjects={SUBJECTS}", f"--reserve={RESERVE}", f"--least={LEAST}"],
         env={**os.environ, "BLOCKSCALE_LIBRARY": str(BUILD / "lib/libBlockScaleC.so")}).returncode
 
 

@@ -5,7 +5,7 @@ the emulator as kernels of five chips, through C and Python. A call is refused, 
 expected and what was found and the same text on every target, or gives what the CPU's definition
 says; all else is a silent fault, and so is a crash.
 
-Usage: silence.py [--calls N] [--subjects N] [--seed SEED] [--kinds KIND,..] [--only CALL]
+Usage: silence.py [--calls N] [--subjects N] [--reserve N] [--seed SEED] [--kinds KIND,..] [--only CALL]
 
 A call is a fault on a target; where the target is not the CPU, the fault runs on the CPU as well,
 as what it is compared with, and is not counted there. The seed is printed; it decides everything.
@@ -43,41 +43,68 @@ MOST_SECONDS = 900  # of all calls of a subject
 MOST_SHARE = 0.2  # of a kind
 
 
+def part_of(subject, fault):
+    """What of an operand a fault breaks that rules tell apart: the dimension, and whether a global
+    scale is one, or one of each matrix, group or row."""
+    operand = subject.operands[fault.number]
+    return fault.part, operand.sizes if operand.role == "global" else ()
+
+
 class Draw:
     """Calls of subjects: one of each kind of faults in turn, and after each of these one of the
-    kind, op and operand that has had the fewest. Those of a kind, op and operand are each time on
-    the next of the targets."""
+    kind, op, operand and part of it that has had the fewest, if its kind has had no fifth of all.
+    Those of a part are each time on the next of the targets, and every other one is the least
+    change there is. Subjects beyond the first `few` are used where these have no such fault."""
 
-    def __init__(self, seed, subjects, kinds=None):
-        random = np.random.default_rng((seed, 1 << 20))
+    def __init__(self, seed, subjects, few, kinds=None):
+        self.random = np.random.default_rng((seed, 1 << 20))
+        self.few = few
         found = collections.defaultdict(list)  # numbers of subjects and of their faults
+        least = set()
         for number, subject in enumerate(subjects):
             for i, fault in enumerate(make_faults(subject)):
                 if kinds is None or fault.kind in kinds:
-                    found[fault.kind, subject.op, subject.operands[fault.number].name].append(
-                        (number, i))
-        #: What is left by kind, op, operand and target.
-        self.left = {(*cell, target): [options[i] for i in random.permutation(len(options))]
+                    found[fault.kind, subject.op, subject.operands[fault.number].name,
+                          part_of(subject, fault)].append((number, i))
+                    if fault.is_least:
+                        least.add((number, i))
+        #: What is left by kind, op, operand, part and target; the next one stands last.
+        self.left = {(*cell, target): self.order(options, least)
                      for cell, options in found.items() for target in TARGETS}
-        #: The targets of each kind, op and operand, in the order in which it takes them.
-        self.targets = {cell: [TARGETS[i] for i in random.permutation(len(TARGETS))]
-                        for cell in (list(found)[i] for i in random.permutation(len(found)))}
+        #: The targets of each kind, op, operand and part, in the order in which it takes them.
+        self.targets = {cell: [TARGETS[i] for i in self.random.permutation(len(TARGETS))]
+                        for cell in (list(found)[i]
+                                     for i in self.random.permutation(len(found)))}
         self.taken = dict.fromkeys(self.targets, 0)
+
+    def order(self, options, least):
+        """The faults of a cell in the order in which they are taken, from the last."""
+        mixed = [options[i] for i in self.random.permutation(len(options))]
+        turns = [[each for each in mixed if (each in least) == is_least]
+                 for is_least in (True, False)]
+        in_turn = [each for pair in itertools.zip_longest(*turns) for each in pair if each]
+        return sorted(in_turn, key=lambda each: each[0] >= self.few)[::-1]
 
     def take(self, count):
         """As many calls as are asked for, if there are: by subject, its faults with a target
         each."""
         drawn = collections.defaultdict(list)
         kinds = itertools.cycle(dict.fromkeys(kind for kind, *_ in self.targets))
+        of_kind = collections.Counter()
         for number in range(min(count, sum(map(len, self.left.values())))):
             cells = [cell for cell in self.targets if self.find_target(cell)]
             if number % 2 == 0:
                 there = {kind for kind, *_ in cells}
                 kind = next(kind for kind in kinds if kind in there)
                 cells = [cell for cell in cells if cell[0] == kind]
+            else:
+                # With room for the next turn of the kind.
+                cells = [cell for cell in cells
+                         if of_kind[cell[0]] + 2 < MOST_SHARE * number] or cells
             cell = min(cells, key=self.taken.get)
             self.take_one((*cell, self.find_target(cell)), drawn)
             self.taken[cell] += 1
+            of_kind[cell[0]] += 1
         return drawn
 
     def find_target(self, cell):
@@ -90,10 +117,13 @@ class Draw:
         """The calls that cells with fewer than `least` lack, by the counts of all cells so far;
         `refused` has the subjects and targets that do not go together."""
         drawn = collections.defaultdict(list)
-        for cell, options in self.left.items():
-            options[:] = [each for each in options if (each[0], cell[-1]) not in refused]
-            for _ in range(least - counts[(*cell[1:3], cell[0], cell[3])]):
-                self.take_one(cell, drawn)
+        parts = collections.defaultdict(list)
+        for (kind, op, operand, part, target), options in self.left.items():
+            options[:] = [each for each in options if (each[0], target) not in refused]
+            parts[op, operand, kind, target].append((kind, op, operand, part, target))
+        for counted, cells in parts.items():
+            for _ in range(least - counts[counted]):
+                self.take_one(max(cells, key=lambda cell: len(self.left[cell])), drawn)
         return drawn
 
     def take_one(self, cell, drawn):
@@ -294,6 +324,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=204)
     parser.add_argument("--subjects", type=int, default=len(MAKERS))
+    parser.add_argument("--reserve", type=int, default=0,
+                        help="subjects beyond these, for what these do not have")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--least", type=int, default=0, help="calls of each cell")
     parser.add_argument("--kinds", type=lambda text: text.split(","), help="of all faults")
@@ -310,7 +342,7 @@ def main():
     if options.only:
         number, _, fault = options.only.partition(".")
         count = max(count, int(number) + 1)
-    subjects = [make_subject(options.seed, number) for number in range(count)]
+    subjects = [make_subject(options.seed, number) for number in range(count + options.reserve)]
     report = Report(options.seed, subjects)
 
     def run(drawn):
@@ -324,7 +356,7 @@ def main():
         print(subjects[int(number)].text)
         run({int(number): [(int(fault), target) for target in TARGETS] if fault else []})
     else:
-        draw = Draw(options.seed, subjects, options.kinds)
+        draw = Draw(options.seed, subjects, options.subjects, options.kinds)
         run(draw.take(options.calls))
         while drawn := draw.take_few(report.cells, options.least, report.refused):
             run(drawn)

@@ -27,6 +27,8 @@ NVFP4, MXFP4 = ("f8E4M3FN", "f4E2M1FN"), ("f8E8M0FNU", "f4E2M1FN")
 FORMATS = {"nvfp4": NVFP4, "mxfp4": MXFP4, "mxfp6_e2m3": (MXFP4[0], "f6E2M3FN"),
            "mxfp6_e3m2": (MXFP4[0], "f6E3M2FN"), "mxfp8_e4m3": (MXFP4[0], "f8E4M3FN"),
            "mxfp8_e5m2": (MXFP4[0], "f8E5M2")}
+#: NVFP4 is half of what is drawn, since it alone has global scales.
+DRAWN_FORMATS = (*FORMATS, *("nvfp4",) * 4)
 #: Codes of 1/2, 1 and 2.
 SCALES = {"f8E4M3FN": (0x30, 0x38, 0x40), "f8E8M0FNU": (126, 127, 128)}
 SIZE = re.compile(r"([A-Z])(?:([/%])(\d+))?(?:\^(\d+))?$")
@@ -124,14 +126,14 @@ def global_operand(random, name, array_shape, sizes, form):
 def make_product(random, kind):
     """A product of two scaled operands, or of a plain and a scaled one."""
     pick = lambda *choices: choices[random.integers(len(choices))]  # noqa: E731
-    format = pick(*FORMATS)
+    format = pick(*DRAWN_FORMATS)
     scale, data = FORMATS[format]
     plain = pick("", "", "", "a", "b") if kind != "columns" else ""
     elements = {side: pick("bf16", "f16") if side == plain else data for side in "ab"}
     if format.startswith("mxfp8") and not plain and pick(True, False):
         elements["b"] = pick("f8E4M3FN", "f8E5M2")
     block = products.BLOCKS[scale]
-    lead = (2,) if kind == "mm" and pick(True, False, False) else ()
+    lead = (2,) if kind == "mm" and pick(True, False) else ()
     # K that is no whole tile of scales has padding, and some of it no whole step.
     k = block * int(pick(1, 2, 3, 5, 6, 8)) * (2 if kind == "columns" else 1)
     shape = {"B": lead, "M": int(pick(5, 16, 70, 130)), "N": int(pick(8, 24, 136)), "K": k}
@@ -149,8 +151,7 @@ def make_product(random, kind):
     layouts = {side: "" if side == plain else pick(*choices) for side in "ab"}
     if kind == "rows" and plain != "a":
         layouts["a"] = pick("linear", "grouped", "grouped")
-    forms = ("", "", "scalar", "rank_0", "each", "row") if kind == "mm" else \
-        ("", "", "scalar", "rank_0", "each")
+    forms = ("", "scalar", "rank_0", "each", "each", *(("row",) if kind == "mm" else ()))
     globals_ = {side: "" if side == plain or scale != "f8E4M3FN" else pick(*forms)
                 for side in "ab"}
     # Layouts of groups have their number.
@@ -219,18 +220,19 @@ def make_quantize(random, with_groups=False):
     stored_x = values.floats(random, (*lead, rows, k), DTYPES[x], values.TAME)
     letters = (*("B" for _ in lead), "M", "K")
     q = ("?",) * len(lead)
-    last = k if with_groups else "?"
+    # Kernels take f32 of a static K alone.
+    fixed = with_groups or x == "f32"
+    last = k if fixed else "?"
     layout = None if with_groups else pick(None, SWIZZLED)
     types = [tensor((*q, "?", last), x)]
     operands = [Operand("x", stored_x, letters, "other", x)]
     text = f"quantize {{0}} block [1, {block}] recipe {recipe}"
     each = "G" if with_groups else "B"
     if is_nvfp4 and (source := pick("", "global_scale", "global_amax")):
-        form = pick("scalar", "rank_0", "each")
-        count = (3,) if with_groups else lead
-        shape = count if form == "each" else ()
+        form = pick("scalar", "rank_0", "each", "each", *(() if with_groups else ("row",)))
+        shape = {"each": (3,) if with_groups else lead, "row": (*lead, rows)}.get(form, ())
         types.append("f32" if form == "scalar" else tensor("?" * len(shape), "f32"))
-        sizes = (each,) * len(shape)
+        sizes = letters[:-1] if form == "row" else (each,) * len(shape)
         operand = global_operand(random, source, shape, sizes, "each" if shape else form)
         operands.append(operand)
         text += f" {source}({{1}} : {types[1]})"
@@ -243,18 +245,18 @@ def make_quantize(random, with_groups=False):
         operands.append(Operand("offsets", bounds, ("G",), "ends", "i32"))
         ends = (rows, 1)
     results = [tensor((*q, "?", last), data),
-               tensor((*q, "?", k // block if with_groups else "?"), SCALE_ELEMENTS[block],
+               tensor((*q, "?", k // block if fixed else "?"), SCALE_ELEMENTS[block],
                       layout)]
     tails = recipe in TAKES_TAILS
     multiples = {"K": 1 if tails else block}
     return of_op("quantize_groups" if with_groups else "quantize", f"{recipe}_{data}",
                  f"{text} : {types[0]} -> {', '.join(results)}", operands, types, results,
-                 fixed={"K": k} if with_groups else {}, multiples=multiples, ends=ends)
+                 fixed={"K": k} if fixed else {}, multiples=multiples, ends=ends)
 
 
 def make_dequantize(random):
     pick = lambda *choices: choices[random.integers(len(choices))]  # noqa: E731
-    format = pick(*FORMATS)
+    format = pick(*DRAWN_FORMATS)
     scale, data = FORMATS[format]
     recipe = pick(*NVFP4_RECIPES[:4]) if format == "nvfp4" else ""
     block = products.BLOCKS[scale]

@@ -26,7 +26,8 @@ OTHER_DTYPES = {"uint8": ("int8", "uint16", "float32", "bool"),
 @dataclass
 class Fault:
     """`array` is what the operand `number` gets; None leaves it out. `accept` takes scales that
-    are NaN."""
+    are NaN. `part` is what of the operand is broken, such as a dimension, where rules tell these
+    apart. `is_least` says that less could not be wrong, so that the fewest rules are broken."""
 
     number: int
     kind: str
@@ -34,6 +35,8 @@ class Fault:
     array: object
     expected: str
     accept: bool = False
+    part: str = ""
+    is_least: bool = False
 
 
 def resized(array, axis, size):
@@ -60,8 +63,10 @@ def sizes(subject, number, operand):
     for axis, size in enumerate(operand.array.shape):
         for changed in sorted({0, 1, size - 1, size + 1, 2 * size, size + 16} - {size, -1}):
             array = resized(operand.array, axis, changed)
+            expected = expected_of(subject, number, array)
             yield Fault(number, "size", f"dimension {axis} of {changed} for {size}", array,
-                        expected_of(subject, number, array))
+                        expected, part=f"dimension {axis - operand.array.ndim}",
+                        is_least=expected == REFUSED and changed == size - 1)
 
 
 def ranks(subject, number, operand):
