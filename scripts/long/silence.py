@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 PYTHON = ROOT / ".venv/bin/python"
 SUBJECTS = 322  # 23 of each op
-RESERVE = 700
+RESERVE = 1400
 LEAST = 3  # calls of each op, operand, kind and target
 
 

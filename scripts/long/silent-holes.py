@@ -25,7 +25,7 @@ SCRATCH = ROOT / "build/silent-holes"
 PYTHON = ROOT / ".venv/bin/python"
 CALLS = 1000
 SUBJECTS = 140
-RESERVE = 700
+RESERVE = 1400
 
 _FAILURE = r'^ +(return Status::failure\(\s*(?:getName\(executable\) \+\s*)?"expected )'
 #: How the checks of a file begin, of which a hole takes one away.

@@ -80,10 +80,13 @@ class Draw:
     def order(self, options, least):
         """The faults of a cell in the order in which they are taken, from the last."""
         mixed = [options[i] for i in self.random.permutation(len(options))]
-        turns = [[each for each in mixed if (each in least) == is_least]
-                 for is_least in (True, False)]
-        in_turn = [each for pair in itertools.zip_longest(*turns) for each in pair if each]
-        return sorted(in_turn, key=lambda each: each[0] >= self.few)[::-1]
+        order = []
+        for is_reserve in (False, True):
+            of_these = [each for each in mixed if (each[0] >= self.few) == is_reserve]
+            turns = [[each for each in of_these if (each in least) == is_least]
+                     for is_least in (True, False)]
+            order += [each for pair in itertools.zip_longest(*turns) for each in pair if each]
+        return order[::-1]
 
     def take(self, count):
         """As many calls as are asked for, if there are: by subject, its faults with a target
@@ -160,9 +163,8 @@ def run_subject(seed, number, calls):
         elif problem := differs(subject, valid["cpu"], valid[target]):
             say(target=target, invalid=problem)
     outcomes = {}  # on the CPU, by the fault
-    for i, target in sorted(calls):
-        if target not in functions:
-            continue
+    # What a chip does not take is called on the CPU.
+    for i, target in sorted({(i, target if target in functions else "cpu") for i, target in calls}):
         fault = all_faults[i]
         given = list(arrays)
         given[fault.number] = fault.array
