@@ -266,8 +266,12 @@ def make_dequantize(random):
     is_tiled, q = pick(True, False), ("?",) * len(shape)
     codes = noise(random, shape, data)
     drawn = products.scales(random, scale, (*shape[:-1], shape[-1] // block))
+    # Memory does not tell the size of codes of which the last byte may hold one or two.
     tails = recipe in TAKES_TAILS
-    types = [tensor(q, data), tensor(q, scale, SWIZZLED if is_tiled else None)]
+    known = "f4" in data and tails
+    of_codes, of_blocks = ((*q[:-1], size if known else "?")
+                           for size in (shape[-1], drawn.shape[-1]))
+    types = [tensor(of_codes, data), tensor(of_blocks, scale, SWIZZLED if is_tiled else None)]
     operands = [Operand("data", stored(codes, data), data_sizes(letters, data), "data", data),
                 Operand("scale", swizzle(drawn) if is_tiled else drawn,
                         scale_sizes(letters, block, is_tiled, "%" if tails else "/"), "scale",
@@ -280,9 +284,10 @@ def make_dequantize(random):
         text += f" {name}({{2}} : {types[2]})"
         operands.append(global_operand(random, name, shape[:lead_of],
                                        letters[:lead_of], "each"))
-    results = [tensor(q, pick("f32", "bf16"))]
+    results = [tensor(of_codes, pick("f32", "bf16"))]
     return of_op("dequantize", format, f"{text} : {types[0]}, {types[1]} -> {results[0]}",
-                 operands, types, results, multiples={} if tails else {"K": block})
+                 operands, types, results, fixed={"K": shape[-1]} if known else {},
+                 multiples={} if tails else {"K": block})
 
 
 def make_amax(random, with_groups=False):
