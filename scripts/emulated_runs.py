@@ -8,14 +8,11 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from chip_list import list_chips
+from long_programs import BUILD, PYTHON, ROOT, build
 
-ROOT = Path(__file__).resolve().parents[1]
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 INPUTS = ROOT / "test/Execution/Inputs"
-PYTHON = ROOT / ".venv/bin/python"
 
 
 def run(program, environment):
@@ -23,7 +20,7 @@ def run(program, environment):
     name, *options = program
     with tempfile.TemporaryDirectory(prefix="emulated-") as folder:
         process = subprocess.run(
-            [PYTHON if PYTHON.exists() else sys.executable, INPUTS / name, folder, *options],
+            [PYTHON, INPUTS / name, folder, *options],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, **environment,
                  "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}"})
@@ -40,10 +37,7 @@ def run_all(list_runs, left_out=()):
     its options and the environment, for each chip of the command line, or else that the compiler
     lists, but for those that are left out. Prints a line for each, and `N passed, N failed`. The
     exit status."""
-    if "BLOCKSCALE_BUILD_DIR" not in os.environ:
-        if subprocess.run([ROOT / "scripts/build.sh", "all"]).returncode != 0:
-            print("0 passed, 1 failed")
-            return 1
+    build()
     chips = sys.argv[1:] or [chip for chip in list_chips(BUILD) if chip not in left_out]
     totals = [0, 0]
     with ThreadPoolExecutor(os.cpu_count()) as pool:

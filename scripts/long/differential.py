@@ -16,25 +16,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
-PYTHON = ROOT / ".venv/bin/python"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from long_programs import BUILD, PYTHON, ROOT, build  # noqa: E402
+
 
 
 def main():
     today = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d}"
     minutes, seed = [*sys.argv[1:], *("30", today)[len(sys.argv) - 1:]]
-    if "BLOCKSCALE_BUILD_DIR" not in os.environ:
-        build = subprocess.run([ROOT / "scripts/build.sh", "all"])
-        if build.returncode != 0:
-            print("0 passed, 1 failed")
-            return 1
+    build()
     folder = BUILD / "differential"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "kept").mkdir(parents=True)
     return subprocess.run(
-        [PYTHON if PYTHON.exists() else sys.executable,
-         ROOT / "test/Execution/Inputs/differential.py", folder, f"--minutes={minutes}",
+        [PYTHON, ROOT / "test/Execution/Inputs/differential.py", folder, f"--minutes={minutes}",
          f"--seed={seed}", f"--keep={folder / 'kept'}"],
         env={**os.environ, "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}"}).returncode
 

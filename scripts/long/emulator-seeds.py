@@ -15,19 +15,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from chip_list import list_chips  # noqa: E402
+from long_programs import BUILD, PYTHON, ROOT, build  # noqa: E402
 
-PYTHON = ROOT / ".venv/bin/python"
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 IN_CHECK = "sm_100a"
 
 
 def run(*options):
     """Arrays that are equal and that are not; a run without a sum is one failure."""
     process = subprocess.run(
-        [PYTHON if PYTHON.exists() else sys.executable, ROOT / "test/Conformance/run.py",
+        [PYTHON, ROOT / "test/Conformance/run.py",
          "--cases", ROOT / "test/Data/golden", "--on", "emulator", "--jobs",
          str(os.cpu_count()), *options],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -44,10 +42,7 @@ def run(*options):
 def main():
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    if "BLOCKSCALE_BUILD_DIR" not in os.environ:
-        if subprocess.run([ROOT / "scripts/build.sh", "all"]).returncode != 0:
-            print("0 passed, 1 failed")
-            return 1
+    build()
     passed = failed = 0
     runs = [("--seed", str(seed)) for seed in range(first, first + seeds)]
     for options in runs + [("--target", chip) for chip in list_chips(BUILD) if chip != IN_CHECK]:

@@ -18,10 +18,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from long_programs import BUILD, PYTHON, ROOT, build  # noqa: E402
+
 INPUTS = ROOT / "test/Execution/Inputs"
-PYTHON = ROOT / ".venv/bin/python"
 
 
 def run(script, *options):
@@ -29,7 +29,7 @@ def run(script, *options):
     paths = [str(BUILD / "bin"), os.environ["PATH"]]
     with tempfile.TemporaryDirectory(prefix="fusion-") as folder:
         process = subprocess.run(
-            [PYTHON if PYTHON.exists() else sys.executable, INPUTS / script, folder, *options],
+            [PYTHON, INPUTS / script, folder, *options],
             capture_output=True, text=True, env={**os.environ, "PATH": ":".join(paths)})
     lines = process.stdout.splitlines()
     print(" ".join([f"{script}:", *options]), *lines, *process.stderr.splitlines()[-20:],
@@ -40,11 +40,7 @@ def run(script, *options):
 
 def main():
     seed = sys.argv[1] if len(sys.argv) > 1 else "1"
-    if "BLOCKSCALE_BUILD_DIR" not in os.environ:
-        build = subprocess.run([ROOT / "scripts/build.sh", "all"])
-        if build.returncode != 0:
-            print("0 passed, 1 failed")
-            return 1
+    build()
     counts = [run("gpu_fusion.py", "--eligible=200", "--ineligible=200", f"--seed={seed}"),
               run("cpu_fusion.py")]
     passed, failed = (sum(each) for each in zip(*counts))

@@ -14,18 +14,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from long_programs import BUILD, ROOT, build, run_script  # noqa: E402
 
 
 def main():
-    steps = [[ROOT / "scripts/peers.sh", "checkpoints"]]
-    if "BLOCKSCALE_BUILD_DIR" not in os.environ:
-        steps.append([ROOT / "scripts/build.sh", "all"])
-    for step in steps:
-        if subprocess.run(step).returncode != 0:
-            print("0 passed, 1 failed")
-            return 1
+    run_script("peers.sh", "checkpoints")
+    build()
     environment = {**os.environ, "BLOCKSCALE_LIBRARY": str(BUILD / "lib/libBlockScaleC.so"),
                    "BLOCKSCALE_CACHE_DIR": "", "PYTHONPATH": str(ROOT / "python"),
                    "PYTHONHASHSEED": "0"}

@@ -21,10 +21,10 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from long_programs import BUILD, PYTHON, ROOT, build  # noqa: E402
+
 INPUTS = ROOT / "test/Execution/Inputs"
-PYTHON = ROOT / ".venv/bin/python"
 OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],
            "matmul.py": ["--functions", "32", "--shapes", "10"], "sm100_kernels.py": [],
            "strip_kernels.py": [], "gpu_random.py": [], "sm100_matmul.py": ["--cases", "60"],
@@ -47,7 +47,7 @@ def run(job):
     paths = [str(BUILD / "bin"), os.environ["PATH"]]
     with tempfile.TemporaryDirectory(prefix="random-shapes-") as folder:
         process = subprocess.run(
-            [PYTHON if PYTHON.exists() else sys.executable, INPUTS / script,
+            [PYTHON, INPUTS / script,
              *([] if script == "planted_faults.py" else [folder]), "--seed", str(seed), *options],
             capture_output=True, text=True, env={**os.environ, "PATH": ":".join(paths)})
     lines = process.stdout.splitlines()
@@ -62,11 +62,7 @@ def run(job):
 def main():
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-    if "BLOCKSCALE_BUILD_DIR" not in os.environ:
-        build = subprocess.run([ROOT / "scripts/build.sh", "all"])
-        if build.returncode != 0:
-            print("0 passed, 1 failed")
-            return 1
+    build()
     jobs = [(script, seed, "x86-64" if seed % 2 else "host")
             for seed in range(first, first + seeds) for script in OPTIONS]
     totals = [0, 0]

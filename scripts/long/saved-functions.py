@@ -20,8 +20,9 @@ import time
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from long_programs import BUILD, build  # noqa: E402
+
 ROUNDS = 3
 #: Bytes whose changes one process loads.
 CHUNK = 500
@@ -32,9 +33,7 @@ PLACES = {"cpu": 0, "sm_90a": 1}
 
 def prepare():
     """Builds the package, and runs this script with its Python."""
-    if "BLOCKSCALE_BUILD_DIR" not in os.environ:
-        subprocess.run([ROOT / "scripts/build.sh", "all"], check=True)
-        subprocess.run([ROOT / "scripts/package.sh"], check=True)
+    build(with_package=True)
     environment = {**os.environ, "BLOCKSCALE_PREPARED": "1", "BLOCKSCALE_CACHE_DIR": ""}
     return subprocess.run([BUILD / "package/bin/python", __file__, *sys.argv[1:]],
                           env=environment).returncode

@@ -14,9 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
-PYTHON = ROOT / ".venv/bin/python"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from long_programs import BUILD, PYTHON, ROOT, build  # noqa: E402
+
 SUBJECTS = 322  # 23 of each op
 RESERVE = 1400
 LEAST = 3  # calls of each op, operand, kind and target
@@ -25,13 +25,9 @@ LEAST = 3  # calls of each op, operand, kind and target
 def main():
     given = sys.argv[1:]
     calls, seed = given + ["5400", f"{datetime.date.today():%Y%m%d}"][len(given):]
-    if "BLOCKSCALE_BUILD_DIR" not in os.environ:
-        build = subprocess.run([ROOT / "scripts/build.sh", "all"])
-        if build.returncode != 0:
-            print("0 passed, 1 failed")
-            return 1
+    build()
     return subprocess.run(
-        [PYTHON if PYTHON.exists() else sys.executable,
+        [PYTHON,
          ROOT / "test/Execution/Inputs/silence.py", f"--calls={calls}", f"--seed={seed}",
          f"--subjects={SUBJECTS}", f"--reserve={RESERVE}", f"--least={LEAST}"],
         env={**os.environ, "BLOCKSCALE_LIBRARY": str(BUILD / "lib/libBlockScaleC.so")}).returncode

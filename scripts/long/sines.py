@@ -16,7 +16,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from long_programs import ROOT, run_script  # noqa: E402
+
 FUNCTIONS = ("sin", "cos")
 ULPS = 0.5001
 RUN = 1 << 22
@@ -88,8 +90,8 @@ def main():
     package = ROOT / "build/package/bin/python"
     if Path(sys.prefix) == package.parents[1]:
         return check(options.every)
-    subprocess.run([ROOT / "scripts/build.sh", "all"], check=True)
-    subprocess.run([ROOT / "scripts/package.sh", ROOT / "build"], check=True)
+    run_script("build.sh", "all")
+    run_script("package.sh", ROOT / "build")
     return subprocess.run([package, __file__, "--every", str(options.every)]).returncode
 
 

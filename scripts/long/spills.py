@@ -9,11 +9,12 @@ spill: the instances of unit tests whose names begin with Long. The last line is
 """
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from long_programs import ROOT, run_script  # noqa: E402
+
 BUILD = ROOT / "build"
 TESTS = "BlockScaleEmitTests"
 PYTHON = ROOT / ".venv/bin/python"
@@ -21,14 +22,11 @@ PYTHON = ROOT / ".venv/bin/python"
 # What run_suites imports has packages of this environment.
 if Path(sys.prefix) != ROOT / ".venv":
     os.execv(PYTHON, [PYTHON, *sys.argv])
-sys.path.insert(0, str(ROOT / "scripts"))
 import run_suites  # noqa: E402
 
 
 def main():
-    if subprocess.run([ROOT / "scripts/build.sh", TESTS]).returncode != 0:
-        print("0 passed, 1 failed")
-        return 1
+    run_script("build.sh", TESTS)
     (BUILD / "logs").mkdir(exist_ok=True)
     suites = run_suites.Suites(BUILD, timeout=1800)
     counts = suites.unit_binary(sys.stdout, BUILD / "unittests" / TESTS,

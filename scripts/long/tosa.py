@@ -15,9 +15,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
-PYTHON = ROOT / ".venv/bin/python"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from long_programs import BUILD, PYTHON, ROOT, build, run_script  # noqa: E402
+
 CASES = 300
 SEED = 20261125
 #: One case in so many runs in the emulator and from its flatbuffer.
@@ -26,17 +26,15 @@ SAMPLE = 10
 
 def prepare():
     """Builds what the cases need, and runs this script with the project's Python."""
-    if "BLOCKSCALE_BUILD_DIR" not in os.environ:
-        subprocess.run([ROOT / "scripts/build.sh", "all"], check=True)
-    subprocess.run([ROOT / "scripts/peers.sh", "tosa"], check=True)
+    build()
+    run_script("peers.sh", "tosa")
     environment = {
         **os.environ, "BLOCKSCALE_BUILD_DIR": str(BUILD),
         "BLOCKSCALE_TOSA_PREPARED": "1",
         "BLOCKSCALE_TOSA_OPT": str(ROOT / ".cache/tosa/bin/tosa-opt"),
         "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}",
         "PYTHONPATH": str(next((BUILD / "package").glob("lib/python*/site-packages")))}
-    python = PYTHON if PYTHON.exists() else sys.executable
-    return subprocess.run([python, __file__, *sys.argv[1:]], env=environment).returncode
+    return subprocess.run([PYTHON, __file__, *sys.argv[1:]], env=environment).returncode
 
 
 def main():
