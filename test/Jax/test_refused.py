@@ -4,6 +4,7 @@
 what was found."""
 
 import dataclasses
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ from models import E2M1, E4M3, E5M2, E8M0, export_function, import_function, sca
 
 import blockscale
 import blockscale.jax
-from blockscale.jax import UnsupportedError, _graph, from_export, from_stablehlo
+from blockscale.jax import UnsupportedError, _apart, _graph, from_export, from_stablehlo
 from blockscale.jax._file import import_file
 
 X = np.zeros((4, 8), np.float32)
@@ -259,6 +260,50 @@ class TestBytes(unittest.TestCase):
             from_export(bytes(data))
 
 
+    def test_strings_that_are_not_utf8(self):
+        """Strings of Python could not be made of them, which would end the process."""
+        exported = export_function(lambda unusual: jnp.tanh(unusual), X)
+        data, artifact = bytes(exported.serialize()), bytes(exported.mlir_module_serialized)
+        spoiled = artifact.replace(b"unusual", b"\xff" * 7)
+        for read, given in ((from_export, data.replace(artifact, spoiled)),
+                            (from_stablehlo, spoiled)):
+            self.assertNotIn(given, (data, artifact))
+            with self.assertRaisesRegex(blockscale.ArgumentError, "to be UTF-8, but got one"):
+                read(given)
+
+    def test_what_the_reader_cannot_end(self):
+        """Each end of the process that reads bytes."""
+        for function, what in ((from_export, r"the bytes of jax.export.Exported.serialize\(\)"),
+                               (from_stablehlo, "a portable artifact of StableHLO")):
+            for status, said, reason in (
+                    (-signal.SIGABRT, b"", "its reader ended with status -6"),
+                    (-signal.SIGXCPU, b"", "they take more than 10 s to read"),
+                    (1, b"MemoryError", "they take more than 1024 MiB of memory to read"),
+                    (-signal.SIGABRT, b"std::bad_alloc", "they take more than 1024 MiB")):
+                with mock.patch.object(subprocess, "run", return_value=subprocess.CompletedProcess(
+                        [], status, b"", said)), self.assertRaisesRegex(
+                            blockscale.ArgumentError,
+                            f"expected {what}, but got damaged ones: {reason}"):
+                    function(b"ML\xefR")
+        with (mock.patch.object(subprocess, "run", side_effect=OSError(12, "no memory")),
+              self.assertRaisesRegex(blockscale.ArgumentError, "expected to start a process that "
+                                                               "reads bytes, but got: no memory")):
+            from_export(b"")
+
+    def test_limits_of_the_reader(self):
+        """Its memory and time follow from the size of the file."""
+        code = ("import resource, _apart; _apart._limit_reading(1 << 20); "
+                "print(resource.getrlimit(resource.RLIMIT_CPU)[0]); {}")
+        folder = Path(_apart.__file__).parent
+
+        def run(rest):
+            return subprocess.run([sys.executable, "-c", code.format(rest)], cwd=folder,
+                                  capture_output=True, text=True, check=False)
+        self.assertEqual(run("bytearray(1 << 29)").stderr, "")
+        self.assertIn("MemoryError", run("bytearray(1200 << 20)").stderr)
+        self.assertEqual(run("").stdout, "12\n")
+
+
 class TestModules(unittest.TestCase):
     """Modules of StableHLO that JAX does not make."""
 
@@ -289,6 +334,21 @@ class TestModules(unittest.TestCase):
                 %y = stablehlo.abs %x : tensor<2xf32>
                 return %y : tensor<2xf32>
               }}""")
+
+    def test_strings(self):
+        """Escapes in them may stand for bytes that are no UTF-8; in comments, they are none."""
+        text = """func.func @main(%x: tensor<2xf32> loc("IN")) -> tensor<2xf32> {
+            %y = stablehlo.abs %x {a = "ATTRIBUTE"} : tensor<2xf32>  // COMMENT "
+            return %y : tensor<2xf32>
+          }"""
+        for place in ("IN", "ATTRIBUTE"):
+            for string in (r"\FF", r"\\\80", r"a\n\C3(\A9"):
+                self.refuse("expected the strings of a module of StableHLO to be UTF-8, but got one "
+                            f"in line {1 + (place != 'IN')} that is not", text.replace(place, string))
+            self.assertIn("main", str(from_stablehlo(text.replace(place, r"\C3\A9 \\FF \"")).module)
+                          .replace("forward", "main"))
+        from_stablehlo(text.replace("COMMENT", r'"\FF'))
+        self.refuse("expected MLIR text in UTF-8, but got other characters", "\udcff" + text)
 
     def test_what_is_no_tensor(self):
         self.refuse("x: expected an input of f32, .* but got !stablehlo.token", """

@@ -164,17 +164,6 @@ def _import(module: Any, kept: Sequence[int] | None, name: str,
     return importer, made, [ref.element for ref in graph.results]
 
 
-def _deserialize(data: bytes) -> Any:
-    try:
-        return export.deserialize(bytearray(data))
-    except ImportError as error:
-        raise ArgumentError(f"expected flatbuffers to be installed for bytes: {error}") from error
-    # The reader of jax.export checks nothing.
-    except Exception as error:
-        raise ArgumentError("expected the bytes of jax.export.Exported.serialize(), but got "
-                            f"damaged ones: {type(error).__name__}: {error}") from error
-
-
 def from_export(exported: Any, name: str = "forward", *,
                 constants: str = "arguments") -> Imported:
     """A function that jax.export exported.
@@ -191,17 +180,17 @@ def from_export(exported: Any, name: str = "forward", *,
       bytes; FileError.
     """
     check_options(name, constants)
-    is_read = not isinstance(exported, export.Exported)
+    module: Any = None
     if isinstance(exported, os.PathLike):
         exported = read_file(exported)
     if isinstance(exported, (bytes, bytearray)):
-        exported = _deserialize(bytes(exported))
+        exported, module = _reader.read_export(bytes(exported))
     if not isinstance(exported, export.Exported):
         raise ArgumentError("expected a jax.export.Exported, its bytes or a pathlib.Path, but "
                             f"got {type(exported).__name__}")
     _check_export(exported)
-    artifact = bytes(exported.mlir_module_serialized)
-    module = _reader.read(artifact) if is_read else _reader.deserialize(artifact)
+    if module is None:
+        module = _reader.deserialize(bytes(exported.mlir_module_serialized))
     importer, made, elements = _import(module, exported.module_kept_var_idx, name,
                                       constants)
 
