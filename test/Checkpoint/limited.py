@@ -7,6 +7,12 @@ soon. What a call ends with is told as a shell would tell it of a program.
     with Limited() as limited:
         outcome = limited.command("check", folder)
         outcome = limited.call("blockscale.checkpoint", "open", folder)
+
+A package that reserves more addresses than that when it is imported is named when the process
+starts. The memory of a call is then counted beyond what the process has before it.
+
+    with Limited("blockscale.torch._file") as limited:
+        outcome = limited.call("blockscale._import", "main", ...)
 """
 
 from __future__ import annotations
@@ -22,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import warnings
 from pathlib import Path
 
 MEMORY, SECONDS = 2 << 30, 10
@@ -33,8 +40,8 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u20
 #: What the modules of commands import when they are called.
 _MODULES = ("blockscale._import", "blockscale.checkpoint._command",
             "blockscale.checkpoint._check._check", "blockscale.checkpoint._convert._convert",
-            "blockscale.checkpoint._diff", "blockscale.checkpoint._quantize._quantize", "re2",
-            "regex")
+            "blockscale.checkpoint._diff", "blockscale.checkpoint._quantize._quantize",
+            "blockscale.jax._file", "blockscale.onnx._file", "re2", "regex")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,14 +68,21 @@ class Outcome:
 
 
 class Limited:
-    """The process that forks."""
+    """The process that forks.
+
+    Args:
+      large: modules that it imports, too, whose addresses do not count.
+    """
+
+    def __init__(self, *large: str):
+        self._large = large
 
     def __enter__(self):
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1",
                        "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=environment)
+            [sys.executable, __file__, *self._large], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, env=environment)
         return self
 
     def __exit__(self, *_):
@@ -113,11 +127,17 @@ def _run(module: str, function: str, arguments) -> int:
         return 1
 
 
-def _run_in_fork(path: str, request) -> tuple[int, int]:
+def _count_addresses() -> int:
+    """Bytes of addresses that this process has."""
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+    return int(pages) * resource.getpagesize()
+
+
+def _run_in_fork(path: str, request, memory: int) -> tuple[int, int]:
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.alarm(_WAIT)
@@ -136,14 +156,18 @@ def _run_in_fork(path: str, request) -> tuple[int, int]:
 
 
 def main() -> None:
-    for module in _MODULES:
+    large = sys.argv[1:]
+    for module in (*_MODULES, *large):
         try:
             importlib.import_module(module)
         except ImportError:
             pass  # Its call says so.
+    # JAX warns of forks since it may have threads, which it has none of before it is called.
+    warnings.filterwarnings("ignore", "os.fork")
+    memory = MEMORY + (_count_addresses() if large else 0)
     for line in sys.stdin:
         path, *request = json.loads(line)
-        print(json.dumps(_run_in_fork(path, request)), flush=True)
+        print(json.dumps(_run_in_fork(path, request, memory)), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@ import dataclasses
 import io
 import itertools
 import json
+import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any, Callable, Sequence
@@ -264,31 +266,61 @@ def _make_pt2() -> bytes:
     return file.getvalue()
 
 
-def _make_jax() -> bytes:
+def _export():
+    """A function that JAX exported."""
     import jax
     import jax.numpy as jnp
     return jax.export.export(jax.jit(lambda x: jnp.maximum(x @ jnp.ones((8, 4)), 0)))(
-        jax.ShapeDtypeStruct((2, 8), jnp.float32)).serialize()
+        jax.ShapeDtypeStruct((2, 8), jnp.float32))
 
 
-def make_imports(folder: Path) -> list[Reader]:
-    """Readers of models and of compiled functions, where the packages are that they need."""
-    def make_ahead() -> bytes:
-        return blockscale.compile_ahead(_MODULE, targets=["cpu"])
+def _make_bytecode() -> bytes:
+    tool = Path(os.environ["BLOCKSCALE_LIBRARY"]).parents[1] / "bin/blockscale-opt"
+    return subprocess.run([tool, "-", "--emit-bytecode"], input=_MODULE, capture_output=True,
+                          check=True).stdout
+
+
+def _make_tosa() -> bytes:
+    """A program that others wrote. It is read where the program is that reads it."""
+    if not (os.environ.get("BLOCKSCALE_TOSA_OPT") or shutil.which("tosa-opt")):
+        raise ImportError
+    return (Path(__file__).parents[1] / "Data/tosa/program.tosa").read_bytes()
+
+
+def _make_ahead() -> bytes:
+    return blockscale.compile_ahead(_MODULE, targets=["cpu"])
+
+
+#: Files of models and of compiled functions: the end of the name, how one is made, and how mutants
+#: of it are.
+IMPORTS = {
+    "text of MLIR": (".mlir", lambda: _MODULE, mutants.change_bytes),
+    "bytecode of MLIR": (".mlirbc", _make_bytecode, mutants.change_bytes),
+    "programs of TOSA": (".tosa", _make_tosa, mutants.change_bytes),
+    "compiled functions": (".bsa", _make_ahead, mutants.change_start),
+    "models of ONNX": (".onnx", _make_onnx, mutants.change_bytes),
+    "exports of JAX": (".jax", lambda: bytes(_export().serialize()), mutants.change_bytes),
+    "text of StableHLO": (".stablehlo", lambda: str(_export().mlir_module()).encode(),
+                          mutants.change_bytes),
+    "artifacts of StableHLO": (".stablehlo", lambda: bytes(_export().mlir_module_serialized),
+                               mutants.change_bytes),
+    "programs of PyTorch": (".pt2", _make_pt2, mutants.change_bytes),
+}
+
+
+def make_imports(folder: Path, names: Sequence[str]) -> list[Reader]:
+    """Readers of some of IMPORTS, where the packages are that they need."""
     found = []
-    for ending, make, change in (
-            (".mlir", lambda: _MODULE, mutants.change_bytes), (".onnx", _make_onnx,
-                                                               mutants.change_bytes),
-            (".pt2", _make_pt2, mutants.change_bytes), (".jax", _make_jax, mutants.change_bytes),
-            (".bsa", make_ahead, mutants.change_start)):
+    for name in names:
+        ending, make, change = IMPORTS[name]
         try:
             data = make()
         except ImportError:
             continue
-        place = folder / f"import{ending}"
+        place = folder / name
         place.mkdir(parents=True)
         (place / f"model{ending}").write_bytes(data)
         function = "load_ahead" if ending == ".bsa" else "import_model"
-        found.append(Reader(f"{ending} files", place, f"model{ending}", change,
-                            ([f"@/model{ending}"],), (__name__, function)))
+        found.append(Reader(name, place, f"model{ending}", change, ([f"@/model{ending}"],),
+                            (__name__, function)))
     return found
