@@ -220,16 +220,17 @@ def make_quantize(random, with_groups=False):
     stored_x = values.floats(random, (*lead, rows, k), DTYPES[x], values.TAME)
     letters = (*("B" for _ in lead), "M", "K")
     q = ("?",) * len(lead)
-    # Kernels take f32 of a static K alone.
-    fixed = with_groups or x == "f32"
+    each = "G" if with_groups else "B"
+    source = pick("", "global_scale", "global_amax") if is_nvfp4 else ""
+    form = pick("scalar", "rank_0", "each", "each", *(() if with_groups else ("row",)))
+    # Kernels take f32, and scales of each row, of a static K alone.
+    fixed = with_groups or x == "f32" or bool(source and form == "row")
     last = k if fixed else "?"
     layout = None if with_groups else pick(None, SWIZZLED)
     types = [tensor((*q, "?", last), x)]
     operands = [Operand("x", stored_x, letters, "other", x)]
     text = f"quantize {{0}} block [1, {block}] recipe {recipe}"
-    each = "G" if with_groups else "B"
-    if is_nvfp4 and (source := pick("", "global_scale", "global_amax")):
-        form = pick("scalar", "rank_0", "each", "each", *(() if with_groups else ("row",)))
+    if source:
         shape = {"each": (3,) if with_groups else lead, "row": (*lead, rows)}.get(form, ())
         types.append("f32" if form == "scalar" else tensor("?" * len(shape), "f32"))
         sizes = letters[:-1] if form == "row" else (each,) * len(shape)
