@@ -161,6 +161,13 @@ blockscale_status blockscale_set_cache_owners(const char *users);
 blockscale_status blockscale_verify(const void *source, size_t size,
                                     const blockscale_compile_config *config,
                                     blockscale_output **output);
+/// An error where MLIR text nests so deep that MLIR's parser may overflow the
+/// stack of its thread, which the functions above look for by themselves. It is
+/// for hosts that give text of others to an MLIR of their own. Of the
+/// configuration, what diagnostics need is read.
+blockscale_status
+blockscale_check_nesting(const void *source, size_t size,
+                         const blockscale_compile_config *config);
 void blockscale_output_destroy(blockscale_output *output);
 
 /// A NUL follows.

@@ -232,6 +232,17 @@ blockscale_status blockscale_verify(const void *source, size_t size,
                   });
 }
 
+blockscale_status
+blockscale_check_nesting(const void *source, size_t size,
+                         const blockscale_compile_config *config) {
+  return onSource(source, size, config, {"source", source},
+                  [&](StringRef content, const std::string &name,
+                      const blockscale_compile_config &read) {
+                    return Source(read.on_diagnostic, read.user)
+                        .checkNesting(content, name);
+                  });
+}
+
 void blockscale_output_destroy(blockscale_output *output) { delete output; }
 
 const void *blockscale_output_data(const blockscale_output *output) {

@@ -8,6 +8,7 @@
 #include "Source.h"
 
 #include "blockscale/Driver/Bytecode.h"
+#include "blockscale/IR/TextNesting.h"
 #include "blockscale/Pipelines/Pipelines.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -118,6 +119,13 @@ Status Source::parse(StringRef content, const std::string &name,
   module = parseModule(content, name, sources, context,
                        bytecodeReader ? bytecodeReader : "");
   if (module)
+    return Status::success();
+  return explain(Status::failure("'" + name + "' could not be read",
+                                 ErrorKind::Compilation));
+}
+
+Status Source::checkNesting(StringRef text, const std::string &name) {
+  if (succeeded(verifyTextNesting(text, name, context)))
     return Status::success();
   return explain(Status::failure("'" + name + "' could not be read",
                                  ErrorKind::Compilation));

@@ -33,6 +33,8 @@ public:
   /// `bytecodeReader` the program that reads bytecode, null for a search.
   runtime::Status parse(llvm::StringRef content, const std::string &name,
                         const char *bytecodeReader);
+  /// Refuses text that nests too deep for MLIR's parser.
+  runtime::Status checkNesting(llvm::StringRef text, const std::string &name);
   runtime::Status enableRemarks();
   /// Quantizes products as the policy of a file says; nothing where it is null.
   runtime::Status quantize(const char *policy);

@@ -28,7 +28,8 @@ ENVIRONMENTS = {
     "checkpoints": (MODULES, ()),
     "exporter": (("models of ONNX",), ()),
     "jax": (("exports of JAX", "text of StableHLO", "artifacts of StableHLO"), ()),
-    "peers": (("programs of PyTorch",), ("blockscale.torch._file",)),
+    "peers": (("programs of PyTorch",),
+              ("blockscale.torch._file", "torchao.prototype.mx_formats")),
 }
 
 

@@ -350,6 +350,17 @@ class TestModules(unittest.TestCase):
         from_stablehlo(text.replace("COMMENT", r'"\FF'))
         self.refuse("expected MLIR text in UTF-8, but got other characters", "\udcff" + text)
 
+    def test_what_nests_deep(self):
+        """The parser of MLIR would overflow its stack."""
+        for count in (300, 100_000):
+            self.refuse(r"line 1, column \d+: expected text of MLIR to nest at most 256 levels deep, "
+                        "but got level 257", "module attributes {a.b = " + "[" * count)
+        text = """func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+            return %x : tensor<2xf32>
+          }"""
+        nested = "module attributes {a.b = " + "[" * 200 + "]" * 200 + "} {" + text + "}"
+        self.assertEqual(str(from_stablehlo(nested).module), str(from_stablehlo(text).module))
+
     def test_what_is_no_tensor(self):
         self.refuse("x: expected an input of f32, .* but got !stablehlo.token", """
           func.func @main(%x: !stablehlo.token loc("x")) -> !stablehlo.token {

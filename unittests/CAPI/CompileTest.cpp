@@ -144,6 +144,24 @@ TEST_F(CompileTest, VerifiesWithoutCompiling) {
   EXPECT_EQ(none, nullptr);
 }
 
+TEST_F(CompileTest, ChecksNesting) {
+  config = blockscale_compile_config_default();
+  config.source_name = "m.mlir";
+  // Nothing is parsed: an op may be one of another MLIR.
+  std::string text = "\"other.op\"() {a = " + std::string(250, '[') +
+                     std::string(250, ']') + "} : () -> ()";
+  EXPECT_EQ(blockscale_check_nesting(text.data(), text.size(), &config),
+            BLOCKSCALE_OK);
+  text = "module {\n  " + std::string(300, '(');
+  EXPECT_EQ(blockscale_check_nesting(text.data(), text.size(), &config),
+            BLOCKSCALE_COMPILE_ERROR);
+  EXPECT_TRUE(contains(blockscale_last_error(),
+                       "m.mlir:2:258: expected text of MLIR to nest at most "
+                       "256 levels deep, but got level 257"));
+  EXPECT_EQ(blockscale_check_nesting(nullptr, 0, &config),
+            BLOCKSCALE_INVALID_ARGUMENT);
+}
+
 TEST_F(CompileTest, KeepsStages) {
   config.keep_stages = 1;
   ASSERT_EQ(compile(kQuantize), BLOCKSCALE_OK);

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blockscale._native._compile import compile
+from blockscale._native._compile import check_nesting, compile
 from blockscale._native._dlpack import Exchanged, exchange
 from blockscale._native._executable import (Arrays, Executable, create_executable,
                                             load_executable, xla_handler)
@@ -19,10 +19,10 @@ from blockscale._native._numerics import (get_global_scale, get_nonzero_amax, sw
                                           unswizzle)
 
 __all__ = [
-    "Arrays", "chips", "choose_chip", "compile", "create_executable", "dtype_name", "exchange",
-    "Exchanged", "Executable", "get_global_scale", "get_nonzero_amax", "has_products",
-    "load_executable", "recipes", "set_cache_owners", "set_num_threads", "status_name", "swizzle",
-    "unswizzle", "version", "xla_handler",
+    "Arrays", "check_nesting", "chips", "choose_chip", "compile", "create_executable",
+    "dtype_name", "exchange", "Exchanged", "Executable", "get_global_scale", "get_nonzero_amax",
+    "has_products", "load_executable", "recipes", "set_cache_owners", "set_num_threads",
+    "status_name", "swizzle", "unswizzle", "version", "xla_handler",
 ]
 
 

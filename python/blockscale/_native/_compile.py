@@ -56,3 +56,11 @@ def compile(source: bytes, source_name: str, targets: Sequence[str], emission: i
     finally:
         value = take_output(output)
     return (*outcome, value)
+
+
+def check_nesting(text: bytes, source_name: str) -> tuple[int, str, list[tuple[Any, ...]], None]:
+    """Refuses MLIR text that nests too deep for parsers of MLIR."""
+    watch = Watch(None)
+    config = _structures.CompileConfig(source_name=encode(source_name),
+                                       on_diagnostic=watch.on_diagnostic)
+    return (*watch.run(lambda: LIBRARY.blockscale_check_nesting(text, len(text), config)), None)

@@ -42,6 +42,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
                        POINTER(c_void_p)]),
     "compile": (c_int, [c_void_p, c_size_t, POINTER(_structures.CompileConfig),
                         POINTER(c_void_p)]),
+    "check_nesting": (c_int, [c_void_p, c_size_t, POINTER(_structures.CompileConfig)]),
     "output_data": (c_void_p, [c_void_p]),
     "output_size": (c_size_t, [c_void_p]),
     "output_stage_count": (c_size_t, [c_void_p]),

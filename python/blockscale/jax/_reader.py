@@ -20,6 +20,7 @@ from jax.interpreters import mlir
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
+from blockscale import _native
 from blockscale._errors import ArgumentError
 from blockscale.jax import _apart
 
@@ -63,6 +64,10 @@ def parse(text: str) -> Any:
         raise ArgumentError(f"expected MLIR text in UTF-8, but got other characters: {error}"
                             ) from error
     _check_strings(source)
+    status, message, found, _ = _native.check_nesting(source, "<stablehlo>")
+    if status:
+        where = f"line {found[0][3]}, column {found[0][4]}: {found[0][1]}" if found else message
+        raise ArgumentError(f"expected a module of StableHLO, but got: {where}")
     try:
         return ir.Module.parse(text, mlir.make_ir_context())
     except ir.MLIRError as error:
