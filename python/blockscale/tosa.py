@@ -85,22 +85,23 @@ def _deserialize(path: str, program: str) -> str:
             done = subprocess.run(
                 [program, f"--tosa-deserialize=tosa-flatbuffer-filename={name}",
                  "--mlir-print-debuginfo"],
-                input="module {}", cwd=folder, capture_output=True, text=True,
-                timeout=_LIMIT)
+                input=b"module {}", cwd=folder, capture_output=True, timeout=_LIMIT)
         except subprocess.TimeoutExpired:
             raise FileError(f"{path}: expected tosa-opt to read it within {_LIMIT} s, but it "
                             "did not") from None
         except OSError as error:
             raise ArgumentError(f"'{program}' cannot be run: {error.strerror}") from None
-    # What it says of a damaged file is on both streams.
-    said = [line.removeprefix("ERROR: ").strip()
-            for line in (done.stdout + "\n" + done.stderr).splitlines()
+    # What it says of a damaged file is on both streams, and may quote its bytes.
+    output, errors = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
+    said = [line.removeprefix("ERROR: ").strip() for line in f"{output}\n{errors}".splitlines()
             if line.startswith(("ERROR", "Fail", "Error"))]
-    if done.returncode or "func.func" not in done.stdout:
-        reason = "; ".join(said) or done.stderr.strip() or f"exit status {done.returncode}"
+    if done.returncode or "func.func" not in output:
+        reason = "; ".join(said) or errors.strip() or f"exit status {done.returncode}"
         raise FileError(f"{path}: expected a TOSA flatbuffer that tosa-opt reads, but it says: "
                         f"{reason}")
-    return done.stdout
+    if output.encode() != done.stdout:
+        raise FileError(f"{path}: expected tosa-opt to print UTF-8, but got other bytes")
+    return output
 
 
 def _use_resources(text: str) -> str:

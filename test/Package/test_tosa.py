@@ -113,6 +113,11 @@ file=${{1#*tosa-flatbuffer-filename=}}
                               'echo "Fail to load TOSA file model_of_mine.tosa" >&2\nexit 1')
         self.fails(bs.FileError, "model of mine.tosa: expected a TOSA flatbuffer that tosa-opt "
                    "reads, but it says: TOSA graph failed flatbuffer verification", tool=tool)
+        quoting = self.make_tool(r"printf 'ERROR: \377\n'; exit 1")
+        self.fails(bs.FileError, "it says: \ufffd", tool=quoting)
+        printing = self.make_tool(r"printf 'func.func \377'")
+        self.fails(bs.FileError, "expected tosa-opt to print UTF-8, but got other",
+                   tool=printing)
         # It succeeds, and prints the empty module that it was given.
         self.fails(bs.FileError, "expected a TOSA flatbuffer", tool=self.make_tool("echo module"))
         self.file.write_bytes(b"TOSA")
