@@ -93,7 +93,8 @@ def run_program(root, program):
     # A run that is interrupted leaves the log as it was.
     new = log.with_suffix(".new")
     new.write_text("\n".join([str(head), f"seconds  {seconds:.1f}", f"result   {counts}", "",
-                              "The end of its output:", "", *lines[-SHOWN_LINES:], ""]),
+                              "The end of its output:", "",
+                              *(line.rstrip() for line in lines[-SHOWN_LINES:]), ""]),
                    encoding="utf-8")
     new.replace(log)
     return counts

@@ -45,7 +45,7 @@ class CheckLongTest(CheckoutTest):
         self.write("docs/logs/manifest.toml", "".join(
             f'["long/{name}.txt"]\ncommand = ""\npaths = ["{name}/**"]\n' for name in "abc"))
         self.write("scripts/long/README", "not a program")
-        self.write_program("a.sh", "seq 30; echo 2 passed, 0 failed")
+        self.write_program("a.sh", "seq -f '%g ' 30; echo 2 passed, 0 failed")
         self.write_program("b.py", "echo 1 passed, 0 failed, 5 skipped")
         self.write("a/code", "1")
         self.first = self.commit()
@@ -71,6 +71,7 @@ class CheckLongTest(CheckoutTest):
         head, = log_head.read_heads(self.read("a"))
         self.assertEqual((head.commit, head.command),
                          (self.first, "scripts/check-long.sh --only a"))
+        # Lines of a program may end in blanks, and those of a log do not.
         self.assertRegex(self.read("a"), rf"^{head}\nseconds  \d+\.\d\n"
                                          r"result   2 passed, 0 failed\n\nThe end of its output:\n\n20\n")
         # The first log is no change of the code for the second.
