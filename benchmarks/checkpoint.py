@@ -14,9 +14,9 @@ before the others leaves them, as any use of the command does; with --cold there
 each run compiles them. Prints seconds, the ratio of the command's to the sum
 of both others', and the command's largest resident memory: of all runs, and of its own pages alone
 in the run before the others, which a thread watches. That takes a part of a core, so that no run
-is watched whose time is taken. The last column is the same ratio of processor time, the command's divided by the number of cores, which
-other work on the machine raises less. With --check the exit status is 1 if the median is above the
-bar of 2, or the memory above 2 GiB.
+is watched whose time is taken. The last column is the same ratio of processor time, the command's
+divided by the number of cores, which other work on the machine raises less. With --check the exit
+status is 1 if the median is above the bar of 2, or the memory above 2 GiB.
 """
 
 import argparse
@@ -153,7 +153,8 @@ def main():
         cores = len(os.sched_getaffinity(0))
         print(f"{size / 2**30:.2f} GiB on {cores} cores, kernels "
               f"{'compiled in each run' if options.cold else 'in the cache'}")
-        print(f"{'quantize':>9}{'GiB/s':>7}{'cat':>7}{'cp':>7}{'ratio':>7}{'of processor time':>19}")
+        print(f"{'quantize':>9}{'GiB/s':>7}{'cat':>7}{'cp':>7}{'ratio':>7}"
+              f"{'of processor time':>19}")
         for _ in range(options.runs):
             remove(result, other)
             ours = measure(quantize)
@@ -167,7 +168,8 @@ def main():
     memory["VmHWM"] = max(memory["VmHWM"], largest)
     ratio, processor = map(statistics.median, zip(*ratios))
     print(f"median ratio {ratio:.2f} (bar {BAR}), of processor time {processor:.2f}; resident "
-          f"memory at most {memory['VmHWM'] / 2**20:.0f} MiB, {memory['RssAnon'] / 2**20:.0f} MiB of its own")
+          f"memory at most {memory['VmHWM'] / 2**20:.0f} MiB, {memory['RssAnon'] / 2**20:.0f} MiB "
+          "of its own")
     failed = ratio > BAR or max(memory.values()) > MEMORY_BAR
     return int(options.check and failed)
 

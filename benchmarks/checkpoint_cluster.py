@@ -21,9 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from checkpoint import POLICY, make_source
-
 import blockscale.checkpoint as checkpoint
+from checkpoint import POLICY, make_source
 
 BAR = 1.6
 

@@ -28,7 +28,6 @@ from pathlib import Path
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import torch
-from checkpoint import POLICY, make_source
 from compressed_tensors.compressors import BaseCompressor
 from compressed_tensors.quantization import preset_name_to_scheme
 from compressed_tensors.quantization.utils import calculate_qparams, generate_gparam
@@ -38,6 +37,7 @@ from safetensors.torch import save_file
 
 import blockscale
 import blockscale.checkpoint as checkpoint
+from checkpoint import POLICY, make_source
 
 BAR = 20.0
 FUSED = re.compile(r"\.(q|k|v|gate|up)_proj\.weight$")

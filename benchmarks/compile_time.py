@@ -34,10 +34,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "test/Execution/Inputs"))
 # The folder is on the path now.
-from block_shapes import CODECS, MX_FORMS, MX_RECIPES, NVFP4_FORMS, NVFP4_RECIPES  # noqa: E402
-from cases import read_cases  # noqa: E402
-from ops import function_of  # noqa: E402
-from sm100_kinds import FOUR_OVER_SIX, mx, nvfp4  # noqa: E402
+from block_shapes import CODECS, MX_FORMS, MX_RECIPES, NVFP4_FORMS, NVFP4_RECIPES
+from cases import read_cases
+from ops import function_of
+from sm100_kinds import FOUR_OVER_SIX, mx, nvfp4
 
 CHIPS = ("sm_100a", "sm_90a")
 # Other chips with products by instructions of warps, and all that have those of plain operands.

@@ -28,8 +28,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test/Emulator/Compilers"))
 # The folder is on the path now.
-import cases  # noqa: E402
-import run  # noqa: E402
+import cases
+import run
 
 ROWS, COLUMNS = 1024, 4096
 INSTRUCTIONS_BAR = 20e6

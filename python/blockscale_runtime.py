@@ -20,8 +20,7 @@ Needs NumPy; include/blockscale-c/Runtime.h says what the functions do.
 import ctypes
 import os
 import weakref
-from ctypes import (POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64,
-                    c_void_p)
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
 
 import numpy as np
 

@@ -210,6 +210,7 @@ class Emulator:
     def measure(self, bundles, name, case):
         """Instructions of the function of each bundle."""
         import numpy as np
+
         from blockscale_operands import make_arguments
         function = self.runtime.bundle(bundles[0]).function(name)
         counts = []
@@ -284,8 +285,8 @@ def list_rows(manifest, found):
     the predictions."""
     is_time = manifest["unit"] == "ns"
     unit, divisor = ("us", 1000) if is_time else ("instructions", 1)
-    lines = [f"| product | schedule | predicted, us | measured, {unit} | "
-             "predicted / measured | of the fastest | |", "|" + " --- |" * 7]
+    lines = [(f"| product | schedule | predicted, us | measured, {unit} | "
+              "predicted / measured | of the fastest | |"), "|" + " --- |" * 7]
     ratios, errors = [], []
     for name, choice in found.items():
         candidates = choice["candidates"]

@@ -43,9 +43,9 @@ TEXTS = ('{"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {}}', "[]", '"text"'
 
 # Headers of safetensors files with 16 bytes of data.
 TENSORS = ('{"w":{"dtype":"BF16","shape":[2,4],"data_offsets":[0,16]}}  ',
-           '{"__metadata__":{"format":"pt"},"b":{"dtype":"F4","shape":[8],"data_offsets":[12,16]},'
-           '"a":{"dtype":"U8","shape":[3,4],"data_offsets":[0,12]},'
-           '"e":{"dtype":"F8_E8M0","shape":[0],"data_offsets":[12,12]}}')
+           ('{"__metadata__":{"format":"pt"},"b":{"dtype":"F4","shape":[8],"data_offsets":[12,16]},'
+            '"a":{"dtype":"U8","shape":[3,4],"data_offsets":[0,12]},'
+            '"e":{"dtype":"F8_E8M0","shape":[0],"data_offsets":[12,12]}}'))
 
 
 def gguf():

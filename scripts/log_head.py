@@ -41,7 +41,7 @@ class Head:
 
 def make_head(commit, machine, command, date=None):
     """The head of a run that begins now, or that began at `date`."""
-    return Head(date or f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
+    return Head(date or f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
                 commit, machine, command)
 
 

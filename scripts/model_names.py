@@ -20,18 +20,20 @@ import argparse
 import collections
 import contextlib
 import copy
+import itertools
 import json
 import re
 import sys
 import warnings
 from pathlib import Path
 
-import model_builds
 import transformers
 from torch import nn
 from transformers import core_model_loading as loading
 from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.pytorch_utils import Conv1D
+
+import model_builds
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "python/blockscale/checkpoint/model_names.json"
@@ -59,8 +61,8 @@ def find_router_modules(model):
     found = set()
     for path, module in model.named_modules():
         is_called = ROUTER.search(type(module).__name__) is not None
-        if is_called or type(module) in recorded and not any(
-                "experts" in inner for inner, _ in module.named_modules()):
+        if is_called or (type(module) in recorded and not any(
+                "experts" in inner for inner, _ in module.named_modules())):
             found.update(id(each) for each in module.modules())
         if any(path == layer or path.endswith("." + layer) for layer in layers):
             found.update(id(each) for each in module.modules())
@@ -99,8 +101,9 @@ def get_kind(model, module, path, name, parameter, routers):
     if isinstance(module, nn.Linear) and name == "weight":
         if isinstance(module, nn.modules.linear.NonDynamicallyQuantizableLinear):
             return "other"
-        is_head = module is model.get_output_embeddings() or "." not in path and (
-            module.out_features == model_builds.LABELS or ANSWERS.search(type(model).__name__) is not None)
+        is_head = module is model.get_output_embeddings() or ("." not in path and (
+            module.out_features == model_builds.LABELS
+            or ANSWERS.search(type(model).__name__) is not None))
         return "head" if is_head else "linear"
     if rank == 3 and ("experts" in owner.lower() or "experts" in path.rpartition(".")[2]):
         return "stack"
@@ -129,7 +132,7 @@ def make_patterns(kinds, fixed):
         by_pattern[wildcard(name)].setdefault(kind, []).append(name)
     found = {}
     for pattern, names in by_pattern.items():
-        every = sum(names.values(), [])
+        every = list(itertools.chain.from_iterable(names.values()))
         if len(names) > 1 and fixed.issuperset(every):
             for name in every:
                 found.setdefault(keep_last(name), name)
@@ -140,8 +143,8 @@ def make_patterns(kinds, fixed):
 
 def is_sequence(module):
     """Whether the parts of a module are single layers, one behind another."""
-    return isinstance(module, nn.Sequential) or isinstance(module, nn.ModuleList) and not any(
-        list(each.children()) for each in module)
+    return isinstance(module, nn.Sequential) or (isinstance(module, nn.ModuleList) and not any(
+        list(each.children()) for each in module))
 
 
 def list_parameters(model):

@@ -70,7 +70,7 @@ class Suites:
     """One method per suite; each writes to a log and returns its Counts. Suites may run
     in threads of their own."""
 
-    def __init__(self, build, timeout, cores=os.cpu_count()):
+    def __init__(self, build, timeout, cores=None):
         self.build = build
         self.timeout = timeout
         self.is_installed = False
@@ -80,7 +80,7 @@ class Suites:
                                 BLOCKSCALE_CACHE_DIR="")
         # Sets of Python have one order, unless another is asked for.
         self.environment.setdefault("PYTHONHASHSEED", "0")
-        self.cores = threading.Semaphore(cores)
+        self.cores = threading.Semaphore(cores or os.cpu_count())
         self.seconds = {}  # of tests, by their names
 
     def run(self, log, *command, **environment):

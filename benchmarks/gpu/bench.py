@@ -24,8 +24,9 @@ import statistics
 import sys
 from pathlib import Path
 
-import blockscale_runtime
 import numpy as np
+
+import blockscale_runtime
 from cases import CASES
 from chart import write_chart
 from cuda import Driver

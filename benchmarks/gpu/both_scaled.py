@@ -11,7 +11,8 @@ to the format of W: NxK, prepacked and with swizzled scales, and Y: MxN in bf16.
 bf16 and the codes and scales of W, in one process:
 
   cuBLAS bf16      torch.mm of X itself and of weights that were dequantized before
-  dequantize       torch.compile of a quantizer of X and of the dequantization of both, then torch.mm
+  dequantize       torch.compile of a quantizer of X and of the dequantization of both, then
+                   torch.mm
   dot_scaled       the same quantizer, then a Triton kernel of tl.dot_scaled (MXFP8 and MXFP4)
 
 The clock is that of weight_only.py; all take turns: ours, cuBLAS, the others. First the result is

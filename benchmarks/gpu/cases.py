@@ -15,8 +15,9 @@ class Case:
     """A function of x, bf16 and of the last two or three dimensions of `shape`, or of
     `tensors` of them.
 
-    `columns` vectors of as many bf16 as x has columns follow, then `scalar`, or nothing. `bar` is the least share of the rate of a
-    copy of the same bytes, or None. With `weights`, x is normal, and `scalar` its amax.
+    `columns` vectors of as many bf16 as x has columns follow, then `scalar`, or nothing. `bar` is
+    the least share of the rate of a copy of the same bytes, or None. With `weights`, x is normal,
+    and `scalar` its amax.
     """
 
     name: str
@@ -187,7 +188,8 @@ def rms_norm(shape, bits, bar):
     given = ", %s: tensor<f32>" if bits == 4 else ""
     x, row, column = f"tensor<{m}x{k}xbf16>", f"tensor<{m}xf32>", f"tensor<{k}xbf16>"
     result = f"tensor<{m}x{k}x{data}>, tensor<{m}x{k // side}x{scale}, {SWIZZLED}>"
-    element, of_row, of_column = (f"affine_map<(i, j) -> ({place})>" for place in ("i, j", "i", "j"))
+    element, of_row, of_column = (f"affine_map<(i, j) -> ({place})>"
+                                  for place in ("i, j", "i", "j"))
     text = (f"(%x: {x}, %w: {column}{given}) -> ({result}) {{\n"
             "  %zero = arith.constant 0.0 : f32\n"
             f"  %k = arith.constant {float(k)} : f32\n  %epsilon = arith.constant 1.0e-6 : f32\n"

@@ -18,17 +18,17 @@ def write_chart(path, title, rows):
     """A bar of `share` for each row, with a line where its `bar` is."""
     width, height = LABEL + BAR + 5 * MARGIN, ROW * (len(rows) + 2) + MARGIN
     scale = BAR / max(1.0, *(row["share"] for row in rows)) if rows else BAR
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-             'font-family="sans-serif" font-size="12">',
+    parts = [(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+              'font-family="sans-serif" font-size="12">'),
              f'<rect width="{width}" height="{height}" fill="white"/>',
              f'<text x="{MARGIN}" y="{ROW}" font-size="14">{escape(title)}</text>']
     for i, row in enumerate(rows):
         y = ROW * (i + 1) + MARGIN
         length = row["share"] * scale
-        parts += [f'<text x="{LABEL - 8}" y="{y + 14}" text-anchor="end">'
-                  f'{escape(row["label"])}</text>',
-                  f'<rect x="{LABEL}" y="{y + 3}" width="{length:.1f}" height="{ROW - 6}" '
-                  'fill="#4878a8"/>',
+        parts += [(f'<text x="{LABEL - 8}" y="{y + 14}" text-anchor="end">'
+                   f'{escape(row["label"])}</text>'),
+                  (f'<rect x="{LABEL}" y="{y + 3}" width="{length:.1f}" height="{ROW - 6}" '
+                   'fill="#4878a8"/>'),
                   f'<text x="{LABEL + length + 5:.1f}" y="{y + 14}">{row["share"]:.2f}</text>']
         if row["bar"]:
             x = LABEL + row["bar"] * scale
@@ -52,15 +52,15 @@ def draw_rates(title, lines):
                 TOP + HEIGHT - place(rate, low, high, HEIGHT))
 
     width, height = LEFT + WIDTH + NAMES + MARGIN, TOP + HEIGHT + 3 * ROW
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-             f'viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" font-size="12" '
-             f'fill="{INK}">', f"<title>{escape(title)}</title>",
+    parts = [(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+              f'viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" font-size="12" '
+              f'fill="{INK}">'), f"<title>{escape(title)}</title>",
              f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
              f'<text x="{MARGIN}" y="{ROW + 6}" font-size="14">{escape(title)}</text>']
     for i in range(round(math.log2(high / low)) + 1):
         x, y = at(rows[0], low * 2**i)
-        parts += [f'<line x1="{x:.1f}" x2="{x + WIDTH:.1f}" y1="{y:.1f}" y2="{y:.1f}" '
-                  f'stroke="{GRID}"/>',
+        parts += [(f'<line x1="{x:.1f}" x2="{x + WIDTH:.1f}" y1="{y:.1f}" y2="{y:.1f}" '
+                   f'stroke="{GRID}"/>'),
                   f'<text x="{x - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">{low * 2**i:g}</text>']
     for m in rows:
         x, y = at(m, low)

@@ -29,8 +29,18 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from torch_models import (COMPILED, attempt, capture, free, get_position_argument,  # noqa: E402
-                          peak_gib, print_head, report_bar, time_calls, weights_only)
+from torch_models import (
+    COMPILED,
+    attempt,
+    capture,
+    free,
+    get_position_argument,
+    peak_gib,
+    print_head,
+    report_bar,
+    time_calls,
+    weights_only,
+)
 
 #: Decode and prefill over bf16's speed; bytes over bf16's, and with the head quantized.
 BARS = {"nvfp4": (1.9, 0.95, 0.40, 0.33), "mxfp8": (1.4, 0.95, 0.60, 0.56)}
@@ -241,14 +251,21 @@ def emulate_layer(layer):
 def run_torchao(options, prefill):
     """Whether ours is as fast as it has to be beside torchao's eager emulation. The emulation
     compiled, layer by layer, is shown beside it."""
-    model = make_model(options)
+    met = time_torchao(make_model(options), options, prefill)
+    free()
+    return met
+
+
+def time_torchao(model, options, prefill):
+    """What run_torchao tells of a model, in which layers of torchao take the place of others."""
+    def call():
+        model(input_ids=ids, use_cache=False, logits_to_keep=1)
+
     for name, module in model.named_modules():
         if isinstance(module, torch.nn.Linear) and name != "lm_head":
             emulate_layer(module)
     ids = torch.arange(options.prefill, device=options.device)[None] % model.config.vocab_size
     with torch.no_grad():
-        def call():
-            model(input_ids=ids, use_cache=False, logits_to_keep=1)
         call()
         seconds = time_calls(call, repeats=3)
         print(f"  prefill, torchao eager: {seconds * 1e3:.2f} ms", flush=True)
@@ -263,8 +280,6 @@ def run_torchao(options, prefill):
         found = attempt("torchao compiled", measure)
         if found:
             print(f"  prefill, torchao compiled: {found * 1e3:.2f} ms", flush=True)
-    del model
-    free()
     return met
 
 

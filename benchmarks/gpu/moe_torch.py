@@ -26,8 +26,7 @@ from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from torch_models import (attempt, capture, free, print_head, report_bar, time_calls,  # noqa: E402
-                          weights_only)
+from torch_models import attempt, capture, free, print_head, report_bar, time_calls, weights_only
 
 TOKENS = (1, 8, 64, 4096)
 #: Over the best of torch's, by tokens.

@@ -21,13 +21,14 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+
 from cases import CASES
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 sys.path.insert(0, str(ROOT / "scripts"))
 # The folder is on the path now.
-from log_head import describe_commit  # noqa: E402
+from log_head import describe_commit
 
 CHIPS = "sm_80,sm_89,sm_90a,sm_100a"
 

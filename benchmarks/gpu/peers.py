@@ -12,8 +12,8 @@ with ModelOpt's Triton kernel for the scale sweep.
 
 All candidates of a case run in one process, on one x, in turn, call by call: in each of three
 rounds 25 calls of each, before each of which 256 MiB are overwritten, so that x comes from
-memory. The best round's median counts. A call is captured into a CUDA graph where that works. The share is
-the time of a copy of as many bytes as the case reads and writes, over the candidate's.
+memory. The best round's median counts. A call is captured into a CUDA graph where that works. The
+share is the time of a copy of as many bytes as the case reads and writes, over the candidate's.
 
 Prints a log with a table. It fails where no case was timed.
 """
@@ -85,7 +85,7 @@ def import_modelopt_sweep():
     """ModelOpt's kernel alone. The package's own start imports much that it does not need, so
     empty modules stand for the folders above it."""
     base = Path(importlib.util.find_spec("modelopt").submodule_search_locations[0])
-    path = "torch.kernels.quantization.gemm.nvfp4_fp8_sweep".split(".")
+    path = ["torch", "kernels", "quantization", "gemm", "nvfp4_fp8_sweep"]
     for count in range(len(path)):
         module = types.ModuleType(".".join(["modelopt", *path[:count]]))
         module.__path__ = [str(base.joinpath(*path[:count]))]

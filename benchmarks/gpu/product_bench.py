@@ -155,8 +155,9 @@ def _print_row(cells):
 
 
 def _run(benchmark, options):
-    import blockscale_runtime
     import torch
+
+    import blockscale_runtime
     from log_head import make_head
     from peers import Clock
 
@@ -197,7 +198,8 @@ def main(benchmark, description):
     commands = parser.add_subparsers(required=True)
     here = commands.add_parser("pack", help="compile the cases into a folder")
     here.add_argument("folder", type=Path, help="is created, and must not exist")
-    here.add_argument("--target", default=benchmark.chips[0], choices=benchmark.chips, metavar="CHIP",
+    here.add_argument("--target", default=benchmark.chips[0], choices=benchmark.chips,
+                      metavar="CHIP",
                       help=f"compile for one of {', '.join(benchmark.chips)}")
     here.set_defaults(work=_pack)
     there = commands.add_parser("run", help="time them on the GPU of this machine")

@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from log_head import describe_commit, describe_machine, make_head  # noqa: E402
+from log_head import describe_commit, describe_machine, make_head
 
 RESOURCES = re.compile(
     r"^(\S+): (\d+) registers, (\d+) bytes of spill stores, (\d+) bytes of spill loads, "

@@ -15,8 +15,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import blockscale_runtime  # noqa: E402
-from cases import CASES  # noqa: E402
+import blockscale_runtime
+from cases import CASES
 
 GROUPS = {"mxfp8": "MXFP8", "nvfp4": "NVFP4", "sweep": "scale sweep"}
 _opened = []

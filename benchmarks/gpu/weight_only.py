@@ -3,14 +3,15 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times products of bf16 activations and block-scaled weights beside cuBLAS and others.
 
-  python3 benchmarks/gpu/weight_only.py pack FOLDER [--only GLOB] [--target CHIP] [--humming WHEEL...]
-                                                                                          # here
+  python3 benchmarks/gpu/weight_only.py pack FOLDER [--only GLOB] [--target CHIP]
+                                                    [--humming WHEEL...]                  # here
   python3 FOLDER/weight_only.py run [--only GLOB] [--out FOLDER] [--no-humming]           # there
 
 The other machine needs a Hopper GPU and torch. It also runs kernels of sm_80 and sm_89, which have
-bars of their own and row-major weights alone, by which shares go then. Y = X W^T, of X: MxK in bf16, W: NxK in a
-block-scaled format whose scales are swizzled, and Y: MxN in bf16. W is prepacked, as constant
-weights are, and row-major, too. The peers compute the same of the same weights, in one process:
+bars of their own and row-major weights alone, by which shares go then. Y = X W^T, of X: MxK in
+bf16, W: NxK in a block-scaled format whose scales are swizzled, and Y: MxN in bf16. W is prepacked,
+as constant weights are, and row-major, too. The peers compute the same of the same weights, in one
+process:
 
   cuBLAS bf16      torch.mm of weights that were dequantized before
   dequantize       torch.compile of the dequantization, then torch.mm
@@ -226,7 +227,8 @@ def measure_rows(machine, case, humming, orders):
     problems = [find_problem(torch, result, x, wide) for result in results]
 
     expand = compile_dequantize(torch, case.name, case.cols, case.depth)
-    works = {orders[0]: ours[orders[0]], "cuBLAS bf16": lambda: torch.mm(x, wide.t(), out=y), **ours,
+    works = {orders[0]: ours[orders[0]], "cuBLAS bf16": lambda: torch.mm(x, wide.t(), out=y),
+             **ours,
              "dequantize": lambda: torch.mm(x, expand(codes, scales).t(), out=y)}
     if case.rows >= 16:
         x8, w8 = (t.clamp(-448, 448).to(torch.float8_e4m3fn) for t in (x, wide))
@@ -317,7 +319,8 @@ class WeightOnly(Benchmark):
         return "met" if row["share"] >= row["bar"] else "MISSED"
 
     def make_cells(self, row):
-        missing = dict.fromkeys((*ORDERS, *PEERS), "") | {humming_peer.NAME: "-" if row["bar"] else ""}
+        missing = dict.fromkeys((*ORDERS, *PEERS), "")
+        missing[humming_peer.NAME] = "-" if row["bar"] else ""
         ours, *others = (f"{row['us'][name]:.1f}" if name in row["us"] else missing[name]
                          for name in (*ORDERS, *PEERS))
         return [row["label"], ours, f"{row['tflops']:.0f}", *others, f"{row['share']:.2f}",

@@ -59,12 +59,12 @@ class Canvas:
     def render(self):
         width, height = self.size
         head = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
-            f' viewBox="0 0 {width} {height}" role="img">',
+            (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
+             f' viewBox="0 0 {width} {height}" role="img">'),
             f"<title>{escape(self.title)}</title>",
-            '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5"'
-            ' markerWidth="7" markerHeight="7" orient="auto">'
-            f'<path d="M0 0L10 5L0 10z" fill="{INK}"/></marker></defs>',
+            ('<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5"'
+             ' markerWidth="7" markerHeight="7" orient="auto">'
+             f'<path d="M0 0L10 5L0 10z" fill="{INK}"/></marker></defs>'),
             # Drawn, because a page behind a transparent picture may be dark.
             f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         ]

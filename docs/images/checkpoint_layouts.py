@@ -28,8 +28,8 @@ def draw_codes():
     canvas.text(24, 144, "GGUF MXFP4: 32 elements in 17 bytes, the scale first", 13)
     canvas.cell(24, 154, 90, 34, "E8M0", EXPONENT, 12)
     _draw_bytes(canvas, 120, 154, [(j, j + 16) for j in range(16)], 16)
-    canvas.text(24, 224, "GGUF NVFP4: 64 elements in 36 bytes, four scales first; here the bytes of "
-                "the first two", 13)
+    canvas.text(24, 224, "GGUF NVFP4: 64 elements in 36 bytes, four scales first; here the bytes "
+                         "of the first two", 13)
     for number in range(4):
         canvas.cell(24 + number * 22.5, 234, 22.5, 34, f"s{number}", MANTISSA, 11)
     _draw_bytes(canvas, 120, 234, [(j, j + 8) for j in range(8)], 8)
@@ -52,7 +52,8 @@ def _draw_row(canvas, y, title, scale, scale_text, block, last, formula):
 
 def draw_scales():
     canvas = Canvas(1080, 330, "Which numbers a code is multiplied by")
-    _draw_row(canvas, 30, "ModelOpt NVFP4", MANTISSA, "E4M3", "16 codes", "weight_scale_2 = amax/2688",
+    _draw_row(canvas, 30, "ModelOpt NVFP4", MANTISSA, "E4M3", "16 codes",
+              "weight_scale_2 = amax/2688",
               "code * scale * weight_scale_2")
     _draw_row(canvas, 132, "compressed-tensors NVFP4", MANTISSA, "E4M3", "16 codes",
               "global_scale = 2688/amax", "code * scale / global_scale")

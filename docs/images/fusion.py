@@ -22,7 +22,8 @@ def _down(canvas, x, y, length=26):
 
 
 def _kernel_each(canvas, left):
-    canvas.text(left, 54, "one kernel for each op: x is read twice, y written and read", 14, bold=True)
+    canvas.text(left, 54, "one kernel for each op: x is read twice, y written and read", 14,
+                bold=True)
     _memory(canvas, left, 72, 400, "x")
     for x in (left + 90, left + 310):
         _down(canvas, x, 106)

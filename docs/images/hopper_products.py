@@ -10,10 +10,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks/gpu"), str(ROOT / "test/Python"), str(ROOT / "scripts")]
 
 # The folders are on the path now.
-import chart  # noqa: E402
-import weight_only  # noqa: E402
-from log_head import read_heads  # noqa: E402
-from log_tables import read_log, read_rows  # noqa: E402
+import chart
+import weight_only
+from log_head import read_heads
+from log_tables import read_log, read_rows
 
 LOG = "weight-only-h200.txt"
 # Of a work that was not timed: no column, no cell, or one that says so.

@@ -13,17 +13,17 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import accuracy_plot  # noqa: E402
-import bit_formats  # noqa: E402
-import checkpoint_layouts  # noqa: E402
-import fusion  # noqa: E402
-import groups  # noqa: E402
-import hopper_products  # noqa: E402
-import linear_layer  # noqa: E402
-import pipeline  # noqa: E402
-import rounding  # noqa: E402
-import scaled_tensor  # noqa: E402
-import swizzle  # noqa: E402
+import accuracy_plot
+import bit_formats
+import checkpoint_layouts
+import fusion
+import groups
+import hopper_products
+import linear_layer
+import pipeline
+import rounding
+import scaled_tensor
+import swizzle
 
 PICTURES = {
     "accuracy.svg": accuracy_plot.draw_page,

@@ -2,6 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which E2M1 code each magnitude rounds to."""
 
+import itertools
+
 from canvas import FAINT, INK, PARTS, Canvas
 
 VALUES = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
@@ -20,7 +22,7 @@ def draw():
     canvas.text(LEFT, 30, "A scaled magnitude rounds to the nearest code; a tie (dot) goes "
                 "to the even code, whose colour the dot has.", 13)
     edges = [0, *(boundary for boundary, _ in ties()), END]
-    for code, (low, high) in enumerate(zip(edges, edges[1:])):
+    for code, (low, high) in enumerate(itertools.pairwise(edges)):
         x, width = LEFT + low * UNIT, (high - low) * UNIT
         canvas.rect(x, AXIS - 15, width, 30, PARTS[code % 4], stroke="#ffffff", line=0)
         label = LEFT + VALUES[code] * UNIT

@@ -26,7 +26,7 @@ def draw_tile():
         canvas.text(left + (column + 0.5) * width, y - 8, f"c={column}", 12, "middle",
                     mono=True)
     for quarter in range(4):
-        for line, inner in enumerate((0, 1, None, 31)):
+        for inner in (0, 1, None, 31):
             if inner is None:
                 canvas.text(left + 2 * width, y + 15, "...", 13, "middle")
                 y += height

@@ -2,9 +2,10 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """MLIR for Pygments, which has no lexer for it."""
 
+from typing import ClassVar
+
 from pygments.lexer import RegexLexer, words
-from pygments.token import (Comment, Keyword, Name, Number, Operator, Punctuation, String,
-                            Whitespace)
+from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
 __all__ = ["MlirLexer"]
 
@@ -14,10 +15,10 @@ _TYPES = ("tensor", "memref", "vector", "index", "none", "tuple", "complex")
 
 class MlirLexer(RegexLexer):
     name = "MLIR"
-    aliases = ["mlir"]
-    filenames = ["*.mlir"]
+    aliases: ClassVar = ["mlir"]
+    filenames: ClassVar = ["*.mlir"]
 
-    tokens = {
+    tokens: ClassVar = {
         "root": [
             (r"\s+", Whitespace),
             (r"//.*", Comment.Single),

@@ -21,20 +21,21 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, *(os.path.join(ROOT, p) for p in ("python", "docs/images"))]
 
-import accuracy_plot  # noqa: E402
-import linear  # noqa: E402
-import numpy as np  # noqa: E402
-import report  # noqa: E402
-import weights  # noqa: E402
-from blockscale_object import ObjectError  # noqa: E402
-from main import (  # noqa: E402
+import numpy as np
+
+import accuracy_plot
+import linear
+import report
+import weights
+from blockscale_object import ObjectError
+from main import (
     DOCUMENTED_COSINES,
     SENTENCES,
     ActivationError,
     make_parser,
 )
-from schemes import SCHEMES  # noqa: E402
-from tokenizer import Tokenizer  # noqa: E402
+from schemes import SCHEMES
+from tokenizer import Tokenizer
 
 # What bf16 may change of a cosine that is documented for f32.
 BF16_TOLERANCE = 5e-3

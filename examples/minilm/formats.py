@@ -8,8 +8,9 @@
 
 from dataclasses import dataclass
 
-import blockscale_reference as reference
 import numpy as np
+
+import blockscale_reference as reference
 
 
 @dataclass(frozen=True)

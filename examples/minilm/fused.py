@@ -12,6 +12,7 @@ there is a format, y quantized (`quantize`).
 """
 
 import numpy as np
+
 from encoder import Encoder
 
 SWIZZLED = "#swizzled = #blockscale.layout<swizzle_128x4>\n"
@@ -82,9 +83,9 @@ def quantize(format, k):
     scale = f"tensor<?x{k // format.block}x{format.scale}, #swizzled>"
     given = " global_scale(%g : tensor<f32>)" if format.has_global else ""
     return (
-        f"  %q, %s = blockscale.quantize %y block [1, {format.block}] "
-        f"recipe {format.recipe}{given} : {y} -> {data}, {scale}\n"
-        f"  return %q, %s : {data}, {scale}\n",
+        (f"  %q, %s = blockscale.quantize %y block [1, {format.block}] "
+         f"recipe {format.recipe}{given} : {y} -> {data}, {scale}\n"
+         f"  return %q, %s : {data}, {scale}\n"),
         f"({data}, {scale})",
         ", %g: tensor<f32>" if format.has_global else "",
     )

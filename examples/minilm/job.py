@@ -8,9 +8,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 import blockscale_reference as reference
 import module
-import numpy as np
 
 
 @dataclass

@@ -16,6 +16,7 @@ import dataclasses
 import os
 
 import numpy as np
+
 from blockscale_object import Object
 from blockscale_reference import from_bf16, to_bf16
 from encoder import Encoder

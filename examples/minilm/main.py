@@ -25,19 +25,20 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(ROOT, "python")]
 
-import activations  # noqa: E402
-import fused  # noqa: E402
-import job  # noqa: E402
-import norms  # noqa: E402
-import numpy as np  # noqa: E402
-import report  # noqa: E402
-import sm100  # noqa: E402
-import weights  # noqa: E402
-from blockscale_reference import to_bf16  # noqa: E402
-from encoder import PROJECTIONS, Encoder  # noqa: E402
-from formats import FORMATS  # noqa: E402
-from tokenizer import Tokenizer  # noqa: E402
-from tools import ToolError, Tools  # noqa: E402
+import numpy as np
+
+import activations
+import fused
+import job
+import norms
+import report
+import sm100
+import weights
+from blockscale_reference import to_bf16
+from encoder import PROJECTIONS, Encoder
+from formats import FORMATS
+from tokenizer import Tokenizer
+from tools import ToolError, Tools
 
 SENTENCES = (
     "The weather is lovely today.",

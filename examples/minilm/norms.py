@@ -65,7 +65,7 @@ def write(norm, model, format):
         squares = centred + "\n" + square.format("%d")
         sums += reduce("squares", ["%x", "%mean"], [x, rows], "%m: f32, ", squares)
         mean, of_mean = "%mean", centred
-    maps = ", ".join([_ELEMENT, _ROW, _ROW, _COLUMN, _COLUMN, _ELEMENT])
+    maps = f"{_ELEMENT}, {_ROW}, {_ROW}, {_COLUMN}, {_COLUMN}, {_ELEMENT}"
     return f"""{SWIZZLED}
 func.func @f(%x: {x}, %w: {column}, %b: {column}{given}) -> {results} {{
   %c0 = arith.constant 0 : index

@@ -12,7 +12,7 @@ def table(header, rows):
     cells = [header, *([cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells)]
     for row in cells:
-        first, *rest = (cell.rjust(w) for cell, w in zip(row, widths))
+        rest = (cell.rjust(w) for cell, w in zip(row[1:], widths[1:]))
         print("  ".join([row[0].ljust(widths[0]), *rest]).rstrip())
     print()
 

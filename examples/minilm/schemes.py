@@ -13,8 +13,9 @@ multiplies, and adds the bias.
 
 from dataclasses import dataclass, replace
 
-import blockscale_reference as reference
 import numpy as np
+
+import blockscale_reference as reference
 from formats import FORMATS, Format
 
 NVFP4_GLOBAL, NVFP4, MXFP8 = FORMATS

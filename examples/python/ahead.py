@@ -2,8 +2,13 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles a function into a file, and calls it from there."""
 
-import pathlib, tempfile
-import numpy as np, blockscale as bs
+import pathlib
+import tempfile
+
+import numpy as np
+
+import blockscale as bs
+
 
 @bs.jit
 def quantize(x: bs.Spec((None, 64), "f32")):

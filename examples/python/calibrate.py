@@ -2,7 +2,11 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Quantizes by a global scale of each call, and by one that a sample gave."""
 
-import ml_dtypes, numpy as np, blockscale as bs
+import ml_dtypes
+import numpy as np
+
+import blockscale as bs
+
 
 @bs.jit
 def dynamic(x: bs.Spec((None, 64), "bf16")):

@@ -3,7 +3,11 @@
 """Quantizes an array and multiplies it by groups, on this CPU and in the emulator; prints
 the IR, the PTX and why kernels are as they are."""
 
-import ml_dtypes, numpy as np, blockscale as bs
+import ml_dtypes
+import numpy as np
+
+import blockscale as bs
+
 
 @bs.jit
 def experts(x, w, ends):                          # [M, K], [G, N, K], [G] -> [M, N]
@@ -12,7 +16,8 @@ def experts(x, w, ends):                          # [M, K], [G, N, K], [G] -> [M
     return bs.scaled_grouped_mm(xq, wq, xs, ws, ends)
 
 random = np.random.default_rng(0)
-x, w = (random.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((96, 64), (3, 48, 64)))
+x, w = (random.standard_normal(shape).astype(ml_dtypes.bfloat16)
+        for shape in ((96, 64), (3, 48, 64)))
 arrays = x, w, np.array([32, 60, 96], np.int32)
 y = experts(*arrays)                              # on this CPU
 module = experts.trace(*arrays)                   # or Specs: bs.Spec((None, 64), "bf16"), ...

@@ -19,14 +19,30 @@ docs/Embedding.md of the project says more.
 
 from blockscale._ahead import Loaded, compile_ahead, load
 from blockscale._calibrate import calibrate
-from blockscale._compile import (Compiled, Remark, compile, set_cache_owners,
-                                 set_num_threads)
-from blockscale._errors import (ArgumentError, Cancelled, CompileError, Diagnostic,
-                                DeviceError, Error, FileError)
+from blockscale._compile import Compiled, Remark, compile, set_cache_owners, set_num_threads
+from blockscale._errors import (
+    ArgumentError,
+    Cancelled,
+    CompileError,
+    DeviceError,
+    Diagnostic,
+    Error,
+    FileError,
+)
 from blockscale._native import version as __version__
-from blockscale._ops import (amax, dequantize, expand_scale, global_scale, hadamard,
-                             prepack, quantize, scale_sweep, scaled_grouped_mm, scaled_mm,
-                             swizzle)
+from blockscale._ops import (
+    amax,
+    dequantize,
+    expand_scale,
+    global_scale,
+    hadamard,
+    prepack,
+    quantize,
+    scale_sweep,
+    scaled_grouped_mm,
+    scaled_mm,
+    swizzle,
+)
 from blockscale._trace import Module, Traced, Value, jit
 from blockscale._types import DataLayout, Layout, Spec
 

@@ -8,16 +8,17 @@ zipfile takes longer to import than the rest of the package, so that only what n
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import io
 import json
 import os
-from typing import Any, NoReturn, Sequence, Union
+from collections.abc import Sequence
+from typing import Any, NoReturn, Union
 
 from blockscale import _native
 from blockscale._compile import PLACES, Compiled, Source, name_arguments, read_source
-from blockscale._errors import (ArgumentError, DeviceError, Error, FileError, check, fail,
-                                read_file)
+from blockscale._errors import ArgumentError, DeviceError, Error, FileError, check, fail, read_file
 from blockscale._files import write
 from blockscale._json import parse
 from blockscale._progress import Progress, watch_steps
@@ -58,15 +59,19 @@ def compile_ahead(source: Source, path: str | os.PathLike[str] | None = None, *,
         raise ArgumentError(f"expected cpu among the targets with a name of one, but got "
                             f"{', '.join(targets)}")
     content, name = read_source(source)
-    parts = {}
-    for target in targets:
+
+    def create(target: str, watch: Progress | None) -> Any:
         is_cpu = target == "cpu"
         folder = None if tuned is None or is_cpu else os.fspath(tuned)
-        executable, _ = check(watch_steps(progress, lambda watch: _native.create_executable(
+        return _native.create_executable(
             content, name, PLACES["cpu" if is_cpu else "emulator"], entry,
             None if is_cpu else target, 0, fuse, folder, watch, bytecode_reader,
             None if policy is None else os.fspath(policy), cpu if is_cpu else None, True,
-            None if is_cpu else ptxas or "", checks)))
+            None if is_cpu else ptxas or "", checks)
+
+    parts = {}
+    for target in targets:
+        executable, _ = check(watch_steps(progress, functools.partial(create, target)))
         parts[target] = check(executable.save())[0]
     manifest = {"version": _VERSION, "source": hash_source(source),
                 "arguments": name_arguments(source), "targets": list(targets)}

@@ -162,7 +162,7 @@ def find_address(slot: Slot, array: Any, device: tuple[int, int], is_result: boo
         return -1
     torch = sys.modules.get("torch")
     # Of other classes the memory may be something else.
-    if torch is None or kind is not torch.Tensor and kind is not torch.nn.Parameter:
+    if torch is None or (kind is not torch.Tensor and kind is not torch.nn.Parameter):
         return -1
     is_there = (array.is_cpu if device is CPU or slot.is_scalar
                 else array.is_cuda and array.get_device() == device[1])
@@ -180,7 +180,7 @@ def find_address(slot: Slot, array: Any, device: tuple[int, int], is_result: boo
 def view_array(slot: Slot, array: Any, device: tuple[int, int], is_result: bool,
                stream: int = 0) -> View:
     """Where `array` is, if it can be passed for `slot` on `device`, for work on `stream`."""
-    if isinstance(array, np.generic) or slot.is_scalar and isinstance(array, (bool, int, float)):
+    if isinstance(array, np.generic) or (slot.is_scalar and isinstance(array, (bool, int, float))):
         array = np.asarray(array, slot.element.storage if slot.is_scalar else None)
     if isinstance(array, np.ndarray):
         view = _view_numpy(slot, array)

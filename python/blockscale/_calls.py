@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Iterable, NamedTuple, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 

@@ -8,7 +8,8 @@ import functools
 import os
 import sys
 import threading
-from typing import Any, Iterable, Mapping, Sequence, Union
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Union
 
 import numpy as np
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Iterable, NoReturn, TypeVar, Union
+from collections.abc import Iterable
+from typing import Any, NoReturn, TypeVar
 
 from blockscale import _native
 from blockscale._text import escape, escape_lines
@@ -153,7 +154,7 @@ def fail(status: str, message: str, diagnostics: tuple[Diagnostic, ...] = ()) ->
     raise error
 
 
-def read_file(path: Union[str, "os.PathLike[str]"]) -> bytes:
+def read_file(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a file, or the error that it cannot be read."""
     try:
         with open(path, "rb") as file:

@@ -14,7 +14,8 @@ import argparse
 import importlib
 import os
 import sys
-from typing import Any, Protocol, Sequence
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from blockscale._errors import ArgumentError, Error, UnsupportedError
 from blockscale._files import write

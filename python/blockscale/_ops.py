@@ -9,7 +9,8 @@ rule; what breaks one is told when the function has been traced.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from blockscale import _native
 from blockscale._errors import ArgumentError

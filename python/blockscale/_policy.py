@@ -14,7 +14,8 @@ import json
 import os
 import re
 import tempfile
-from typing import Any, Mapping, Sequence, Union
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
 
 from blockscale import _native
 from blockscale._errors import ArgumentError, check, read_file
@@ -133,16 +134,15 @@ def _compile_pattern(pattern: str) -> tuple[re.Pattern[str], ...]:
     are matched in a time that goes with their length and that of the pattern."""
     compiled = []
     for parts in _split_pattern(pattern):
-        texts, stars = [""], 0
+        texts = [""]
         for part in parts:
             if part == "*":
                 texts.append("")
             else:
                 texts[-1] += part
         expression = texts[0]
-        for text in texts[1:-1]:
+        for stars, text in enumerate(texts[1:-1]):
             expression += f"(?=(?P<g{stars}>.*?{text}))(?P=g{stars})"
-            stars += 1
         if len(texts) > 1:
             expression += f".*{texts[-1]}"
         compiled.append(re.compile(expression, re.DOTALL))
@@ -194,8 +194,8 @@ class Rules:
     def _find(self, layer: Layer) -> tuple[int, Mapping[str, Any] | None]:
         for number, rule in enumerate(self._rules):
             match = rule.get("match", {})
-            if ("location" in match and not matches_pattern(match["location"], layer.name)
-                    or "function" in match and not matches_pattern(match["function"], "forward")
+            if (("location" in match and not matches_pattern(match["location"], layer.name))
+                    or ("function" in match and not matches_pattern(match["function"], "forward"))
                     or match.get("operands", "weight") != "weight"
                     or match.get("last_projection", layer.is_last) != layer.is_last
                     or not _contains(match.get("m", {}), None)

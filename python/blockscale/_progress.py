@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 #: Is called with a step, its number and the count of them, which is 0 where it is not known.
 Progress = Callable[[str, int, int], None]

@@ -12,7 +12,8 @@ import os
 import re
 import sys
 import threading
-from typing import Any, Callable, Generic, Mapping, Sequence, TypeVar, Union
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from blockscale._types import Spec
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _TRACE: contextvars.ContextVar[Trace | None] = contextvars.ContextVar("trace", default=None)
 #: A file and a line, and the name of what is there where it has one.
-Location = Union[tuple[str, int], tuple[str, int, str]]
+Location = tuple[str, int] | tuple[str, int, str]
 _WIDTH = 100
 _INDENT = "\n        "
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from typing import Any, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from blockscale._errors import ArgumentError
 
-Size = Optional[int]
+Size = int | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,10 +77,8 @@ def element_name(dtype: Any) -> str:
     """The MLIR name of a name ("bf16", "e4m3"), a NumPy, ml_dtypes or PyTorch dtype."""
     name = dtype if isinstance(dtype, str) else str(dtype).removeprefix("torch.")
     if name not in _NAMES:
-        try:
+        with contextlib.suppress(TypeError):
             name = np.dtype(dtype).name
-        except TypeError:
-            pass
     if name not in _NAMES:
         raise ArgumentError(f"expected dtype to be one of {', '.join(sorted(_NAMES))}, "
                             f"but got {dtype!r}")

@@ -19,11 +19,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Iterable, Union
+from collections.abc import Iterable
 
 from blockscale import _native
-from blockscale._errors import (ArgumentError, CompileError, Diagnostic, Error, FileError,
-                                convert)
+from blockscale._errors import ArgumentError, CompileError, Diagnostic, Error, FileError, convert
 
 __all__ = ["TosaModule", "read"]
 
@@ -169,7 +168,7 @@ def _explain(text: str, path: str, errors: tuple[Diagnostic, ...]) -> Error:
     return error
 
 
-def read(path: Union[str, "os.PathLike[str]"], *, name: str | None = None,
+def read(path: str | os.PathLike[str], *, name: str | None = None,
          tosa_opt: str | None = None) -> TosaModule:
     """The program of a TOSA flatbuffer, as MLIR text with ops of TOSA.
 

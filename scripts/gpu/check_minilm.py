@@ -29,17 +29,18 @@ import copy
 import sys
 from pathlib import Path
 
-import blockscale.torch  # Before load_example, which finds another copy.
 import torch
-from blockscale.torch import QuantizedLinear
 from torch import nn
+
+import blockscale.torch  # Before load_example, which finds another copy.
+from blockscale.torch import QuantizedLinear
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks/gpu"), str(ROOT / "test/Torch"), str(ROOT / "scripts/gpu")]
 
-from check_torch import Checks  # noqa: E402
-from minilm import CACHE, MiniLM, load_example  # noqa: E402
-from torch_models import print_head  # noqa: E402
+from check_torch import Checks
+from minilm import CACHE, MiniLM, load_example
+from torch_models import print_head
 
 FORMATS = {"MXFP8": {"format": "mxfp8"}, "NVFP4": {"format": "nvfp4", "global_scale": "none"},
            "NVFP4+global": {"format": "nvfp4"}}
@@ -88,8 +89,9 @@ class Listener:
             if isinstance(layer, QuantizedLinear):
                 self.layers += 1
                 here = other.get_submodule(name)
+                magnitude = make_magnitude(here)
                 layer.register_forward_hook(
-                    lambda _, inputs, y, here=here, magnitude=make_magnitude(here):
+                    lambda _, inputs, y, here=here, magnitude=magnitude:
                     self.compare(inputs[0].cpu(), y.cpu(), here, magnitude))
 
     def compare(self, x, y, here, magnitude):

@@ -28,9 +28,9 @@ sys.path[:0] = [str(ROOT / path) for path in (
     "test/Execution/Inputs", "scripts", "scripts/gpu")]
 sys.path.append(str(ROOT / "python"))  # Behind the installed package.
 
-from expect import Expectations  # noqa: E402
-from packed import Pack  # noqa: E402
-from packing import build_bundle, describe, make_folder  # noqa: E402
+from expect import Expectations
+from packed import Pack
+from packing import build_bundle, describe, make_folder
 
 CHIP = "sm_90a"
 LEAST = 0.999

@@ -36,19 +36,19 @@ ENCODER = "test/Execution/Inputs/encoder_layer.mlir"
 
 sys.path[:0] = [str(ROOT / name) for name in ("scripts", "python", "test/Execution/Inputs")]
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-import encoder_layer  # noqa: E402
-import large_products  # noqa: E402
-import mma_matmul  # noqa: E402
-import sm90_matmul  # noqa: E402
-import sm90_moe  # noqa: E402
-import sm100_moe  # noqa: E402
-from expect import Expectations, first_difference  # noqa: E402
-from gpu_calls import run_places  # noqa: E402
-from packed import Pack  # noqa: E402
-from packing import build_bundle, describe, make_folder  # noqa: E402
-from reference import from_bf16  # noqa: E402
+import encoder_layer
+import large_products
+import mma_matmul
+import sm90_matmul
+import sm90_moe
+import sm100_moe
+from expect import Expectations, first_difference
+from gpu_calls import run_places
+from packed import Pack
+from packing import build_bundle, describe, make_folder
+from reference import from_bf16
 
 
 def draw(chip, seed, number):

@@ -38,7 +38,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks/gpu"))
 
-from torch_models import get_position_argument, print_head, weights_only  # noqa: E402
+from torch_models import get_position_argument, print_head, weights_only
 
 OPS = torch.ops.blockscale
 PARTS = ("bytes", "encoder", "decoder", "steps", "experts", "lengths", "threads", "refused",
@@ -200,9 +200,10 @@ def check_decoder(checks, device):
 
 
 def check_steps(checks, device):
-    """Steps of decoding by the backend, whose attentions are products, beside steps of the model."""
-    import blockscale.torch
+    """Steps of decoding by the backend, whose attentions are products, beside the model's."""
     from transformers import StaticCache
+
+    import blockscale.torch
     model = make("decoder", **DECODER)
     blockscale.torch.quantize_(model, weights_only("nvfp4"))
     model.to(device)
@@ -218,9 +219,8 @@ def check_steps(checks, device):
         found = [step(torch.randint(0, 1000, (2, 50), device=device),
                       torch.arange(50, device=device))]
         step = compile(step)
-        for number in range(50, 60):
-            found.append(step(torch.randint(0, 1000, (2, 1), device=device),
-                              torch.tensor([number], device=device)))
+        found += [step(torch.randint(0, 1000, (2, 1), device=device),
+                       torch.tensor([number], device=device)) for number in range(50, 60)]
         return torch.stack(found)
 
     def compile(function):
@@ -426,7 +426,8 @@ def check_checkpoints(checks, device):
         for kind, dtype in (("BF16", torch.bfloat16), ("F16", torch.float16),
                             ("F32", torch.float32)):
             tensors = {f"{name}.weight": torch.randn(shape, generator=generator).to(dtype)
-                       for name, shape in (("a.gate_proj", (4096, 1024)), ("a.up_proj", (4096, 1024)),
+                       for name, shape in (("a.gate_proj", (4096, 1024)),
+                                           ("a.up_proj", (4096, 1024)),
                                            ("a.down_proj", (1024, 4096)))}
             layout = lay_out("safetensors", [(name, kind, tuple(x.shape))
                                              for name, x in tensors.items()])

@@ -29,9 +29,9 @@ sys.path[:0] = [str(ROOT / path) for path in (
     "test/Execution/Inputs", "test/Torch", "scripts", "scripts/gpu")]
 sys.path.append(str(ROOT / "python"))  # Behind the installed package.
 
-from expect import Expectations  # noqa: E402
-from packed import Pack  # noqa: E402
-from packing import build_bundle, describe, make_folder  # noqa: E402
+from expect import Expectations
+from packed import Pack
+from packing import build_bundle, describe, make_folder
 
 LEAST = 0.999
 SIZES = ((2, 9), (1, 5), (3, 17))
@@ -41,10 +41,9 @@ COPIES = ("scripts/gpu/check_transformers.py", "scripts/gpu/packed.py", "scripts
 
 
 def pack(options):
+    import blockscale.torch
     import hugging_face as hf
     from hugging_face import Form
-
-    import blockscale.torch
 
     folder = options.folder
     make_folder(folder, COPIES)
@@ -92,8 +91,8 @@ def find_problem(found, wanted, is_quantized):
     largest = max(float(np.abs(one - other).max()) for one, other in zip(found, wanted))
     told = "the same bytes" if same else f"cosine {cosine:.6f}, largest difference {largest:.1e}"
     if is_quantized:
-        return None if cosine >= LEAST else f"expected a cosine of {LEAST} or more, but got " \
-                                            f"{cosine}", told
+        return (None if cosine >= LEAST else
+                f"expected a cosine of {LEAST} or more, but got {cosine}"), told
     return None if same else f"expected the bytes of the CPU, but got a difference of {largest}", \
         told
 

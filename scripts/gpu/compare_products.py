@@ -34,18 +34,18 @@ COPIES = ("python/blockscale_runtime.py", "python/blockscale_object.py",
 
 sys.path[:0] = [str(ROOT / name) for name in ("scripts", "python", "test/Execution/Inputs")]
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-import blockscale_object  # noqa: E402
-import even_scales  # noqa: E402
-import exact  # noqa: E402
-import sm100_matmul  # noqa: E402
-from expect import Expectations, first_difference  # noqa: E402
-from gpu_calls import run_places  # noqa: E402
-from packed import FILL, Pack  # noqa: E402
-from packing import BUILD, build_bundle, describe, make_folder  # noqa: E402
-from products import CODECS, PLAIN, Case, Op  # noqa: E402
-from reference import to_bf16  # noqa: E402
+import blockscale_object
+import even_scales
+import exact
+import sm100_matmul
+from expect import Expectations, first_difference
+from gpu_calls import run_places
+from packed import FILL, Pack
+from packing import BUILD, build_bundle, describe, make_folder
+from products import CODECS, PLAIN, Case, Op
+from reference import to_bf16
 
 NVFP4 = {"scale": "f8E4M3FN", "b": "f4E2M1FN"}
 MXFP4 = {"scale": "f8E8M0FNU", "b": "f4E2M1FN"}

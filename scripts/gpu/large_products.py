@@ -1,7 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products as large as models have them, of bf16 activations and block-scaled weights: operands that
-are the same on each machine, some rows of the CPU's results, and what is wrong with a GPU's."""
+"""Products as large as models have them, of bf16 activations and block-scaled weights: operands
+that are the same on each machine, some rows of the CPU's results, and what is wrong with a GPU's.
+"""
 
 import dataclasses
 import tempfile

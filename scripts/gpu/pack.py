@@ -32,10 +32,10 @@ CALLS_OF_A_BUNDLE = 24
 
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "test/Execution/Inputs")]
 
-import strip_kernels  # noqa: E402
-import sm100_kernels  # noqa: E402
-from log_head import describe_commit  # noqa: E402
-from packing import build_bundle, copy_files  # noqa: E402
+import sm100_kernels
+import strip_kernels
+from log_head import describe_commit
+from packing import build_bundle, copy_files
 
 
 def copy_sources(folder, golden):

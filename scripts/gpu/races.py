@@ -36,7 +36,7 @@ from driver import Cuda, find_driver_release
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from log_head import describe_commit, make_head  # noqa: E402
+from log_head import describe_commit, make_head
 
 SCRATCH_BYTES = 8192
 LEAST_SHOWN = 5

@@ -21,8 +21,8 @@ FILL = 0xA5  # of what no kernel wrote
 
 sys.path[:0] = [str(HERE / "python"), str(HERE / "scripts")]
 
-import blockscale_runtime  # noqa: E402
-from log_head import make_head  # noqa: E402
+import blockscale_runtime
+from log_head import make_head
 
 
 def run_conformance(chip, only):

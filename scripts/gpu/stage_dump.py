@@ -160,8 +160,8 @@ def write_commit(stages, match, dump, cluster, extra, number):
         lines += ["{", ".reg .pred %is_done;", ".reg .b32 %done;", f"mov.b32 %done, {SHARED};",
                   f"add.u32 %done, %done, {extra};",
                   f"mad.lo.u32 %done, %slot, {BARRIER_BYTES}, %done;", f"STAGE_DONE_{number}:",
-                  "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %is_done, [%done], "
-                  "%round;", f"@!%is_done bra STAGE_DONE_{number};", "}"]
+                  ("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %is_done, [%done], "
+                   "%round;"), f"@!%is_done bra STAGE_DONE_{number};", "}"]
     return ["{", *lines, *write_arrivals(base, offset, mask, cluster), "}"]
 
 

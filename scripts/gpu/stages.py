@@ -46,10 +46,10 @@ DIGITS = 16  # of a digest
 
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "python")]
 
-import blockscale_runtime  # noqa: E402
-from driver import find_driver_release  # noqa: E402
-from log_head import describe_commit, make_head  # noqa: E402
-from stage_dump import Stages, make_dump  # noqa: E402
+import blockscale_runtime
+from driver import find_driver_release
+from log_head import describe_commit, make_head
+from stage_dump import Stages, make_dump
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def run(folder, driver=None, cases=CASES):
         if not i:
             first = base64.b85encode(lzma.compress(dump.tobytes())).decode()
     version = device.driver_version
-    return {"date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
+    return {"date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
             "commit": json.loads((folder / "pack.json").read_text())["commit"],
             "device": device.name,
             "driver": f"{find_driver_release()} of CUDA {version // 1000}.{version % 1000 // 10}",
@@ -268,8 +268,8 @@ def compare(silicon, emulator, cases=CASES):
     lines = [f"{emulator['device']}, commit {emulator['commit']}, {emulator['date']}"]
     counts = {len(cases), len(silicon["cases"]), len(emulator["cases"])}
     if len(counts) != 1:
-        return [*lines, f"expected {len(cases)} cases, but got {len(silicon['cases'])} and "
-                        f"{len(emulator['cases'])}", "failed"], False
+        return [*lines, (f"expected {len(cases)} cases, but got {len(silicon['cases'])} and "
+                         f"{len(emulator['cases'])}"), "failed"], False
     stages = failed = 0
     for case, *both in zip(cases, silicon["cases"], emulator["cases"]):
         count, different = compare_case(case, *both)

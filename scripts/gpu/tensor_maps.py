@@ -24,6 +24,7 @@ import ctypes
 import datetime
 import gzip
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -39,7 +40,7 @@ from driver import Cuda, find_driver_release
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from log_head import describe_commit, make_head  # noqa: E402
+from log_head import describe_commit, make_head
 
 PRODUCTS = ROOT / "test/Data/tensor_maps/products.json"
 
@@ -339,10 +340,10 @@ def ask(path, cases, commit):
                        *(lambda map=map: encode(library, map) for _, map in cases)])
     # This process must not have called the driver before it forks.
     cuda = Cuda(path)
-    return {"date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
+    return {"date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
             "commit": commit, "device": cuda.name,
             "driver": f"{find_driver_release()} of CUDA {cuda.version}", "cases": digest(cases),
-            "states": sum(states, []), "codes": codes}
+            "states": list(itertools.chain.from_iterable(states)), "codes": codes}
 
 
 def write_answers(path, answers):
@@ -393,8 +394,8 @@ def compare(silicon, emulator, cases, most=20):
     wanted = digest(cases)
     for answers in (silicon, emulator):
         if answers["cases"] != wanted:
-            return [f"expected answers to the cases {wanted[:12]}, which this script draws, but "
-                    f"got {answers['cases'][:12]} of {answers['device']}"], False
+            return [(f"expected answers to the cases {wanted[:12]}, which this script draws, but "
+                     f"got {answers['cases'][:12]} of {answers['device']}")], False
     lines = [f"{emulator['device']}, commit {emulator['commit']}, {emulator['date']}"]
     totals, accepted, equal, excepted, listed = (Counter() for _ in range(5))
     different = []

@@ -8,8 +8,11 @@ what it checks.
 """
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
+VENV = Path(__file__).resolve().parents[2] / ".venv/bin/python"
 SKIPPED_FOLDERS = {".git", ".venv", ".cache", "__pycache__", "Data"}
 
 
@@ -34,3 +37,15 @@ def lines(root, path):
     """The lines of a text file, numbered from 1."""
     text = (root / path).read_text(encoding="utf-8")
     return enumerate(text.splitlines(), start=1)
+
+
+def run_python_tool(name, root, arguments):
+    """The findings that a module of Python, which scripts/setup.sh installs into .venv, prints
+    about the project, line by line."""
+    interpreter = VENV if VENV.exists() else sys.executable
+    run = subprocess.run([interpreter, "-m", name, *arguments], cwd=root, capture_output=True,
+                         text=True)
+    findings = run.stdout.splitlines()
+    yield from findings
+    if run.returncode != 0 and not findings:
+        yield f"{name}: exit status {run.returncode}: {run.stderr.strip()}"

@@ -13,7 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-LINTS = ["layers", "copies", "licence", "mirror", "text", "seeds", "format"]
+LINTS = ["layers", "copies", "licence", "mirror", "text", "seeds", "format",
+         "python_rules"]
 
 
 def main():

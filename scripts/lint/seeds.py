@@ -21,9 +21,11 @@ ALLOWED = {
 SUFFIXES = (".cpp", ".h", ".py", ".sh", ".test", ".mlir", ".in")
 CLOCKS = {
     ".py": (r"\btime\.time(?:_ns)?\(", r"\b(?:datetime|date)\.(?:now|today|utcnow)\(",
-            r"\bdefault_rng\(\)", r"\bRandomState\(\)", r"\brandom\.Random\(\)", r"\brandom\.seed\(\)",
+            r"\bdefault_rng\(\)", r"\bRandomState\(\)", r"\brandom\.Random\(\)",
+            r"\brandom\.seed\(\)", r"\btorch\.seed\(\)",
             r"\bSystemRandom\b", r"\bos\.urandom\(", r"\bsecrets\.", r"\buuid\.uuid[14]\(",
-            r"\bnp\.random\.(?:rand\w*|normal|uniform|choice|shuffle|permutation|standard_normal)\(", r"\btorch\.seed\(\)"),
+            r"\bnp\.random\.(?:rand\w*|normal|uniform|choice|shuffle|permutation)\(",
+            r"\bnp\.random\.standard_normal\("),
     ".cpp": (r"\brandom_device\b", r"\btime\((?:nullptr|NULL|0)\)", r"\bsystem_clock\b",
              r"\bs?rand\("),
     ".sh": (r"\$RANDOM\b", r"\$\{RANDOM\b", r"\bdate \+", r"\bshuf\b(?!.*--random-source)",

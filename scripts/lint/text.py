@@ -9,7 +9,7 @@ from common import files
 SUFFIXES = (".h", ".cpp", ".td", ".py", ".sh", ".txt", ".cmake", ".md", ".mlir",
             ".json", ".in")
 # Spelled in pieces, so that this file passes its own check.
-NOTE = re.compile("|".join(rf"\b{word}\b" for word in ("TO" "DO", "FIX" "ME", "X" "XX")))
+NOTE = re.compile("|".join(rf"\b{word}\b" for word in ("TO" + "DO", "FIX" + "ME", "X" + "XX")))
 
 
 def check(root):

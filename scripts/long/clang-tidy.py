@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from clang_tidy import show, sources, warnings, write_database  # noqa: E402
-from long_programs import ROOT, run_script  # noqa: E402
+from clang_tidy import show, sources, warnings, write_database
+from long_programs import ROOT, run_script
 
 
 def main():

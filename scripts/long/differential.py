@@ -17,12 +17,11 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from long_programs import BUILD, PYTHON, ROOT, build  # noqa: E402
-
+from long_programs import BUILD, PYTHON, ROOT, build
 
 
 def main():
-    today = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d}"
+    today = f"{datetime.datetime.now(datetime.UTC):%Y%m%d}"
     minutes, seed = [*sys.argv[1:], *("30", today)[len(sys.argv) - 1:]]
     build()
     folder = BUILD / "differential"

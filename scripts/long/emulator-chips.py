@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from emulated_runs import run_all  # noqa: E402
+from emulated_runs import run_all
 
 # Quantizers, which take a chip; and the other ops, whose chips the environment names.
 QUANTIZERS = ("sm100_kernels.py", "strip_kernels.py")

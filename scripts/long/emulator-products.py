@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from emulated_runs import run_all  # noqa: E402
+from emulated_runs import run_all
 
 # The programs of each instruction that multiplies, and the chips that have it.
 TCGEN05 = ("sm100_matmul.py", "sm100_epilogue.py")

@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from chip_list import list_chips  # noqa: E402
-from long_programs import BUILD, PYTHON, ROOT, build  # noqa: E402
+from chip_list import list_chips
+from long_programs import BUILD, PYTHON, ROOT, build
 
 IN_CHECK = "sm_100a"
 

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from long_programs import BUILD, PYTHON, ROOT, build  # noqa: E402
+from long_programs import BUILD, PYTHON, ROOT, build
 
 INPUTS = ROOT / "test/Execution/Inputs"
 

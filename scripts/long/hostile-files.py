@@ -6,7 +6,8 @@ with a message and without a traceback or a signal, in 2 GiB of memory and 10 s 
 (test/Checkpoint/mutants.py). PyTorch takes more than 2 GiB of addresses when it is imported, so
 that its reader has 2 GiB beyond that. The seed is the date; a mutant that is read badly is kept in
 build/hostile-files. Each reader runs in an environment of .cache that has what it needs, which
-scripts/peers.sh makes; where that is missing it is left out, with the reason. The last line is `N passed, N failed`.
+scripts/peers.sh makes; where that is missing it is left out, with the reason. The last line is
+`N passed, N failed`.
 
   scripts/long/hostile-files.py [COUNT [SEED [ENVIRONMENT...]]]
 """
@@ -19,7 +20,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from long_programs import BUILD, PYTHON, ROOT, build  # noqa: E402
+from long_programs import BUILD, PYTHON, ROOT, build
 
 MODULES = ("text of MLIR", "bytecode of MLIR", "programs of TOSA", "compiled functions")
 #: Environments of .cache: what of readers.IMPORTS is read there, and what takes more addresses
@@ -36,6 +37,7 @@ ENVIRONMENTS = {
 def run(environment, count, seed):
     """Passed and failed mutants, of all readers of an environment."""
     import tempfile
+
     import readers
     from limited import Limited
     passed = failed = 0

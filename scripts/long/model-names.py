@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from long_programs import BUILD, ROOT, build, run_script  # noqa: E402
+from long_programs import BUILD, ROOT, build, run_script
 
 
 def main():

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from long_programs import BUILD, PYTHON, ROOT, build  # noqa: E402
+from long_programs import BUILD, PYTHON, ROOT, build
 
 INPUTS = ROOT / "test/Execution/Inputs"
 OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],

@@ -21,7 +21,7 @@ import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from long_programs import BUILD, build  # noqa: E402
+from long_programs import BUILD, build
 
 ROUNDS = 3
 #: Bytes whose changes one process loads.

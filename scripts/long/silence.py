@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from long_programs import BUILD, PYTHON, ROOT, build  # noqa: E402
+from long_programs import BUILD, PYTHON, ROOT, build
 
 SUBJECTS = 322  # 23 of each op
 RESERVE = 1400

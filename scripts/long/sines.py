@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from long_programs import ROOT, run_script  # noqa: E402
+from long_programs import ROOT, run_script
 
 FUNCTIONS = ("sin", "cos")
 ULPS = 0.5001

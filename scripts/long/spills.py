@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from long_programs import ROOT, run_script  # noqa: E402
+from long_programs import ROOT, run_script
 
 BUILD = ROOT / "build"
 TESTS = "BlockScaleEmitTests"
@@ -22,7 +22,7 @@ PYTHON = ROOT / ".venv/bin/python"
 # What run_suites imports has packages of this environment.
 if Path(sys.prefix) != ROOT / ".venv":
     os.execv(PYTHON, [PYTHON, *sys.argv])
-import run_suites  # noqa: E402
+import run_suites
 
 
 def main():

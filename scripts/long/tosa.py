@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from long_programs import BUILD, PYTHON, ROOT, build, run_script  # noqa: E402
+from long_programs import BUILD, PYTHON, ROOT, build, run_script
 
 CASES = 300
 SEED = 20261125

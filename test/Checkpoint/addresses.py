@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The addresses that threads take behind a command, as test_bounds.py has it run in a process of its
-own."""
+"""The addresses that threads take behind a command, as test_bounds.py has it run in a process of
+its own."""
 
 import threading
 from pathlib import Path

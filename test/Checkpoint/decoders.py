@@ -11,6 +11,7 @@ Files are written here byte by byte, so that a test can also write what no packa
 """
 
 import hashlib
+import itertools
 import json
 import struct
 
@@ -245,7 +246,7 @@ def write_folder(folder, tensors, config, shards=1, metadata=None):
     cuts = [len(names) * number // shards for number in range(shards + 1)]
     index = {"metadata": {"total_size": sum(array.nbytes for array in tensors.values())},
              "weight_map": {}}
-    for number, (first, last) in enumerate(zip(cuts, cuts[1:]), 1):
+    for number, (first, last) in enumerate(itertools.pairwise(cuts), 1):
         file = f"model-{number:05}-of-{shards:05}.safetensors"
         part = {name: tensors[name] for name in names[first:last]}
         (folder / file).write_bytes(pack_file(part, metadata or {"format": "pt"}))

@@ -6,10 +6,12 @@ a function that changes one, with the one rule that tells it, or the reason why 
 import copy
 import dataclasses
 import json
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 import decoders
-import numpy as np
 
 F8, BF16 = decoders.DTYPES["F8_E4M3"], decoders.DTYPES["BF16"]
 
@@ -97,7 +99,7 @@ class Files:
 FAULTS: list[tuple[str, str, str, Callable[[Files], Any]]] = []
 LAYER = "model.layers.0."
 DOWN, GATE, UP = (f"{LAYER}mlp.{name}_proj" for name in ("down", "gate", "up"))
-Q, K, V, O = (f"{LAYER}self_attn.{name}_proj" for name in "qkvo")
+Q, K, V, OUT = (f"{LAYER}self_attn.{name}_proj" for name in "qkvo")
 EXPERT = "model.layers.1.mlp.experts.2."
 STACK = "model.layers.0.mlp.experts.gate_up_proj"
 #: The second layer, which is of the same kind as the first in most files.

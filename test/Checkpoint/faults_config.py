@@ -4,9 +4,10 @@
 
 import json
 
-import decoders
 import numpy as np
-from fault_files import DOWN, F8, GATE, LAYER, O, SECOND, STACK, fault
+
+import decoders
+from fault_files import DOWN, F8, GATE, LAYER, OUT, SECOND, STACK, fault
 
 
 @fault("modelopt-nvfp4", "has-configuration")
@@ -22,7 +23,7 @@ def layer_is_plain(files):
 
 @fault("compressed-tensors-nvfp4", "ignored-weights")
 def quantized_layer_is_ignored(files):
-    files.ignore(O)
+    files.ignore(OUT)
 
 
 @fault("modelopt-nvfp4", "configured-format")
@@ -168,9 +169,9 @@ def model_type_with_biases(files):
 
 @fault("torchao-nvfp4", "described-tensors")
 def block_size_of_mx(files):
-    described = json.loads(files.metadata[f"{O}.weight"])
+    described = json.loads(files.metadata[f"{OUT}.weight"])
     described["_data"]["block_size"] = 32
-    files.metadata[f"{O}.weight"] = json.dumps(described)
+    files.metadata[f"{OUT}.weight"] = json.dumps(described)
 
 
 @fault("modelopt-nvfp4", "sizes-of-configuration")

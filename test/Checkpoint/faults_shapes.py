@@ -3,7 +3,8 @@
 """Faults of types, shapes and orders."""
 
 import numpy as np
-from fault_files import DOWN, F8, GATE, K, LAYER, O, Q, SECOND, STACK, UP, fault
+
+from fault_files import DOWN, F8, GATE, LAYER, OUT, SECOND, STACK, UP, Q, fault
 
 
 @fault("modelopt-nvfp4", "shape-of-scales")
@@ -60,9 +61,9 @@ def weight_is_transposed(files):
 @fault("modelopt-nvfp4", "whole-blocks")
 def rows_end_within_a_block(files):
     """Half a block more in each row, and a scale for it."""
-    files.tensors[f"{O}.weight"] = np.pad(files.tensors[f"{O}.weight"], [(0, 0), (0, 4)])
-    scales = files.tensors[f"{O}.weight_scale"].view(np.uint8)
-    files.tensors[f"{O}.weight_scale"] = np.pad(scales, [(0, 0), (0, 1)], mode="edge").view(F8)
+    files.tensors[f"{OUT}.weight"] = np.pad(files.tensors[f"{OUT}.weight"], [(0, 0), (0, 4)])
+    scales = files.tensors[f"{OUT}.weight_scale"].view(np.uint8)
+    files.tensors[f"{OUT}.weight_scale"] = np.pad(scales, [(0, 0), (0, 1)], mode="edge").view(F8)
     del files.config["num_attention_heads"]
 
 
@@ -123,7 +124,7 @@ def router_has_fewer_rows(files):
 
 @fault("modelopt-nvfp4", "shape-of-scales")
 def global_scale_for_each_row(files):
-    name = f"{O}.weight_scale_2"
+    name = f"{OUT}.weight_scale_2"
     files.tensors[name] = np.full(128, files.tensors[name])
 
 
@@ -161,7 +162,7 @@ def router_bias_is_cut(files):
 
 @fault("modelopt-fp8", "shape-of-scales")
 def fp8_scales_of_three_parts(files):
-    name = f"{O}.weight_scale"
+    name = f"{OUT}.weight_scale"
     files.tensors[name] = np.full(3, files.tensors[name])
 
 

@@ -4,9 +4,10 @@
 
 import json
 
-import decoders
 import numpy as np
-from fault_files import BF16, DOWN, K, LAYER, O, Q, SECOND, STACK, V, fault
+
+import decoders
+from fault_files import BF16, DOWN, LAYER, OUT, SECOND, STACK, K, Q, V, fault
 
 
 @fault("modelopt-nvfp4", "has-scales")
@@ -26,12 +27,12 @@ def no_global_scale_in_a_fused_group(files):
 
 @fault("modelopt-nvfp4", "has-input-scale")
 def no_input_scale(files):
-    del files.tensors[f"{O}.input_scale"]
+    del files.tensors[f"{OUT}.input_scale"]
 
 
 @fault("modelopt-w4a16", "needs-input-scale")
 def input_scale_without_need(files):
-    files.tensors[f"{O}.input_scale"] = np.array(0.01, np.float32)
+    files.tensors[f"{OUT}.input_scale"] = np.array(0.01, np.float32)
 
 
 @fault("modelopt-nvfp4", "has-codes")
@@ -74,13 +75,13 @@ def scale_of_awq(files):
 
 @fault("torchao-nvfp4", "described-tensors")
 def layer_without_metadata(files):
-    del files.metadata[f"{O}.weight"]
+    del files.metadata[f"{OUT}.weight"]
 
 
 @fault("torchao-nvfp4", "described-tensors")
 def layer_that_no_list_names(files):
     names = json.loads(files.metadata["tensor_names"])
-    names.remove(f"{O}.weight")
+    names.remove(f"{OUT}.weight")
     files.metadata["tensor_names"] = json.dumps(names)
 
 
@@ -177,18 +178,18 @@ def names_of_a_compiled_module(files):
 
 @fault("modelopt-mxfp8", "names-of-wrappers")
 def adapters_that_are_not_merged(files):
-    files.tensors[f"{O}.lora_A.weight"] = decoders.make_weight(3, (16, 128))
-    files.tensors[f"{O}.lora_B.weight"] = decoders.make_weight(4, (128, 16))
+    files.tensors[f"{OUT}.lora_A.weight"] = decoders.make_weight(3, (16, 128))
+    files.tensors[f"{OUT}.lora_B.weight"] = decoders.make_weight(4, (128, 16))
 
 
 @fault("modelopt-nvfp4", "names-of-wrappers")
 def quantizers_before_their_export(files):
-    files.tensors[f"{O}.weight_quantizer._amax"] = np.array(2.0, np.float32)
+    files.tensors[f"{OUT}.weight_quantizer._amax"] = np.array(2.0, np.float32)
 
 
 @fault("compressed-tensors-nvfp4", "one-weight")
 def plain_weight_beside_codes(files):
-    files.tensors[f"{O}.weight"] = decoders.make_weight(5, (128, 128))
+    files.tensors[f"{OUT}.weight"] = decoders.make_weight(5, (128, 128))
 
 
 @fault("compressed-tensors-nvfp4", "has-scales")
@@ -206,7 +207,7 @@ def no_scales_of_blocks(files):
 
 @fault("modelopt-fp8", "has-scales")
 def no_scale_of_fp8(files):
-    del files.tensors[f"{O}.weight_scale"]
+    del files.tensors[f"{OUT}.weight_scale"]
 
 
 @fault("modelopt-mxfp8", "alike-layers")
@@ -222,8 +223,8 @@ def layer_of_another_kind_without_a_weight(files):
 
 @fault("torchao-nvfp4", "described-tensors")
 def described_layer_without_tensors(files):
-    files.drop(f"{O}.")
-    files.tensors[f"{O}.weight"] = decoders.make_weight(5, (128, 128))
+    files.drop(f"{OUT}.")
+    files.tensors[f"{OUT}.weight"] = decoders.make_weight(5, (128, 128))
     del files.config["quantization_config"]
 
 

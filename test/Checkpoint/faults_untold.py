@@ -3,7 +3,8 @@
 """Faults that no shape, name, configuration or statistic tells: check() finds nothing."""
 
 import numpy as np
-from fault_files import DOWN, EXPERT, LAYER, O, Q, SECOND, UP, untold
+
+from fault_files import DOWN, EXPERT, LAYER, OUT, SECOND, UP, Q, untold
 
 
 @untold("modelopt-nvfp4", "rows of other heads have the same sizes, and the same scales with them")
@@ -46,7 +47,7 @@ def signs_are_flipped(files):
 
 @untold("modelopt-nvfp4", "no other layer shares the scale, and the weight may be that large")
 def global_scale_is_doubled(files):
-    files.scale([f"{O}.weight_scale_2"], 2)
+    files.scale([f"{OUT}.weight_scale_2"], 2)
 
 
 @untold("modelopt-nvfp4", "other texts have other amaxes")

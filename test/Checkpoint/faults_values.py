@@ -3,7 +3,8 @@
 """Faults of numbers."""
 
 import numpy as np
-from fault_files import DOWN, EXPERT, F8, K, LAYER, O, Q, SECOND, STACK, UP, fault
+
+from fault_files import DOWN, EXPERT, F8, LAYER, OUT, SECOND, STACK, UP, K, Q, fault
 
 
 @fault("modelopt-nvfp4", "scales-are-numbers")
@@ -36,17 +37,17 @@ def block_scale_is_zero(files):
 
 @fault("modelopt-nvfp4", "global-scale-is-positive")
 def global_scale_is_negative(files):
-    files.scale([f"{O}.weight_scale_2"], -1)
+    files.scale([f"{OUT}.weight_scale_2"], -1)
 
 
 @fault("compressed-tensors-nvfp4", "global-scale-is-positive")
 def global_scale_is_infinite(files):
-    files.tensors[f"{O}.weight_global_scale"][:] = np.inf
+    files.tensors[f"{OUT}.weight_global_scale"][:] = np.inf
 
 
 @fault("modelopt-nvfp4", "input-scale-is-positive")
 def input_scale_is_zero(files):
-    files.scale([f"{O}.input_scale"], 0)
+    files.scale([f"{OUT}.input_scale"], 0)
 
 
 @fault("modelopt-nvfp4", "direction-of-global-scale")
@@ -65,7 +66,7 @@ def global_scales_are_decode_scales(files):
 
 @fault("modelopt-nvfp4", "direction-of-input-scale")
 def input_scale_is_an_encode_scale(files):
-    name = f"{O}.input_scale"
+    name = f"{OUT}.input_scale"
     files.tensors[name] = np.array(1 / files.tensors[name], np.float32)
 
 
@@ -147,9 +148,9 @@ def half_of_the_columns_are_zero(files):
 @fault("modelopt-mxfp8", "rows-are-there")
 def half_of_a_plain_weight_is_zero(files):
     """A weight that the configuration leaves."""
-    files.make_plain(O, (128, 128))
-    files.ignore(O)
-    files.tensors[f"{O}.weight"][:64] = 0
+    files.make_plain(OUT, (128, 128))
+    files.ignore(OUT)
+    files.tensors[f"{OUT}.weight"][:64] = 0
 
 
 @fault("gpt-oss-mxfp4", "rows-are-there")
@@ -210,7 +211,7 @@ def bias_is_nan(files):
 
 @fault("compressed-tensors-nvfp4", "input-scale-is-positive")
 def input_scale_is_nan(files):
-    files.tensors[f"{O}.input_global_scale"][:] = np.nan
+    files.tensors[f"{OUT}.input_global_scale"][:] = np.nan
 
 
 @fault("modelopt-nvfp4", "cache-scales")
@@ -226,12 +227,12 @@ def fp8_code_is_nan(files):
 
 @fault("modelopt-fp8", "no-lost-blocks")
 def fp8_scale_is_zero(files):
-    files.scale([f"{O}.weight_scale"], 0)
+    files.scale([f"{OUT}.weight_scale"], 0)
 
 
 @fault("modelopt-fp8", "scales-are-positive")
 def fp8_scale_is_negative(files):
-    files.scale([f"{O}.weight_scale"], -1)
+    files.scale([f"{OUT}.weight_scale"], -1)
 
 
 @fault("modelopt-fp8", "direction-of-global-scale")

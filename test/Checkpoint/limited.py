@@ -17,6 +17,7 @@ starts. The memory of a call is then counted beyond what the process has before 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import json
@@ -158,10 +159,9 @@ def _run_in_fork(path: str, request, memory: int) -> tuple[int, int]:
 def main() -> None:
     large = sys.argv[1:]
     for module in (*_MODULES, *large):
-        try:
+        # The call of one that is missing says so.
+        with contextlib.suppress(ImportError):
             importlib.import_module(module)
-        except ImportError:
-            pass  # Its call says so.
     # JAX warns of forks since it may have threads, which it has none of before it is called.
     warnings.filterwarnings("ignore", "os.fork")
     memory = MEMORY + (_count_addresses() if large else 0)

@@ -22,8 +22,8 @@ from blockscale.checkpoint._quantize import _choose, _quantize
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-import model_builds  # noqa: E402
-import model_names  # noqa: E402
+import model_builds
+import model_names
 
 POLICY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}
 NORMS = (nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.modules.batchnorm._BatchNorm)
@@ -31,7 +31,8 @@ NORMS = (nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.modules.batchnorm._BatchNorm
 
 def get_kind(module, parents):
     """What a module is; "" for one that is nothing of these."""
-    if any(re.search(r"Router|TopKGating|MoE\w*Gate$", type(each).__name__) for each in (module, *parents)):
+    if any(re.search(r"Router|TopKGating|MoE\w*Gate$", type(each).__name__)
+           for each in (module, *parents)):
         return "router"
     if isinstance(module, nn.Embedding):
         return "embedding"
@@ -47,8 +48,8 @@ def get_kind(module, parents):
     if isinstance(module, nn.modules.linear.NonDynamicallyQuantizableLinear):
         return ""  # torch's attention reads its weight, and never calls it.
     if isinstance(module, nn.Linear):
-        if name.endswith(("shared_expert_gate", "_router")) or name in (
-                "gate", "router") and hasattr(owner, "experts"):
+        if name.endswith(("shared_expert_gate", "_router")) or (name in (
+                "gate", "router") and hasattr(owner, "experts")):
             return "router"
         return "linear"
     return ""

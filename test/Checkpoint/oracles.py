@@ -6,8 +6,9 @@ import json
 import re
 from pathlib import Path
 
-import decoders
 import numpy as np
+
+import decoders
 
 FOLDER = Path(__file__).resolve().parents[1] / "Data/checkpoints"
 
@@ -51,9 +52,9 @@ class Oracle:
         differences = []
         for name in names or self.tensors:
             if any(name.startswith((f"{module}.", f"{module}_")) for module in empty):
-                if name in found and found[name].dtype == decoders.DTYPES["F8_E4M3"]:
-                    if not np.isfinite(found[name].astype(np.float32)).all():
-                        differences.append(f"{name}: expected finite scales, but got NaN")
+                if (name in found and found[name].dtype == decoders.DTYPES["F8_E4M3"]
+                        and not np.isfinite(found[name].astype(np.float32)).all()):
+                    differences.append(f"{name}: expected finite scales, but got NaN")
                 continue
             if name not in found:
                 differences.append(f"{name}: expected this tensor, but got none")

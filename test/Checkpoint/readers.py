@@ -14,18 +14,19 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Callable, Sequence
+from typing import Any
 
-import decoders
-import mutants
 import numpy as np
-from limited import Limited
 
 import blockscale
+import decoders
+import mutants
 from blockscale import checkpoint
 from blockscale.checkpoint._jobs import _journal, _places, _remote
 from blockscale.checkpoint._jobs._distribute import open_mirror
+from limited import Limited
 
 COMMAND = ("blockscale.checkpoint._command", "main")
 WEIGHT_ONLY = {"version": 1, "rules": [
@@ -246,7 +247,6 @@ _MODULE = b"""func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 
 def _make_onnx() -> bytes:
-    import onnx
     from onnx import TensorProto, helper
     weight = helper.make_tensor("w", TensorProto.FLOAT, (8, 4), np.arange(32, dtype=np.float32))
     kinds = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)

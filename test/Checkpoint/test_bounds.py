@@ -12,13 +12,13 @@ import unittest
 import zipfile
 from pathlib import Path
 
-import decoders
 import numpy as np
-from limited import SECONDS, Limited
 
 import blockscale
+import decoders
 from blockscale._native._checkpoint import lay_out
 from blockscale.checkpoint import _patterns, check
+from limited import SECONDS, Limited
 
 VALUES = np.arange(64 * 64, dtype=np.float32).reshape(64, 64) / 64 - 30
 LAYER = {f"model.layers.0.mlp.{name}.weight": VALUES
@@ -133,8 +133,9 @@ class BoundsTest(unittest.TestCase):
 
     def test_numbers_of_experts(self):
         for number, message in (
-                ("1000000000", "expected experts 0 to 1000000000, but got none with number 1, 2, 3, "
-                               "4, 5, 6, 7, 8"), ("9" * 18, "expected experts 0 to " + "9" * 18)):
+                ("1000000000", ("expected experts 0 to 1000000000, but got none with number 1, 2, "
+                                "3, 4, 5, 6, 7, 8")),
+                ("9" * 18, "expected experts 0 to " + "9" * 18)):
             folder = self.write({f"model.layers.0.mlp.experts.{each}.up_proj.weight": VALUES
                                  for each in ("0", number)})
             self.expect(["check", folder], 1, message)
@@ -241,8 +242,8 @@ class BoundsTest(unittest.TestCase):
         self.expect(["list", self.folder / f"{EVIL}.safetensors"], 2, shown)
         evil = json.dumps({"quantization_config": {"quant_method": EVIL}})
         self.expect(["list", self.write(config=evil)], 0, shown)
-        for config in ('{"quantization_config": {"quant_method": "modelopt", "ignore": '
-                       '{"%s": 1}}}', '{"%s": 1, "%s": 2}'):
+        for config in (('{"quantization_config": {"quant_method": "modelopt", "ignore": '
+                        '{"%s": 1}}}'), '{"%s": 1, "%s": 2}'):
             text = config.replace("%s", json.dumps(EVIL)[1:-1])
             self.expect(["check", self.write(config=text)], 2, r"a\\x1b\[2Jb")
 

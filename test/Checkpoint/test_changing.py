@@ -9,9 +9,8 @@ from pathlib import Path
 
 import changing
 import decoders
-from limited import Limited
-
 from blockscale import checkpoint
+from limited import Limited
 
 
 class ChangingTest(unittest.TestCase):

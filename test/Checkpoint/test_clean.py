@@ -7,9 +7,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from foreign import by_hand
-
 import blockscale.checkpoint as checkpoint
+from foreign import by_hand
 
 
 class TestClean(unittest.TestCase):

@@ -13,11 +13,10 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-import cluster_functions
-import decoders
-
 import blockscale
 import blockscale.checkpoint as checkpoint
+import cluster_functions
+import decoders
 from blockscale.checkpoint._jobs._cluster import Share
 from blockscale.checkpoint._jobs._remote import MirrorFile, Remote
 
@@ -236,8 +235,8 @@ class TestJobs(unittest.TestCase):
             os.replace(self.folder / "other", path)
         for target in (f"local://{self.folder}/anew", self.folder / "anew-near"):
             with self.subTest(target), self.assertRaisesRegex(
-                    blockscale.FileError, f"expected 'local://{copy}/{path.name}' to stay as it was "
-                    "while it was read, but it was written anew"):
+                    blockscale.FileError, f"expected 'local://{copy}/{path.name}' to stay as it "
+                                          "was while it was read, but it was written anew"):
                 self.quantize(f"local://{copy}", target, progress=change)
         self.assertFalse((self.folder / "anew/config.json").exists())
         self.assertFalse((self.folder / "anew-near").exists())

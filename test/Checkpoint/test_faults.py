@@ -7,13 +7,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import numpy as np
+
+import blockscale.checkpoint as checkpoint
 import decoders
 import fault_files
 import faults
 import faults_shapes
-import numpy as np
-
-import blockscale.checkpoint as checkpoint
 
 #: By name: the decoder, the layout, and the rule of a policy.
 CLEAN = {

@@ -64,8 +64,9 @@ class TestForeign(unittest.TestCase):
     def test_stacks_of_torchao_are_described_by_their_own_name(self):
         source = stacks.torchao_stacks()
         name = "model.layers.0.mlp.experts.gate_up_proj"
-        for change, wrong in ((lambda metadata: metadata.pop(name), "expected metadata of the file "
-                               f"for '{name}', but got none"),
+        for change, wrong in ((lambda metadata: metadata.pop(name),
+                               ("expected metadata of the file "
+                                f"for '{name}', but got none")),
                               (lambda metadata: metadata.update(tensor_names="[]"),
                                f"expected '{name}' among the tensor_names")):
             source.metadata = dict(stacks.torchao_stacks().metadata)

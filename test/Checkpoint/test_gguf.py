@@ -8,11 +8,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import decoders
 import numpy as np
-import oracles
 
 import blockscale.checkpoint as checkpoint
+import decoders
+import oracles
 from blockscale._native import _checkpoint as native
 
 HAS_GGUF = importlib.util.find_spec("gguf") is not None

@@ -15,9 +15,9 @@ import time
 import unittest
 from pathlib import Path
 
-import decoders
 import numpy as np
 
+import decoders
 from blockscale.checkpoint import _command
 
 #: Seconds in which any file is refused.
@@ -73,7 +73,7 @@ SAFETENSORS = {
     "dtype that is no text": (header(w=entry(dtype=7)), "expected"),
     "no offsets": (header(w={"dtype": "F32", "shape": [2, 32]}), "data_offsets"),
     "entry that is no object": (header(w=3), "expected"),
-    "one name twice": (text_header('{"w":%s,"w":%s}' % (json.dumps(entry()), json.dumps(
+    "one name twice": (text_header('{{"w":{},"w":{}}}'.format(json.dumps(entry()), json.dumps(
         entry(offsets=(256, 512))))), "once|twice"),
     "metadata that is no text": (header(("__metadata__", {"a": 1}), w=entry()), "expected"),
 }
@@ -150,12 +150,12 @@ CONFIGS = {
     "nested": ('{"quantization_config":' + NESTED + "}", "JSON"),
     "one member twice": ('{"a": 1, "a": 2}', "twice"),
     "quantization as text": ('{"quantization_config": "nvfp4"}', "object"),
-    "groups as a list": ('{"quantization_config": {"quant_method": "compressed-tensors", '
-                         '"config_groups": [1]}}', "object"),
-    "ignored as a number": ('{"quantization_config": {"quant_method": "modelopt", "quant_algo": '
-                            '"NVFP4", "ignore": 3}}', "list of names"),
-    "layers as a list": ('{"quantization_config": {"quant_method": "modelopt", "quant_algo": '
-                         '"MIXED_PRECISION", "quantized_layers": []}}', "object"),
+    "groups as a list": (('{"quantization_config": {"quant_method": "compressed-tensors", '
+                          '"config_groups": [1]}}'), "object"),
+    "ignored as a number": (('{"quantization_config": {"quant_method": "modelopt", "quant_algo": '
+                             '"NVFP4", "ignore": 3}}'), "list of names"),
+    "layers as a list": (('{"quantization_config": {"quant_method": "modelopt", "quant_algo": '
+                          '"MIXED_PRECISION", "quantized_layers": []}}'), "object"),
 }
 
 

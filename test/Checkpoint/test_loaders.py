@@ -12,14 +12,13 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-import fault_files
-import faults
 import numpy as np
-import test_faults
 
 import blockscale.checkpoint as checkpoint
-from blockscale.checkpoint._check._claims import (DROPS_SIGN, RANDOM, READS_NAN,
-                                                 REFUSES_SHAPES)
+import fault_files
+import faults
+import test_faults
+from blockscale.checkpoint._check._claims import DROPS_SIGN, RANDOM, READS_NAN, REFUSES_SHAPES
 
 NEEDED = ("torch", "transformers", "compressed_tensors", "torchao")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]

@@ -9,11 +9,11 @@ import unittest
 import zipfile
 from pathlib import Path
 
-import decoders
 import numpy as np
-import oracles
 
 import blockscale.checkpoint as checkpoint
+import decoders
+import oracles
 
 MINILM = Path(__file__).resolve().parents[2] / ".cache/minilm"
 

@@ -11,10 +11,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import decoders
-
 import blockscale
 import blockscale.checkpoint as checkpoint
+import decoders
 from blockscale.checkpoint._jobs._journal import NAME as JOURNAL
 
 PROGRAM = Path(__file__).with_name("quantize_slowly.py")

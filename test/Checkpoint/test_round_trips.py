@@ -9,11 +9,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import decoders
 import numpy as np
 
 import blockscale
 import blockscale.checkpoint as checkpoint
+import decoders
 
 #: scripts/long/checkpoints.sh sets BLOCKSCALE_LONG.
 SEEDS = range(12 if "BLOCKSCALE_LONG" in os.environ else 1)

@@ -4,8 +4,8 @@
 
 Everything is compared bit by bit, but for what the contract leaves open:
 * NaN equals NaN (f32, bf16, f8, scale bytes), whatever its payload and sign;
-* codes of elements without a NaN (4 and 6 bits, integers) whose scaled value is NaN, told by a NaN block
-  scale, but for ModelOpt's; torchao's codes of tensors whose global scale is NaN, infinite,
+* codes of elements without a NaN (4 and 6 bits, integers) whose scaled value is NaN, told by a NaN
+  block scale, but for ModelOpt's; torchao's codes of tensors whose global scale is NaN, infinite,
   zero or subnormal;
 * matmuls have the error bound of an f32 accumulation in any order;
 * times of the cost model differ by at most 1e-12 of themselves;

@@ -156,7 +156,7 @@ def _squares(job, x, format, rule, parts):
     turned = [[e.transposed() for e in part] for part in (data, scales)]
     form = Form((32, 32), transposed=True)
     quantize(job, x, format, rule, {"transposed": {}}, *turned, [], form)
-    *batch, n, k = x.type.shape
+    *_, n, k = x.type.shape
     for dim, rows, names in (
         ("n", k, ("scale_blocked", "scale_blocked_KxN32")),
         ("k", n, ("scale_blocked_NxK32",)),

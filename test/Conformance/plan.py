@@ -73,3 +73,4 @@ def _aside(case, array):
     for operation, name, reason in UNSUPPORTED:
         if re.fullmatch(operation, case.operation) and re.fullmatch(name, array):
             return Aside("unsupported", reason)
+    return None

@@ -6,9 +6,9 @@ import unittest
 
 import numpy as np
 
+from gpu import reduce_job, refusal
 from ir import MXFP6_E2M3, MXFP8, MXINT8, NVFP4, SWIZZLED, Form, Layout, Tensor
 from jobs import Job, bits_check
-from gpu import reduce_job, refusal
 
 
 class RefusalTest(unittest.TestCase):

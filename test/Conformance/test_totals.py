@@ -53,9 +53,9 @@ class InvertedTest(unittest.TestCase):
 
 
 class TotalsTest(unittest.TestCase):
-    LINES = [line.split() for line in (
+    LINES = tuple(line.split() for line in (
         "equal cpu 2", "equal emulator 1", "unsupported emulator case.b",
-        "reference cpu emulator case.c")]
+        "reference cpu emulator case.c"))
 
     def test_pinned_arrays(self):
         found = {"case.a": "equal", "case.b": "equal", "case.c": "reference"}

@@ -134,7 +134,7 @@ class Case:
         whole = {name: array.reshape(-1).view(bits[array.itemsize]).reshape(array.shape)
                  for name, array in self.tensors.items()
                  if array.size == 1
-                 or WHOLE.search(name) and array.size <= MAX_WHOLE and array.itemsize == 1}
+                 or (WHOLE.search(name) and array.size <= MAX_WHOLE and array.itemsize == 1)}
         return {"meta": np.array(json.dumps(self.find_meta())), **whole}
 
 
@@ -295,7 +295,9 @@ def make_torchao(scheme):
     """weight -> the tensor of torchao that a configuration makes of it."""
     from torch import nn
     from torchao.prototype.mx_formats.inference_workflow import (
-        MXDynamicActivationMXWeightConfig, NVFP4WeightOnlyConfig)
+        MXDynamicActivationMXWeightConfig,
+        NVFP4WeightOnlyConfig,
+    )
     from torchao.prototype.mx_formats.mx_tensor import MXTensor
     from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor, per_tensor_amax_to_scale
     from torchao.quantization import quantize_
@@ -397,7 +399,7 @@ def make_cases(folder, only):
     has_minilm = unpack_minilm(folder / "minilm")
     amaxes = {}
     for package, scheme, family in CASES:
-        if family == "minilm" and not has_minilm or not re.search(
+        if (family == "minilm" and not has_minilm) or not re.search(
                 only, f"{package}__{scheme}__{family}"):
             continue
         if (package, scheme) == ("compressed_tensors", "nvfp4") and family not in amaxes:

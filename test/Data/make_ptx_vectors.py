@@ -12,9 +12,9 @@
 
 Every instruction is a kernel that reads its sources from columns of 64-bit
 words and writes the destination register, zero-extended. The archive holds the
-columns, `in__SET` of shape (sources, rows) but for all16_1 (below), and for each instruction the results
-over the rows of its set, `SET__INSTRUCTION`, at the width of the destination.
-`meta` names the GPU and the driver.
+columns, `in__SET` of shape (sources, rows) but for all16_1 (below), and for each instruction the
+results over the rows of its set, `SET__INSTRUCTION`, at the width of the destination. `meta` names
+the GPU and the driver.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def sets():
     result["cast_1"] = [(v,) for v in casts]
     result["cast_2"] = [(v, casts[-1 - i]) for i, v in enumerate(casts)]
     result["all8_1"] = [(v | (255 - v) << 8,) for v in range(256)]
-    result["all16_1"] = [(v | (65535 - v) << 16,) for v in range(0, 65536)]
+    result["all16_1"] = [(v | (65535 - v) << 16,) for v in range(65536)]
     result["small_3"] = [tuple(int(v) for v in row) for row in
                          np.stack([rng.integers(0, 2**63, ROWS),
                                    rng.integers(0, 70, ROWS),

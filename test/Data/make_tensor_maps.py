@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 sys.path[:0] = [str(ROOT / "test/Execution/Inputs"), str(ROOT / "test")]
 
-import sm100_matmul  # noqa: E402
-from products import Op  # noqa: E402
+import sm100_matmul
+from products import Op
 
 # Sizes of layers of transformers, M x N x K.
 SHAPES = ((128, 128, 256), (1, 300, 4096), (4096, 4096, 4096), (8192, 28672, 8192),
@@ -49,7 +49,8 @@ def list_ops():
     for number in range(DRAWN):
         random = np.random.default_rng((1, number))
         is_pair = number % 2 and random.random() < sm100_matmul.PAIRS
-        op = sm100_matmul.draw_op(random, "mm", sm100_matmul.KINDS[number % len(sm100_matmul.KINDS)],
+        op = sm100_matmul.draw_op(random, "mm",
+                                  sm100_matmul.KINDS[number % len(sm100_matmul.KINDS)],
                                   is_pair)
         yield op, sm100_matmul.draw_schedule(random, op, is_pair) if number % 2 else None
     for scale, a, b in OPERANDS:
@@ -57,8 +58,8 @@ def list_ops():
             shape = {"B": (), "M": m, "N": n, "K": k}
             for schedule in SCHEDULES:
                 yield (Op("mm", scale=scale, a=a, b=b, result="bf16", shape=shape),
-                       f"#blockscale.gemm_schedule<{schedule}, band = 2, ctas = 132, "
-                       "multicast = 1, splits = 1>")
+                       (f"#blockscale.gemm_schedule<{schedule}, band = 2, ctas = 132, "
+                        "multicast = 1, splits = 1>"))
             for kind in ("rows", "columns"):
                 yield Op("mm", kind, scale=scale, a=a, b=b, result="bf16", layout_a="grouped",
                          layout_b="linear" if kind == "rows" else "grouped",

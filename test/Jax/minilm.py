@@ -14,16 +14,17 @@ from pathlib import Path
 
 import jax
 import numpy as np
+
 # The installed package, before the checkout's.
 from models import encode, export_function, import_function
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples/minilm"))
 
-import weights  # noqa: E402
-from encoder import Encoder  # noqa: E402
-from main import SENTENCES  # noqa: E402
-from tokenizer import Tokenizer  # noqa: E402
+import weights
+from encoder import Encoder
+from main import SENTENCES
+from tokenizer import Tokenizer
 
 
 def main():

@@ -7,11 +7,19 @@ import unittest
 import jax
 import jax.numpy as jnp
 import numpy as np
-from models import (E2M1, E4M3, E8M0, draw_data, draw_scales, import_function,
-                    scaled_dot_general, widen)
 
 import blockscale
 from blockscale.jax import _ffi
+from models import (
+    E2M1,
+    E4M3,
+    E8M0,
+    draw_data,
+    draw_scales,
+    import_function,
+    scaled_dot_general,
+    widen,
+)
 
 
 class TestCalls(unittest.TestCase):
@@ -104,8 +112,8 @@ class TestRefused(unittest.TestCase):
         jax.jit(self.function)(self.x)  # Registers it.
         number = len(_ffi._KEPT) - 1
         for shape, kind, pattern in (((1, 3), np.float32, "shape"),
-                                     ((1, 2), np.int8, "expected a buffer of float32, but got "
-                                                       "type 2 of XLA")):
+                                     ((1, 2), np.int8, ("expected a buffer of float32, but got "
+                                                        "type 2 of XLA"))):
             call = _ffi.make_call(number, ["f32"], [((1, 2), "f32", np.float32)])
             with self.assertRaisesRegex(jax.errors.JaxRuntimeError, pattern):
                 jax.jit(call)(np.zeros(shape, kind))

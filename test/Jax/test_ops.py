@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+
 from models import BF16, E2M1, E4M3, E5M2, E8M0, encode, import_function, make_weights, widen
 
 

@@ -11,12 +11,25 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax._src.cudnn import scaled_matmul_stablehlo
-from models import (BF16, E2M1, E4M3, E5M2, E8M0, dequantize, draw_data, draw_scales,
-                    export_function, import_function, quantize_mx, quantize_nv,
-                    scaled_dot_general, widen)
 
 import blockscale
 import blockscale.jax
+from models import (
+    BF16,
+    E2M1,
+    E4M3,
+    E5M2,
+    E8M0,
+    dequantize,
+    draw_data,
+    draw_scales,
+    export_function,
+    import_function,
+    quantize_mx,
+    quantize_nv,
+    scaled_dot_general,
+    widen,
+)
 
 #: Data, scales and block.
 FORMATS = {"mxfp8": (E4M3, E8M0, 32), "mxfp8_e5m2": (E5M2, E8M0, 32), "mxfp4": (E2M1, E8M0, 32),

@@ -17,12 +17,12 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 from jax import lax
-from models import E2M1, E4M3, E5M2, E8M0, export_function, import_function, scaled_dot_general
 
 import blockscale
 import blockscale.jax
 from blockscale.jax import UnsupportedError, _apart, _graph, from_export, from_stablehlo
 from blockscale.jax._file import import_file
+from models import E2M1, E4M3, E5M2, E8M0, export_function, import_function, scaled_dot_general
 
 X = np.zeros((4, 8), np.float32)
 
@@ -343,18 +343,19 @@ class TestModules(unittest.TestCase):
           }"""
         for place in ("IN", "ATTRIBUTE"):
             for string in (r"\FF", r"\\\80", r"a\n\C3(\A9"):
-                self.refuse("expected the strings of a module of StableHLO to be UTF-8, but got one "
-                            f"in line {1 + (place != 'IN')} that is not", text.replace(place, string))
-            self.assertIn("main", str(from_stablehlo(text.replace(place, r"\C3\A9 \\FF \"")).module)
-                          .replace("forward", "main"))
+                self.refuse("expected the strings of a module of StableHLO to be UTF-8, but got "
+                            f"one in line {1 + (place != 'IN')} that is not",
+                            text.replace(place, string))
+            module = from_stablehlo(text.replace(place, r"\C3\A9 \\FF \"")).module
+            self.assertIn("main", str(module).replace("forward", "main"))
         from_stablehlo(text.replace("COMMENT", r'"\FF'))
         self.refuse("expected MLIR text in UTF-8, but got other characters", "\udcff" + text)
 
     def test_what_nests_deep(self):
         """The parser of MLIR would overflow its stack."""
         for count in (300, 100_000):
-            self.refuse(r"line 1, column \d+: expected text of MLIR to nest at most 256 levels deep, "
-                        "but got level 257", "module attributes {a.b = " + "[" * count)
+            self.refuse(r"line 1, column \d+: expected text of MLIR to nest at most 256 levels "
+                        "deep, but got level 257", "module attributes {a.b = " + "[" * count)
         text = """func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
             return %x : tensor<2xf32>
           }"""

@@ -9,11 +9,12 @@ import unittest
 from pathlib import Path
 
 import jax.numpy as jnp
+
 from models import import_function
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-import zeros  # noqa: E402
+import zeros
 
 
 class TestZeros(unittest.TestCase):

@@ -31,12 +31,12 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 sys.path[:0] = [str(ROOT / "examples/minilm"), str(ROOT / "docs/images"), str(ROOT / "python")]
 
-import blockscale_reference as reference  # noqa: E402
-import linear  # noqa: E402
-import weights  # noqa: E402
-from main import SENTENCES  # noqa: E402
-from schemes import SCHEMES  # noqa: E402
-from tokenizer import Tokenizer  # noqa: E402
+import blockscale_reference as reference
+import linear
+import weights
+from main import SENTENCES
+from schemes import SCHEMES
+from tokenizer import Tokenizer
 
 FRONTENDS = {"torch": "PyTorch", "onnx": "ONNX", "torch-mlir": "torch-mlir", "jax": "JAX"}
 #: The tokens of a module whose sizes are static.

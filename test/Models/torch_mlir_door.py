@@ -15,9 +15,10 @@ import argparse
 import sys
 from pathlib import Path
 
-import sentences
 import torch
 import torch_mlir.fx
+
+import sentences
 
 #: The tokens that the model is traced with: [CLS], a word and [SEP], if their number is dynamic.
 TRACED = 3

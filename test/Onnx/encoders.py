@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from models import run_reference
-from rewrite import quantize_layers, to_opset
 
 import blockscale.onnx
+from models import run_reference
+from rewrite import quantize_layers, to_opset
 
 FOLDER = Path(__file__).resolve().parent / "Inputs"
 NAMES = ("input_ids", "attention_mask")

@@ -5,12 +5,12 @@ as."""
 
 import ml_dtypes
 import numpy as np
-from models import run_reference, to_bits, unpack
-from quantized import Maker
 
 import blockscale as bs
 import blockscale.onnx
 from blockscale.onnx._recipes import get_name, list_functions
+from models import run_reference, to_bits, unpack
+from quantized import Maker
 
 
 def to_onnx(array, spec):
@@ -61,8 +61,8 @@ def check_quantizers(seeds):
             name = list_names(seed)[number // 2]
             x, y = to_bits(x, y.dtype == ml_dtypes.float4_e2m1fn), to_bits(y)
             if x.shape != y.shape or not np.array_equal(x, y):
-                problems.append((seed, name, f"{np.argwhere(x != y)[:3].tolist()} of result "
-                                             f"{number % 2}"))
+                problems.append((seed, name, (f"{np.argwhere(x != y)[:3].tolist()} of result "
+                                              f"{number % 2}")))
     return problems
 
 

@@ -13,9 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 import encoders
 import exported
-import numpy as np
 import quantized
 
 ROOT = Path(__file__).resolve().parents[2]

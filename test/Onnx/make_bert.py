@@ -19,7 +19,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "test/Models"))
 
-from sentences import Sentences, load  # noqa: E402
+from sentences import Sentences, load
 
 FOLDER = ROOT / "test/Onnx/Inputs"
 SIZES = dict(hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=64,

@@ -6,8 +6,9 @@ import dataclasses
 
 import ml_dtypes
 import numpy as np
-from models import DTYPES, TYPES, make_model, run_imported, run_reference, to_bits, type_of
 from onnx import helper
+
+from models import DTYPES, TYPES, make_model, run_imported, run_reference, to_bits, type_of
 
 BF16 = ml_dtypes.bfloat16
 SPECIAL = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-40, 3.4e38, -3.4e38, 2.0 ** -126,
@@ -234,7 +235,7 @@ def make_graph(cases):
     model = make_model([node for case in cases for node in case.nodes],
                        {name: (kinds[type_of(array)], array.shape)
                         for name, array in feeds.items()},
-                       {name: ("f32", 0) for name in outputs}, constants)
+                       dict.fromkeys(outputs, ("f32", 0)), constants)
     results = dict(zip(outputs, map(np.asarray, run_reference(model, feeds))))
     del model.graph.output[:]
     for name, array in results.items():

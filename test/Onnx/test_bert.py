@@ -6,9 +6,9 @@ results, and with quantized layers, against onnx.reference."""
 import unittest
 
 import numpy as np
-from encoders import FOLDER, check_plain, check_quantized, get_feeds
 
 import blockscale.onnx
+from encoders import FOLDER, check_plain, check_quantized, get_feeds
 
 
 class TestEncoder(unittest.TestCase):

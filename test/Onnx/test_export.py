@@ -5,16 +5,16 @@ and imported they are the same ops again."""
 
 import unittest
 
-import exported
 import ml_dtypes
 import numpy as np
 import onnx
-from models import run_reference, to_bits
 
 import blockscale as bs
 import blockscale.onnx
+import exported
 from blockscale.onnx import UnsupportedError
 from blockscale.onnx._recipes import list_functions
+from models import run_reference, to_bits
 
 X = bs.Spec((None, 64), "bf16")
 
@@ -23,7 +23,7 @@ class TestQuantizers(unittest.TestCase):
     # Every format, recipe and form of the global scale, with special values.
     def test_every_function(self):
         self.assertEqual(exported.check_quantizers(range(1)), [])
-        self.assertEqual({name for name in list_functions()},
+        self.assertEqual(set(list_functions()),
                          {name for seed in range(3) for name in exported.list_names(seed)})
 
 
@@ -109,7 +109,7 @@ class TestModules(unittest.TestCase):
     def test_what_is_written(self):
         model = self.check(lambda x: bs.quantize(x, format="mxfp4"), [X],
                            [self.normal(3, 64, dtype=ml_dtypes.bfloat16)])
-        self.assertEqual([node.op_type for node in model.graph.node][0], "quantize_mxfp4_rceil")
+        self.assertEqual(next(node.op_type for node in model.graph.node), "quantize_mxfp4_rceil")
         self.assertEqual([each.name for each in model.functions], ["quantize_mxfp4_rceil"])
         self.assertEqual([each.version for each in model.opset_import if not each.domain], [24])
         onnx.checker.check_model(model, full_check=True)

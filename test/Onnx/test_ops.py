@@ -6,10 +6,10 @@ import unittest
 
 import ml_dtypes
 import numpy as np
-from models import NEWEST, TYPES, make_model, run_imported, run_reference, type_of
 from onnx import helper
 
 from blockscale.onnx._importer import HANDLERS
+from models import NEWEST, TYPES, make_model, run_imported, run_reference, type_of
 
 RNG = np.random.default_rng(0)
 BF16 = ml_dtypes.bfloat16
@@ -83,7 +83,7 @@ def make_graph(cases, is_dynamic):
                 name = f"{name}.bits"
             owners[name] = case
     opset = cases[0].opset
-    model = make_model(nodes, inputs, {name: ("f32", 0) for name in owners}, constants, opset)
+    model = make_model(nodes, inputs, dict.fromkeys(owners, ("f32", 0)), constants, opset)
     results = dict(zip(owners, map(np.asarray, run_reference(model, feeds))))
     del model.graph.output[:]
     for name, array in results.items():

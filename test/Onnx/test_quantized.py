@@ -9,16 +9,16 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
-import quantized
-from models import (NEWEST, TYPES, make_model, node, run_imported, run_reference, to_bits, unpack)
 
 import blockscale.onnx
+import quantized
+from models import NEWEST, TYPES, make_model, node, run_imported, run_reference, to_bits, unpack
 
 # Last, so that the package that is tested is the installed one.
 sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))
 
-from blockscale_reference import mx, nvfp4  # noqa: E402
-from blockscale_reference.codecs import E4M3  # noqa: E402
+from blockscale_reference import mx, nvfp4
+from blockscale_reference.codecs import E4M3
 
 RNG = np.random.default_rng(1)
 #: Random cases of scripts/long/onnx.sh, imported as one model.
@@ -94,7 +94,7 @@ class TestDequantize(unittest.TestCase):
         near = e4m3(4, 2).astype(np.float32) * np.float32(1.0001)
         for scale, block, dtype in ((near, 16, "f32"), (e4m3(4, 4).astype(np.float32), 8, "f32"),
                                     (np.full((4, 2), 3.5, np.float16), 16, "f16")):
-            nodes, inputs, outputs, constants = self.make(codes(4, 32), scale, block=block)
+            nodes, inputs, _, constants = self.make(codes(4, 32), scale, block=block)
             text = import_text(nodes, inputs, {"y": (dtype, 2)}, constants)
             self.assertEqual("blockscale" in text, dtype == "f16", text)
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import onnx
-from models import NEWEST, TYPES, make_model, node
 
 import blockscale as bs
 import blockscale.onnx
 from blockscale._import import main
 from blockscale.onnx import UnsupportedError
+from models import NEWEST, TYPES, make_model, node
 
 F32, BF16 = TYPES["f32"], TYPES["bf16"]
 
@@ -122,8 +122,8 @@ class TestNodes(Refused):
                 ("expected a constant of one of", "Pow", "x text", {}),
                 ("expected as many starts, ends, axes and steps, but got 1, 2, 1 and 1", "Slice",
                  "x one i2", {}),
-                ("expected a slice of dimension 0 of [m, 64] of the same form whatever the sizes "
-                 "of inputs are, but got one from 5 to 9223372036854775807", "Slice",
+                (("expected a slice of dimension 0 of [m, 64] of the same form whatever the sizes "
+                  "of inputs are, but got one from 5 to 9223372036854775807"), "Slice",
                  "x five end zero", {}),
                 ("expected num_outputs to be 1, as there are outputs, but got 0", "Split", "x",
                  {"num_outputs": 0, "axis": 1}),

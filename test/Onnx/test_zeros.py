@@ -10,15 +10,15 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-from models import make_model, node, run_reference
 
 import blockscale as bs
 import blockscale.onnx
 from blockscale.onnx._recipes import find_obstacle
+from models import make_model, node, run_reference
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-import zeros  # noqa: E402
+import zeros
 
 
 class TestZeros(unittest.TestCase):

@@ -283,7 +283,7 @@ class AheadTest(FolderTest):
             with self.assertRaisesRegex(bs.ArgumentError, "has a compiled function alone"):
                 getattr(loaded, name)
         with self.assertRaisesRegex(bs.ArgumentError, "has a compiled function alone"):
-            bs.load(self.data, target="sm_90a").ptx
+            _ = bs.load(self.data, target="sm_90a").ptx
 
     def test_targets_that_are_not_there(self):
         self.assert_refuses(bs.ArgumentError, "expected target to be one of cpu, sm_90a, sm_80, "
@@ -309,10 +309,10 @@ class AheadTest(FolderTest):
                             self.edit(cpu=lambda part: part[:-1] + bytes([part[-1] ^ 1])))
         self.assert_refuses(bs.FileError, "expected manifest.json to be JSON",
                             self.edit(manifest=lambda part: b"{"))
-        for members, part in (({"version": 2}, "expected version 1 of files of compile_ahead, but "
-                                               "got 2"),
-                              ({"targets": "cpu"}, "expected 'targets' of manifest.json to be of "
-                                                   "type list, but got 'cpu'"),
+        for members, part in (({"version": 2}, ("expected version 1 of files of compile_ahead, but "
+                                                "got 2")),
+                              ({"targets": "cpu"}, ("expected 'targets' of manifest.json to be of "
+                                                    "type list, but got 'cpu'")),
                               ({"targets": ["gpu"]}, "There is no item named 'gpu.bsf'"),
                               ({"arguments": None}, "expected 'arguments' of manifest.json")):
             self.assert_refuses(bs.FileError, part, self.edit_manifest(**members))

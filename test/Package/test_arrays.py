@@ -119,7 +119,8 @@ class NumpyTest(ArrayTest):
                  "tensor<8x4xf8E4M3FN>")
         product = bs.compile(f"""
             func.func @f(%a: tensor<16x64xf4E2M1FN>, %b: tensor<8x64xf4E2M1FN>,
-                         %sa: tensor<16x4xf8E4M3FN>, %sb: tensor<8x4xf8E4M3FN>) -> tensor<16x8xf32> {{
+                         %sa: tensor<16x4xf8E4M3FN>, %sb: tensor<8x4xf8E4M3FN>)
+                -> tensor<16x8xf32> {{
               %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] : {types}
                   -> tensor<16x8xf32>
               return %y : tensor<16x8xf32>

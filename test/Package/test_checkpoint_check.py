@@ -9,11 +9,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import checkpoints
 import ml_dtypes
 import numpy as np
 
 import blockscale
+import checkpoints
 from blockscale import checkpoint
 from blockscale._native._checkpoint import Metadata
 from blockscale.checkpoint._check import _claims, _loaders
@@ -297,8 +297,8 @@ class CheckTest(unittest.TestCase):
         scale = np.ones(1, np.float32).tobytes()
         for layer, expected in (
                 ("blk.0.attn_q", "reads these types"), ("output", "reads these types"),
-                ("model.layers.0.self_attn.q_proj", "does not find tensors by these names; its "
-                                                    "converter gives them others")):
+                ("model.layers.0.self_attn.q_proj", ("does not find tensors by these names; its "
+                                                     "converter gives them others"))):
             path = self.folder / "x.gguf"
             checkpoints.save(path, {f"{layer}.weight": ("NVFP4", (4, 64), blocks.tobytes()),
                                     f"{layer}.scale": ("F32", (1,), scale)})
@@ -310,10 +310,10 @@ class CheckTest(unittest.TestCase):
         """Their metadata say how many there are."""
         path, scale = self.folder / "x.gguf", np.ones(1, np.float32).tobytes()
         blocks = np.full((4, 36), 0x38, np.uint8).tobytes()
-        for count, expected in ((2, []), (3, ["expected 3 layers, as llama.block_count says, but "
-                                              "got none with number 2"]),
-                                (1, ["expected 1 layers, as llama.block_count says, but got one "
-                                     "with number 1, too"])):
+        for count, expected in ((2, []), (3, [("expected 3 layers, as llama.block_count says, but "
+                                               "got none with number 2")]),
+                                (1, [("expected 1 layers, as llama.block_count says, but got one "
+                                      "with number 1, too")])):
             tensors = {}
             for number in range(2):
                 tensors[f"blk.{number}.attn_q.weight"] = ("NVFP4", (4, 64), blocks)

@@ -15,7 +15,6 @@ from pathlib import Path
 from unittest import mock
 
 import checkpoints
-
 from blockscale import checkpoint
 from blockscale.checkpoint import _command
 from blockscale.checkpoint._bar import Bar, format_time
@@ -229,7 +228,7 @@ class CommandTest(unittest.TestCase):
         self.assertEqual({name for names in checkpoint._MODULES.values() for name in names},
                          {*checkpoint.__all__})
         with self.assertRaisesRegex(AttributeError, "has no attribute 'quantise'"):
-            checkpoint.quantise
+            _ = checkpoint.quantise
 
     def test_imports(self):
         """A program that is about to choose a command has imported none of them."""

@@ -8,11 +8,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import checkpoints
 import ml_dtypes
 import numpy as np
 
 import blockscale
+import checkpoints
 from blockscale import checkpoint
 
 Q, K = "model.layers.0.self_attn.q_proj", "model.layers.0.self_attn.k_proj"

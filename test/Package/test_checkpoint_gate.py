@@ -8,11 +8,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import checkpoints
 import ml_dtypes
 import numpy as np
 
 import blockscale
+import checkpoints
 from blockscale import checkpoint
 from blockscale.checkpoint import _command
 
@@ -318,7 +318,7 @@ class GateTest(unittest.TestCase):
                     found = checkpoint.convert(source, self.result, to)
                     opened = checkpoint.open(self.result)
                     self.assertLessEqual(set(scales), set(opened.tensors))
-                    stays = to == "modelopt" or kind == "FP8" and to == "compressed-tensors"
+                    stays = to == "modelopt" or (kind == "FP8" and to == "compressed-tensors")
                     self.assertEqual(bool(opened.scheme.kv_cache), stays)
                     self.assertEqual(any("KV cache" in each for each in found.dropped), not stays)
         fp8 = self.folder / "fp8"

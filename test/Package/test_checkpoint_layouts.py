@@ -7,11 +7,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import checkpoints
 import ml_dtypes
 import numpy as np
 
 import blockscale
+import checkpoints
 from blockscale import checkpoint
 
 E4M3, E8M0 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu

@@ -58,7 +58,8 @@ class ErrorTest(unittest.TestCase):
         row_bytes = self.x[0].nbytes
         most = _measure._KEPT_BYTES // row_bytes
         self.assertLess(2 * most, ROWS)
-        for sizes in ([1] * ROWS, [7] * 42 + [6], [most - 1, 1, ROWS - most], [most, 1, ROWS - most - 1]):
+        for sizes in ([1] * ROWS, [7] * 42 + [6], [most - 1, 1, ROWS - most],
+                      [most, 1, ROWS - most - 1]):
             found = measure(self.operands, sizes)
             for name in ("count", "largest", "changed"):
                 self.assertEqual(found[name], whole[name], (name, sizes))

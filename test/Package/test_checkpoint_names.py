@@ -5,16 +5,17 @@ which is said; and which layers share a global scale."""
 
 import contextlib
 import io
+import itertools
 import json
 import tempfile
 import unittest
 from pathlib import Path
 
-import checkpoints
 import ml_dtypes
 import numpy as np
 
 import blockscale
+import checkpoints
 from blockscale import checkpoint
 from blockscale.checkpoint import _command, _model_table
 from blockscale.checkpoint._names import Names
@@ -196,7 +197,7 @@ class GroupsTest(unittest.TestCase):
             with self.subTest(architecture=architecture, layers=layers):
                 names = [path + each for each in layers.split()]
                 found = name_class(architecture).find_groups(names)
-                self.assertEqual(sorted(sum(found, [])), sorted(names))
+                self.assertEqual(sorted(itertools.chain.from_iterable(found)), sorted(names))
                 self.assertEqual(len(found), groups)
         self.assertEqual(Names({}).get_group("q_proj"), "q_proj")
 

@@ -7,11 +7,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import checkpoints
 import ml_dtypes
 import numpy as np
 
 import blockscale
+import checkpoints
 from blockscale import checkpoint
 
 
@@ -145,10 +145,10 @@ class OpenTest(unittest.TestCase):
                 ('{"quantization_config": 3}', "quantization_config: expected an object of JSON"),
                 ('{"quantization_config": {"quant_method": "modelopt", "ignore": 3}}',
                  "ignore: expected a list of names, but got 3"),
-                ('{"quantization_config": {"quant_method": "compressed-tensors", '
-                 '"config_groups": {"a": 1}}}', "config_groups: a: expected an object"),
-                ('{"quantization_config": {"quant_method": "modelopt", "quant_algo": '
-                 '"MIXED_PRECISION", "quantized_layers": {"a": "NVFP4"}}}',
+                (('{"quantization_config": {"quant_method": "compressed-tensors", '
+                  '"config_groups": {"a": 1}}}'), "config_groups: a: expected an object"),
+                (('{"quantization_config": {"quant_method": "modelopt", "quant_algo": '
+                  '"MIXED_PRECISION", "quantized_layers": {"a": "NVFP4"}}}'),
                  "quantized_layers: a: expected an object")):
             with self.subTest(text):
                 path.write_text(text)

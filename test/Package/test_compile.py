@@ -85,7 +85,8 @@ class CompiledTest(unittest.TestCase):
 
     def test_policy(self):
         layer = """
-func.func @layer(%x: tensor<8x64xf32>, %w: tensor<64x32xf32> {blockscale.weight}) -> tensor<8x32xf32> {
+func.func @layer(%x: tensor<8x64xf32>, %w: tensor<64x32xf32> {blockscale.weight})
+    -> tensor<8x32xf32> {
   %zeros = arith.constant dense<0.0> : tensor<8x32xf32>
   %y = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x32xf32>)
       outs(%zeros : tensor<8x32xf32>) -> tensor<8x32xf32>
@@ -364,7 +365,7 @@ class CompileErrorTest(unittest.TestCase):
             with self.assertRaisesRegex(bs.ArgumentError, "expected a GPU as target"):
                 getattr(compiled, name)
         with self.assertRaisesRegex(bs.ArgumentError, "/nowhere/ptxas"):
-            bs.compile(quantize.trace(), target="sm_90a", ptxas="/nowhere/ptxas").cubin
+            _ = bs.compile(quantize.trace(), target="sm_90a", ptxas="/nowhere/ptxas").cubin
 
     def test_sizes_that_no_array_has(self):
         tiled = "tensor<?x?xf8E4M3FN, #blockscale.layout<swizzle_128x4>>"

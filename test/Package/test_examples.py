@@ -1,6 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The programs of examples/python, which docs/Embedding.md and docs/Cache.md show, run as written."""
+"""The programs of examples/python, which docs/Embedding.md and docs/Cache.md show, run as they are
+written."""
 
 import subprocess
 import sys

@@ -91,10 +91,10 @@ class LaunchTest(unittest.TestCase):
         workspace = self.memory.take(2 * self.size)
         for address, size, message in (
                 (0, self.size, f"expected a workspace of {self.size} bytes, but got null"),
-                (workspace, self.size - 1, f"to have at least {self.size} bytes, but got "
-                                           f"{self.size - 1}"),
-                (workspace + 16, self.size, "to be a multiple of 256, but got "
-                                            f"{workspace + 16}")):
+                (workspace, self.size - 1, (f"to have at least {self.size} bytes, but got "
+                                            f"{self.size - 1}")),
+                (workspace + 16, self.size, ("to be a multiple of 256, but got "
+                                             f"{workspace + 16}"))):
             with self.subTest(message):
                 status, found = self.launch(address, size)
                 self.assertNotEqual(status, 0)

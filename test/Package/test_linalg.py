@@ -4,6 +4,7 @@
 
 import math
 import unittest
+from typing import ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -190,7 +191,7 @@ class ElementwiseTest(unittest.TestCase):
 class NarrowTest(unittest.TestCase):
     """Codes by those of ml_dtypes, -0 and NaN among them."""
 
-    KINDS = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
+    KINDS: ClassVar = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
              "f8E8M0FNU": ml_dtypes.float8_e8m0fnu, "f6E2M3FN": ml_dtypes.float6_e2m3fn,
              "f6E3M2FN": ml_dtypes.float6_e3m2fn, "f4E2M1FN": ml_dtypes.float4_e2m1fn}
 

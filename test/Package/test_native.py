@@ -44,8 +44,8 @@ class LibraryTest(unittest.TestCase):
     def test_none(self):
         found = self.load(None)
         self.assertEqual(found.returncode, 1)
-        self.assertIn("ImportError: expected the library libBlockScaleC.so, but found none; install "
-                      "the package, or name the library of a build by $BLOCKSCALE_LIBRARY; "
+        self.assertIn("ImportError: expected the library libBlockScaleC.so, but found none; "
+                      "install the package, or name the library of a build by $BLOCKSCALE_LIBRARY; "
                       "searched:\n  $BLOCKSCALE_LIBRARY: not set\n  the package: no file "
                       f"'{self.folder}/blockscale/_lib/libBlockScaleC.so'", found.stderr)
 

@@ -5,9 +5,10 @@
 import math
 import unittest
 
-import blockscale as bs
 import ml_dtypes
 import numpy as np
+
+import blockscale as bs
 from blockscale._native import _checkpoint as native
 
 E2M1 = np.array([0, .5, 1, 1.5, 2, 3, 4, 6, -0., -.5, -1, -1.5, -2, -3, -4, -6])

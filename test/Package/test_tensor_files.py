@@ -8,12 +8,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import blockscale as bs
 import ml_dtypes
 import numpy as np
+
+import blockscale as bs
 from blockscale._native import _checkpoint
 from blockscale._native._checkpoint import Array, Metadata, TensorFile, lay_out
-
 
 INPUTS = Path(__file__).parent / "Inputs"
 

@@ -15,7 +15,7 @@ import blockscale as bs
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-import zeros  # noqa: E402
+import zeros
 
 
 def quantize_all(nonzero_amax=True):
@@ -78,7 +78,7 @@ class TestOps(unittest.TestCase):
     def test_recipes_are_what_they_are(self):
         found = self.quantize_raw(np.zeros((zeros.EXPERTS, zeros.M, zeros.K), np.float32),
                                   accept_nan_scales=True)
-        has_nan = {recipe: False for recipe in zeros.NVFP4}
+        has_nan = dict.fromkeys(zeros.NVFP4, False)
         values = iter(found[2::3])
         for recipe in zeros.NVFP4:
             for _ in range(2 if recipe.startswith("te_4over6") else 3):
@@ -100,10 +100,10 @@ class TestTosa(unittest.TestCase):
             type = f"tensor<{count}x{zeros.K}x{n}xf32>"
             results.append(f"tensor<{count}x{zeros.M}x{n}xf32>")
             lines += [
-                f'%w{number} = "tosa.const"() <{{values = dense<"0x{b.tobytes().hex().upper()}"> '
-                f": {type}}}> : () -> {type}",
-                f"%y{number} = tosa.matmul {'%x' if count == 1 else '%e'}, %w{number}, %z, %z : "
-                f"({x if count == 1 else experts}, {type}, {zero}, {zero}) -> {results[-1]}"]
+                (f'%w{number} = "tosa.const"() <{{values = dense<"0x{b.tobytes().hex().upper()}"> '
+                 f": {type}}}> : () -> {type}"),
+                (f"%y{number} = tosa.matmul {'%x' if count == 1 else '%e'}, %w{number}, %z, %z : "
+                 f"({x if count == 1 else experts}, {type}, {zero}, {zero}) -> {results[-1]}")]
         names = ", ".join(f"%y{number}" for number in range(len(results)))
         body = "".join(f"  {line}\n" for line in lines)
         return (f"func.func @main(%x: {x}, %e: {experts}) -> ({', '.join(results)}) {{\n{body}"

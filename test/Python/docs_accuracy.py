@@ -16,8 +16,8 @@ from docs_pages import ROOT, main
 
 sys.path[:0] = [str(ROOT / "examples/minilm")]
 
-import accuracy  # noqa: E402
-import weights  # noqa: E402
+import accuracy
+import weights
 
 PAGE = ROOT / "docs/Accuracy.md"
 CACHE = ROOT / ".cache/minilm"

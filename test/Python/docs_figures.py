@@ -8,8 +8,8 @@ sentences whose figures are others.
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from docs_pages import ROOT
 from log_tables import read_log, read_rows
@@ -115,7 +115,8 @@ SENTENCES = [
              lambda: shares(*TALL, *TRANSFORMED)),
     Sentence(PERFORMANCE,
              "RMSNorm into NVFP4 misses its bar of {} on 8192x5120, where it takes {} us and a "
-             "copy {}; on 8192x4096 its share is {}. It takes {} times as long as the plain quantizer",
+             "copy {}; on 8192x4096 its share is {}. It takes {} times as long as the plain "
+             "quantizer",
              lambda: [benchmark(NORM.format(5120), "bar"), benchmark(NORM.format(5120), "us"),
                       benchmark(NORM.format(5120), "copy us"), benchmark(NORM.format(4096)),
                       ratio(NORM.format(5120),

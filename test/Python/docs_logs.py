@@ -13,7 +13,7 @@ import sys
 from docs_pages import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
-from log_head import LOGS, UNKNOWN, read_heads  # noqa: E402
+from log_head import LOGS, UNKNOWN, read_heads
 
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 # The blank before the commit, which may be the end of a line, stays as it is.

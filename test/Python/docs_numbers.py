@@ -4,10 +4,10 @@
 """The numbers of docs/Numerics.md, computed by the numpy reference (docs_pages.py)."""
 
 import numpy as np
-from docs_pages import ROOT, main, table, text
-from golden import reference
 
 from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0
+from docs_pages import ROOT, main, table, text
+from golden import reference
 
 PAGE = ROOT / "docs/Numerics.md"
 
@@ -113,20 +113,19 @@ def example_global():
         codes, scale = reference.quantize_nvfp4(ROW, **factors)
         back = reference.dequantize_nvfp4(codes, scale, "torchao", **factors)
         error = np.abs(back - ROW).reshape(2, 16).max(axis=1)
-        for block in range(2):
-            rows.append([name, block, number(np.abs(ROW[0, block * 16:][:16]).max()),
-                         _scale(scale[0, block]),
-                         " ".join(map(str, codes[0, block * 16:][:16])),
-                         f"{error[block]:.2g}"])
+        rows += [[name, block, number(np.abs(ROW[0, block * 16:][:16]).max()),
+                  _scale(scale[0, block]), " ".join(map(str, codes[0, block * 16:][:16])),
+                  f"{error[block]:.2g}"] for block in range(2)]
     return table(["global", "block", "amax", "scale", "codes", "largest error"], rows)
 
 
 def example_mx():
     codes, scale = reference.quantize_mx(ROW)
+    quotients = ", ".join(number(value / decode_e8m0(scale[0, 0])) for value in ROW[0, :4])
     return text(
         f"amax * (1/448) = {number(AMAX * (np.float32(1) / np.float32(448)))}",
         f"scale          = {number(decode_e8m0(scale[0, 0]))} (byte {scale[0, 0]})",
-        f"data[0..3]     = e4m3({', '.join(number(v / decode_e8m0(scale[0, 0])) for v in ROW[0, :4])})",
+        f"data[0..3]     = e4m3({quotients})",
         f"               = {', '.join(f'0x{c:02X}' for c in codes[0, :4])}")
 
 

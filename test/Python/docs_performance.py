@@ -54,7 +54,8 @@ def older_weights():
     sizes = sorted(next(iter(shares.values())), key=lambda size: int(size.split("x")[0]))
     digits = {"4096x4096x4096": 3}
     return table(["weights", "kernels of", *sizes], [
-        [*of, *(f"{found[size]:.{digits.get(size, 2)}f}" if size in found else "" for size in sizes)]
+        [*of, *(f"{found[size]:.{digits.get(size, 2)}f}" if size in found else ""
+                for size in sizes)]
         for of, found in shares.items()])
 
 

@@ -20,7 +20,7 @@ import numpy as np
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "python"))
 
-import blockscale_reference as reference  # noqa: E402
+import blockscale_reference as reference
 
 GOLDEN = os.path.join(ROOT, "test", "Data", "golden")
 FORMULA = os.path.join(ROOT, "test", "Data", "formula")

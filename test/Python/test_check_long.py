@@ -13,9 +13,9 @@ from checkouts import CheckoutTest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-import check_long  # noqa: E402
-import log_head  # noqa: E402
-from check_long import Counts  # noqa: E402
+import check_long
+import log_head
+from check_long import Counts
 
 # Each one adds a line to the file `ran`, which git ignores.
 PROGRAM = """#!/bin/sh
@@ -73,7 +73,8 @@ class CheckLongTest(CheckoutTest):
                          (self.first, "scripts/check-long.sh --only a"))
         # Lines of a program may end in blanks, and those of a log do not.
         self.assertRegex(self.read("a"), rf"^{head}\nseconds  \d+\.\d\n"
-                                         r"result   2 passed, 0 failed\n\nThe end of its output:\n\n20\n")
+                                         r"result   2 passed, 0 failed\n\nThe end of its "
+                                         r"output:\n\n20\n")
         # The first log is no change of the code for the second.
         self.assertEqual(log_head.read_heads(self.read("b"))[0].commit, self.first)
         self.assertIn("result   1 passed, 0 failed, 5 skipped\n", self.read("b"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "Docs/Inputs"))
 
-import check_pages  # noqa: E402
+import check_pages
 
 FOUND = ["a", "b", "c", "d", "b"]
 
@@ -46,7 +46,8 @@ class CheckPagesTest(unittest.TestCase):
     def test_commands_of_a_block(self):
         self.assertEqual(check_pages.commands_of("$ a\n> b\nc\n> d\n$ e\n"),
                          [("a\nb", ["c", "> d"]), ("e", [])])
-        self.assertIn("not in its place: c", check_pages.check_console("$ echo a\na\n$ echo b\nc\n"))
+        self.assertIn("not in its place: c",
+                      check_pages.check_console("$ echo a\na\n$ echo b\nc\n"))
 
     def test_files_of_a_page_are_its_own(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -58,7 +59,8 @@ class CheckPagesTest(unittest.TestCase):
         name = Path(__file__).relative_to(check_pages.ROOT)
         for text, wrong in (("class CheckPagesTest(unittest.TestCase):\n", ""),
                             ("class CheckPagesTest(...):\n...\n    def test_equal(self):\n", ""),
-                            ("def test_" + "nothing(self):\n", f"not in {name}: def test_nothing(self):")):
+                            ("def test_" + "nothing(self):\n",
+                             f"not in {name}: def test_nothing(self):")):
             self.assertEqual(check_pages.check("python", str(name), text, None), wrong)
         self.assertEqual(check_pages.check("c", "absent.c", "", None), "no absent.c")
 

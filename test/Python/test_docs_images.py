@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs/images"
 sys.path.append(str(IMAGES))
 
-import make  # noqa: E402
+import make
 
 
 class DocsImagesTest(unittest.TestCase):

@@ -12,11 +12,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "docs/site"))
 
 try:
-    import hooks
-    import mlir_lexer
     import pygments.lexers
     from mkdocs.exceptions import PluginError
     from pygments.token import Error, Keyword, Name
+
+    import hooks
+    import mlir_lexer
 except ImportError as error:
     raise unittest.SkipTest(f"{error}: install docs/requirements.txt") from error
 

@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 sys.path.insert(0, str(ROOT / "benchmarks/gpu"))
 # The folder is on the path now.
-import sass  # noqa: E402
-import static  # noqa: E402
+import sass
+import static
 
 MOST_PER_PRODUCT = 24
 STEP_PRODUCTS = 4
@@ -39,16 +39,19 @@ LAYOUTS = """#swizzled = #blockscale.layout<swizzle_128x4>
 #rows = #blockscale.layout<swizzle_128x4, groups = 8, dim = 0>
 #columns = #blockscale.layout<swizzle_128x4, groups = 8, dim = 1>
 """
-TILES = ("", "rows = 128, cols = 128, stages = 6, band = 8", "rows = 128, cols = 256, stages = 4, band = 8",
+TILES = ("", "rows = 128, cols = 128, stages = 6, band = 8",
+         "rows = 128, cols = 256, stages = 4, band = 8",
          "rows = 256, cols = 256, stages = 5, band = 4, multicast = 2")
 # Data, scales and the block.
-FORMATS = (("f4E2M1FN", "f8E4M3FN", 16), ("f4E2M1FN", "f8E8M0FNU", 32), ("f8E4M3FN", "f8E8M0FNU", 32))
+FORMATS = (("f4E2M1FN", "f8E4M3FN", 16), ("f4E2M1FN", "f8E8M0FNU", 32),
+           ("f8E4M3FN", "f8E8M0FNU", 32))
 DECODED = {"e2m1": FORMATS[0], "e4m3": FORMATS[2]}
 
 
 def function(number, form, data, scale, block, tile):
     """A product of 8192 x 8192 x 8192: of all, of groups of rows or of groups of K."""
-    groups, layout_a, layout_b = {"all": ("", "swizzled", "swizzled"), "rows": ("8x", "rows", "swizzled"),
+    groups, layout_a, layout_b = {"all": ("", "swizzled", "swizzled"),
+                                  "rows": ("8x", "rows", "swizzled"),
                                   "depth": ("", "columns", "columns")}[form]
     a, b = f"tensor<8192x8192x{data}>", f"tensor<{groups}8192x8192x{data}>"
     scale_a = f"tensor<8192x{8192 // block}x{scale}, #{layout_a}>"
@@ -56,9 +59,11 @@ def function(number, form, data, scale, block, tile):
     result = "tensor<8x8192x8192xbf16>" if form == "depth" else "tensor<8192x8192xbf16>"
     op, offsets, type = (("scaled_mm", "", "") if form == "all" else
                          ("scaled_grouped_mm", " offsets(%ends)", "tensor<8xi32>, "))
-    schedule = f" {{blockscale.schedule = #blockscale.gemm_schedule<{tile}, ctas = 148>}}" if tile else ""
-    return (f"func.func @f{number}(%a: {a}, %b: {b}, %ends: tensor<8xi32>, %sa: {scale_a}, %sb: {scale_b})"
-            f" -> {result} {{\n  %y = blockscale.{op} %a, %b{offsets} scales(%sa, %sb) block [1, {block}]"
+    schedule = (f" {{blockscale.schedule = #blockscale.gemm_schedule<{tile}, ctas = 148>}}"
+                if tile else "")
+    return (f"func.func @f{number}(%a: {a}, %b: {b}, %ends: tensor<8xi32>, %sa: {scale_a}, "
+            f"%sb: {scale_b}) -> {result} {{\n"
+            f"  %y = blockscale.{op} %a, %b{offsets} scales(%sa, %sb) block [1, {block}]"
             f"{schedule}\n      : {a}, {b}, {type}{scale_a}, {scale_b} -> {result}\n"
             f"  return %y : {result}\n}}\n")
 
@@ -86,8 +91,10 @@ def decoded_function(number, plain_rows, scaled_rows, data, scale, block):
     of_w = f"tensor<8192x{8192 // block}x{scale}, #swizzled>"
     return (f"func.func @f{number}(%x: {x}, %w: {w}, %s: {of_w}) -> {x} {{\n"
             f"  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, {block}]"
-            f" {{blockscale.schedule = #blockscale.gemm_schedule<rows = {plain_rows}, cols = {scaled_rows}, "
-            f"stages = 3, band = 8, ctas = 132>}}\n      : {x}, {w}, {of_w} -> {x}\n  return %y : {x}\n}}\n")
+            f" {{blockscale.schedule = #blockscale.gemm_schedule<rows = {plain_rows}, cols = "
+            f"{scaled_rows}, "
+            f"stages = 3, band = 8, ctas = 132>}}\n      : {x}, {w}, {of_w} -> {x}\n  return %y : "
+            f"{x}\n}}\n")
 
 
 def assemble(target, functions):
@@ -159,7 +166,8 @@ class WarpSassTest(Checks, unittest.TestCase):
 class MmaSassTest(Checks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cases = [(*tile, *DECODED[element]) for element in MOST_PER_MMA for tile in MOST_PER_MMA[element]]
+        cases = [(*tile, *DECODED[element]) for element in MOST_PER_MMA
+                 for tile in MOST_PER_MMA[element]]
         cls.resources, cls.kernels = assemble("sm_80", [
             decoded_function(i, *case) for i, case in enumerate(cases)])
 

@@ -14,8 +14,8 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[2]
 # A packed folder has both side by side.
 sys.path[:0] = [str(ROOT / "benchmarks/gpu"), str(ROOT / "python"), str(ROOT / "scripts")]
-import bench  # noqa: E402
-import log_head  # noqa: E402
+import bench
+import log_head
 
 
 class BenchTest(unittest.TestCase):

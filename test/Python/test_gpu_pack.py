@@ -3,6 +3,7 @@
 """scripts/gpu: what is packed here is complete, and runs elsewhere. The driver here runs no
 kernel, so that everything has to differ by what memory was filled with."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -66,7 +67,7 @@ class GpuPackTest(unittest.TestCase):
             count = len(arrays["kinds"])
             ends = np.cumsum([0, *arrays.get("counts", [2] * count)])
             kinds += count
-            for first, end in zip(ends, ends[1:]):
+            for first, end in itertools.pairwise(ends):
                 sizes = [arrays[f"out{i}"].size for i in range(first, end)]
                 empty += not any(sizes)
                 empty_firsts += not sizes[0]

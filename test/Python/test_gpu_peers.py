@@ -16,7 +16,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-import log_head  # noqa: E402
+import log_head
 
 # There is another module of this name, for the CPU.
 SPEC = importlib.util.spec_from_file_location("gpu_peers", ROOT / "benchmarks/gpu/peers.py")

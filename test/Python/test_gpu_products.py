@@ -17,13 +17,13 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks/gpu"), str(ROOT / "scripts")]
 
-import both_scaled  # noqa: E402
-import chart  # noqa: E402
-import grouped  # noqa: E402
-import humming_peer  # noqa: E402
-import log_head  # noqa: E402
-import product_bench  # noqa: E402
-import weight_only  # noqa: E402
+import both_scaled
+import chart
+import grouped
+import humming_peer
+import log_head
+import product_bench
+import weight_only
 
 BENCHMARKS = (weight_only.WeightOnly, grouped.Grouped, both_scaled.BothScaled)
 
@@ -76,7 +76,8 @@ class CommandsTest(unittest.TestCase):
 
     def run_cases(self, benchmark, *options, cases=("small", "large")):
         (self.folder / "figures_pack.json").write_text(json.dumps(
-            {"commit": "0123abc", "chip": "sm_90a", "cases": [f"file_of_{case}" for case in cases]}))
+            {"commit": "0123abc", "chip": "sm_90a",
+             "cases": [f"file_of_{case}" for case in cases]}))
         return self.run_main(benchmark, "run", *options)
 
     def test_run(self):

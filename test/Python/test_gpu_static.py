@@ -13,10 +13,10 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks/gpu"), str(ROOT / "scripts")]
 # The folder is on the path now.
-import log_head  # noqa: E402
-import recipes  # noqa: E402
-import sass  # noqa: E402
-import static  # noqa: E402
+import log_head
+import recipes
+import sass
+import static
 
 # Rows below the last have scales only; a rare case loops.
 TEXT = """

@@ -94,7 +94,8 @@ class LayersTest(LintTest):
         self.assert_finds("layers", "includes Numerics")
 
     def test_what_stands_alone_is_reached_from_a_layer_on(self):
-        for alone, below, above in (("Runtime", "Analysis", ("Transforms", "Conversion", "Emit", "CAPI")),
+        for alone, below, above in (("Runtime", "Analysis",
+                                     ("Transforms", "Conversion", "Emit", "CAPI")),
                                     ("Emulator", "Pipelines", ("Driver", "CAPI"))):
             with self.subTest(alone):
                 for layer in above:
@@ -133,7 +134,8 @@ class LayersTest(LintTest):
         self.assert_finds("layers", "lib/Pipelines/A.cpp:1:", "includes Driver")
 
     def test_headers_for_c_include_c(self):
-        self.write("include/blockscale-c/A.h", '#include "mlir-c/IR.h"\n#include "blockscale-c/B.h"\n')
+        self.write("include/blockscale-c/A.h",
+                   '#include "mlir-c/IR.h"\n#include "blockscale-c/B.h"\n')
         self.assertEqual(self.findings("layers"), [])
         self.write("include/blockscale-c/A.h", '#include "blockscale/IR/B.h"\n')
         self.assert_finds("layers", "include/blockscale-c/A.h:1:", "C only")
@@ -280,7 +282,7 @@ class TextTest(LintTest):
     def test_each_blemish(self):
         blemishes = {"a \n": "trailing", "a\r\n": "carriage return", "\ta\n": "tab",
                      "a": "newline", "a\n\n": "newline",
-                     "// TO" "DO: more\n": "write an issue"}
+                     "// TO" + "DO: more\n": "write an issue"}
         for text, message in blemishes.items():
             with self.subTest(text):
                 self.write("a.txt", text)
@@ -352,6 +354,42 @@ class FormatTest(LintTest):
     def test_not_laid_out(self):
         self.write("a.cpp", "int  f(){return 1;}\n")
         self.assert_finds("format", "a.cpp", "places differ")
+
+
+class PythonRulesTest(LintTest):
+    def setUp(self):
+        super().setUp()
+        self.write("pyproject.toml", (LINTS.parents[1] / "pyproject.toml").read_text())
+
+    def test_each_rule(self):
+        for path, fault, rule in (
+                ("python/blockscale/_a.py", "import os\n", "F401"),
+                ("python/blockscale/_a.py", "from typing import Union\n\nA = Union[int, str]\n",
+                 "UP007"),
+                ("scripts/a.py", "print(x)\n", "F821"),
+                ("test/Torch/a.py", "import torch\nimport os\n\nprint(os, torch)\n", "I001"),
+                ("test/Data/a.py", f"A = {'1' * 100}\n", "E501"),
+                ("benchmarks/gpu/a.py", "def f(a=[]):\n    return a\n", "B006"),
+                ("docs/images/a.py", "print(f'a')\n", "F541"),
+                ("examples/a.py", "def f(a):\n    if a:\n        return 1\n", "RET503")):
+            with self.subTest(rule):
+                self.write(path, fault)
+                self.assert_finds("python_rules", f"{path}:", f" {rule} ")
+                (self.root / path).unlink()
+
+    def test_what_passes(self):
+        self.write("python/blockscale/_a.py", "import os\n\nA = os.sep\n")
+        # Imports behind a change of the search path, of folders and of the environment.
+        self.write("scripts/a.py", "import sys\n\nsys.path.append(sys.prefix)\nfolder = 'a'\n\n"
+                   "import common\n\nprint(common, folder)\n")
+        # What no program of ours is.
+        self.write("build/a.py", "import os\n")
+        self.assertEqual(self.findings("python_rules"), [])
+
+    def test_rules_that_are_wrong(self):
+        self.write("pyproject.toml", "[tool.ruff.lint]\nselect = ['NONE1']\n")
+        self.write("python/a.py")
+        self.assert_finds("python_rules", "ruff: exit status 2", "NONE1")
 
 
 class RunnerTest(LintTest):

@@ -14,9 +14,9 @@ from checkouts import CheckoutTest, git
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-import log_head  # noqa: E402
-import logs  # noqa: E402
-import write_log  # noqa: E402
+import log_head
+import logs
+import write_log
 
 MANIFEST = """
 [sets]
@@ -145,11 +145,11 @@ class StaleTest(CheckoutTest):
     def test_the_list(self):
         self.write_log("unknown")
         self.write_log(self.first, name="long/b.txt")
-        self.assertEqual(self.run_main(), (1, "FAIL a.txt\n     its commit is unknown\n"
-                                              "     to write it anew: write it\n"
-                                              "FAIL long/b.txt\n"
-                                              "     it is not in docs/logs/manifest.toml\n"
-                                              "0 passed, 2 failed\n"))
+        self.assertEqual(self.run_main(), (1, ("FAIL a.txt\n     its commit is unknown\n"
+                                               "     to write it anew: write it\n"
+                                               "FAIL long/b.txt\n"
+                                               "     it is not in docs/logs/manifest.toml\n"
+                                               "0 passed, 2 failed\n")))
 
     def test_a_set_that_does_not_exist(self):
         self.write("docs/logs/manifest.toml", MANIFEST.replace("@library", "@libary"))

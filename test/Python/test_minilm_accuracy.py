@@ -13,14 +13,14 @@ import sys
 import tempfile
 import unittest
 
-import docs_accuracy
-import docs_pages
 import numpy as np
-from docs_accuracy import BUILD, accuracy, weights
 
 import blockscale_object
 import blockscale_reference as reference
+import docs_accuracy
+import docs_pages
 import linear
+from docs_accuracy import BUILD, accuracy, weights
 from main import ActivationError
 from schemes import SCHEMES
 
@@ -99,7 +99,8 @@ class AccuracyTest(unittest.TestCase):
 
     def test_module_that_does_not_compile(self):
         with tempfile.TemporaryDirectory() as folder:
-            with self.assertRaisesRegex(blockscale_object.ObjectError, "blockscale-compile: .*error:"):
+            with self.assertRaisesRegex(blockscale_object.ObjectError,
+                                        "blockscale-compile: .*error:"):
                 blockscale_object.Object(COMPILER, "func.func @f() {", f"{folder}/f")
             with self.assertRaisesRegex(blockscale_object.ObjectError, "No such file"):
                 blockscale_object.Object("/nonexistent", "", f"{folder}/f")

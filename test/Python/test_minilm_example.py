@@ -19,16 +19,16 @@ import numpy as np
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "python"), os.path.join(ROOT, "examples", "minilm")]
 
-import blockscale_reference as reference  # noqa: E402
-import encoder  # noqa: E402
-import job  # noqa: E402
-import main  # noqa: E402
-import report  # noqa: E402
-import sm100  # noqa: E402
-import tokenizer  # noqa: E402
-import tools  # noqa: E402
-import weights  # noqa: E402
-from formats import FORMATS  # noqa: E402
+import blockscale_reference as reference
+import encoder
+import job
+import main
+import report
+import sm100
+import tokenizer
+import tools
+import weights
+from formats import FORMATS
 
 
 class ReferenceTools:
@@ -192,7 +192,7 @@ class PtxasTest(unittest.TestCase):
 
 
 class TokenizerTest(unittest.TestCase):
-    PIECES = ["[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "a", "cafe", ",", "$"]
+    PIECES = ("[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "a", "cafe", ",", "$")
 
     def tokens(self, text):
         ids = tokenizer.Tokenizer(self.PIECES).encode(text)

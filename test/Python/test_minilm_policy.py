@@ -19,10 +19,10 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-from docs_accuracy import BUILD, weights
 
 import blockscale_object
 import blockscale_reference as reference
+from docs_accuracy import BUILD, weights
 from encoder import PROJECTIONS, Encoder
 from main import ROOT, SENTENCES
 from schemes import SCHEMES

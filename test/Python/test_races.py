@@ -17,7 +17,7 @@ SCRIPT = ROOT / "scripts/gpu/races.py"
 LOG = ROOT / "docs/logs/races-h200.txt"
 
 sys.path.insert(0, str(SCRIPT.parent))
-import races  # noqa: E402
+import races
 
 HEAD = "// grid 2, block 32, cluster 2, words 7\n"
 GOOD = "// case 0: accepted, 0123abcd: all waits\n"

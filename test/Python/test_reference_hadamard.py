@@ -9,9 +9,9 @@
 import unittest
 
 import numpy as np
-from golden import GoldenTest, cases, floats, reference
 
 from blockscale_reference.hadamard import SIGN_MASK
+from golden import GoldenTest, cases, floats, reference
 
 
 class HadamardTest(GoldenTest):

@@ -9,6 +9,7 @@
 import unittest
 
 import numpy as np
+
 from golden import GoldenTest, load, reference
 
 

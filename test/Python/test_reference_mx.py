@@ -8,8 +8,11 @@
 against vectors that a program of its own wrote from the formula."""
 
 import unittest
+from typing import ClassVar
 
 import numpy as np
+
+from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, INT8
 from golden import (
     FORMULA,
     GoldenTest,
@@ -22,11 +25,9 @@ from golden import (
     reference,
 )
 
-from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, INT8
-
 
 class MxTest(GoldenTest):
-    FORMATS = {
+    FORMATS: ClassVar = {
         "": (E4M3, "e4m3"),
         "e5m2_": (E5M2, "e5m2"),
         "fp4_": (E2M1, "none"),

@@ -10,6 +10,8 @@ against vectors that a program of its own wrote from the formula."""
 import unittest
 
 import numpy as np
+
+from blockscale_reference import E2M1
 from golden import (
     FORMULA,
     IS_NAN,
@@ -21,8 +23,6 @@ from golden import (
     load,
     reference,
 )
-
-from blockscale_reference import E2M1
 
 
 class Nvfp4Test(GoldenTest):

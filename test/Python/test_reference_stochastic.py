@@ -6,12 +6,13 @@
 # ===----------------------------------------------------------------------===#
 """Philox against its published answers, and what stochastic rounding may do."""
 
+import itertools
 import unittest
 
 import numpy as np
-from golden import reference
 
 from blockscale_reference import E2M1, E4M3
+from golden import reference
 
 ONES = [0xFFFFFFFF] * 4
 PI = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0]
@@ -51,7 +52,7 @@ class RoundingTest(unittest.TestCase):
     def test_proportions(self):
         values = E2M1.decode(np.arange(8))
         every = np.arange(256)
-        for lower, upper in zip(values, values[1:]):
+        for lower, upper in itertools.pairwise(values):
             for part in range(256):
                 x = np.float32(lower + (upper - lower) * part / 256)
                 got = E2M1.decode(reference.encode_stochastic(np.full(256, x), every))

@@ -157,7 +157,8 @@ class SuitesTest(unittest.TestCase):
 
     # What is fuzzed is a number of inputs of one seed, whatever time that takes.
     def test_fuzz_has_a_seed_and_no_time(self):
-        count = "case $*' ' in *-seed=1\\ *-runs=[1-9]*) ;; *) exit 1;; esac; ! [[ $* =~ time ]] && "
+        count = ("case $*' ' in *-seed=1\\ *-runs=[1-9]*) ;; *) exit 1;; esac; "
+                 "! [[ $* =~ time ]] && ")
         said = ("echo generated 10, lowered to cpu 2, to sm100 0",
                 "echo generated 10, verified 9, executed 2", "echo 'npy: 9 read, 1 accepted'")
         self.assertEqual(self.fuzz(*(count + each for each in said)), Counts(6))
@@ -180,7 +181,8 @@ class SuitesTest(unittest.TestCase):
         self.assertEqual(self.fuzz(readers="kill -SEGV $$"), Counts(4, 1))
 
     def test_fuzz_of_a_reader_that_accepts_nothing_fails(self):
-        self.assertEqual(self.fuzz(readers="echo 'npy: 9 read, 0 accepted; plan: 9 read, 2 accepted'"),
+        self.assertEqual(self.fuzz(readers="echo 'npy: 9 read, 0 accepted; plan: 9 read, 2 "
+                                           "accepted'"),
                          Counts(5, 1))
 
     def test_site_with_a_warning(self):

@@ -27,8 +27,8 @@ LAUNCH = BUILD / "bin/blockscale-launch"
 
 sys.path.insert(0, str(ROOT / "python"))
 
-import blockscale_bundle  # noqa: E402
-import blockscale_runtime  # noqa: E402
+import blockscale_bundle
+import blockscale_runtime
 
 
 def pack(name, constants=()):

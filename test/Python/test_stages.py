@@ -7,7 +7,6 @@ import base64
 import copy
 import lzma
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,8 +19,8 @@ EMULATED_CUDA = BUILD / "lib/blockscale/libcuda.so.1"
 H200 = ROOT / "test/Data/stages/h200.json.gz"
 
 sys.path.insert(0, str(ROOT / "scripts/gpu"))
-import stage_dump  # noqa: E402
-import stages  # noqa: E402
+import stage_dump
+import stages
 
 
 class EmulatorTest(unittest.TestCase):

@@ -18,7 +18,7 @@ EMULATED_CUDA = BUILD / "lib/blockscale/libcuda.so.1"
 H200 = ROOT / "test/Data/tensor_maps/h200.json.gz"
 
 sys.path.insert(0, str(ROOT / "scripts/gpu"))
-import tensor_maps  # noqa: E402
+import tensor_maps
 
 
 def describe_kind(map):

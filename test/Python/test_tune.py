@@ -29,8 +29,8 @@ FAKE_CUDA = BUILD / "lib/fake-cuda/libcuda.so.1"
 
 sys.path.insert(0, str(ROOT / "python"))
 
-import blockscale_choices as choices  # noqa: E402
-import blockscale_tune as tune  # noqa: E402
+import blockscale_choices as choices
+import blockscale_tune as tune
 
 # K is long and N small, so that the model cuts K in as many parts as it can. That is quick where
 # multiprocessors would be idle, but the parts are more instructions in all.
@@ -78,8 +78,8 @@ class TuneTest(unittest.TestCase):
 
     def pack(self, *arguments):
         pack = self.folder / "pack"
-        status, out, err = self.tune("pack", pack, self.module, "--target=sm_90a",
-                                     f"--bin={BUILD / 'bin'}", *arguments)
+        status, _, err = self.tune("pack", pack, self.module, "--target=sm_90a",
+                                   f"--bin={BUILD / 'bin'}", *arguments)
         self.assertEqual((status, err), (0, ""))
         return pack
 
@@ -343,8 +343,8 @@ class MissTest(TuneTest):
         # The pass alone, which is quick.
         self.module.write_text(source or module())
         done = subprocess.run(
-            [OPT, self.module, "--blockscale-choose-schedules=chip=sm_90a tuned="
-             f"{tuned or self.choices}", "--remarks-filter-analyse=gpu-launch"],
+            [OPT, self.module, ("--blockscale-choose-schedules=chip=sm_90a tuned="
+                                f"{tuned or self.choices}"), "--remarks-filter-analyse=gpu-launch"],
             capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn('source = "model"', done.stdout)

@@ -41,10 +41,9 @@ import blockscale.torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "python"), str(ROOT / "test/Torch")]  # Behind the installed package.
 
-import blockscale_reference as reference  # noqa: E402
-import model_zoo as zoo  # noqa: E402
-
-from blockscale.torch._modules import QuantizedStack, QuantizedWeight  # noqa: E402
+import blockscale_reference as reference
+import model_zoo as zoo
+from blockscale.torch._modules import QuantizedStack, QuantizedWeight
 
 POLICIES = {
     "weights": {"format": "nvfp4", "weight_only": True},
@@ -294,8 +293,8 @@ def check_plain(model):
     zoo.call(model, zoo.find_inputs(model))
     for name, each in model.named_parameters():
         if each._version != before[name]:
-            raise ValueError(f"expected a model that leaves its weights, but got one that writes to "
-                             f"{name}")
+            raise ValueError("expected a model that leaves its weights, but got one that writes "
+                             f"to {name}")
 
 
 @contextlib.contextmanager

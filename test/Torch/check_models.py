@@ -29,9 +29,9 @@ import blockscale.torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "python"))  # Behind the installed package.
 
-import hugging_face as hf  # noqa: E402
-from hugging_face import Form  # noqa: E402
-from quantized_models import RULES, Quantized  # noqa: E402
+import hugging_face as hf
+from hugging_face import Form
+from quantized_models import RULES, Quantized
 
 PLACES = ("cpu", "sm_100a", "sm_90a")
 SIZES = ((2, 9), (1, 5), (3, 17))
@@ -165,8 +165,8 @@ def check_quantized(counts, form, folder):
             if products != quantized.products:
                 problem = f"expected {quantized.products} quantized products, but got {products}"
             elif not cosines[0] >= LEAST or not cosines[len(cosines) // 2] >= OF_MOST:
-                problem = f"expected cosines of at least {LEAST} and mostly {OF_MOST}, but got " \
-                          f"{', '.join(f'{cosine:.5f}' for cosine in cosines)}"
+                problem = (f"expected cosines of at least {LEAST} and mostly {OF_MOST}, but got "
+                           f"{', '.join(f'{cosine:.5f}' for cosine in cosines)}")
             counts.add(what, f"cosines {', '.join(f'{each:.5f}' for each in cosines)}, "
                              f"{products} products", problem)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 import inspect
 import re
-from typing import Any, Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 import transformers
@@ -28,24 +29,24 @@ _MOST_ELEMENTS = 3_000_000
 #: Sizes by the names that configurations give them; the first pattern that matches counts.
 _SIZES: tuple[tuple[str, int], ...] = (
     (r".*vocab_size", WORDS),
-    (r"(num_|n_)?(hidden_layers|encoder_layers|decoder_layers|layers?)|encoder_layers"
-     r"|decoder_layers|num_(encoder|decoder)_layers|depth|num_hidden_groups", 2),
+    ((r"(num_|n_)?(hidden_layers|encoder_layers|decoder_layers|layers?)|encoder_layers"
+      r"|decoder_layers|num_(encoder|decoder)_layers|depth|num_hidden_groups"), 2),
     (r"(num_|n_)?key_value_heads|num_kv_heads|.*num_key_value_heads", 2),
-    (r"(num_|n_)?(attention_)?heads?|(encoder|decoder)_attention_heads|num_attention_heads|n_heads"
-     r"|(encoder|decoder)_num_attention_heads|.*_num_(value|key)_heads", 4),
-    (r"head_dim|attention_head_dim|d_kv|kv_channels|v_head_dim|qk_nope_head_dim"
-     r"|linear_(key|value)_head_dim", 16),
+    ((r"(num_|n_)?(attention_)?heads?|(encoder|decoder)_attention_heads|num_attention_heads|n_heads"
+      r"|(encoder|decoder)_num_attention_heads|.*_num_(value|key)_heads"), 4),
+    ((r"head_dim|attention_head_dim|d_kv|kv_channels|v_head_dim|qk_nope_head_dim"
+      r"|linear_(key|value)_head_dim"), 16),
     (r"qk_rope_head_dim|rotary_dim|rope_dim", 8),
     (r".*lora_rank", 32),
-    (r"hidden_size|d_model|n_embd|embed_dim|hidden_dim|dim|embedding_size|embedding_dim"
-     r"|projection_dim|.*_hidden_size|output_dim|.*_embed_dim|n_embed|model_dim", 64),
-    (r".*intermediate_size|.*ffn_dim|d_ff|n_inner|ffn_hidden_size|feed_forward_proj_dim"
-     r"|intermediate_dim|.*mlp_dim|ff_dim", 128),
+    ((r"hidden_size|d_model|n_embd|embed_dim|hidden_dim|dim|embedding_size|embedding_dim"
+      r"|projection_dim|.*_hidden_size|output_dim|.*_embed_dim|n_embed|model_dim"), 64),
+    ((r".*intermediate_size|.*ffn_dim|d_ff|n_inner|ffn_hidden_size|feed_forward_proj_dim"
+      r"|intermediate_dim|.*mlp_dim|ff_dim"), 128),
     (r"(num_|n_)?(local_|routed_)?experts|num_experts|moe_num_experts", 4),
     (r".*(experts_per_tok|top_k|experts_per_token)", 2),
     (r"n_group|topk_group|num_expert_group", 1),
-    (r"max_position_embeddings|n_positions|max_(source|target)_positions|n_ctx"
-     r"|max_sequence_length|max_seq_len", 128),
+    ((r"max_position_embeddings|n_positions|max_(source|target)_positions|n_ctx"
+      r"|max_sequence_length|max_seq_len"), 128),
     (r"image_size", 32), (r"patch_size", 8),
 )
 

@@ -5,9 +5,9 @@
 import unittest
 
 import torch
-from models import Call
 
 import blockscale.torch
+from models import Call
 
 
 def export(model, *args, dynamic_shapes=None, **kwargs):

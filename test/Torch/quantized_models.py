@@ -6,12 +6,13 @@ through the quantizers of blockscale_reference (python/)."""
 import contextlib
 import unittest.mock
 
-import blockscale_reference as reference
 import numpy as np
 import torch
 import torch.nn.functional as F
 import transformers.integrations.moe as moe
 from torch import nn
+
+import blockscale_reference as reference
 
 #: The rule of a policy for each format, and the elements of a block.
 RULES = {"nvfp4": {"format": "nvfp4", "recipe": "torchao"},

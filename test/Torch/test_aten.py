@@ -6,11 +6,11 @@ import unittest
 
 import torch
 import torch.nn.functional as F
-from models import CONFIGS, Call, emulated, make_mlp
 from torch import nn
 from torch.export import Dim
 
 import blockscale.torch
+from models import CONFIGS, Call, emulated, make_mlp
 
 # Every sign and exponent that bf16 has in this range, NaN and infinity.
 SPECIAL = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1e-30, -1e-30])
@@ -93,8 +93,8 @@ class TestShapes(unittest.TestCase):
         x = make_numbers(4, 6, 16)
         program = torch.export.export(Call(function), (x,), dynamic_shapes=(shapes,))
         compiled = blockscale.torch.from_export(program).compile()
-        for x in (x, make_numbers(7, 3, 16)):
-            self.assertTrue(torch.equal(compiled(x), function(x)))
+        for each in (x, make_numbers(7, 3, 16)):
+            self.assertTrue(torch.equal(compiled(each), function(each)))
 
     def test_a_plain_linear(self):
         torch.manual_seed(0)

@@ -163,7 +163,7 @@ class WeightsTest(unittest.TestCase):
         self.assertEqual([(kind, len(nodes)) for kind, nodes in
                           explain(model, x, options={"pairs": False}).taken],
                          [("one product", 3), ("one product", 2)])
-        (kind, nodes), = explain(model, x, options={"pairs": False, "merges": False}).taken
+        (_, nodes), = explain(model, x, options={"pairs": False, "merges": False}).taken
         self.assertEqual(sum(node.startswith("linear_weight_only") for node in nodes), 1)
 
     def test_weights_lie_together(self):

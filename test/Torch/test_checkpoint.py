@@ -12,7 +12,6 @@ from pathlib import Path
 from unittest import mock
 
 import torch
-from test_quantize_model import Model
 from torch import nn
 
 import blockscale
@@ -20,6 +19,7 @@ import blockscale.torch
 from blockscale import checkpoint
 from blockscale._native._checkpoint import lay_out
 from blockscale.checkpoint._quantize import _gpu, _quantize
+from test_quantize_model import Model
 
 DTYPES = {torch.int64: "I64", torch.bfloat16: "BF16", torch.float32: "F32", torch.uint8: "U8",
           torch.float8_e4m3fn: "F8_E4M3"}

@@ -44,10 +44,9 @@ class DeviceTensor:
 
 def call(function_class, kernel, results, tensors, rows):
     """Compiles a kernel for a number of rows, and calls it in the emulator."""
-    from blockscale_runtime import Runtime
-
     from blockscale._native._library import LIBRARY
     from blockscale.torch import _kernels
+    from blockscale_runtime import Runtime
 
     runtime = Runtime(LIBRARY._name)
     device = runtime.device()
@@ -61,14 +60,13 @@ def call(function_class, kernel, results, tensors, rows):
 
 def main():
     """In a process of its own, whose driver is the emulator."""
-    import blockscale_bundle
-    from blockscale_runtime import Runtime
-
     import blockscale.torch
+    import blockscale_bundle
+    from blockscale._forms import OperandForm
     from blockscale._native._library import LIBRARY
     from blockscale.torch import _cuda
-    from blockscale._forms import OperandForm
     from blockscale.torch._products_kernels import Linear, Quantizer
+    from blockscale_runtime import Runtime
 
     stream = types.SimpleNamespace(cuda_stream=0)
     for name, value in (("init", lambda: None), ("is_current_stream_capturing", lambda: False),

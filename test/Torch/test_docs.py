@@ -5,7 +5,6 @@ docs/Sm100OnHopper.md show runs as written, and the table of the first names eve
 
 import contextlib
 import importlib.util
-import importlib.util
 import io
 import os
 import re

@@ -9,12 +9,12 @@ import unittest
 from pathlib import Path
 
 import torch
-from models import CONFIGS, as_bytes, make_mlp
 from torch import nn
 
 import blockscale
 import blockscale.torch
 from blockscale import _import
+from models import CONFIGS, as_bytes, make_mlp
 
 
 class FileTest(unittest.TestCase):

@@ -9,11 +9,11 @@ import unittest
 
 import numpy as np
 import torch
-from minilm import CACHE, ROOT, MiniLM, load_example
-from models import CONFIGS, as_bytes, quantize
 
 import blockscale
 import blockscale.torch
+from minilm import CACHE, ROOT, MiniLM, load_example
+from models import CONFIGS, as_bytes, quantize
 
 #: Names of docs/Accuracy.md, by those of torchao's configurations.
 FORMATS = {"mxfp8": "MXFP8", "nvfp4_no_global_scale": "NVFP4", "nvfp4": "NVFP4+global"}

@@ -16,8 +16,8 @@ if HAS_TRANSFORMERS:
     import check_model_zoo as zoo_check
     import model_zoo as zoo
 
-#: Decoders with joined rows, grouped heads, experts and Conv1D, encoders, an encoder with a decoder,
-#: and one of images.
+#: Decoders with joined rows, grouped heads, experts and Conv1D, encoders, an encoder with a
+#: decoder, and one of images.
 TYPES = ("bert", "falcon", "gpt2", "llama", "mixtral", "opt", "phi", "qwen3", "t5", "vit")
 
 

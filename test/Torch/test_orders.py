@@ -6,8 +6,9 @@ import unittest
 
 import torch
 import torch.nn.functional as F
-from ops import OpsTest
 from torch.export import Dim
+
+from ops import OpsTest
 
 NAN = float("nan")
 

@@ -8,20 +8,24 @@ import unittest
 
 import torch
 import torch.nn.functional as F
-from models import from_graph_of, get_bound, to_blocked
 from torch import nn
 from torch.nn.functional import ScalingType, SwizzleType
+from torchao.prototype.moe_training.kernels.mxfp8.quant import (
+    torch_to_blocked_2d_K_groups,
+    torch_to_blocked_2d_M_groups,
+    torch_to_blocked_per_group_3d,
+)
 from torchao.prototype.moe_training.mxfp8_grouped_mm import (
-    _emulated_mxfp8_scaled_grouped_mm_2d_2d, _emulated_mxfp8_scaled_grouped_mm_2d_3d)
-from torchao.prototype.moe_training.kernels.mxfp8.quant import (torch_to_blocked_2d_K_groups,
-                                                  torch_to_blocked_2d_M_groups,
-                                                  torch_to_blocked_per_group_3d)
+    _emulated_mxfp8_scaled_grouped_mm_2d_2d,
+    _emulated_mxfp8_scaled_grouped_mm_2d_3d,
+)
 from torchao.prototype.mx_formats.config import ScaleCalculationMode
 from torchao.prototype.mx_formats.mx_tensor import MXTensor, to_mx
 from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor, nvfp4_quantize
 
 import blockscale.torch
 from blockscale import ArgumentError
+from models import from_graph_of, get_bound, to_blocked
 
 SWIZZLED, LINEAR = SwizzleType.SWIZZLE_32_4_4, SwizzleType.NO_SWIZZLE
 

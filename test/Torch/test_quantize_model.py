@@ -348,8 +348,8 @@ class LeftTest(unittest.TestCase):
                 "blocks": "policy_c4: expected a static K of whole blocks of 16, but got 40",
                 "wide": "policy_c5: expected a plain operand of bf16 or f16, but got f32",
                 "f16": "policy_c5: expected a plain operand of bf16, but got f16",
-                "attention.in_proj_weight": "expected a linear layer or a stack of experts, but got "
-                                            "in_proj_weight of MultiheadAttention",
+                "attention.in_proj_weight": "expected a linear layer or a stack of experts, but "
+                                            "got in_proj_weight of MultiheadAttention",
                 "attention.out_proj": "expected a layer that is called, but MultiheadAttention",
                 "hooked": "expected a layer without hooks"}.items():
             with self.subTest(name):
@@ -391,10 +391,10 @@ class LeftTest(unittest.TestCase):
 class PolicyTest(unittest.TestCase):
     """Layers are decided as the compiler decides for the products of a program."""
 
-    NAMES = ["layers.0.q_proj", "layers.10.k_proj", "a{b}", "x[1]", "head", "layers.0.mlp.up"]
-    PATTERNS = ["layers.*", "layers.?.q_proj", "layers.{0,1?}.*_proj", "a\\{b\\}", "x[[]1]",
-                "[^l]*", "[a-h]*d", "*.{q_proj,mlp.*}", "head", "HEAD", "*[0-9]*_proj"]
-    SIZES = [(64, 64), (8, 64), (64, 40), (128, 32)]
+    NAMES = ("layers.0.q_proj", "layers.10.k_proj", "a{b}", "x[1]", "head", "layers.0.mlp.up")
+    PATTERNS = ("layers.*", "layers.?.q_proj", "layers.{0,1?}.*_proj", "a\\{b\\}", "x[[]1]",
+                "[^l]*", "[a-h]*d", "*.{q_proj,mlp.*}", "head", "HEAD", "*[0-9]*_proj")
+    SIZES = ((64, 64), (8, 64), (64, 40), (128, 32))
 
     def make_module(self, layers):
         lines = []
@@ -402,7 +402,7 @@ class PolicyTest(unittest.TestCase):
             quoted = name.replace("\\", "\\\\").replace('"', '\\"')
             lines.append(
                 f"func.func @f{number}(%x: tensor<4x{k}xbf16>, %w: tensor<{n}x{k}xbf16> "
-                "{blockscale.weight}) -> tensor<4x" f"{n}xf32> {{\n"
+                f"{{blockscale.weight}}) -> tensor<4x{n}xf32> {{\n"
                 f"  %z = arith.constant dense<0.0> : tensor<4x{n}xf32>\n"
                 f"  %y = linalg.generic {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>, "
                 "affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>], "

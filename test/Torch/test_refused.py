@@ -12,8 +12,6 @@ from unittest import mock
 import torch
 import torch.nn.functional as F
 import triton
-from models import CONFIGS, Call, from_graph_of, make_mlp, to_blocked
-from test_products import make_graph, make_mx, make_nvfp4
 from torch import nn
 from torch.export import Dim
 from torch.export.graph_signature import InputKind
@@ -23,6 +21,8 @@ from torchao.prototype.mx_formats import kernels
 import blockscale
 import blockscale.torch
 from blockscale.torch import UnsupportedError
+from models import CONFIGS, Call, from_graph_of, make_mlp, to_blocked
+from test_products import make_graph, make_mx, make_nvfp4
 
 
 @dataclasses.dataclass
@@ -162,10 +162,10 @@ class TestPrograms(unittest.TestCase):
     def test_numbers(self):
         x, square = torch.randn(4, 8), torch.randn(8, 8)
         for message, function, *arguments in (
-                ("expected a result of float32, bfloat16, float16, bool or int8 to int64, but got "
-                 "torch.float64", lambda x: x.to(torch.float64), x),
-                ("expected a transpose of the matrices of codes, but got one of dimensions 0 and "
-                 "1 of torch.float8_e4m3fn", lambda x: x.transpose(0, 1),
+                (("expected a result of float32, bfloat16, float16, bool or int8 to int64, but got "
+                  "torch.float64"), lambda x: x.to(torch.float64), x),
+                (("expected a transpose of the matrices of codes, but got one of dimensions 0 and "
+                  "1 of torch.float8_e4m3fn"), lambda x: x.transpose(0, 1),
                  torch.zeros(2, 3, 4).to(torch.float8_e4m3fn)),
                 ("expected a view of bytes as bytes, but got one as torch.int32",
                  lambda x: x.view(torch.int32), x),
@@ -175,21 +175,21 @@ class TestPrograms(unittest.TestCase):
                 ("expected indices of integers, but got i1", lambda x, i: x[i],
                  x, torch.tensor([True, False, True, True])),
                 ("expected integers, but got f32", torch.floor_divide, x, x),
-                ("expected a minimum below the maximum, which are not taken from the elements, but "
-                 "got 0 and 0", torch.histc, x),
+                (("expected a minimum below the maximum, which are not taken from the elements, "
+                  "but got 0 and 0"), torch.histc, x),
                 ("expected one value for the elements that a mask chooses, but got",
                  lambda x: torch.index_put(x, [x > 0], x[0, :1].expand(3), True), x),
                 ("expected indices of integers, or one mask, but got i1, i1",
                  lambda x, i: torch.index_put(x, [i, i], x[0, 0]), x[:, :4],
                  torch.tensor([True, False, False, False])),
-                (r"expected indices of the sizes of the values, .* but got \[2, 8\], \[4, 8\] and "
-                 r"\[4, 8\]", lambda x, i: torch.scatter(x, 0, i, x), x,
+                ((r"expected indices of the sizes of the values, .* but got \[2, 8\], \[4, 8\] and "
+                  r"\[4, 8\]"), lambda x, i: torch.scatter(x, 0, i, x), x,
                  torch.zeros(2, 8, dtype=torch.int64)),
                 ("expected a convolution of one group that is not transposed, but got 2 groups",
                  lambda x, w: F.conv1d(x, w, groups=2), torch.randn(1, 4, 8),
                  torch.randn(2, 2, 3)),
-                ("expected a convolution of one group that is not transposed, but got 1 groups, "
-                 "transposed", lambda x, w: torch.convolution(
+                (("expected a convolution of one group that is not transposed, but got 1 groups, "
+                  "transposed"), lambda x, w: torch.convolution(
                      x, w, None, [1], [0], [1], True, [0], 1), torch.randn(1, 4, 8),
                  torch.randn(4, 2, 3)),
                 ("expected attention without dropout, but got 0.5",
@@ -352,8 +352,8 @@ class TestProducts(unittest.TestCase):
         x = torch.randn(4, 64, dtype=torch.bfloat16)
         linear = torch.ops.aten.linear.default
         for message, op, weight in (
-                (r"expected a weight \[N, K\] with blocks along K, but got shape \[64, 64\] with "
-                 r"strides \[1, 32\]", linear, change("nvfp4").t()),
+                ((r"expected a weight \[N, K\] with blocks along K, but got shape \[64, 64\] with "
+                  r"strides \[1, 32\]"), linear, change("nvfp4").t()),
                 ("expected blocks of 16, but got 32", linear, change("nvfp4", block_size=32)),
                 (r"expected one float32 as .*_global, but got torch.float32 of shape \[2\]", linear,
                  change("nvfp4", per_tensor_scale=torch.ones(2))),
@@ -452,8 +452,9 @@ class TestGraphs(unittest.TestCase):
                                                       "those of keys and values, but got 3, 2"):
             blockscale.torch.from_graph(graph)
         for message, op, *operands in (
-                ("expected rows of rank 2, matrices of rank 3, offs and no bias, but got ranks 3 "
-                 "and 3", aten._grouped_mm.default, torch.ones(2, 4, 8), torch.ones(2, 8, 8), ends),
+                (("expected rows of rank 2, matrices of rank 3, offs and no bias, but got ranks 3 "
+                  "and 3"), aten._grouped_mm.default, torch.ones(2, 4, 8), torch.ones(2, 8, 8),
+                 ends),
                 ("ranks 2 and 3 and no offs", aten._grouped_mm.default, x, torch.ones(2, 8, 8)),
                 ("ranks 2 and 3 and a bias", aten._grouped_mm.default, x, torch.ones(2, 8, 8), ends,
                  torch.ones(8)),
@@ -461,8 +462,8 @@ class TestGraphs(unittest.TestCase):
                  aten.scaled_dot_product_attention.default, heads[0], heads[1], heads[1]),
                 ("expected a tensor of rank 1 or more, but got a number", aten.sort.default,
                  torch.tensor(1.0)),
-                ("expected a tensor and a source of one rank and indices of rank 1, but got ranks "
-                 "2, 2 and 2", aten.index_add.default, x, 0, torch.zeros(4, 8, dtype=torch.int64),
+                (("expected a tensor and a source of one rank and indices of rank 1, but got ranks "
+                  "2, 2 and 2"), aten.index_add.default, x, 0, torch.zeros(4, 8, dtype=torch.int64),
                  x)):
             with self.subTest(message), self.assertRaisesRegex(UnsupportedError, message):
                 import_op(op, torch.empty(4, 8), *operands)

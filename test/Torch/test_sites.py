@@ -9,13 +9,13 @@ import warnings
 from unittest import mock
 
 import torch
-from test_quantize_model import Experts, Model
 from torch import nn
 from torch.nn import functional as F
 
 import blockscale
 import blockscale.torch
 from blockscale.torch import QuantizedLinear, _quantize_model, _sites
+from test_quantize_model import Experts, Model
 
 
 def setUpModule():
@@ -70,7 +70,8 @@ class ListedTest(unittest.TestCase):
                for name, what in {
                    "embedding.weight": "weight of Embedding", "conv.weight": "weight of Conv1d",
                    "lstm.weight_ih_l0": "weight_ih_l0 of LSTM",
-                   "lstm.weight_hh_l0": "weight_hh_l0 of LSTM", "table": "table of Module"}.items()},
+                   "lstm.weight_hh_l0": "weight_hh_l0 of LSTM",
+                   "table": "table of Module"}.items()},
             "experts.gate_up_proj_bias": of_experts, "experts.down_proj_bias": of_experts})
         self.assertIn("vectors, numbers and buffers", str(summary))
         head, = [each for each in summary.layers if each.name == "head"]
@@ -169,7 +170,8 @@ class ClassesTest(unittest.TestCase):
         changed.forward = lambda x: x
         with mock.patch.dict(sys.modules, {"transformers.pytorch_utils": module}):
             for layer, reason in (
-                    (Scaled(64, 64), "expected nn.Linear, but got Scaled, which computes something"),
+                    (Scaled(64, 64),
+                     "expected nn.Linear, but got Scaled, which computes something"),
                     (Swapped(64, 64), "but got Swapped, which computes something else"),
                     (changed, "but got Linear, which computes something else"),
                     (Own(64, 64), "but got weight of Own")):

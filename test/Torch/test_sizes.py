@@ -57,9 +57,10 @@ class DerivedTest(unittest.TestCase):
         for size in (5, 9):
             x, y = torch.randn(2 * size + 1, 8), torch.randn(size + 1, 8)
             self.assertTrue(torch.equal(function(x, y), model(x, y)))
-        for sizes, message in (((14, 8), r"^x: expected dimension 0 to be 2\*s\d+ \+ 1 for a whole"),
-                               ((15, 9), r"^y: expected dimension 0 to be s\d+ \+ 1, which is 8 "
-                                         r"where s\d+ is 7, but got 9$")):
+        for sizes, message in (((14, 8),
+                                r"^x: expected dimension 0 to be 2\*s\d+ \+ 1 for a whole"),
+                               ((15, 9), (r"^y: expected dimension 0 to be s\d+ \+ 1, which is 8 "
+                                          r"where s\d+ is 7, but got 9$"))):
             with self.assertRaisesRegex(blockscale.ArgumentError, message):
                 function(*(torch.randn(size, 8) for size in sizes))
 

@@ -12,7 +12,6 @@ import warnings
 from pathlib import Path
 
 import torch
-from test_checkpoint import save_file
 from torch import nn
 
 import blockscale
@@ -20,6 +19,7 @@ import blockscale.torch
 from blockscale import _native, checkpoint
 from blockscale.torch import mark_state_dict
 from blockscale.torch._state import MARK_BYTES
+from test_checkpoint import save_file
 
 
 def setUpModule():
@@ -214,8 +214,7 @@ class WaysTest(unittest.TestCase):
     def test_parts_that_are_filled_up(self):
         """As accelerate loads files of a large model: PyTorch puts the model's own tensors where a
         file has none."""
-        from torch.distributed.checkpoint.state_dict import (StateDictOptions,
-                                                             set_model_state_dict)
+        from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
         options = StateDictOptions(full_state_dict=True, strict=False)
         model, fresh = make_blocks(WEIGHTS), make_blocks(WEIGHTS, seed=1)
         other = make_blocks({"format": "nvfp4", "recipe": "te", "weight_only": True})
@@ -323,11 +322,11 @@ class RefusedTest(unittest.TestCase):
         model = make({"format": "nvfp4", "activations": {"global_scale": {"amax": 4.0}}})
         state = model.state_dict()
         cases = {
-            "0.data": (state["0.data"].float(), r"expected torch.uint8 of shape \[64, 32\], but "
-                                                r"got torch.float32 of shape \[64, 32\]"),
+            "0.data": (state["0.data"].float(), (r"expected torch.uint8 of shape \[64, 32\], but "
+                                                 r"got torch.float32 of shape \[64, 32\]")),
             "0.scales": (state["0.scales"].view(torch.float8_e4m3fn), "but got torch.float8_e4m3"),
-            "0.global_scale": (torch.ones(64), r"expected torch.float32 of shape \[\], but got "
-                                               r"torch.float32 of shape \[64\]"),
+            "0.global_scale": (torch.ones(64), (r"expected torch.float32 of shape \[\], but got "
+                                                r"torch.float32 of shape \[64\]")),
             "0.input_global": (torch.ones((), dtype=torch.float64), "but got torch.float64"),
             "0.weight": (torch.zeros(64, 64), "the codes of a quantized weight, but got a plain"),
         }

@@ -11,8 +11,6 @@ import numpy as np
 import torch
 import torchao.prototype.mx_formats.inference_workflow as workflow
 import triton
-from models import (CONFIGS, as_bytes, emulated, from_graph_of, get_bound, make_mlp,
-                    observe_dequantize, observe_quantize, quantize_as_torchao)
 from torch.export import Dim
 from torchao.prototype.mx_formats import kernels
 from torchao.prototype.mx_formats.config import ScaleCalculationMode
@@ -20,6 +18,17 @@ from torchao.prototype.mx_formats.mx_tensor import to_mx
 
 import blockscale.torch
 from blockscale.torch import UnsupportedError
+from models import (
+    CONFIGS,
+    as_bytes,
+    emulated,
+    from_graph_of,
+    get_bound,
+    make_mlp,
+    observe_dequantize,
+    observe_quantize,
+    quantize_as_torchao,
+)
 
 ROWS = 100
 

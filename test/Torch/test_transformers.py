@@ -6,12 +6,12 @@ import unittest
 
 import torch
 import torch.nn.functional as F
-from models import CONFIGS, Encoder, as_bytes, emulated, make_mlp, make_tokens, quantize
-from ops import OpsTest, export
 from torch.export import Dim
 
 import blockscale
 import blockscale.torch
+from models import CONFIGS, Encoder, as_bytes, emulated, make_mlp, make_tokens, quantize
+from ops import OpsTest, export
 
 
 class TransformerOpsTest(OpsTest):

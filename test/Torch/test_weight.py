@@ -7,13 +7,13 @@ import unittest
 from unittest import mock
 
 import torch
-from test_quantize_model import Experts
 from torch import nn
 from torch.nn import functional as F
 
 import blockscale
 import blockscale.torch
 from blockscale.torch import _modules
+from test_quantize_model import Experts
 
 ATEN = torch.ops.aten
 
@@ -192,8 +192,8 @@ class WeightTest(unittest.TestCase):
         for weight, message in (
                 (nn.Parameter(plain[0].weight * 2), "expected the weight that a quantized layer"),
                 (torch.zeros(48, 64), "expected the weight that a quantized layer"),
-                (nn.Parameter(torch.zeros(3, 64)), r"of shape \[48, 64\], but got torch.float32 "
-                                                   r"of shape \[3, 64\]"),
+                (nn.Parameter(torch.zeros(3, 64)), (r"of shape \[48, 64\], but got torch.float32 "
+                                                    r"of shape \[3, 64\]")),
                 (torch.zeros(48, 64, dtype=torch.int8), "but got torch.int8"),
                 (None, "but got NoneType")):
             with self.subTest(message), self.assertRaisesRegex(blockscale.ArgumentError, message):
@@ -208,7 +208,7 @@ class WeightTest(unittest.TestCase):
         blockscale.torch.quantize_(model, {"version": 1, "leave_last_projection": False,
                                            "rules": [WEIGHTS]})
         data = model.head.data.clone()
-        setattr(model.head, "weight", model.embedding.weight)
+        model.head.weight = model.embedding.weight
         self.assertTrue(torch.equal(model.head.data, data))
         model.embedding.weight[3] += 1
         with self.assertRaisesRegex(blockscale.ArgumentError, "but got other values"):

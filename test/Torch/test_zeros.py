@@ -11,17 +11,17 @@ from unittest import mock
 import torch
 import torchao.prototype.mx_formats.inference_workflow as workflow
 import triton
-from models import CONFIGS
-from models import quantize as quantize_by_torchao
 from torch import nn
 from torchao.prototype.mx_formats import kernels
 
 import blockscale
 import blockscale.torch
+from models import CONFIGS
+from models import quantize as quantize_by_torchao
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-import zeros  # noqa: E402
+import zeros
 
 ROWS = 32
 
@@ -116,7 +116,7 @@ class TestQuantize(unittest.TestCase):
         """A layer that saw only numbers whose global scale would be 0."""
         plain, model = Layers(), Layers()
         blockscale.torch.quantize_(model, make_policy({"format": "nvfp4"}),
-                                   amaxes={name: 1e-44 for name in ("plain", "zero", "row")})
+                                   amaxes=dict.fromkeys(("plain", "zero", "row"), 1e-44))
         x = torch.zeros(zeros.M, zeros.K, dtype=torch.bfloat16)
         self.assertIn("amax", model.plain.scaling)
         self.check_layers(plain, model(x), x)

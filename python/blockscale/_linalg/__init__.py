@@ -8,33 +8,81 @@ numbers or sympy's expressions in symbols. `emit_...(builder, ..)` adds ops and 
 the module readable.
 """
 
-from blockscale._linalg._body import (INTEGERS, Along, Body, Operand, emit_elementwise, emit_full,
-                                      format_sizes, get_inner, is_float, is_integer)
-from blockscale._linalg._builder import (LARGE, Array, Builder, Size, check_options, get_spec,
-                                         multiply, simplify)
-from blockscale._linalg._elementwise import (BINARY, BITWISE, COMPARISONS, FLOAT_UNARY, UNARY,
-                                             emit_binary, emit_compare, emit_convert, emit_select,
-                                             emit_unary)
-from blockscale._linalg._orders import (emit_cumulative_sum, emit_extremum_index, emit_histogram,
-                                        emit_sort)
+from blockscale._linalg._body import (
+    INTEGERS,
+    Along,
+    Body,
+    Operand,
+    emit_elementwise,
+    emit_full,
+    format_sizes,
+    get_inner,
+    is_float,
+    is_integer,
+)
+from blockscale._linalg._builder import (
+    LARGE,
+    Array,
+    Builder,
+    Size,
+    check_options,
+    get_spec,
+    multiply,
+    simplify,
+)
+from blockscale._linalg._elementwise import (
+    BINARY,
+    BITWISE,
+    COMPARISONS,
+    FLOAT_UNARY,
+    UNARY,
+    emit_binary,
+    emit_compare,
+    emit_convert,
+    emit_select,
+    emit_unary,
+)
+from blockscale._linalg._orders import (
+    emit_cumulative_sum,
+    emit_extremum_index,
+    emit_histogram,
+    emit_sort,
+)
 from blockscale._linalg._products import emit_dot_general, emit_linear, emit_matmul
-from blockscale._linalg._reductions import (emit_layer_norm, emit_reduce, emit_reduction,
-                                            emit_softmax, normalize_axes)
+from blockscale._linalg._reductions import (
+    emit_layer_norm,
+    emit_reduce,
+    emit_reduction,
+    emit_softmax,
+    normalize_axes,
+)
 from blockscale._linalg._scatter import emit_put, emit_scatter
-from blockscale._linalg._shapes import (emit_broadcast, emit_clamped, emit_concat, emit_gather,
-                                        emit_insert, emit_iota, emit_pad, emit_reads, emit_repeat,
-                                        emit_repeat_each, emit_reshape, emit_reverse, emit_slice,
-                                        emit_take_along, emit_transpose)
+from blockscale._linalg._shapes import (
+    emit_broadcast,
+    emit_clamped,
+    emit_concat,
+    emit_gather,
+    emit_insert,
+    emit_iota,
+    emit_pad,
+    emit_reads,
+    emit_repeat,
+    emit_repeat_each,
+    emit_reshape,
+    emit_reverse,
+    emit_slice,
+    emit_take_along,
+    emit_transpose,
+)
 
 __all__ = [
-    "Along", "Array", "BINARY", "BITWISE", "Body", "Builder", "COMPARISONS", "FLOAT_UNARY",
-    "INTEGERS", "LARGE", "Operand", "Size", "UNARY", "check_options", "emit_binary",
-    "emit_broadcast", "emit_clamped", "emit_compare", "emit_concat", "emit_convert",
-    "emit_cumulative_sum", "emit_dot_general", "emit_elementwise", "emit_extremum_index",
-    "emit_full", "emit_gather", "emit_histogram", "emit_insert", "emit_iota", "emit_layer_norm",
-    "emit_linear", "emit_matmul", "emit_pad", "emit_put", "emit_reads", "emit_reduce",
-    "emit_reduction", "emit_repeat", "emit_repeat_each", "emit_reshape", "emit_reverse",
-    "emit_scatter", "emit_select", "emit_slice", "emit_softmax", "emit_sort", "emit_take_along",
-    "emit_transpose", "emit_unary", "format_sizes", "get_inner", "get_spec", "is_float",
-    "is_integer", "multiply", "normalize_axes", "simplify",
+    "BINARY", "BITWISE", "COMPARISONS", "FLOAT_UNARY", "INTEGERS", "LARGE", "UNARY", "Along",
+    "Array", "Body", "Builder", "Operand", "Size", "check_options", "emit_binary", "emit_broadcast",
+    "emit_clamped", "emit_compare", "emit_concat", "emit_convert", "emit_cumulative_sum",
+    "emit_dot_general", "emit_elementwise", "emit_extremum_index", "emit_full", "emit_gather",
+    "emit_histogram", "emit_insert", "emit_iota", "emit_layer_norm", "emit_linear", "emit_matmul",
+    "emit_pad", "emit_put", "emit_reads", "emit_reduce", "emit_reduction", "emit_repeat",
+    "emit_repeat_each", "emit_reshape", "emit_reverse", "emit_scatter", "emit_select", "emit_slice",
+    "emit_softmax", "emit_sort", "emit_take_along", "emit_transpose", "emit_unary", "format_sizes",
+    "get_inner", "get_spec", "is_float", "is_integer", "multiply", "normalize_axes", "simplify",
 ]

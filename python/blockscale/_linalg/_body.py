@@ -11,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import struct
-from typing import Any, Callable, Sequence, Union
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import sympy
 
@@ -200,7 +201,7 @@ _MAXIMA = {"float": "maximumf", "integer": "maxsi", "bool": "maxui"}
 _MINIMA = {"float": "minimumf", "integer": "minsi", "bool": "minui"}
 
 
-def get_map(rank: int, read: Sequence[Union[int, str]]) -> str:
+def get_map(rank: int, read: Sequence[int | str]) -> str:
     """A map from `rank` loops to what an operand is read at: numbers of loops, or text."""
     names = ", ".join(f"d{number}" for number in range(rank))
     places = ", ".join(f"d{each}" if isinstance(each, int) else each for each in read)
@@ -235,7 +236,7 @@ class Along:
 
 
 #: An operand of an op on elements: a tensor, one with its place, a number, or a size.
-Operand = Union[Array, Along, int, float, sympy.Expr]
+Operand = Array | Along | int | float | sympy.Expr
 
 
 def broadcast(builder: Builder, *shapes: Sequence[Size]) -> tuple[Size, ...]:
@@ -279,7 +280,7 @@ def _get_array(operand: Any) -> Any:
 
 def emit_elementwise(builder: Builder, base: str, operands: Sequence[Operand],
                      sizes: Sequence[Size] | None, dtype: str, compute: Callable[..., str], *,
-                     inner: Union[str, Sequence[str]] = "f32", made: str | None = None) -> Array:
+                     inner: str | Sequence[str] = "f32", made: str | None = None) -> Array:
     """`compute(body, *names)` of each element.
 
     Args:

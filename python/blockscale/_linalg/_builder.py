@@ -7,7 +7,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-from typing import Any, Iterator, NoReturn, Sequence, Union
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 import sympy
@@ -18,7 +19,7 @@ from blockscale._trace import Module, Value
 from blockscale._types import DataLayout, Layout, Spec, element_name
 
 #: A size of a tensor: a number, or an expression in the symbols of the function.
-Size = Union[int, sympy.Expr]
+Size = int | sympy.Expr
 
 # A spec for values of type index and tensors of them, for which no spec has a type. It
 # is not printed: the ops that take such values write the type themselves.

@@ -5,10 +5,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
-from blockscale._linalg._body import (Body, Operand, emit_elementwise, get_inner, is_float,
-                                      is_integer)
+from blockscale._linalg._body import (
+    Body,
+    Operand,
+    emit_elementwise,
+    get_inner,
+    is_float,
+    is_integer,
+)
 from blockscale._linalg._builder import Array, Builder
 
 

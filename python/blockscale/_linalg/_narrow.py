@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from blockscale import _ops
 from blockscale._linalg._body import Body, emit_elementwise, emit_full

@@ -8,10 +8,9 @@ multiplied and summed in their own type.
 
 from __future__ import annotations
 
-from typing import Sequence
+from collections.abc import Sequence
 
-from blockscale._linalg._body import (broadcast, emit_elementwise, format_sizes, get_inner,
-                                      is_float)
+from blockscale._linalg._body import broadcast, emit_elementwise, format_sizes, get_inner, is_float
 from blockscale._linalg._builder import Array, Builder, Size, multiply
 from blockscale._linalg._elementwise import emit_convert
 from blockscale._linalg._reductions import emit_filled

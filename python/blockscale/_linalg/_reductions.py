@@ -5,10 +5,19 @@
 from __future__ import annotations
 
 import math
-from typing import Callable, Sequence
+from collections.abc import Callable, Sequence
 
-from blockscale._linalg._body import (INTEGERS, Along, Body, emit_elementwise, emit_generic,
-                                      get_inner, get_map, get_operand_map, is_float)
+from blockscale._linalg._body import (
+    INTEGERS,
+    Along,
+    Body,
+    emit_elementwise,
+    emit_generic,
+    get_inner,
+    get_map,
+    get_operand_map,
+    is_float,
+)
 from blockscale._linalg._builder import Array, Builder, Size, multiply
 from blockscale._linalg._elementwise import emit_convert
 from blockscale._linalg._shapes import emit_reshape

@@ -9,7 +9,7 @@ ignored.
 
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from collections.abc import Callable, Sequence
 
 from blockscale._linalg._body import Along, Body, emit_elementwise, format_sizes, get_inner
 from blockscale._linalg._builder import Array, Builder, Size

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import sympy
 
-from blockscale._linalg._body import (Along, Body, emit_elementwise, emit_full, get_inner,
-                                      is_integer)
-from blockscale._linalg._builder import (INDEX, Array, Builder, Size, get_spec, multiply,
-                                         simplify)
+from blockscale._linalg._body import Along, Body, emit_elementwise, emit_full, get_inner, is_integer
+from blockscale._linalg._builder import INDEX, Array, Builder, Size, get_spec, multiply, simplify
 from blockscale._trace import Value
 
 

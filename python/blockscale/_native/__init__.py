@@ -12,15 +12,19 @@ from typing import Any
 
 from blockscale._native._compile import check_nesting, compile
 from blockscale._native._dlpack import Exchanged, exchange
-from blockscale._native._executable import (Arrays, Executable, create_executable,
-                                            load_executable, xla_handler)
+from blockscale._native._executable import (
+    Arrays,
+    Executable,
+    create_executable,
+    load_executable,
+    xla_handler,
+)
 from blockscale._native._library import LIBRARY, get_error
-from blockscale._native._numerics import (get_global_scale, get_nonzero_amax, swizzle,
-                                          unswizzle)
+from blockscale._native._numerics import get_global_scale, get_nonzero_amax, swizzle, unswizzle
 
 __all__ = [
-    "Arrays", "check_nesting", "chips", "choose_chip", "compile", "create_executable",
-    "dtype_name", "exchange", "Exchanged", "Executable", "get_global_scale", "get_nonzero_amax",
+    "Arrays", "Exchanged", "Executable", "check_nesting", "chips", "choose_chip", "compile",
+    "create_executable", "dtype_name", "exchange", "get_global_scale", "get_nonzero_amax",
     "has_products", "load_executable", "recipes", "set_cache_owners", "set_num_threads",
     "status_name", "swizzle", "unswizzle", "version", "xla_handler",
 ]

@@ -15,7 +15,8 @@ import contextlib
 import ctypes
 import os
 import struct
-from typing import Any, Iterable, Iterator, NamedTuple, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 

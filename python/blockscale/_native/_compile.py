@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from blockscale._native import _structures
 from blockscale._native._library import LIBRARY

@@ -5,8 +5,18 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64
-from ctypes import c_void_p, py_object
+from ctypes import (
+    POINTER,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    py_object,
+)
 from typing import Any
 
 # The newest version whose structures these are. Another major one has others.
@@ -52,12 +62,11 @@ class Exchanged:
 
     def __init__(self, capsule: Any):
         self._deleter = 0
-        for name, (kind, used) in _FORMS.items():
-            if _is_valid(capsule, name):
-                break
-        else:
+        name = next((name for name in _FORMS if _is_valid(capsule, name)), None)
+        if name is None:
             raise TypeError("expected a capsule of DLPack that nobody took, but got "
                             f"{capsule!r}")
+        kind, used = _FORMS[name]
         self._managed = _get_pointer(capsule, name)
         managed: Any = kind.from_address(self._managed)
         # From here on this object calls the deleter, and not the capsule.

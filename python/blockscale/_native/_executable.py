@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from blockscale._native import _structures
 from blockscale._native._compile import encode, take_output
@@ -117,10 +118,9 @@ class Executable:
         """Calls the function on the CPU or a GPU, where a call has no steps, and waits."""
         config = None
         if stream or accept_nan_scales:
-            config = ctypes.addressof(kept := _structures.CallConfig(
-                stream=stream, accept_nan_scales=accept_nan_scales))
+            config = _structures.CallConfig(stream=stream, accept_nan_scales=accept_nan_scales)
         status = _call(self._handle, arguments.address, arguments.count, results.address,
-                       results.count, config)
+                       results.count, None if config is None else ctypes.addressof(config))
         return (status, get_error(status), [], None) if status else _OK
 
     def emulate(self, arguments: Arrays, results: Arrays, accept_nan_scales: bool,

@@ -3,8 +3,18 @@
 """The structures of include/blockscale-c, field by field, and the types of callbacks."""
 
 import ctypes
-from ctypes import (POINTER, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint,
-                    c_uint64, c_void_p)
+from ctypes import (
+    POINTER,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint,
+    c_uint64,
+    c_void_p,
+)
 
 
 class Diagnostic(ctypes.Structure):

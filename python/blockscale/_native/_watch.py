@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from blockscale._native import _structures
 from blockscale._native._library import get_error

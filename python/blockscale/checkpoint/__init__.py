@@ -14,7 +14,8 @@ docs/Checkpoints.md of the project says more.
 """
 
 import importlib as _importlib
-from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from blockscale.checkpoint._check._check import check
@@ -31,10 +32,11 @@ if _TYPE_CHECKING:
     from blockscale.checkpoint._quantize._quantize import quantize
     from blockscale.checkpoint._summary import LayerSummary, Summary
 
-__all__ = ["Checkpoint", "Cluster", "Conversion", "ConvertedLayer", "Difference", "FAMILIES",
-           "Finding", "LAYOUTS", "LayerSummary", "Layout", "RULES", "Report", "Rule", "Summary",
-           "Tensor", "TensorDifference", "Weight", "calibrate", "check", "convert", "diff", "open",
-           "quantize"]
+__all__ = [
+    "FAMILIES", "LAYOUTS", "RULES", "Checkpoint", "Cluster", "Conversion", "ConvertedLayer",
+    "Difference", "Finding", "LayerSummary", "Layout", "Report", "Rule", "Summary", "Tensor",
+    "TensorDifference", "Weight", "calibrate", "check", "convert", "diff", "open", "quantize",
+]
 
 #: The modules that have these names. Each is imported when one of its names is asked for: a command
 #: needs few of them, and starts sooner without the others.

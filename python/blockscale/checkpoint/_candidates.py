@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from blockscale.checkpoint import _families
 from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, PLAIN_DTYPES, Layout

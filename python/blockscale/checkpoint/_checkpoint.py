@@ -7,17 +7,29 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from typing import Any, Callable, Iterator, Mapping, Sequence, Union
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Union
 
 from blockscale._errors import ArgumentError
 from blockscale._json import parse
 from blockscale._native._checkpoint import TensorFile, guard_reads
 from blockscale._text import shorten
 from blockscale.checkpoint._candidates import Candidate, find_candidates
-from blockscale.checkpoint._config import (GGUF_CONFIG, TORCHAO_NAMES, Scheme, get_names,
-                                           get_object, read_config)
-from blockscale.checkpoint._families import (Unknown, find_unknown, get_family, get_layout,
-                                             read_scheme)
+from blockscale.checkpoint._config import (
+    GGUF_CONFIG,
+    TORCHAO_NAMES,
+    Scheme,
+    get_names,
+    get_object,
+    read_config,
+)
+from blockscale.checkpoint._families import (
+    Unknown,
+    find_unknown,
+    get_family,
+    get_layout,
+    read_scheme,
+)
 from blockscale.checkpoint._files import find_files
 from blockscale.checkpoint._layouts import DATA, GLOBAL, PLAIN_DTYPES, SCALES
 from blockscale.checkpoint._names import Names, is_ggml_name
@@ -172,7 +184,7 @@ class Checkpoint:
             parts = {role: part for role in layout.endings
                      if (part := candidate.get(role)) is not None
                      and layout.accepts(role, part.dtype)}
-            if layout.scales[0] and SCALES not in parts or (
+            if (layout.scales[0] and SCALES not in parts) or (
                     layout.global_scale and GLOBAL not in parts
                     and not get_family(layout.family).may_lack_global):
                 continue  # No scale is taken for 1.

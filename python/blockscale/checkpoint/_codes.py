@@ -13,8 +13,7 @@ from blockscale._errors import ArgumentError, check
 from blockscale._native import _checkpoint as _bytes
 from blockscale.checkpoint import _kernels
 from blockscale.checkpoint._checkpoint import Weight
-from blockscale.checkpoint._layouts import (DATA, GLOBAL, SCALES, find_fp8_formats,
-                                            get_fp8_scales)
+from blockscale.checkpoint._layouts import DATA, GLOBAL, SCALES, find_fp8_formats, get_fp8_scales
 
 
 def read_scales(weight: Weight, matrix: int) -> np.ndarray:
@@ -32,7 +31,7 @@ def read_scales(weight: Weight, matrix: int) -> np.ndarray:
         linear: np.ndarray = check(_native.unswizzle(found, rows, columns))[0]
         return linear
     shape = (columns, rows) if weight.is_transposed else (rows, columns)
-    if size != rows * columns or not weight.layout.holds_swizzled and part.shape[-2:] != shape:
+    if size != rows * columns or (not weight.layout.holds_swizzled and part.shape[-2:] != shape):
         raise ArgumentError(f"'{part.name}': expected {shape[0]} x {shape[1]} scales of "
                             f"{weight.format} for {rows} x {cols}, but got shape "
                             f"{list(part.shape)}")

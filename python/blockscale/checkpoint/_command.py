@@ -22,7 +22,8 @@ import json
 import os
 import resource
 import sys
-from typing import Any, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import blockscale
 from blockscale._errors import ArgumentError, Error
@@ -32,7 +33,8 @@ from blockscale._tables import make_table
 from blockscale._text import escape, escape_lines
 from blockscale.checkpoint._bar import Bar
 from blockscale.checkpoint._check._claims import LOADERS
-from blockscale.checkpoint._checkpoint import Checkpoint, open as open_checkpoint
+from blockscale.checkpoint._checkpoint import Checkpoint
+from blockscale.checkpoint._checkpoint import open as open_checkpoint
 from blockscale.checkpoint._families import FAMILIES, TARGETS
 from blockscale.checkpoint._jobs._plan import SHARD_BYTES
 from blockscale.checkpoint._layouts import PLAIN_DTYPES
@@ -64,7 +66,7 @@ def _parse_count(text: str) -> int:
 def _watch(options: argparse.Namespace) -> Iterator[Callable[[str, int, int], None] | None]:
     """The progress of a job: a bar on a terminal, or lines where --progress asks for them."""
     mode = options.progress
-    if mode == "none" or mode == "auto" and not sys.stderr.isatty():
+    if mode == "none" or (mode == "auto" and not sys.stderr.isatty()):
         yield None
         return
     bar = Bar()
@@ -81,10 +83,9 @@ def _show(text: str) -> None:
 
 def _describe_weights(checkpoint: Checkpoint) -> list[tuple[str, ...]]:
     rows = [("weight", "layout", "shape", "bytes", "parts")]
-    for weight in checkpoint.weights.values():
-        rows.append((weight.name, weight.layout.name, "x".join(map(str, weight.shape)),
-                     str(weight.nbytes), " ".join(part.name.removeprefix(weight.name)
-                                                  for part in weight.parts.values())))
+    rows += [(weight.name, weight.layout.name, "x".join(map(str, weight.shape)), str(weight.nbytes),
+              " ".join(part.name.removeprefix(weight.name) for part in weight.parts.values()))
+             for weight in checkpoint.weights.values()]
     for unknown in checkpoint.unexplained:
         tensors = [checkpoint.tensors[name] for name in unknown.tensors]
         rows.append((unknown.name, str(unknown), "", str(sum(each.nbytes for each in tensors)),
@@ -139,7 +140,7 @@ def run_check(options: argparse.Namespace) -> int:
     report = check(options.source, tensor_parallel=options.tensor_parallel,
                    loaders=options.loader)
     _show(report.to_json() if options.json else str(report))
-    return int(report.has_faults or options.strict and not report.is_clean)
+    return int(report.has_faults or (options.strict and not report.is_clean))
 
 
 def run_convert(options: argparse.Namespace) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from blockscale._errors import ArgumentError
 from blockscale._text import shorten
@@ -102,8 +103,8 @@ class Scheme:
     def _match(self, patterns: Patterns, name: str) -> bool:
         """Whether patterns mean a layer. A stack is a parameter of the module of the experts."""
         path = name.rpartition(".")[0]
-        return patterns.match(name) or self.is_exact and path.endswith("experts") and (
-            patterns.match(path))
+        return patterns.match(name) or (self.is_exact and path.endswith("experts") and (
+            patterns.match(path)))
 
     def find(self, name: str) -> Group | None:
         """How a layer is quantized, if it is.
@@ -169,7 +170,7 @@ def get_size(config: Mapping[str, Any], *names: str) -> int | None:
     members = get_text_config(config)
     for name in names:
         value = members.get(name)
-        if value is None or isinstance(value, list) or isinstance(value, dict) and value:
+        if value is None or isinstance(value, list) or (isinstance(value, dict) and value):
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SIZE:
             raise ArgumentError(f"{CONFIG}: expected {name} to be an integer from 0 to "

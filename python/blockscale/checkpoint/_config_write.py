@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint._checkpoint import Checkpoint

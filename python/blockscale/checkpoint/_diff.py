@@ -8,8 +8,9 @@ import dataclasses
 import json
 import math
 import os
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from blockscale._errors import ArgumentError
 from blockscale._native import _checkpoint as _bytes
 from blockscale._tables import make_table
 from blockscale._text import escape
-from blockscale.checkpoint._checkpoint import Checkpoint, Path, Tensor, open as open_checkpoint
+from blockscale.checkpoint._checkpoint import Checkpoint, Path, Tensor
+from blockscale.checkpoint._checkpoint import open as open_checkpoint
 from blockscale.checkpoint._families import get_family
 from blockscale.checkpoint._jobs._run import Progress
 from blockscale.checkpoint._layouts import PLAIN_DTYPES
@@ -59,7 +61,7 @@ class TensorDifference:
     @property
     def sqnr(self) -> float:
         """In decibels; infinite where all numbers are equal."""
-        if self.message or self.different and not self.noise:
+        if self.message or (self.different and not self.noise):
             return -math.inf
         return get_sqnr(self.signal, self.noise)
 

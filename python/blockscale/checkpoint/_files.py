@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import glob
 import os
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from blockscale._errors import ArgumentError, read_file
 from blockscale._json import parse

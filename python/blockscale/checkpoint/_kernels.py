@@ -8,14 +8,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Callable, Iterable, Iterator, Sequence, TypeVar
+from typing import Any, TypeVar
 
 import ml_dtypes
 import numpy as np
 
 from blockscale import _native, _ops
-from blockscale._compile import Compiled, compile as compile_module
+from blockscale._compile import Compiled
+from blockscale._compile import compile as compile_module
 from blockscale._errors import check
 from blockscale._native import _checkpoint as _bytes
 from blockscale._ops import FORMATS

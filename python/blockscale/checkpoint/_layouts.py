@@ -6,7 +6,7 @@ explains those that are known field by field."""
 from __future__ import annotations
 
 import dataclasses
-from typing import Sequence
+from collections.abc import Sequence
 
 from blockscale._ops import FORMATS
 
@@ -117,7 +117,7 @@ class Layout:
 
     def accepts(self, role: str, dtype: str) -> bool:
         """Whether a tensor of a role may have a dtype."""
-        return dtype == self.get_dtype(role) or role == SCALES and dtype in self.scale_types
+        return dtype == self.get_dtype(role) or (role == SCALES and dtype in self.scale_types)
 
     def get_shape(self, role: str, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of a tensor of a weight [.., N, K] that is written."""

@@ -14,13 +14,14 @@ import functools
 import json
 import os
 import re
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _read(name: str) -> Mapping[str, Any]:
     with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
         found: Mapping[str, Any] = json.load(file)
@@ -56,7 +57,7 @@ class Architecture:
         """Kinds by what is behind the last number of names, where that has one kind alone."""
         found: dict[str, set[str]] = {}
         for name, kind in self.kinds.items():
-            path, star, end = name.rpartition("*.")
+            _, star, end = name.rpartition("*.")
             if star:
                 found.setdefault(end, set()).add(kind)
         return {end: kinds.pop() for end, kinds in found.items() if len(kinds) == 1}
@@ -95,7 +96,7 @@ class Architecture:
             if begin in self.renamed:
                 found = ".".join(filter(None, [self.renamed[begin], *words[count:]]))
                 numbers = iter(_NUMBER.findall(name))
-                return re.sub(r"\*", lambda _: next(numbers), found)
+                return re.sub(r"\*", lambda _, numbers=numbers: next(numbers), found)
         return name
 
 

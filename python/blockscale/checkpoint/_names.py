@@ -9,7 +9,8 @@ class is known, and for names that a class does not have.
 from __future__ import annotations
 
 import re
-from typing import Any, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
 
 from blockscale.checkpoint import _model_table
 

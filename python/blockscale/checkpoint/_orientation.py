@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from blockscale.checkpoint._config import get_size
 from blockscale.checkpoint._layouts import Layout

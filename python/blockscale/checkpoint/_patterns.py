@@ -14,7 +14,8 @@ import contextlib
 import fnmatch
 import re
 import time
-from typing import Any, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from blockscale._errors import ArgumentError
 from blockscale._text import shorten
@@ -181,15 +182,13 @@ class Patterns:
         if not self._names:
             return False
         parts = name.split(".")
-        return (not self._is_exact and any(".".join(parts[:end]) in self._names
-                                           for end in range(1, len(parts)))
+        return ((not self._is_exact and any(".".join(parts[:end]) in self._names
+                                            for end in range(1, len(parts))))
                 or any(".".join(parts[begin:]) in self._names for begin in range(1, len(parts))))
 
     def _match_special(self, name: str) -> bool:
         if not self._wildcards and not self._expressions:
             return False
-        found = False
         with self._budget.spend():
-            found = (any(each.match(name) for each in self._wildcards)
-                     or any(each(name) for each in self._expressions))
-        return found
+            return (any(each.match(name) for each in self._wildcards)
+                    or any(each(name) for each in self._expressions))

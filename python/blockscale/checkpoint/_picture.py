@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import html
 import math
-from typing import Sequence
+from collections.abc import Sequence
 
 from blockscale._text import escape
 
@@ -20,11 +20,11 @@ def draw_bars(title: str, values: Sequence[tuple[str, float]]) -> str:
     most = max([*finite, 1e-30])
     least = sorted(finite)[:3]
     width, height = _NAMES + _BARS + 2 * _MARGIN, _ROW * len(values) + 2 * _MARGIN
-    items = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-             f'viewBox="0 0 {width} {height}" role="img">', f"<title>{html.escape(title)}</title>",
+    items = [(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+             f'viewBox="0 0 {width} {height}" role="img">'), f"<title>{html.escape(title)}</title>",
              f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-             f'<text x="{_NAMES}" y="24" font-family="{_FONT}" font-size="13" '
-             f'font-weight="bold">{html.escape(title)}</text>']
+             (f'<text x="{_NAMES}" y="24" font-family="{_FONT}" font-size="13" '
+              f'font-weight="bold">{html.escape(title)}</text>')]
     for number, (name, value) in enumerate(values):
         top = _MARGIN + number * _ROW
         size = max(min(value, most), 0) / most * _BARS if not math.isnan(value) else 0.0

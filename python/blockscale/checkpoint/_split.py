@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight

@@ -7,7 +7,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from blockscale._tables import make_table
 from blockscale.checkpoint._measure import get_sqnr
@@ -125,8 +126,8 @@ class Summary:
                          layer.form or f"left: {layer.reason}"))
         saved = 1 - self.after / self.before if self.before else 0.0
         rows.append(("sum", "", str(self.before), str(self.after), f"{self.sqnr:.2f}", "",
-                     f"{len(self.quantized)} quantized, {len(self.left)} left, "
-                     f"{100 * saved:.1f} % of the bytes saved"))
+                     (f"{len(self.quantized)} quantized, {len(self.left)} left, "
+                      f"{100 * saved:.1f} % of the bytes saved")))
         lines = [make_table(rows, (2, 3, 4, 5))]
         if self.unused:
             lines.append("no layer took the amaxes of " + ", ".join(map(repr, self.unused)))

@@ -7,7 +7,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import ml_dtypes
 import numpy as np

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
 import ml_dtypes
 import numpy as np
@@ -82,7 +82,7 @@ class Rows:
 
     def _get_range(self, begin: int, end: int) -> tuple[int, int]:
         """Bytes of plain data that have these rows; all of a matrix whose columns they are."""
-        rows, cols = self.weight.shape[-2:]
+        rows = self.weight.shape[-2]
         part = self.weight.parts[DATA]
         size = part.nbytes // max(self.weight.num_matrices, 1)
         start = self._matrix * size

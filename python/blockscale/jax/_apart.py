@@ -74,7 +74,7 @@ def _limit_reading(size: int) -> None:
 
 
 def main() -> int:
-    import jax.export  # noqa: F401 (what the limits do not count)
+    import jax.export
     import jax.interpreters.mlir  # noqa: F401
     data = sys.stdin.buffer.read()
     _limit_reading(len(data))

@@ -4,17 +4,26 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from collections.abc import Callable
 
 import numpy as np
 from jaxlib.mlir.dialects import stablehlo
 
-from blockscale._linalg import (BINARY, BITWISE, FLOAT_UNARY, INTEGERS, UNARY, Array, Body,
-                                emit_convert, get_inner, is_float)
+from blockscale._linalg import (
+    BINARY,
+    BITWISE,
+    FLOAT_UNARY,
+    INTEGERS,
+    UNARY,
+    Array,
+    Body,
+    emit_convert,
+    get_inner,
+    is_float,
+)
 from blockscale.jax import _narrow
 from blockscale.jax._graph import Node, Ref
-from blockscale.jax._importer import (DTYPES, Codes, Importer, Known, Literal, get_sizes,
-                                      handles)
+from blockscale.jax._importer import DTYPES, Codes, Importer, Known, Literal, get_sizes, handles
 
 #: `compute(body, *names, dtype)`.
 Compute = Callable[..., str]

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, Sequence
+from collections.abc import Sequence
+from typing import NoReturn
 
 from blockscale._errors import Problem, UnsupportedError
 from blockscale._trace import Location

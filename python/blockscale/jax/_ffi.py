@@ -9,7 +9,8 @@ without Python.
 from __future__ import annotations
 
 import functools
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +27,7 @@ _TARGET = "blockscale_call"
 _KEPT: list[Any] = []
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _register() -> None:
     jax.ffi.register_ffi_target(_TARGET, _native.xla_handler(), platform="cpu")
 

@@ -6,7 +6,8 @@ their calls."""
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from jaxlib.mlir import ir
 
@@ -64,7 +65,10 @@ class Node:
 
     def attribute(self, name: str) -> Any:
         """An attribute, or None."""
-        return self.op.attributes[name] if name in self.op.attributes else None
+        attributes = self.op.attributes
+        if name not in attributes:
+            return None
+        return attributes[name]
 
 
 @dataclasses.dataclass

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any, Callable, NoReturn, Sequence, Union
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import ml_dtypes
 import numpy as np
@@ -14,8 +15,17 @@ from jaxlib.mlir import ir
 
 from blockscale import _ops
 from blockscale._errors import ArgumentError
-from blockscale._linalg import (Along, Array, Builder, emit_broadcast, emit_convert,
-                                emit_elementwise, emit_full, emit_reshape, format_sizes)
+from blockscale._linalg import (
+    Along,
+    Array,
+    Builder,
+    emit_broadcast,
+    emit_convert,
+    emit_elementwise,
+    emit_full,
+    emit_reshape,
+    format_sizes,
+)
 from blockscale._trace import Value
 from blockscale.jax import _narrow
 from blockscale.jax._errors import make_problem, refuse
@@ -83,10 +93,10 @@ class Pending:
 
 
 #: What stands for a value of the graph.
-Known = Union[Array, Literal, Spread, Codes, Pending]
+Known = Array | Literal | Spread | Codes | Pending
 # Operands and length of a chain of ops on elements.
 _MAX_OPERANDS, _MAX_CHAIN = 32, 100
-Handler = Callable[["Importer", Node], Union[Known, Sequence[Known]]]
+Handler = Callable[["Importer", Node], Known | Sequence[Known]]
 #: Handlers of ops by name; of custom calls and composites by the title of the node.
 HANDLERS: dict[str, Handler] = {}
 #: Ops whose handlers call Importer.compute.

@@ -6,21 +6,21 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any, Callable, Sequence, Union
+from collections.abc import Callable, Sequence
+from typing import Any, Union
 
 import jax
 import ml_dtypes
 import numpy as np
-from jax import export
-from jax import tree_util
+from jax import export, tree_util
 
 from blockscale._arrays import pack_codes
-from blockscale._compile import Compiled, compile as compile_module
+from blockscale._compile import Compiled
+from blockscale._compile import compile as compile_module
 from blockscale._errors import ArgumentError, read_file
 from blockscale._linalg import check_options
 from blockscale._trace import Module
-from blockscale.jax import (_elementwise, _ffi, _graph, _reader, _scaled,  # noqa: F401 (handlers)
-                            _shapes)
+from blockscale.jax import _elementwise, _ffi, _graph, _reader, _scaled, _shapes  # noqa: F401
 from blockscale.jax._errors import UNKNOWN
 from blockscale.jax._importer import DTYPES, Importer, Input, check_known
 from blockscale.jax._recognize import find_quantizers
@@ -143,9 +143,9 @@ def _import(module: Any, kept: Sequence[int] | None, name: str,
     graph = _graph.flatten(module)
     check_known(graph)
     importer = Importer(constants)
-    block = [op for op in module.body.operations
-             if op.operation.name == "func.func"
-             and op.operation.attributes["sym_name"].value == "main"][0].regions[0].blocks[0]
+    main = next(op for op in module.body.operations if op.operation.name == "func.func"
+                and op.operation.attributes["sym_name"].value == "main")
+    block = main.regions[0].blocks[0]
     inputs = range(len(graph.arguments)) if kept is None else kept
     if len(inputs) != len(graph.arguments):
         raise ArgumentError(f"expected the export to keep {len(graph.arguments)} inputs, as its "

@@ -37,7 +37,7 @@ class Quantizer:
     nodes: set[Node]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _export(shape: tuple[int, int, int], element: str) -> tuple[Graph, Ref, Ref, Ref]:
     """A graph, and x, data and scales of JAX's quantizer in it."""
     batch, _, k = shape

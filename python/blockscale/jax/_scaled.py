@@ -5,16 +5,23 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import ml_dtypes
 from jaxlib.mlir import ir
 
 from blockscale import _ops
-from blockscale._linalg import (Array, emit_convert, emit_reshape, emit_transpose, format_sizes,
-                                multiply)
+from blockscale._linalg import (
+    Array,
+    emit_convert,
+    emit_reshape,
+    emit_transpose,
+    format_sizes,
+    multiply,
+)
 from blockscale.jax._graph import Node, Ref
-from blockscale.jax._importer import (Codes, Importer, Known, Literal, get_sizes, handles)
+from blockscale.jax._importer import Codes, Importer, Known, Literal, get_sizes, handles
 from blockscale.jax._recognize import BLOCK_SCALED_DOT
 
 #: Element types of data by the type and the block of scales.

@@ -5,19 +5,43 @@
 from __future__ import annotations
 
 import math
-from typing import Callable
+from collections.abc import Callable
 
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
-from blockscale._linalg import (Array, Body, emit_broadcast, emit_concat, emit_convert,
-                                emit_dot_general, emit_elementwise, emit_iota, emit_pad,
-                                emit_reads, emit_reduction, emit_reshape, emit_reverse, emit_slice,
-                                emit_transpose, get_inner, is_float, is_integer)
+from blockscale._linalg import (
+    Array,
+    Body,
+    emit_broadcast,
+    emit_concat,
+    emit_convert,
+    emit_dot_general,
+    emit_elementwise,
+    emit_iota,
+    emit_pad,
+    emit_reads,
+    emit_reduction,
+    emit_reshape,
+    emit_reverse,
+    emit_slice,
+    emit_transpose,
+    get_inner,
+    is_float,
+    is_integer,
+)
 from blockscale.jax import _narrow
 from blockscale.jax._graph import Node, Ref
-from blockscale.jax._importer import (Codes, Importer, Known, Literal, Spread, get_sizes, handles,
-                                      to_number)
+from blockscale.jax._importer import (
+    Codes,
+    Importer,
+    Known,
+    Literal,
+    Spread,
+    get_sizes,
+    handles,
+    to_number,
+)
 
 
 def _get_integers(node: Node, name: str) -> list[int]:
@@ -137,9 +161,10 @@ def _get_combination(importer: Importer, node: Node) -> str:
     """What the region of a reduction computes of its two arguments."""
     block = node.op.regions[0].blocks[0]
     ops = [view.operation for view in block.operations]
-    if len(ops) == 2 and ops[0].name in _COMBINE and list(ops[1].operands) == list(ops[0].results):
-        if {each for each in ops[0].operands} == set(block.arguments):
-            return _COMBINE[ops[0].name]
+    if (len(ops) == 2 and ops[0].name in _COMBINE
+            and list(ops[1].operands) == list(ops[0].results)
+            and set(ops[0].operands) == set(block.arguments)):
+        return _COMBINE[ops[0].name]
     return importer.refuse("expected a reduction by one of "
                            f"{', '.join(_COMBINE)} of its two arguments, but got "
                            f"{', '.join(op.name for op in ops[:-1]) or 'none'}")

@@ -5,16 +5,26 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Sequence, Union
+from collections.abc import Sequence
+from typing import Any
 
-from blockscale._linalg import (Array, Body, emit_binary, emit_compare,
-                                emit_convert, emit_elementwise, emit_select, emit_unary,
-                                is_float, is_integer)
+from blockscale._linalg import (
+    Array,
+    Body,
+    emit_binary,
+    emit_compare,
+    emit_convert,
+    emit_elementwise,
+    emit_select,
+    emit_unary,
+    is_float,
+    is_integer,
+)
 from blockscale.onnx._importer import NARROW, Constant, Importer, Operand, handles
 from blockscale.onnx._nodes import NAMES, TYPES, get_type_name
 
 
-def take(importer: Importer, operand: Operand, rank: int = 0) -> Union[Array, int, float]:
+def take(importer: Importer, operand: Operand, rank: int = 0) -> Array | int | float:
     """A tensor of numbers, or a number: one that is known and broadcasts to any tensor of
     `rank` or more without changing its shape."""
     is_number = isinstance(operand, Constant) and (is_float(operand.dtype)

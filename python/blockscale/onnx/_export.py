@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import onnx
 from onnx import helper
@@ -14,9 +15,18 @@ from blockscale._ops import FORMATS
 from blockscale._trace import Module, Op, Value
 from blockscale._types import Spec
 from blockscale.onnx._nodes import TYPES
-from blockscale.onnx._recipes import (DEFAULTS, DOMAIN, ONE, OPSET, OPSET_OF_SIX_BITS, Arithmetic,
-                                      find_obstacle, get_global_scale, get_nonzero_amax,
-                                      make_function)
+from blockscale.onnx._recipes import (
+    DEFAULTS,
+    DOMAIN,
+    ONE,
+    OPSET,
+    OPSET_OF_SIX_BITS,
+    Arithmetic,
+    find_obstacle,
+    get_global_scale,
+    get_nonzero_amax,
+    make_function,
+)
 
 _SIX_BITS = ("f6E2M3FN", "f6E3M2FN")
 

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, NoReturn, Sequence, Union
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
@@ -80,7 +81,7 @@ class Sizes:
 #: The result of a node that was refused.
 FAILED = object()
 #: A value of the graph; None for an input that is left out. Others have `materialize`.
-Operand = Union[Array, Constant, Sizes, Any, None]
+Operand = Array | Constant | Sizes | Any | None
 
 
 def get_dtype(dtype: Any) -> str:

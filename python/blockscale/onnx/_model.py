@@ -7,7 +7,8 @@ from __future__ import annotations
 import ast
 import dataclasses
 import os
-from typing import Any, Collection, Union
+from collections.abc import Collection
+from typing import Any, Union
 
 import google.protobuf.message
 import numpy as np

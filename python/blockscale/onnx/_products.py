@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from blockscale import _ops
 from blockscale._linalg import Array, emit_binary, emit_matmul, emit_reshape, emit_transpose

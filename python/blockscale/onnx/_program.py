@@ -4,19 +4,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import sympy
 
 from blockscale._arrays import pack_codes
-from blockscale._compile import Compiled, compile as compile_module
+from blockscale._compile import Compiled
+from blockscale._compile import compile as compile_module
 from blockscale._errors import ArgumentError, Problem
 from blockscale._linalg import Array, Size, check_options
 from blockscale._trace import Module
-from blockscale.onnx import (_elementwise, _products, _quantize, _reductions,  # noqa: F401
-                             _shapes)
+from blockscale.onnx import _elementwise, _products, _quantize, _reductions, _shapes  # noqa: F401
 from blockscale.onnx._importer import FAILED, HANDLERS, Constant, Importer, Refused
 from blockscale.onnx._model import Source, read
 

@@ -6,17 +6,35 @@ quantizers that this package exports."""
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
 
 from blockscale import _ops
-from blockscale._linalg import (Along, Array, Body, Size, emit_broadcast, emit_convert,
-                                emit_elementwise, emit_reshape, emit_slice, multiply)
+from blockscale._linalg import (
+    Along,
+    Array,
+    Body,
+    Size,
+    emit_broadcast,
+    emit_convert,
+    emit_elementwise,
+    emit_reshape,
+    emit_slice,
+    multiply,
+)
 from blockscale.onnx._codes import emit_decode, emit_encode, emit_scale_code
-from blockscale.onnx._importer import (NARROW, NUMBERS, Constant, Importer, Operand, evaluate,
-                                       handles)
+from blockscale.onnx._importer import (
+    NARROW,
+    NUMBERS,
+    Constant,
+    Importer,
+    Operand,
+    evaluate,
+    handles,
+)
 from blockscale.onnx._nodes import NAMES, TYPES, get_type_name
 from blockscale.onnx._products import Decoded, transpose
 from blockscale.onnx._recipes import DOMAIN, NUMPY

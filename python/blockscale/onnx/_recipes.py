@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Callable
+from collections.abc import Callable
 
 import ml_dtypes
 import numpy as np
@@ -234,7 +234,7 @@ def find_obstacle(format: str, recipe: str) -> str | None:
     return None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def make_function(format: str, recipe: str, is_amax: bool, opset: int) -> onnx.FunctionProto:
     """(x, g) -> (data, scale), of x [.., K] in f32, bf16 or f16.
 

@@ -4,10 +4,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from blockscale._linalg import (Array, emit_convert, emit_layer_norm, emit_reduce,
-                                emit_softmax, emit_unary)
+from blockscale._linalg import (
+    Array,
+    emit_convert,
+    emit_layer_norm,
+    emit_reduce,
+    emit_softmax,
+    emit_unary,
+)
 from blockscale.onnx._importer import Importer, Operand, handles
 from blockscale.onnx._nodes import get_type_name
 from blockscale.onnx._shapes import read_axes, take_axes

@@ -5,17 +5,39 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
 import sympy
 
-from blockscale._linalg import (Along, Array, Body, Size, emit_binary, emit_broadcast,
-                                emit_clamped, emit_compare, emit_concat, emit_full, emit_gather,
-                                emit_iota, emit_pad, emit_reads, emit_repeat, emit_reshape,
-                                emit_reverse, emit_select, emit_slice, emit_transpose, is_float,
-                                is_integer, multiply, simplify)
+from blockscale._linalg import (
+    Along,
+    Array,
+    Body,
+    Size,
+    emit_binary,
+    emit_broadcast,
+    emit_clamped,
+    emit_compare,
+    emit_concat,
+    emit_full,
+    emit_gather,
+    emit_iota,
+    emit_pad,
+    emit_reads,
+    emit_repeat,
+    emit_reshape,
+    emit_reverse,
+    emit_select,
+    emit_slice,
+    emit_transpose,
+    is_float,
+    is_integer,
+    multiply,
+    simplify,
+)
 from blockscale.onnx._importer import Constant, Importer, Operand, get_dtype, handles
 from blockscale.onnx._sizes import make_sizes
 

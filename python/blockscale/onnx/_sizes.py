@@ -7,7 +7,8 @@ They are evaluated at import, on arrays of expressions.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import sympy

@@ -13,8 +13,10 @@ Needs torch, and torchao for weights that it quantized: `pip install blockscale[
 docs/Torch.md of the project says which ops there are.
 """
 
+from importlib import import_module as _import_module
+
 try:
-    import torch as _torch
+    _import_module("torch")
 except ImportError as error:
     raise ImportError("expected torch to be installed for blockscale.torch; "
                       "pip install torch torchao") from error

@@ -4,13 +4,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
-from blockscale._linalg import (BINARY, BITWISE, COMPARISONS, FLOAT_UNARY, UNARY, Array, Body,
-                                emit_compare, emit_convert, emit_elementwise, emit_linear,
-                                emit_matmul, emit_unary, get_inner, is_float)
+from blockscale._linalg import (
+    BINARY,
+    BITWISE,
+    COMPARISONS,
+    FLOAT_UNARY,
+    UNARY,
+    Array,
+    Body,
+    emit_compare,
+    emit_convert,
+    emit_elementwise,
+    emit_linear,
+    emit_matmul,
+    emit_unary,
+    get_inner,
+    is_float,
+)
 from blockscale.torch import _quantize, _torchao
 from blockscale.torch._importer import NUMBERS, Constant, Importer, handles, sizes_of
 

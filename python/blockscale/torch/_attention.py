@@ -107,7 +107,7 @@ class Rewriter:
         if value.dtype not in _DTYPES:
             raise _Kept(f"expected bfloat16 or float16, but got {value.dtype}")
         if given["is_causal"] or given["dropout_p"] or any(
-                user.target is not operator.getitem or user.args[1] and user.users
+                user.target is not operator.getitem or (user.args[1] and user.users)
                 for user in node.users):
             raise _Kept("expected no causal mask, no dropout and one result")
         keys, values = (_find_shared(given[name], heads) for name in ("key", "value"))

@@ -7,7 +7,8 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import os
-from typing import Any, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import fx
@@ -100,9 +101,9 @@ def _compile_inductor(graph_module: fx.GraphModule, inputs: Sequence[Any], mode:
 def _compile_eager(graph_module: fx.GraphModule, inputs: Sequence[Any], rewrite: _Pass
                    ) -> Callable[..., Any]:
     # Decompositions of Inductor read what this module has, which they do not import.
-    from torch._inductor import lowering  # noqa: F401
     from functorch.compile import make_boxed_func
     from torch._dynamo.backends.common import aot_autograd
+    from torch._inductor import lowering  # noqa: F401
     from torch._inductor.decomposition import select_decomp_table
 
     def compile_graph(module: fx.GraphModule, _: Any) -> Any:

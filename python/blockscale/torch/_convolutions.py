@@ -4,10 +4,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from blockscale._linalg import (Array, Body, Size, emit_linear, emit_pad, emit_reads, emit_reshape,
-                                emit_transpose, multiply)
+from blockscale._linalg import (
+    Array,
+    Body,
+    Size,
+    emit_linear,
+    emit_pad,
+    emit_reads,
+    emit_reshape,
+    emit_transpose,
+    multiply,
+)
 from blockscale.torch._importer import Importer, handles, sizes_of
 
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
+from collections.abc import Sequence
 from ctypes import byref, c_int64, c_uint64, c_void_p
-from typing import Any, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,19 +46,19 @@ def _make(create: Any, *arguments: Any) -> int:
     return made.value or 0
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _open_device(index: int) -> int:
     torch.cuda.init()
     return _make(LIBRARY.blockscale_device_open, index, None)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def get_chip(index: int) -> str | None:
     """What to compile for on a device; None if we have no kernels for it."""
     return choose_chip(*torch.cuda.get_device_capability(index))
 
 
-def synchronize(device: "torch.device | str | int | None" = None) -> None:
+def synchronize(device: torch.device | str | int | None = None) -> None:
     """Waits for the work on a CUDA device, as torch.cuda.synchronize does, and raises what
     kernels of BlockScale found wrong there since that was raised last.
 

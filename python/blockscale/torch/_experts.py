@@ -6,8 +6,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from blockscale._linalg import (Along, Array, Body, emit_convert, emit_dot_general,
-                                emit_elementwise, emit_reads, emit_reduction)
+from blockscale._linalg import (
+    Along,
+    Array,
+    Body,
+    emit_convert,
+    emit_dot_general,
+    emit_elementwise,
+    emit_reads,
+    emit_reduction,
+)
 from blockscale.torch._importer import Importer, handles
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from typing import Any, Callable, Iterable, NoReturn, Union
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
 
 import numpy as np
 import sympy
@@ -119,7 +120,7 @@ class Input:
 class Narrow:
     """Codes or scales: an input of bytes, or what an op of the dialect made."""
 
-    source: Union[Input, Value]
+    source: Input | Value
     dtype: torch.dtype
     is_transposed: bool = False
 
@@ -429,10 +430,10 @@ class Importer(Builder):
 
 
 def get_meta(node: Any) -> Any:
-    if "val" in node.meta:
-        return node.meta["val"]
-    refuse(node, "expected node.meta['val'], as torch.export and make_fx write it, but got "
-                 f"{sorted(node.meta)}")
+    if "val" not in node.meta:
+        refuse(node, "expected node.meta['val'], as torch.export and make_fx write it, but got "
+                     f"{sorted(node.meta)}")
+    return node.meta["val"]
 
 
 def is_size(node: Any) -> bool:

@@ -13,13 +13,14 @@ import json
 import logging
 import os
 import threading
-from typing import Any, Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import torch
 from torch import Tensor
 
 from blockscale import _native
-from blockscale._compile import Compiled, compile as compile_module
+from blockscale._compile import Compiled
+from blockscale._compile import compile as compile_module
 from blockscale._errors import ArgumentError, Error, check
 from blockscale._trace import Module
 from blockscale.torch import _cuda
@@ -172,4 +173,4 @@ def to_argument(tensor: Tensor) -> Tensor:
     return tensor
 
 
-__all__ = ["Error", "Kernel", "LOG", "get_bucket", "get_kernel", "to_argument"]
+__all__ = ["LOG", "Error", "Kernel", "get_bucket", "get_kernel", "to_argument"]

@@ -5,13 +5,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
-from blockscale._linalg import (Array, Body, emit_convert, emit_elementwise, emit_layer_norm,
-                                emit_matmul, emit_reduce, emit_reduction, emit_repeat_each,
-                                emit_reshape, emit_softmax, normalize_axes)
+from blockscale._linalg import (
+    Array,
+    Body,
+    emit_convert,
+    emit_elementwise,
+    emit_layer_norm,
+    emit_matmul,
+    emit_reduce,
+    emit_reduction,
+    emit_repeat_each,
+    emit_reshape,
+    emit_softmax,
+    normalize_axes,
+)
 from blockscale.torch._importer import Importer, handles, sizes_of
 
 

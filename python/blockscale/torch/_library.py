@@ -9,7 +9,8 @@ weight, which padded storage does not tell; K is that of x.
 
 from __future__ import annotations
 
-from typing import Any, Callable, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +17,14 @@ from blockscale.torch._forms import ROW_MAJOR, get_layout, get_storage
 from blockscale.torch._kernels import to_argument
 from blockscale.torch._library import PLAIN, join_tensors
 from blockscale.torch._products_kernels import Quantizer, run
-from blockscale.torch._state import (MARK, check_state, compare_mark, find_entries,
-                                      is_no_mark, make_mark)
+from blockscale.torch._state import (
+    MARK,
+    check_state,
+    compare_mark,
+    find_entries,
+    is_no_mark,
+    make_mark,
+)
 from blockscale.torch._weight import WeightView
 
 _CAST = {"bf16": torch.bfloat16, "f16": torch.float16}

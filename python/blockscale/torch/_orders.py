@@ -6,8 +6,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from blockscale._linalg import (Array, emit_convert, emit_cumulative_sum, emit_extremum_index,
-                                emit_histogram, emit_reduce, emit_reshape, emit_sort, multiply)
+from blockscale._linalg import (
+    Array,
+    emit_convert,
+    emit_cumulative_sum,
+    emit_extremum_index,
+    emit_histogram,
+    emit_reduce,
+    emit_reshape,
+    emit_sort,
+    multiply,
+)
 from blockscale.torch._importer import Importer, handles, sizes_of, to_size
 
 

@@ -21,7 +21,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from typing import Any, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import fx
@@ -68,8 +69,8 @@ class Explanation:
     count: int = 0
 
     def __str__(self) -> str:
-        lines = [f"{self.count} ops, of which {sum(len(nodes) for _, nodes in self.taken)} in "
-                 f"{len(self.taken)} calls of ours"]
+        lines = [(f"{self.count} ops, of which {sum(len(nodes) for _, nodes in self.taken)} in "
+                  f"{len(self.taken)} calls of ours")]
         lines += [f"  took {what}: {', '.join(nodes)}" for what, nodes in self.taken]
         lines += [f"  left {name}: {reason}" for name, reason in self.left.items()]
         return "\n".join(lines)

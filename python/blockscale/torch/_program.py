@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import sympy
 import torch
@@ -15,16 +16,36 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from blockscale._ahead import File, compile_ahead, hash_source, load_from, read_ahead
-from blockscale._compile import Compiled, compile as compile_module
+from blockscale._compile import Compiled
+from blockscale._compile import compile as compile_module
 from blockscale._errors import ArgumentError
 from blockscale._linalg import Array, check_options
 from blockscale._trace import Module
 from blockscale._types import Spec
-from blockscale.torch import (_aten, _convolutions, _experts, _import_ops,  # noqa: F401 (handlers)
-                              _layers, _orders, _products, _scatter, _tensors, _torchao)
+from blockscale.torch import (  # noqa: F401 (handlers)
+    _aten,
+    _convolutions,
+    _experts,
+    _import_ops,
+    _layers,
+    _orders,
+    _products,
+    _scatter,
+    _tensors,
+    _torchao,
+)
 from blockscale.torch._errors import find_location, refuse
-from blockscale.torch._importer import (HANDLERS, Argument, Constant, Importer, Input, is_mutable,
-                                        is_unknown, sizes_of, solve_size)
+from blockscale.torch._importer import (
+    HANDLERS,
+    Argument,
+    Constant,
+    Importer,
+    Input,
+    is_mutable,
+    is_unknown,
+    sizes_of,
+    solve_size,
+)
 from blockscale.torch._recognize import find_quantizers
 
 _CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import Any, Callable, Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import nn
@@ -17,8 +18,15 @@ from blockscale._policy import Decision, Layer, Policy, Rules
 from blockscale._types import element_name
 from blockscale.torch._kernels import LOG
 from blockscale.torch._modules import QuantizedWeight, quantize_weight
-from blockscale.torch._sites import (Installer, Site, find_last, find_linear, find_sites,
-                                     is_experts, make_module)
+from blockscale.torch._sites import (
+    Installer,
+    Site,
+    find_last,
+    find_linear,
+    find_sites,
+    is_experts,
+    make_module,
+)
 from blockscale.torch._summary import Ledger, Summary
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
-from typing import Any, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -58,7 +59,7 @@ class _ToMX(torch.nn.Module):
         return data, scale
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _export(shape: tuple[int, ...], dtype: torch.dtype, element: torch.dtype, mode: str,
             form: str) -> _Reference:
     from torchao.prototype.mx_formats.config import ScaleCalculationMode

@@ -11,7 +11,8 @@ op is computed in f32 and rounded to the type that the graph gives it, as by its
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Sequence, Union
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import sympy
 
@@ -54,7 +55,7 @@ class _Expression:
     columns: int
 
 
-_Operand = Union[_Tensor, _Expression, int, float]
+_Operand = _Tensor | _Expression | int | float
 _UNARY = {**{name: FLOAT_UNARY[name] for name in (
     "sigmoid", "tanh", "erf", "exp", "rsqrt", "sqrt", "reciprocal", "silu")},
     "neg": UNARY["neg"], "relu": UNARY["relu"]}

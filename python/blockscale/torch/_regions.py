@@ -12,7 +12,8 @@ from __future__ import annotations
 import functools
 import json
 import math
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, fx
@@ -188,6 +189,6 @@ class Region:
         return self._unflatten(results, inputs)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def read_region(text: str) -> Region:
     return Region(text)

@@ -5,11 +5,24 @@ are ignored here."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from blockscale._linalg import (Array, Body, emit_broadcast, emit_convert, emit_elementwise,
-                                emit_full, emit_put, emit_reshape, emit_scatter, emit_select,
-                                emit_transpose, get_inner, multiply)
+from blockscale._linalg import (
+    Array,
+    Body,
+    emit_broadcast,
+    emit_convert,
+    emit_elementwise,
+    emit_full,
+    emit_put,
+    emit_reshape,
+    emit_scatter,
+    emit_select,
+    emit_transpose,
+    get_inner,
+    multiply,
+)
 from blockscale._linalg._body import broadcast
 from blockscale.torch._importer import Importer, handles
 

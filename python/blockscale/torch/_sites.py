@@ -6,15 +6,21 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.parameter import UninitializedParameter
 
-from blockscale.torch._modules import (QuantizedExperts, QuantizedLinear, QuantizedStack,
-                                       QuantizedWeight, find_neighbours)
+from blockscale.torch._modules import (
+    QuantizedExperts,
+    QuantizedLinear,
+    QuantizedStack,
+    QuantizedWeight,
+    find_neighbours,
+)
 
 #: Modules of torch that read the weights of the layers in them instead of calling these.
 _READERS = (nn.MultiheadAttention, nn.TransformerEncoderLayer)

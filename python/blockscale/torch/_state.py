@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -148,8 +149,8 @@ def check_state(module: QuantizedWeight, state: Mapping[str, Any], prefix: str) 
     """
     name, entries = prefix.removesuffix("."), find_entries(module, state, prefix)
     if "weight" in entries:
-        return [f"'{prefix}weight': expected the codes of a quantized weight, but got a plain one; "
-                "load it into the plain model, and quantize that"]
+        return [(f"'{prefix}weight': expected the codes of a quantized weight, but got a plain "
+                 "one; load it into the plain model, and quantize that")]
     held = list_tensors(module)
     tensors = [each for each in _TENSORS if each in entries]
     awaited = set(held) if MARK in entries else module.awaited

@@ -4,13 +4,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from blockscale._linalg import (Along, Array, Body, emit_broadcast, emit_clamped, emit_concat,
-                                emit_convert, emit_full, emit_gather, emit_insert, emit_iota,
-                                emit_pad, emit_reads, emit_repeat, emit_repeat_each, emit_reshape,
-                                emit_reverse, emit_slice, emit_take_along, emit_transpose,
-                                multiply, simplify)
+from blockscale._linalg import (
+    Along,
+    Array,
+    Body,
+    emit_broadcast,
+    emit_clamped,
+    emit_concat,
+    emit_convert,
+    emit_full,
+    emit_gather,
+    emit_insert,
+    emit_iota,
+    emit_pad,
+    emit_reads,
+    emit_repeat,
+    emit_repeat_each,
+    emit_reshape,
+    emit_reverse,
+    emit_slice,
+    emit_take_along,
+    emit_transpose,
+    multiply,
+    simplify,
+)
 from blockscale.torch._importer import NARROW, Importer, Narrow, handles, sizes_of, to_size
 
 

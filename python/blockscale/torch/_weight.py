@@ -9,7 +9,8 @@ what is written would be lost.
 
 from __future__ import annotations
 
-from typing import Any, Callable, NoReturn, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor

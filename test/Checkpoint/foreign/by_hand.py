@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
+
 from foreign import encodings, stacks
 from foreign.encodings import E8M0
 from foreign.files import Stored

@@ -10,17 +10,19 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
+
+import numpy as np
+import torch
 
 import decoders
 import make_checkpoint_vectors as vectors
-import numpy as np
-import torch
 from foreign import encodings
 from foreign.layers import find_amaxes, group_of
-from foreign.packages_tensors import CACHE, compressed, torchao
 from foreign.packages_read import read_source
+from foreign.packages_tensors import CACHE, compressed, torchao
 from foreign.sources import Source, is_linear, make_tensors
 from foreign.stacks import LLAMA4, make_llama4
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple
+from typing import Any, NamedTuple
 
-import decoders
 import ml_dtypes
 import numpy as np
+
+import decoders
 
 DTYPES = decoders.DTYPES | {
     "I32": np.int32, "U32": np.uint32, "U16": np.uint16, "I16": np.int16, "BOOL": np.bool_,

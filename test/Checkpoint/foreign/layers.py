@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 import decoders
-import numpy as np
 from foreign import encodings
 from foreign.sources import Source, make_tensors, quantize
 

@@ -10,9 +10,10 @@ import json
 import re
 from pathlib import Path
 
-import make_checkpoint_vectors as vectors
 import numpy as np
 import torch
+
+import make_checkpoint_vectors as vectors
 from foreign.matrix import NOT_KNOWN, RIGHT, WRONG, Cell, run, shorten
 from foreign.sources import Source
 

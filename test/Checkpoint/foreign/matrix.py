@@ -11,14 +11,15 @@ import json
 import re
 import shutil
 import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Callable, Iterator, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from foreign.results import Result, decode, list_unexplained
-from foreign.sources import Source
 
 from blockscale.checkpoint._command import main as run_command
+from foreign.results import Result, decode, list_unexplained
+from foreign.sources import Source
 
 TARGETS = ("modelopt", "compressed-tensors", "gpt-oss", "torchao", "gguf", "plain", "fp8-blocks")
 #: The format to which each family quantizes what it has no layout for.
@@ -86,7 +87,7 @@ def compare(truth: dict[str, np.ndarray], numbers: dict[str, np.ndarray], lost: 
         found = find_alike(name, numbers)
         if found is None:
             return f"{name} is not there"
-        if found.size != expected.size or found.ndim > 1 and found.shape != expected.shape:
+        if found.size != expected.size or (found.ndim > 1 and found.shape != expected.shape):
             return f"{name}: expected shape {expected.shape}, but got {found.shape}"
         first, second = (each.astype(np.float64).reshape(-1) for each in (expected, found))
         different = ~(np.abs(first - second) <= tolerance * np.abs(first))

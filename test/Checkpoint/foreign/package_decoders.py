@@ -7,11 +7,13 @@ transformers makes of gpt-oss and of FP8 in blocks."""
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
-import make_checkpoint_vectors as vectors
 import numpy as np
 import torch
+
+import make_checkpoint_vectors as vectors
 from foreign import encodings
 from foreign.files import Stored
 from foreign.results import Result

@@ -8,8 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import decoders
 import numpy as np
+
+import decoders
 from foreign.files import Stored, read_safetensors
 from foreign.matrix import BF16
 from foreign.package_decoders import decode_by

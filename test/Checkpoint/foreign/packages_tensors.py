@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
+
+import numpy as np
+import torch
 
 import decoders
 import make_checkpoint_vectors as vectors
-import numpy as np
-import torch
 from foreign.packages_read import read_source
 from foreign.sources import Source, is_linear, make_tensors
 
@@ -114,7 +116,9 @@ def torchao(scheme: str, family: str, unknown: str = "", has_config: bool = True
 
 def _find_settings(scheme: str) -> Any:
     from torchao.prototype.mx_formats.inference_workflow import (
-        MXDynamicActivationMXWeightConfig, NVFP4WeightOnlyConfig)
+        MXDynamicActivationMXWeightConfig,
+        NVFP4WeightOnlyConfig,
+    )
     from torchao.quantization import Float8WeightOnlyConfig, Int8WeightOnlyConfig
     if scheme.startswith("mxfp"):
         dtype = torch.float8_e4m3fn if scheme == "mxfp8" else torch.float4_e2m1fn_x2

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from foreign import encodings
 from foreign.files import Stored, describe, read_gguf, read_safetensors
 from foreign.sources import find_model_type, split_biases, split_matrices, split_stack
@@ -197,7 +198,7 @@ def _find_algorithm(found: Result, layer: str) -> str:
 def _name_form(found: Result, layer: str, name: str) -> str:
     """The words of which an algorithm of a layer must have one, by its tensors."""
     dtype = describe(found.tensors[name])[0]
-    if name.endswith("_blocks") or name.endswith("_qdata"):
+    if name.endswith(("_blocks", "_qdata")):
         return "mxfp4" if name.endswith("_blocks") else "torchao"
     if name.endswith(".weight_packed"):
         return "nvfp4" if f"{layer}.weight_global_scale" in found.tensors else "mxfp4"

@@ -7,11 +7,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Callable, Mapping
+from typing import Any
+
+import numpy as np
 
 import decoders
-import numpy as np
 from foreign.files import describe, write_safetensors
 
 #: How models have plain stacks of experts: whether they are [E, K, N], and whether rows of gate and

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 
-import decoders
 import numpy as np
+
+import decoders
 from foreign import encodings
 from foreign.layers import Maker, describe_modelopt, find_amaxes, scalar
 from foreign.sources import Source, split_biases, split_matrices, split_stack
@@ -145,7 +146,7 @@ def torchao_stacks() -> Source:
         truth |= split_matrices(path, stack, found.values, True)
         layers.append(name)
     left = [name.removesuffix(".weight") for name in tensors
-            if name.endswith((".weight")) and "norm" not in name]
+            if name.endswith(".weight") and "norm" not in name]
     config = decoders.CONFIGS["gptoss"] | {"quantization_config": {
         "quant_method": "torchao", "modules_to_not_convert": left,
         "quant_type": {"default": {"_type": "NVFP4WeightOnlyConfig", "_version": 1, "_data": {

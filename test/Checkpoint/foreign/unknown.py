@@ -6,10 +6,12 @@ their packages know them."""
 from __future__ import annotations
 
 import json
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 import decoders
-import numpy as np
 from foreign.sources import Source, is_linear
 
 F16 = np.float16

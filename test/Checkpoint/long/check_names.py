@@ -29,19 +29,20 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["TQDM_DISABLE"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import loaded_models  # noqa: E402
-import torch  # noqa: E402
-import model_kinds  # noqa: E402
-import model_builds  # noqa: E402
+import torch
 
-from blockscale.checkpoint import _model_table  # noqa: E402
+import loaded_models
+import model_builds
+import model_kinds
+from blockscale.checkpoint import _model_table
 
 #: Types whose layers transformers loads under the names of files or others, one by one. It joins
 #: the experts of models when it loads them, which compressed-tensors' NVFP4 does not allow, and
 #: reads `weight` of layers of Falcon and T5, which compressed ones do not have.
 LOADED = (
     "bart", "bert", "bloom", "cohere", "distilbert", "electra", "gemma", "gemma2", "gemma3_text",
-    "glm", "glm4", "gpt_neox", "gptj", "granite", "llama", "llava", "mistral", "olmo2", "opt", "phi",
+    "glm", "glm4", "gpt_neox", "gptj", "granite", "llama", "llava", "mistral", "olmo2", "opt",
+    "phi",
     "phi3", "qwen2", "qwen3", "qwen3_5_text", "roberta", "smollm3", "stablelm", "starcoder2", "vit",
     "whisper")
 #: By so many decibels noise may differ from that of weights that are rounded one by one, without

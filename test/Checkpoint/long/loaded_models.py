@@ -15,7 +15,7 @@ from blockscale import checkpoint
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "test/Torch"))
 
-import model_zoo  # noqa: E402
+import model_zoo
 
 E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=torch.float64)
 POLICY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}

@@ -11,9 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "test/Checkpoint"), str(ROOT / "test/Data")]
 
-from foreign import by_hand, by_packages
-
 import blockscale.checkpoint as checkpoint
+from foreign import by_hand, by_packages
 
 LEAST = 40
 

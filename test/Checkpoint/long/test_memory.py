@@ -15,8 +15,9 @@ import time
 import unittest
 from pathlib import Path
 
-import decoders
 import numpy as np
+
+import decoders
 
 LIMIT = 2 << 30
 LAYERS = 30

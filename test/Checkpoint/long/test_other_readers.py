@@ -21,18 +21,18 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["HF_HUB_OFFLINE"] = "1"
 warnings.simplefilter("ignore")
 
-import decoders
-import make_checkpoint_vectors
 import numpy as np
 import torch
 from compressed_tensors.compressors import BaseCompressor
 from compressed_tensors.quantization import preset_name_to_scheme
 from safetensors import safe_open
-from test_faults import find_amaxes, write_source
 from torchao.prototype.safetensors.safetensors_support import unflatten_tensor_state_dict
 from transformers import AutoModelForCausalLM
 
 import blockscale.checkpoint as checkpoint
+import decoders
+import make_checkpoint_vectors
+from test_faults import find_amaxes, write_source
 
 SAMPLE = torch.arange(48)[None] * 7 % decoders.VOCABULARY
 

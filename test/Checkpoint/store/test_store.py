@@ -2,7 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Jobs from and to S3: s3fs, moto's server, and a proxy between them that cuts connections and says
 that there are too many requests. Two workers of Ray work, each with a temporary folder that nobody
-else sees where the tests run as root: they share nothing but the store. Results are those of one machine, byte for byte."""
+else sees where the tests run as root: they share nothing but the store. Results are those of one
+machine, byte for byte."""
 
 import os
 import subprocess
@@ -11,11 +12,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import decoders
-import servers
-
 import blockscale
 import blockscale.checkpoint as checkpoint
+import decoders
+import servers
 from blockscale.checkpoint._jobs._remote import Mirror, Remote
 
 POLICY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}
@@ -146,7 +146,7 @@ class TestStore(unittest.TestCase):
     def test_a_store_that_goes_away(self):
         """The job ends with an error, and leaves no model; another one goes on where it was."""
         PROXY.out_after = 30
-        with self.assertRaisesRegex(blockscale.FileError, rf"cannot (read|write) 's3://"):
+        with self.assertRaisesRegex(blockscale.FileError, r"cannot (read|write) 's3://"):
             self.quantize()
         self.assertTrue(PROXY.is_out)
         self.mend()
@@ -178,8 +178,9 @@ class TestStore(unittest.TestCase):
         remote = Remote(self.target)
         self.assertEqual(remote.list(), {})
         subprocess.run(
-            [sys.executable, "-c", "import sys; from blockscale.checkpoint._jobs._remote import "
-             "Remote; Remote(sys.argv[1]).write('x', b'1')", self.target], check=True)
+            [sys.executable, "-c",
+             ("import sys; from blockscale.checkpoint._jobs._remote import Remote; "
+              "Remote(sys.argv[1]).write('x', b'1')"), self.target], check=True)
         self.assertEqual(list(remote.list()), ["x"])
         with self.assertRaisesRegex(blockscale.ArgumentError, "to be a new or empty folder"):
             self.quantize()

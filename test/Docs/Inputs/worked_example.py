@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "Python"))
 
-from docs_numbers import AMAX, ROW, reference  # noqa: E402
+from docs_numbers import AMAX, ROW, reference
 
 NVFP4 = """
 func.func @f(%x: tensor<1x32xbf16>{parameter}) -> (tensor<1x32xf4E2M1FN>, tensor<1x2xf8E4M3FN>) {{

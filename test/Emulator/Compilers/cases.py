@@ -10,8 +10,8 @@ import dataclasses
 import gzip
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable
 
 import ml_dtypes
 import numpy as np
@@ -29,7 +29,7 @@ class Buffer:
     name: str
     value: np.ndarray | None = None
     shape: tuple = ()
-    dtype: np.dtype = np.dtype(np.uint8)
+    dtype: np.dtype = dataclasses.field(default_factory=lambda: np.dtype(np.uint8))
     is_output: bool = False
 
 
@@ -190,7 +190,7 @@ def swizzle_scales(scales):
 
 
 def _scaled(rng, meta, m, n, k, nvfp4, with_maps=False, scales_in_tiles=False):
-    block, pack = (16, 2) if nvfp4 else (32, 1)
+    block = 16 if nvfp4 else 32
 
     def operand(rows):
         if nvfp4:
@@ -240,8 +240,10 @@ _RECIPES = {
     "matmul_tma": lambda rng, meta: dict(_matmul(rng, meta, 128, 256, 384, True), grid=(1, 2, 1)),
     "nvfp4": lambda rng, meta: dict(_scaled(rng, meta, 256, 128, 768, True), grid=(2, 1, 1)),
     "mxfp8": lambda rng, meta: dict(_scaled(rng, meta, 128, 256, 384, False), grid=(1, 2, 1)),
-    "nvfp4_tma": lambda rng, meta: dict(_scaled(rng, meta, 128, 256, 768, True, True), grid=(1, 2, 1)),
-    "mxfp8_tma": lambda rng, meta: dict(_scaled(rng, meta, 256, 128, 384, False, True), grid=(2, 1, 1)),
+    "nvfp4_tma": lambda rng, meta: dict(_scaled(rng, meta, 128, 256, 768, True, True),
+                                        grid=(1, 2, 1)),
+    "mxfp8_tma": lambda rng, meta: dict(_scaled(rng, meta, 256, 128, 384, False, True),
+                                        grid=(2, 1, 1)),
     "nvfp4_copied": lambda rng, meta: dict(
         _scaled(rng, meta, 128, 256, 768, True, True, True), grid=(1, 2, 1)),
     "mxfp8_copied": lambda rng, meta: dict(
@@ -366,7 +368,8 @@ def cuda_cases():
                 arguments.append(Scalar("bytes", polynomial + np.int32(3).tobytes()))
             check = _CUDA_CHECKS.get(name)
             cases.append(Case(
-                name=f"nvcc_{name}_sm_{chip}", text=_read_ptx(f"nvcc_sm_{chip}a.ptx"), kernel=name, chip=chip,
+                name=f"nvcc_{name}_sm_{chip}", text=_read_ptx(f"nvcc_sm_{chip}a.ptx"), kernel=name,
+                chip=chip,
                 grid=grid, block=block, shared=shared,
                 buffers=[Buffer("in", x), Buffer("out", start, start.shape, start.dtype, True)],
                 arguments=arguments, cluster=2 if name == "copies" else 1,

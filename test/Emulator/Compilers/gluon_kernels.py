@@ -12,9 +12,18 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
 from triton.experimental.gluon.language.nvidia.blackwell import (
-    TensorMemoryLayout, TensorMemoryScalesLayout, allocate_tensor_memory, tcgen05_copy,
-    tcgen05_mma_scaled)
-from triton.experimental.gluon.language.nvidia.hopper import cluster, fence_async_shared, mbarrier, tma
+    TensorMemoryLayout,
+    TensorMemoryScalesLayout,
+    allocate_tensor_memory,
+    tcgen05_copy,
+    tcgen05_mma_scaled,
+)
+from triton.experimental.gluon.language.nvidia.hopper import (
+    cluster,
+    fence_async_shared,
+    mbarrier,
+    tma,
+)
 
 
 @gluon.jit

@@ -23,8 +23,8 @@ import cases
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 sys.path[:0] = [str(SCRIPTS), str(SCRIPTS / "gpu")]
-import driver  # noqa: E402
-from log_head import make_head  # noqa: E402
+import driver
+from log_head import make_head
 
 ELEMENT_TYPES = {"u8": 0, "bf16": 9}
 

@@ -11,8 +11,18 @@ import subprocess
 import ml_dtypes
 import numpy as np
 
-from cases import (BF16, E2M1_VALUES, E4M3, Buffer, Case, Scalar, TensorMap, _equal, _output,
-                   swizzle_scales)
+from cases import (
+    BF16,
+    E2M1_VALUES,
+    E4M3,
+    Buffer,
+    Case,
+    Scalar,
+    TensorMap,
+    _equal,
+    _output,
+    swizzle_scales,
+)
 
 E2M1 = ml_dtypes.float4_e2m1fn
 
@@ -43,7 +53,8 @@ def _gemm(text, nvfp4):
     def operand(rows):
         if nvfp4:
             codes = rng.integers(0, 16, (rows, k))
-            data, values = (codes[:, 0::2] | codes[:, 1::2] << 4).astype(np.uint8), E2M1_VALUES[codes]
+            data = (codes[:, 0::2] | codes[:, 1::2] << 4).astype(np.uint8)
+            values = E2M1_VALUES[codes]
             scales = rng.integers(1, 16, (rows, k // block)).astype(E4M3)
             factors = scales.astype(np.float64)
         else:
@@ -61,7 +72,8 @@ def _gemm(text, nvfp4):
         name="reference_nvfp4_gemm" if nvfp4 else "reference_mxfp8_gemm", text=text, chip=100,
         kernel="nvfp4_gemm_128x128x256" if nvfp4 else "mxfp8_gemm_128x128x128",
         grid=(n // 128, m // 128, 1), block=128, shared=0,
-        buffers=[Buffer("a", a), Buffer("b", b), Buffer("sa", swizzled[0]), Buffer("sb", swizzled[1]),
+        buffers=[Buffer("a", a), Buffer("b", b), Buffer("sa", swizzled[0]),
+                 Buffer("sb", swizzled[1]),
                  _output("d", (m, n), np.float32), Buffer("alpha", np.array([0.5], np.float32))],
         arguments=[TensorMap("a", "u8", a.shape, box, 128), TensorMap("b", "u8", b.shape, box, 128),
                    "sa", "sb", "d", "alpha", Scalar("u32", n)],
@@ -95,7 +107,7 @@ def _mxfp8(x):
 def _hadamard(x, mask):
     """Exact on small integers."""
     signs = np.array([-1.0 if mask >> i & 1 else 1.0 for i in range(16)])
-    matrix = np.array([[(-1) ** bin(i & j).count("1") for j in range(16)] for i in range(16)])
+    matrix = np.array([[(-1) ** (i & j).bit_count() for j in range(16)] for i in range(16)])
     return ((x.reshape(-1, 16) * signs) @ matrix / 4).reshape(x.shape).astype(np.float32)
 
 

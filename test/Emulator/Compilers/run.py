@@ -80,7 +80,7 @@ def emulate(program, case, schedule):
                    "--grid=" + ",".join(map(str, case.grid)), f"--block={case.block}",
                    f"--cluster={case.cluster}", f"--shared={case.shared}", *case.options,
                    *schedule, *_options(case, folder)]
-        done = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             return done.stderr or f"exit status {done.returncode}"
         results = {}

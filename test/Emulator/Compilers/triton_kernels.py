@@ -147,7 +147,7 @@ def compile_all(out):
         print(file, flush=True)
 
     def emit(name, function, signature, constants, chips, warps=4):
-        signature = dict(signature, **{key: "constexpr" for key in constants})
+        signature = dict(signature, **dict.fromkeys(constants, "constexpr"))
         aligned = {(i,): [["tt.divisibility", 16]]
                    for i, type_ in enumerate(signature.values()) if type_.startswith("*")}
         for chip in chips:

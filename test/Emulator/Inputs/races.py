@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts/gpu"))
-from races import SCRATCH_BYTES, VERDICTS, read_kernels  # noqa: E402
+from races import SCRATCH_BYTES, VERDICTS, read_kernels
 
 SCHEDULES = (["--schedule=prompt"], ["--schedule=adversarial", "--seed=1"])
 

@@ -13,12 +13,14 @@ each for one line with what stands around it, whose reason is in the PTX ISA or 
 import re
 
 _BARRIER = re.compile(r"(bar|barrier)\.(sync|cta)|barrier\.cluster\.(arrive|wait)")
-_ACCESS = re.compile(r"(ld|st|red|atom)\.(\w+\.)*shared|[ls][td]matrix|mbarrier|cp\.|st\.async|red\.async"
-                     r"|tcgen05\.(?!wait|fence)|wgmma\.(?!fence)|fence\.mbarrier_init")
+_ACCESS = re.compile(r"(ld|st|red|atom)\.(\w+\.)*shared|[ls][td]matrix|mbarrier|cp\.|st\.async"
+                     r"|red\.async|tcgen05\.(?!wait|fence)|wgmma\.(?!fence)|fence\.mbarrier_init")
 # What one thread or warp does; an mbarrier tells others that it is done.
-_OF_ONE = re.compile(r"@!?%\w+ (mbarrier\.(init|inval|arrive)|cp\.async\.bulk\.|tcgen05\.(mma|cp|commit))"
+_OF_ONE = re.compile(r"@!?%\w+ "
+                     r"(mbarrier\.(init|inval|arrive)|cp\.async\.bulk\.|tcgen05\.(mma|cp|commit))"
                      r"|(@!?%\w+ )?tcgen05\.(alloc|relinquish|dealloc)"
                      r"|cp\.async\.bulk\.(commit|wait)_group|fence\.mbarrier_init")
+_ALONE = "one thread or warp works alone, and mbarriers tell others when it is done"
 _WAIT_LOOP = re.compile(r"mbarrier\.(try|test)_wait")
 _LOCAL_LABEL = re.compile(r"(waitLoop|skipWait|WAIT)\b")
 
@@ -83,27 +85,30 @@ def _explain_barrier(lines, index):
         return "another barrier stands before it, with no access between"
     if end == "ret" and not behind:
         return "nothing is accessed behind it"
-    if behind and _WAIT_LOOP.search(behind[0]) or all(map(_WAIT_LOOP.search, nearest)):
+    if (behind and _WAIT_LOOP.search(behind[0])) or all(map(_WAIT_LOOP.search, nearest)):
         return "every thread waits for the mbarrier itself"
     if all(access.startswith("wgmma.wait_group") for access in nearest):
         return "wgmma.wait_group has waited for the products of all warps of the one warpgroup"
     if end == "barrier" and all(map(_OF_ONE.match, behind)):
-        return "up to the barrier behind it one thread or warp works alone, and mbarriers tell others when it is done"
+        return f"up to the barrier behind it {_ALONE}"
     if all(end == "barrier" and all(map(_OF_ONE.match, accesses)) for accesses, end in ways):
-        return "since the barrier before it one thread or warp works alone, and mbarriers tell others when it is done"
+        return f"since the barrier before it {_ALONE}"
     return None
 
 
 # Kernel; kind; line as it was, a bar, and the next access; what was changed; why.
 _RULES = [
-    ("", "descriptor", r"or\.b64 .*, 4611686293305294848;", r"-> 4611686293305360384|-> 4611686293306343424",
+    ("", "descriptor", r"or\.b64 .*, 4611686293305294848;",
+     r"-> 4611686293305360384|-> 4611686293306343424",
      "bits of the leading byte offset, which swizzled matrices of major K do not use"),
     ("", "wait", r"tcgen05\.wait::st", "deleted",
      "in this launch another tcgen05.wait::st of the warp comes before its cells are used"),
     ("", "wait", r"bar\.sync 0; \| @%p\d+ tcgen05\.relinquish", "deleted",
-     "the slot of the address of tensor memory, loaded before it, is written again behind later barriers"),
+     ("the slot of the address of tensor memory, loaded before it, is written again behind later "
+      "barriers")),
     ("triton_nvfp4_sm_100", "wait", r"bar\.sync 0; \| stmatrix", "deleted",
-     "what is stored before and behind it lies apart; the loop's other barriers stand before it is loaded"),
+     ("what is stored before and behind it lies apart; the loop's other barriers stand before it "
+      "is loaded")),
     ("triton_nvfp4_sm_100", "wait", r"bar\.sync 0; \| tcgen05\.ld", "deleted",
      "the loop ends with a barrier, since when one thread alone has done mbarrier.inval"),
     ("triton_nvfp4_sm_100", "wait", r"barrier\.sync 0; \| @%p\d+ tcgen05\.dealloc", "deleted",
@@ -124,10 +129,10 @@ _CHANGED = re.compile(r"(-?\d+) -> (-?\d+)")
 _ALLOCATED = ("tcgen05.alloc does not access the cells that it allocates; their address reaches "
               "the other warps through shared memory, behind the barrier")
 _PRODUCT_RULES = [
-    ("", "fence", r"^(?!bar\.warp\.sync).* \| tcgen05\.fence::before_thread_sync; "
-                  r"\| (bar\.sync|barrier\.cluster\.arrive)", "deleted", _ALLOCATED),
-    ("", "fence", r"\| tcgen05\.fence::after_thread_sync; "
-                  r"\| ld\.shared\.b32 %r\d+, \[blockscale_shared_memory\+\d+\];", "deleted",
+    ("", "fence", (r"^(?!bar\.warp\.sync).* \| tcgen05\.fence::before_thread_sync; "
+                   r"\| (bar\.sync|barrier\.cluster\.arrive)"), "deleted", _ALLOCATED),
+    ("", "fence", (r"\| tcgen05\.fence::after_thread_sync; "
+                   r"\| ld\.shared\.b32 %r\d+, \[blockscale_shared_memory\+\d+\];"), "deleted",
      _ALLOCATED),
     ("", "wait", r"\| bar\.warp\.sync -1; \|", "deleted",
      "what all threads of the warp execute behind it is .sync, and waits for all of them itself"),
@@ -140,19 +145,21 @@ _PRODUCT_RULES = [
      "another group is closed before the next wait, which is for both"),
     # Between the products of the last elements of K.
     ("gemm_hopper", "wait", r"\| wgmma\.wait_group\.sync\.aligned 0; \| \$\w+: \| setp\.lt\.s32",
-     r"deleted|0 -> 1", "in this launch another product and its wait come before the sums are read"),
+     r"deleted|0 -> 1",
+     "in this launch another product and its wait come before the sums are read"),
     ("gemm_hopper_rows", "wait", r"^\$\w+: \| bar\.sync %r\d+, 128; \| add\.s32", "deleted",
-     "all warps of the warpgroup multiply behind what they read here, and their wgmma.wait_group, "
-     "which is for the products of all, stands before the next store"),
+     ("all warps of the warpgroup multiply behind what they read here, and their wgmma.wait_group, "
+      "which is for the products of all, stands before the next store")),
     ("gemm_(hopper|warp)_rows", "tail",
      r"^add\.s32 (%r\d+), %r\d+, 8; \| setp\.le\.u32 %p\d+, \1, %r2;",
      "setp.le.u32 -> setp.lt.u32", "eight elements of a row may be stored one by one, too"),
-    ("gemm_(hopper|mma)_rows", "tail", r"^add\.s32 (%r\d+), \1, %r\d+; \| setp\.lt\.u32 %p\d+, \1, "
-     r"%r\d+; \| @%p\d+ bra", "setp.lt.u32 -> setp.le.u32",
+    ("gemm_(hopper|mma)_rows", "tail", (r"^add\.s32 (%r\d+), \1, %r\d+; \| setp\.lt\.u32 %p\d+, "
+                                        r"\1, %r\d+; \| @%p\d+ bra"), "setp.lt.u32 -> setp.le.u32",
      "the tile behind the last one has no rows"),
     # The first tile of a CTA behind the last group.
-    ("gemm_warp_rows", "tail", r"^mul\.lo\.s32 (%r\d+), .* \| setp\.ge\.u32 %p\d+, %r\d+, \1; "
-     r"\| @%p\d+ bra", "setp.ge.u32 -> setp.gt.u32", "the tile behind the last one has no rows"),
+    ("gemm_warp_rows", "tail",
+     (r"^mul\.lo\.s32 (%r\d+), .* \| setp\.ge\.u32 %p\d+, %r\d+, \1; "
+      r"\| @%p\d+ bra"), "setp.ge.u32 -> setp.gt.u32", "the tile behind the last one has no rows"),
     ("gemm_(hopper_rows|mma_splits)", "swizzle",
      r"^setp\.ge\.u32 (%p\d+), .* \| shl\.b64 .* \| add\.s64 .* \| @\1 bra", r"[12] -> \d+",
      "in this launch whoever computes the address stores nothing there"),
@@ -160,8 +167,8 @@ _PRODUCT_RULES = [
     # one by then, and of elements.
     ("gemm_mma_splits", "decode",
      r"\| mov\.b32 (%r\d+), 1074806800; \| fma\.rn\.bf16x2 [^|]*, \1, ", "1074806800 -> 1074806801",
-     "times 2.265625, as times 2.25, what NaN has become, 480, overflows, and the largest scale, "
-     "448, does not"),
+     ("times 2.265625, as times 2.25, what NaN has become, 480, overflows, and the largest scale, "
+      "448, does not")),
     ("gemm_mma_rows", "decode",
      r"\| mov\.b32 (%r\d+), 2064677648; \| fma\.rn\.bf16x2 [^|]*, \1, ", "2064677648 -> 2064677649",
      "times 1.1328125 x 2^119, as times 1.125 x 2^119, 480 overflows, and 448 does not"),
@@ -171,11 +178,11 @@ _PRODUCT_RULES = [
      "nothing is copied of the stage behind the last one, which is zeros in shared memory"),
     # The comparison before it is that of a tile of scales with their number.
     ("gemm_mma_splits", "tail",
-     r"^setp\.lt\.u32 %p\d+, %r\d+, \d+; \| setp\.lt\.u32 (%p\d+), %r\d+, %r\d+; "
-     r"\| selp\.b32 (%r\d+), 16, 0, %p\d+; \| selp\.b32 %r\d+, \2, 0, \1;",
+     (r"^setp\.lt\.u32 %p\d+, %r\d+, \d+; \| setp\.lt\.u32 (%p\d+), %r\d+, %r\d+; "
+      r"\| selp\.b32 (%r\d+), 16, 0, %p\d+; \| selp\.b32 %r\d+, \2, 0, \1;"),
      "setp.lt.u32 -> setp.le.u32", "the scales of the stage behind the last one are not used"),
-    ("gemm_mma_rows", "tail", r"\| setp\.ge\.u32 (%p\d+), [^|]* \| @\1 bra [^|]* \| "
-     r"st\.global\.b16 \[[^|]*\], 0x0000;", "setp.ge.u32 -> setp.gt.u32",
+    ("gemm_mma_rows", "tail", (r"\| setp\.ge\.u32 (%p\d+), [^|]* \| @\1 bra [^|]* \| "
+                               r"st\.global\.b16 \[[^|]*\], 0x0000;"), "setp.ge.u32 -> setp.gt.u32",
      "behind a row of no group is another one, whose first element is 0 as well"),
     ("gemm_mma_splits", "tail", r"^add\.s32 (%r\d+), %r\d+, 4; \| setp\.le\.u32 %p\d+, \1, %r\d+;",
      "setp.le.u32 -> setp.lt.u32", "four elements of a row may be stored one by one, too"),
@@ -210,9 +217,11 @@ def explain_product(kernel, mutation, lines):
     around = _around(lines, mutation.line)
     if mutation.kind == "descriptor" and (changed := _CHANGED.fullmatch(mutation.what)):
         bits = int(changed[1]) ^ int(changed[2])
-        if bits & ~_LEADING_OFFSET == 0 and re.match(r"(or|add|and)\.[bs]64", _code(lines[mutation.line])):
-            return "benign", ("the leading byte offset of a descriptor means nothing where rows are "
-                              "swizzled, nor in copies of 32 rows of 16 bytes, which have no second column")
+        if bits & ~_LEADING_OFFSET == 0 and re.match(r"(or|add|and)\.[bs]64",
+                                                     _code(lines[mutation.line])):
+            return "benign", ("the leading byte offset of a descriptor means nothing where rows "
+                              "are swizzled, nor in copies of 32 rows of 16 bytes, which have no "
+                              "second column")
     if kernel.startswith("gemm_mma_") and _is_of_row(lines, mutation):
         return "benign", "the rows are not stored"
     for pattern, kind, text, what, reason in _PRODUCT_RULES:
@@ -227,9 +236,9 @@ def explain(kernel, mutation, lines):
     if kernel.startswith("gemm_"):
         return explain_product(kernel, mutation, lines)
     line = _code(lines[mutation.line])
-    if mutation.what == "deleted" and _BARRIER.match(line):
-        if reason := _explain_barrier(lines, mutation.line):
-            return "benign", reason
+    if (mutation.what == "deleted" and _BARRIER.match(line)
+            and (reason := _explain_barrier(lines, mutation.line))):
+        return "benign", reason
     accesses, _ = _forwards(lines, mutation.line)
     context = f"{line} | {accesses[0] if accesses else ''}"
     for pattern, kind, text, what, reason in _RULES:

@@ -21,7 +21,8 @@ _QUANTIZERS = {
                                 ", #blockscale.layout<swizzle_128x4>"),
 }
 _MODULE = """
-func.func @main(%x: tensor<{m}x{k}xbf16>) -> (tensor<{m}x{k}x{data}>, tensor<{m}x{c}x{scale}{layout}>) {{
+func.func @main(%x: tensor<{m}x{k}xbf16>)
+    -> (tensor<{m}x{k}x{data}>, tensor<{m}x{c}x{scale}{layout}>) {{
   %q, %s = blockscale.quantize %x block {block}
       : tensor<{m}x{k}xbf16> -> tensor<{m}x{k}x{data}>, tensor<{m}x{c}x{scale}{layout}>
   return %q, %s : tensor<{m}x{k}x{data}>, tensor<{m}x{c}x{scale}{layout}>
@@ -45,7 +46,8 @@ def _quantizer(program, name, m, k, block, data, c, scale, layout):
     arguments = [parameter["buffer"] if "buffer" in parameter
                  else cases.Scalar("u64", parameter["i64"]) for parameter in launch["parameters"]]
     return cases.Case(
-        name=name, text=_compile(program, module, "ptx").encode(), kernel=launch["kernel"], chip=100,
+        name=name, text=_compile(program, module, "ptx").encode(), kernel=launch["kernel"],
+        chip=100,
         grid=tuple(launch["grid"]), block=launch["block"][0], shared=launch["shared"],
         buffers=buffers, arguments=arguments, check=None)
 

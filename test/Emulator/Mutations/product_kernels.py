@@ -48,9 +48,11 @@ SWIGLU = """
 func.func @mm(%a: {a}, %g: {b}, %u: {b}, %sa: {sa}, %sg: {sb}, %su: {sb})
     -> (tensor<{m}x{n}xf8E4M3FN>, tensor<{m}x{c}xf8E8M0FNU, #swizzled>) {{
   %one = arith.constant 1.0 : f32
-  %x = blockscale.scaled_mm %a, %g scales(%sa, %sg) block [1, 32] {{blockscale.schedule = {schedule}}}
+  %x = blockscale.scaled_mm %a, %g scales(%sa, %sg) block [1, 32]
+      {{blockscale.schedule = {schedule}}}
       : {a}, {b}, {sa}, {sb} -> tensor<{m}x{n}xbf16>
-  %y = blockscale.scaled_mm %a, %u scales(%sa, %su) block [1, 32] {{blockscale.schedule = {schedule}}}
+  %y = blockscale.scaled_mm %a, %u scales(%sa, %su) block [1, 32]
+      {{blockscale.schedule = {schedule}}}
       : {a}, {b}, {sa}, {sb} -> tensor<{m}x{n}xbf16>
   %e = tensor.empty() : tensor<{m}x{n}xbf16>
   %h = linalg.generic {{indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}}
@@ -97,7 +99,8 @@ PRODUCTS = (
     Product("gemm_pair", Op("mm", **NVFP4, **LINEAR, result="bf16", global_a="rank_0",
                             shape=dict(B=(), M=520, N=264, K=1376)),
             "rows = 256, cols = 256, stages = 2, ctas = 2"),
-    Product("gemm_pair_multicast", Op("mm", **MXFP8, **LINEAR, shape=dict(B=(), M=520, N=260, K=672)),
+    Product("gemm_pair_multicast", Op("mm", **MXFP8, **LINEAR,
+                                      shape=dict(B=(), M=520, N=260, K=672)),
             "rows = 256, cols = 256, stages = 2, ctas = 4, multicast = 2"),
     Product("gemm_rows", Op("mm", **NVFP4, **GROUPED_ROWS, shape=dict(M=300, N=260, K=1376, G=3)),
             "rows = 128, cols = 128, stages = 2, ctas = 2", ends=(70, 70, 290)),
@@ -242,7 +245,8 @@ def _check(product, problem, names, wanted):
         arrays = [outputs[name] for name in names]
         if wanted:
             for got, want in zip(arrays, wanted, strict=True):
-                assert np.array_equal(got.view(np.uint8), want.view(np.uint8)), "not the CPU's bytes"
+                same = np.array_equal(got.view(np.uint8), want.view(np.uint8))
+                assert same, "not the CPU's bytes"
             return
         got = arrays[0]
         if "splits" in product.schedule and got.ndim == 3:
@@ -268,13 +272,15 @@ def product_cases(program, run):
         launch = next(step["launch"] for step in plan["steps"]
                       if step["launch"]["kernel"].startswith("scaled_"))
         parameters = [_parameter(each) for each in launch["parameters"]]
-        results = [each for each in plan["results"] + plan["workspaces"] if each["name"] in parameters]
+        results = [each for each in plan["results"] + plan["workspaces"]
+                   if each["name"] in parameters]
         buffers = [cases.Buffer(each["name"], array)
                    for each, array in zip(plan["arguments"], arguments, strict=True)]
         buffers += [cases.Buffer(each["name"], None, tuple(each["shape"]),
                                  np.dtype(each["dtype"]), True) for each in results]
         yield cases.Case(
-            name=product.name, text=ptx.encode(), kernel=launch["kernel"], chip=int(re.search(r"\d+", product.chip)[0]),
+            name=product.name, text=ptx.encode(), kernel=launch["kernel"],
+            chip=int(re.search(r"\d+", product.chip)[0]),
             grid=tuple(launch["grid"]), block=launch["block"][0], shared=launch["shared"],
             cluster=launch["cluster"][0], buffers=buffers, arguments=parameters,
             check=_check(product, problem, [each["name"] for each in results], wanted),

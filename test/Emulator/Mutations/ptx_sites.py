@@ -25,11 +25,11 @@ class Mutation:
 
 # What is deleted as it stands.
 _DELETED = [
-    ("wait", r"(bar|barrier)\.(sync|cta|cluster)|bar\.warp\.sync|cp\.async\.bulk\.wait_group"
-             r"|cp\.async\.wait_(group|all)|tcgen05\.wait::(ld|st)|wgmma\.wait_group"),
+    ("wait", (r"(bar|barrier)\.(sync|cta|cluster)|bar\.warp\.sync|cp\.async\.bulk\.wait_group"
+              r"|cp\.async\.wait_(group|all)|tcgen05\.wait::(ld|st)|wgmma\.wait_group")),
     ("fence", r"fence\.|membar|tcgen05\.fence|wgmma\.fence"),
-    ("commit", r"tcgen05\.commit|cp\.async\.(bulk\.)?commit_group|wgmma\.commit_group"
-               r"|cp\.async\.mbarrier\.arrive"),
+    ("commit", (r"tcgen05\.commit|cp\.async\.(bulk\.)?commit_group|wgmma\.commit_group"
+                r"|cp\.async\.mbarrier\.arrive")),
     ("copy", r"tcgen05\.cp"),
     ("arrival", r"mbarrier\.arrive(?!.*expect_tx)"),
 ]
@@ -37,8 +37,10 @@ _INSTRUCTION = re.compile(r"^(\s*)(@!?%?\w+\s+)?([a-z][\w.:]*)(\s*)(.*?);(.*)$")
 _REGISTER = re.compile(r"%[a-z]+\d+|%\w+")
 _INTEGER = re.compile(r"(?<![\w%$.])-?\d+(?![\w.])")
 # Instructions through which a constant reaches a descriptor or an address.
-_ARITHMETIC = re.compile(r"(mov|or|and|xor|add|sub|shl|shr|mad|mul|bfi|bfe|lop3|shf|prmt|selp|cvt)\b")
-_SHARED = re.compile(r"(ld|st)\.shared|stmatrix|ldmatrix|st\.global\.b8|st\.global\.v?\d?\.?b(8|16|32)")
+_ARITHMETIC = re.compile(
+    r"(mov|or|and|xor|add|sub|shl|shr|mad|mul|bfi|bfe|lop3|shf|prmt|selp|cvt)\b")
+_SHARED = re.compile(
+    r"(ld|st)\.shared|stmatrix|ldmatrix|st\.global\.b8|st\.global\.v?\d?\.?b(8|16|32)")
 
 
 class Kernel:
@@ -127,14 +129,13 @@ def _waits_and_fences(kernel):
 def _descriptors(kernel):
     """Constants that reach the descriptors of products and of copies to tensor
     memory: single bits of each."""
-    registers, lines = set(), []
+    registers = set()
     for match in kernel.instructions.values():
         if re.match(r"(tcgen05\.(mma|cp)|wgmma\.mma_async)", match[3]):
             outside = re.sub(r"\{.*?\}|\[.*?\]", "", match[5])
             registers.update(_REGISTER.findall(outside))
-    for line in kernel.reaching(sorted(registers), 3):
-        if re.match(r"(mov|or|selp|and)\.b(32|64)|add\.s64", kernel.instructions[line][3]):
-            lines.append(line)
+    lines = [line for line in kernel.reaching(sorted(registers), 3)
+             if re.match(r"(mov|or|selp|and)\.b(32|64)|add\.s64", kernel.instructions[line][3])]
     for line in lines:
         wide = kernel.instructions[line][3].endswith(("64",))
         bits = (0, 6, 16, 20, 32, 36, 46, 62) if wide else (4, 7, 10, 13, 17, 23, 24, 29)
@@ -306,7 +307,8 @@ def probe_value(lines, mutation):
     """The kernel as it is, with a trap where the mutant's result differs; none for
     what has no result."""
     before, after = (_INSTRUCTION.match(text) for text in (lines[mutation.line], mutation.text))
-    if mutation.kind == "piece" and (piece := _COPY.fullmatch(before[5])) and "all" in mutation.what:
+    if (mutation.kind == "piece" and "all" in mutation.what
+            and (piece := _COPY.fullmatch(before[5]))):
         text = (f"{{ .reg .pred %differs; setp.ne.b32 %differs, {piece[3]}, {piece[2]}; "
                 f"@%differs trap; {lines[mutation.line].strip()} }}")
         return apply(lines, dataclasses.replace(mutation, text=text))
@@ -346,7 +348,8 @@ def probe_execution(lines, mutation):
     return apply(lines, dataclasses.replace(mutation, text=f"{match[2] or ''}trap;"))
 
 
-_BARRIER_USE = re.compile(r"tcgen05\.commit|mbarrier\.(arrive|try_wait|test_wait)|cp\.async\.bulk.*mbarrier")
+_BARRIER_USE = re.compile(
+    r"tcgen05\.commit|mbarrier\.(arrive|try_wait|test_wait)|cp\.async\.bulk.*mbarrier")
 _CELL_USE = re.compile(r"tcgen05\.(mma|cp|ld|st)")
 _COORDINATES = re.compile(r"\{([^{}]*)\}\]")
 _OFFSET = re.compile(r"\[([^\[\],{}]*)\]")

@@ -30,7 +30,6 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "test/Emulator/Compilers")]
 
 import numpy as np
 
-import cases
 import run as compilers
 from explanations import explain
 from kernels import kernels
@@ -141,7 +140,8 @@ def main():
         for mutation, line, verdict, said in judge_case(options.emulate, case, options):
             if verdict not in ("reported", "wrong"):
                 code = " ".join(line.split())[:100]
-                notes[f"{verdict}: {said}"].append(f"line {mutation.line + 1}: {code} [{mutation.what}]")
+                notes[f"{verdict}: {said}"].append(f"line {mutation.line + 1}: {code} "
+                                                   f"[{mutation.what}]")
             counts[mutation.kind][verdict] += 1
             totals[verdict] += 1
         lines = [case.name]

@@ -50,10 +50,10 @@ def add_groups(shape, element, dim, dims, offsets):
         ends = np.array(ends, np.int32)
         # Nothing reads the ends where there is no element.
         fault = group_fault(ends, shape[dim]) if 0 not in shape else None
-        cases += [([stored, ends], fault and f"amax: {fault}" or [group_amax(x, ends, dim)])
+        cases += [([stored, ends], (fault and f"amax: {fault}") or [group_amax(x, ends, dim)])
                   for stored, x in inputs([shape], element)]
-    functions.add(f"amax {{0}} offsets({{1}} : {types[1]}) group_dim {dim} : {types[0]} -> {result}",
-                  types, [result], cases)
+    functions.add(f"amax {{0}} offsets({{1}} : {types[1]}) group_dim {dim} : {types[0]} -> "
+                  f"{result}", types, [result], cases)
 
 
 def add_global_scale(recipe):

@@ -14,8 +14,17 @@ import numpy as np
 
 import values
 from ops import SCALE_ELEMENTS, SWIZZLED, Functions, dynamic, tensor
-from reference import (E2M1, dequantize_nvfp4, expand_scale, from_bf16, global_scale, pack,
-                       quantize_mx, quantize_nvfp4, swizzle)
+from reference import (
+    E2M1,
+    dequantize_nvfp4,
+    expand_scale,
+    from_bf16,
+    global_scale,
+    pack,
+    quantize_mx,
+    quantize_nvfp4,
+    swizzle,
+)
 
 NVFP4 = ("torchao", "mslk", "te", "modelopt")
 MX = ("floor", "rceil", "rceil_sat", "ceil", "even")
@@ -103,7 +112,9 @@ for recipe, source, (block, transposed) in itertools.product(
         (((1, 16), False), ((16, 1), True))):
     lead = pick(*LEADS)
     is_dynamic = pick(True, False)
-    make = (lambda shape, source=source: {source: factors(shape[:-2], source)} if source else {})
+
+    def make(shape, source=source):
+        return {source: factors(shape[:-2], source)} if source else {}
     shapes = shapes_for(recipe, lead, block)
     add(recipe, shapes if is_dynamic else shapes[:1], is_dynamic, make, block, transposed)
 
@@ -136,7 +147,9 @@ for recipe, source in itertools.product(NVFP4, ("", "global_scale", "global_amax
 # One global scale or amax a row.
 for recipe, source, lead in itertools.product(NVFP4, ("global_scale", "global_amax"), LEADS):
     is_dynamic = pick(True, False)
-    make = (lambda shape, source=source: {source: factors(shape[:-1], source)})
+
+    def make(shape, source=source):
+        return {source: factors(shape[:-1], source)}
     shapes = shapes_for(recipe, lead, (1, 16))
     add(recipe, shapes if is_dynamic else shapes[:1], is_dynamic, make)
 

@@ -12,8 +12,20 @@ import values
 from expect import Expectations
 from module import Module
 from ops import function_of
-from reference import (E2M1, E2M3, E3M2, E4M3, E5M2, INT8, expand_scale, from_bf16, pack,
-                       quantize_mx, quantize_nvfp4, swizzle)
+from reference import (
+    E2M1,
+    E2M3,
+    E3M2,
+    E4M3,
+    E5M2,
+    INT8,
+    expand_scale,
+    from_bf16,
+    pack,
+    quantize_mx,
+    quantize_nvfp4,
+    swizzle,
+)
 
 CODECS = {"f4E2M1FN": E2M1, "f8E4M3FN": E4M3, "f8E5M2": E5M2, "f6E2M3FN": E2M3, "f6E3M2FN": E3M2,
           "i8": INT8}

@@ -13,8 +13,20 @@ import values
 from expect import first_difference
 from gpu_calls import Calls
 from ops import SWIZZLED, dynamic, tensor, with_one_nan
-from reference import (E2M1, E2M3, E4M3, dequantize_mx, dequantize_nvfp4, expand_scale,
-                       from_bf16, pack, quantize_mx, quantize_nvfp4, swizzle, to_bf16)
+from reference import (
+    E2M1,
+    E2M3,
+    E4M3,
+    dequantize_mx,
+    dequantize_nvfp4,
+    expand_scale,
+    from_bf16,
+    pack,
+    quantize_mx,
+    quantize_nvfp4,
+    swizzle,
+    to_bf16,
+)
 
 RECIPE = "compressed_tensors"
 CODECS = {"f4E2M1FN": E2M1, "f6E2M3FN": E2M3, "f8E4M3FN": E4M3}
@@ -92,7 +104,7 @@ def add(form, data, element, operand=""):
 
     def typed(array, type, encoding=None):
         sizes = dynamic(array.shape, dims if not transposed and not scale_dim else
-                        [d for d in range(array.ndim)] if dims else ())
+                        list(range(array.ndim)) if dims else ())
         return tensor(sizes, type, encoding)
 
     x_type = tensor(dynamic(shape, dims), element)
@@ -104,7 +116,8 @@ def add(form, data, element, operand=""):
     types = [x_type, "f32"][:2 if operand else 1]
     data_bytes = pack(codes) if data == "f4E2M1FN" else codes
     scale_bytes = swizzle(scale) if layout else np.ascontiguousarray(scale)
-    calls.add_expecting([data_bytes, scale_bytes], op, types, results, stored, *([factor] if operand else []))
+    calls.add_expecting([data_bytes, scale_bytes], op, types, results, stored,
+                        *([factor] if operand else []))
     if block[0] != 1 or operand == "global_amax":
         return
     result = tensor(dynamic(shape, dims), "f32")
@@ -114,7 +127,8 @@ def add(form, data, element, operand=""):
     back = (dequantize_mx(codes, scale, CODECS[data], block) if is_mx else
             dequantize_nvfp4(codes, scale, RECIPE, factor if operand else None, block))
     types = [*results, "f32"][:3 if operand else 2]
-    calls.add_expecting([back], op, types, [result], data_bytes, scale_bytes, *([factor] if operand else []))
+    calls.add_expecting([back], op, types, [result], data_bytes, scale_bytes,
+                        *([factor] if operand else []))
 
 
 for element in ("f32", "bf16", "f16"):

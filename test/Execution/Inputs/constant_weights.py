@@ -40,8 +40,8 @@ class Functions:
         defined, used = operand or ([], "")
         element = ("bf16", "f32")[self.count % 2]
         lines = [self.constant("x", shape, element), *defined,
-                 f"  %q, %s = blockscale.quantize %x block {block} {form} recipe {recipe} {used}"
-                 f" : {tensor(shape, element)} -> {tensor(codes, data)}, {scale}"]
+                 (f"  %q, %s = blockscale.quantize %x block {block} {form} recipe {recipe} {used}"
+                  f" : {tensor(shape, element)} -> {tensor(codes, data)}, {scale}")]
         self.add(lines, [("%q", tensor(codes, data)), ("%s", scale)])
 
 
@@ -109,8 +109,8 @@ def transforms(functions):
     for dim in (0, 1):
         for mask in (55272, 0):
             functions.add([functions.constant("x", [2, 32, 48], "bf16"),
-                           f"  %y = blockscale.hadamard %x dim {dim} sign_mask {mask} "
-                           ": tensor<2x32x48xbf16>"], [("%y", "tensor<2x32x48xbf16>")])
+                           (f"  %y = blockscale.hadamard %x dim {dim} sign_mask {mask} "
+                            ": tensor<2x32x48xbf16>")], [("%y", "tensor<2x32x48xbf16>")])
 
 
 def sweeps(functions):
@@ -136,12 +136,12 @@ def layouts(functions):
     swizzled = "tensor<2x64x3xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>"
     source = "tensor<2x64x96xbf16>"
     functions.add([functions.constant("x", [2, 64, 96], "bf16"),
-                   f"  %q, %s = blockscale.quantize %x block [32, 32] : {source} -> "
-                   "tensor<2x64x96xf8E4M3FN>, tensor<2x2x3xf8E8M0FNU>",
-                   "  %k = blockscale.expand_scale %s block [32, 32] scale_dim k "
-                   f": tensor<2x2x3xf8E8M0FNU> -> {swizzled}",
-                   "  %n = blockscale.expand_scale %s block [32, 32] scale_dim n "
-                   ": tensor<2x2x3xf8E8M0FNU> -> tensor<2x96x2xf8E8M0FNU>",
+                   (f"  %q, %s = blockscale.quantize %x block [32, 32] : {source} -> "
+                    "tensor<2x64x96xf8E4M3FN>, tensor<2x2x3xf8E8M0FNU>"),
+                   ("  %k = blockscale.expand_scale %s block [32, 32] scale_dim k "
+                    f": tensor<2x2x3xf8E8M0FNU> -> {swizzled}"),
+                   ("  %n = blockscale.expand_scale %s block [32, 32] scale_dim n "
+                    ": tensor<2x2x3xf8E8M0FNU> -> tensor<2x96x2xf8E8M0FNU>"),
                    f"  %l = blockscale.swizzle %k : {swizzled} -> tensor<2x64x3xf8E8M0FNU>"],
                   [("%k", swizzled), ("%n", "tensor<2x96x2xf8E8M0FNU>"),
                    ("%l", "tensor<2x64x3xf8E8M0FNU>")])

@@ -11,8 +11,19 @@ import sys
 import numpy as np
 
 from ops import SCALE_ELEMENTS, SWIZZLED, Functions, dynamic, tensor
-from reference import (E2M1, E2M3, E3M2, E4M3, E5M2, dequantize_mx, dequantize_nvfp4, global_scale,
-                       pack, swizzle, to_bf16)
+from reference import (
+    E2M1,
+    E2M3,
+    E3M2,
+    E4M3,
+    E5M2,
+    dequantize_mx,
+    dequantize_nvfp4,
+    global_scale,
+    pack,
+    swizzle,
+    to_bf16,
+)
 
 CODECS = {"f4E2M1FN": E2M1, "f6E2M3FN": E2M3, "f6E3M2FN": E3M2, "f8E4M3FN": E4M3, "f8E5M2": E5M2}
 RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse")
@@ -94,7 +105,8 @@ for recipe in RECIPES:
 
 # Blocks of several rows; tails of both dimensions where the recipe takes them.
 for recipe in ("te", "modelopt", "te_4over6_mse"):
-    add([(m, 47) for m in (40, 1, 0, 33)], recipe, block=(16, 16), dims=(0,), operand="global_scale")
+    add([(m, 47) for m in (40, 1, 0, 33)], recipe, block=(16, 16), dims=(0,),
+        operand="global_scale")
     add([(m, 21) for m in (40, 1, 0, 33)], recipe, block=(16, 1), dims=(0,), operand="global_scale")
 add([(m, 80) for m in (16, 48)], "torchao", element="bf16", block=(16, 16), dims=(0,))
 for data in CODECS:

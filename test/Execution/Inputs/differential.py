@@ -12,8 +12,8 @@ the seed run those of the folder FOUND, which showed something once; `--keep FOL
 that differs to a folder.
 
 Products are only compared byte by byte where every sum is exact: their operands are then
-arguments, small integers, with scales that are powers of two or without scales. What depends on other
-products is left out, and counted.
+arguments, small integers, with scales that are powers of two or without scales. What depends on
+other products is left out, and counted.
 
 A module that is refused for a chip says why; the shares of what is lowered have floors.
 """
@@ -55,7 +55,8 @@ PLANTED = 97  # Of the self-test: one byte in so many is changed.
 FOUND = Path(__file__).with_name("differential")
 FIRST_LINE = "// seed {}, module {}\n"
 
-FUNCTION = re.compile(r"func\.func (private )?@(\w+)\((.*?)\) (?:-> (?:\((.*?)\)|(\S.*?)) )?\{\n(.*?)\n\}\n",
+FUNCTION = re.compile(r"func\.func (private )?@(\w+)\((.*?)\) (?:-> (?:\((.*?)\)|(\S.*?)) "
+                      r")?\{\n(.*?)\n\}\n",
                       re.DOTALL)
 CALL = re.compile(r"call @(\w+)\(([^)]*)\)")
 ARGUMENT = re.compile(r"(%\w+): (tensor<[^>]*(?:<[^>]*>)?[^>]*>|\w+)(?:, |$)")

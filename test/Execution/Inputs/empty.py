@@ -45,7 +45,8 @@ add(f"amax {{0}} : {f32} -> tensor<f32>", [f32], ["tensor<f32>"], [x], [array(np
 
 for recipe, block in (("te", "[1, 16]"), ("te", "[16, 16]"), ("te_4over6_mae", "[1, 16]")):
     add(f"quantize {{0}} block {block} recipe {recipe} : {f32} -> {matrix('f4E2M1FN')}, {e4m3}",
-        [f32], [matrix("f4E2M1FN"), e4m3], [x], [scale, scale[: ROWS // int(block[1:].split(',')[0])]])
+        [f32], [matrix("f4E2M1FN"), e4m3], [x],
+        [scale, scale[: ROWS // int(block[1:].split(',')[0])]])
 add(f"quantize {{0}} block [1, 32] : {f32} -> {e4m3}, {matrix('f8E8M0FNU', SWIZZLED)}",
     [f32], [e4m3, matrix("f8E8M0FNU", SWIZZLED)], [x], [scale, tiles])
 for block in ("[1, 32]", "[32, 1]", "[32, 32]"):

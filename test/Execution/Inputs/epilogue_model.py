@@ -6,8 +6,7 @@ scales. It judges faults of the sums; last bits of exp and tanh are not the CPU'
 import numpy as np
 
 from gpu_producers import GELU_TANH, SWIGLU
-from reference import (E2M1, E4M3, from_bf16, quantize_groups, quantize_mx, quantize_nvfp4,
-                       to_bf16)
+from reference import E2M1, E4M3, from_bf16, quantize_groups, quantize_mx, quantize_nvfp4, to_bf16
 
 
 def bf16(values):

@@ -19,8 +19,8 @@ from gpu_calls import run_module
 # is below 2^-124, that many 2^-125.
 FUNCTIONS = {
     "exp": ("%y = math.exp %x : f32", np.exp, 0.9),
-    "logistic": ("%n = arith.negf %x : f32\n    %e = math.exp %n : f32\n"
-                 "    %d = arith.addf %e, %one : f32\n    %y = arith.divf %one, %d : f32",
+    "logistic": (("%n = arith.negf %x : f32\n    %e = math.exp %n : f32\n"
+                  "    %d = arith.addf %e, %one : f32\n    %y = arith.divf %one, %d : f32"),
                  lambda x: np.exp(-np.logaddexp(0, -x)), 6),
     "tanh": ("%y = math.tanh %x : f32", np.tanh, 4),
     "erf": ("%y = math.erf %x : f32", np.vectorize(erf, otypes=[float]), 8),
@@ -37,7 +37,8 @@ def get_inputs():
     every_bf16 = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
     random = np.random.default_rng(0)
     limits = [np.float32(limit) + np.arange(-2000, 2000, dtype=np.float32) * np.spacing(
-        np.float32(limit)) for limit in (-87.4, -86.99, 88.7228, 89, 87, 0.3466, -0.3466, 0.5, -0.5)]
+        np.float32(limit)) for limit in (-87.4, -86.99, 88.7228, 89, 87, 0.3466, -0.3466, 0.5,
+                                         -0.5)]
     # Next to whole and odd quarter turns, small and large.
     turns = np.concatenate([np.arange(2000), random.integers(0, 2 ** 24, 20000)])
     bits = random.integers(0, 2 ** 32, 40000, np.uint32)

@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 
-
 FLOATS = ("float32", "float16", "bfloat16")
 
 

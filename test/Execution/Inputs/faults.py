@@ -7,6 +7,7 @@ or None where they are too small for it. Scales in memory are those of
 another row, step, group or operand in most of them; the others drop or repeat data.
 """
 
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -172,7 +173,7 @@ def scales_of_next_group(random, operands):
         return None
     block = BLOCKS[operands.scale] if operands.groups == "columns" else 1
     bounds = [bound // block for bound in operands.bounds]
-    groups = [(g, start, end) for g, (start, end) in enumerate(zip(bounds, bounds[1:]))
+    groups = [(g, start, end) for g, (start, end) in enumerate(itertools.pairwise(bounds))
               if start < end and g + 2 < len(bounds)]
     if not groups:
         return None

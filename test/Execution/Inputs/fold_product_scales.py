@@ -27,16 +27,16 @@ MAPS = """#id = affine_map<(d0, d1) -> (d0, d1)>
 #scalar = affine_map<() -> ()>
 """
 OPERANDS = {
-    "two": (f"%a: tensor<{M}x{K}xf4E2M1FN>, %sa: tensor<{M}x{K // 16}xf8E4M3FN>, "
-            f"%b: tensor<{N}x{K}xf4E2M1FN>, %sb: tensor<{N}x{K // 16}xf8E4M3FN>",
+    "two": ((f"%a: tensor<{M}x{K}xf4E2M1FN>, %sa: tensor<{M}x{K // 16}xf8E4M3FN>, "
+             f"%b: tensor<{N}x{K}xf4E2M1FN>, %sb: tensor<{N}x{K // 16}xf8E4M3FN>"),
             "%a, %b scales(%sa, %sb) block [1, 16]",
-            f"tensor<{M}x{K}xf4E2M1FN>, tensor<{N}x{K}xf4E2M1FN>, tensor<{M}x{K // 16}xf8E4M3FN>, "
-            f"tensor<{N}x{K // 16}xf8E4M3FN>"),
-    "plain": (f"%a: tensor<{M}x{K}xbf16>, %b: tensor<{N}x{K}xf4E2M1FN>, "
-              f"%sb: tensor<{N}x{K // 16}xf8E4M3FN>",
+            (f"tensor<{M}x{K}xf4E2M1FN>, tensor<{N}x{K}xf4E2M1FN>, tensor<{M}x{K // 16}xf8E4M3FN>, "
+             f"tensor<{N}x{K // 16}xf8E4M3FN>")),
+    "plain": ((f"%a: tensor<{M}x{K}xbf16>, %b: tensor<{N}x{K}xf4E2M1FN>, "
+               f"%sb: tensor<{N}x{K // 16}xf8E4M3FN>"),
               "%a, %b scales(none, %sb) block [1, 16]",
-              f"tensor<{M}x{K}xbf16>, tensor<{N}x{K}xf4E2M1FN>, "
-              f"tensor<{N}x{K // 16}xf8E4M3FN>")}
+              (f"tensor<{M}x{K}xbf16>, tensor<{N}x{K}xf4E2M1FN>, "
+               f"tensor<{N}x{K // 16}xf8E4M3FN>"))}
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class Case:
             if self.is_narrow:
                 type = self.product
                 lines += [f"  %t0 = tensor.empty() : tensor<{type}>",
-                          "  %t = linalg.generic {indexing_maps = [#scalar, #scalar], "
-                          f"iterator_types = []}} ins({number} : tensor<f32>) "
-                          f"outs(%t0 : tensor<{type}>) {{",
+                          ("  %t = linalg.generic {indexing_maps = [#scalar, #scalar], "
+                           f"iterator_types = []}} ins({number} : tensor<f32>) "
+                           f"outs(%t0 : tensor<{type}>) {{"),
                           f"  ^bb0(%p: f32, %o: {type}):",
                           f"    %v = arith.truncf %p : f32 to {type}",
                           f"    linalg.yield %v : {type}", f"  }} -> tensor<{type}>"]
@@ -129,10 +129,10 @@ class Case:
             last = "%t1"
         out = f"tensor<{shape}x{self.result}>"
         lines += [f"  %e = tensor.empty() : {out}",
-                  f"  %z = linalg.generic {{indexing_maps = [{', '.join(maps)}, #id{extra}], "
-                  f"iterator_types = [{loops}]}} ins({', '.join(inputs)} : {', '.join(types)}) "
-                  f"outs(%e : {out}) {{",
-                  f"  ^bb0({', '.join([f'%p: {self.product}', *arguments, f'%o: {self.result}'])}):",
+                  (f"  %z = linalg.generic {{indexing_maps = [{', '.join(maps)}, #id{extra}], "
+                   f"iterator_types = [{loops}]}} ins({', '.join(inputs)} : {', '.join(types)}) "
+                   f"outs(%e : {out}) {{"),
+                  f"  ^bb0({', '.join([f'%p: {self.product}', *arguments])}, %o: {self.result}):",
                   *body, f"    linalg.yield {last} : {self.result}", f"  }} -> {out}"]
         value = "%z"
         if self.is_reshaped:
@@ -140,9 +140,9 @@ class Case:
                          f"{RESULT[self.result]}")
             value = "%c"
         if self.has_bias:
-            lines += [f"  %w = linalg.generic {{indexing_maps = [#id, #cols, #id], iterator_types = "
-                      f"[{loops}]}} ins({value}, %bias : {RESULT[self.result]}, "
-                      f"tensor<{N}x{self.result}>) outs(%e : {out}) {{",
+            lines += [(f"  %w = linalg.generic {{indexing_maps = [#id, #cols, #id], "
+                       f"iterator_types = [{loops}]}} ins({value}, %bias : {RESULT[self.result]}, "
+                       f"tensor<{N}x{self.result}>) outs(%e : {out}) {{"),
                       f"  ^bb0(%p: {self.result}, %q: {self.result}, %o: {self.result}):",
                       f"    %0 = arith.extf %p : {self.result} to f32",
                       f"    %1 = arith.extf %q : {self.result} to f32",
@@ -166,8 +166,11 @@ class Case:
 
 def arguments(case, random, g, h):
     """Codes of all magnitudes, scales of which one is NaN, and numbers."""
-    codes = lambda rows: pack(random.integers(0, 16, (rows, K)).astype(np.uint8))
-    scales = lambda rows: random.integers(0, 0x7F, (rows, K // 16)).astype(np.uint8)
+    def codes(rows):
+        return pack(random.integers(0, 16, (rows, K)).astype(np.uint8))
+
+    def scales(rows):
+        return random.integers(0, 0x7F, (rows, K // 16)).astype(np.uint8)
     sb = scales(N)
     sb[3, 1] = 0x7F
     if case.operands == "two":

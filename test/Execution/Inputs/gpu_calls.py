@@ -83,6 +83,7 @@ class Calls:
                      for j, place in enumerate(PLACES)] for i, calls in enumerate(batches)]):
                 self._compare(expect, calls, [run.result() for run in runs])
         expect.finish()
+        return None
 
     def _batches(self):
         return [self._calls[i:i + CALLS_OF_A_BATCH]

@@ -22,10 +22,13 @@ for i, recipe in enumerate(RECIPES):
     element = ("bf16", "f32", "f16")[i % 3]
     for operand in ("global_scale", "global_amax"):
         for of in ("scalar", "tensor", "batch", "row"):
-            forms.dequantize((2, 3, 48), recipe, element=element, dims=(0, 1), operand=operand, of=of)
-    forms.dequantize((9, 64), recipe, element=element, layout=SWIZZLED, dims=(0,), operand="global_scale",
+            forms.dequantize((2, 3, 48), recipe, element=element, dims=(0, 1), operand=operand,
+                             of=of)
+    forms.dequantize((9, 64), recipe, element=element, layout=SWIZZLED, dims=(0,),
+                     operand="global_scale",
         of="row")
-    forms.dequantize((2, 48, 32), recipe, element=element, block=(16, 16), operand="global_amax", of="batch")
+    forms.dequantize((2, 48, 32), recipe, element=element, block=(16, 16), operand="global_amax",
+                     of="batch")
     # Memory does not tell whether the size of packed rows is odd.
     takes_tails = recipe not in ("torchao", "mslk")
     forms.dequantize((3, 80), recipe, element=element, dims=(0,) if takes_tails else (0, 1))
@@ -47,6 +50,8 @@ for i, (data, bits) in enumerate(BITS.items()):
 # Tails of both dimensions.
 for k in (47, 32):
     for m in (1, 33, 0):
-        forms.dequantize((2, m, k), "te", block=(16, 16), dims=(1,), operand="global_scale", of="batch")
-        forms.dequantize((m, k), "modelopt", block=(16, 1), dims=(0,), operand="global_scale", of="scalar")
+        forms.dequantize((2, m, k), "te", block=(16, 16), dims=(1,), operand="global_scale",
+                         of="batch")
+        forms.dequantize((m, k), "modelopt", block=(16, 1), dims=(0,), operand="global_scale",
+                         of="scalar")
 calls.check()

@@ -28,13 +28,13 @@ func.func @quantize(%x: tensor<?x80xbf16>)
 }}
 """
 # One for each matrix, whose amax the recipe takes.
-BATCH = f"""
-func.func @quantize(%x: tensor<?x?x48xf32>) -> (tensor<?x?x48xf4E2M1FN>, tensor<?x?x3xf8E4M3FN>) {{
+BATCH = """
+func.func @quantize(%x: tensor<?x?x48xf32>) -> (tensor<?x?x48xf4E2M1FN>, tensor<?x?x3xf8E4M3FN>) {
   %a = blockscale.amax %x : tensor<?x?x48xf32> -> tensor<?xf32>
   %q, %s = blockscale.quantize %x block [1, 16] recipe te global_amax(%a : tensor<?xf32>)
       : tensor<?x?x48xf32> -> tensor<?x?x48xf4E2M1FN>, tensor<?x?x3xf8E4M3FN>
   return %q, %s : tensor<?x?x48xf4E2M1FN>, tensor<?x?x3xf8E4M3FN>
-}}
+}
 """
 # A transform before, tiles and plain values after.
 TRANSFORMED = f"""
@@ -55,7 +55,8 @@ func.func @quantize(%x: tensor<?x64xbf16>)
 SWEPT = """
 func.func @sweep(%x: tensor<?x?x32xf32>) -> (tensor<?x?x2xf32>, tensor<f32>) {
   %a = blockscale.amax %x : tensor<?x?x32xf32> -> tensor<f32>
-  %b = blockscale.scale_sweep %x global_amax(%a : tensor<f32>) : tensor<?x?x32xf32> -> tensor<?x?x2xf32>
+  %b = blockscale.scale_sweep %x global_amax(%a : tensor<f32>)
+      : tensor<?x?x32xf32> -> tensor<?x?x2xf32>
   return %b, %a : tensor<?x?x2xf32>, tensor<f32>
 }
 """

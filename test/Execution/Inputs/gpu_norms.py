@@ -72,12 +72,13 @@ class Call:
         self.norm, self.kind, self.shape = norm, kind, kind.shape
         self.known = tuple(None if is_dynamic else size
                            for is_dynamic, size in zip(kind.dynamic, kind.shape))
-        self.op, (x, *self.types), self.results = kind.signature()
+        self.op, (_, *self.types), self.results = kind.signature()
         self.norm_types = norm.operands(self.known)
         kinds = values.TAME if random.random() < 0.8 else (*values.TAME, *values.WILD)
         sizes = [self.shape] * (1 + norm.residual)
         sizes += [self.shape[-1:]] * (len(self.norm_types) - len(sizes))
-        self.arrays = [values.floats(random, size, np.uint16 if "bf16" in type else np.float32, kinds)
+        self.arrays = [values.floats(random, size, np.uint16 if "bf16" in type else np.float32,
+                                     kinds)
                        for size, type in zip(sizes, self.norm_types)]
         of = self.shape[:-1] if kind.form == "row" else ()
         self.globals = [np.asarray(np.exp2(random.uniform(-4, 4, of)), np.float32)
@@ -127,7 +128,8 @@ def check(folder, calls):
 
     def run(parts, place, arrays):
         text, types = function(calls, parts)
-        name = parts.replace(", ", "-") + "-" + "-".join(place[:2]).replace("--", "").replace("=", "-")
+        place_name = "-".join(place[:2]).replace("--", "").replace("=", "-")
+        name = f"{parts.replace(', ', '-')}-{place_name}"
         problem, loaded = run_module(text, arrays, len(types), folder / name, place)
         if problem:
             expect.record(parts, problem)

@@ -61,7 +61,7 @@ def _draw(random, type, sizes, below):
     shape = tuple(next(sizes) if size == "?" else int(size)
                   for size in (shape or "").split("x") if size)
     dtype = np.dtype(DTYPES[element or scalar])
-    if dtype == bool:
+    if dtype.kind == "b":
         return np.asarray(random.random(shape) < 0.5)
     if dtype.kind in "iu" and (element or scalar) != "bf16":
         limit = min(below, 127) if dtype.itemsize == 1 else below
@@ -167,6 +167,7 @@ def main():
                 for i, (text, arrays, types) in enumerate(texts)]):
             _compare(expect, batch, types, [run.result() for run in runs])
     expect.finish()
+    return None
 
 
 if __name__ == "__main__":

@@ -151,8 +151,8 @@ class Batch:
             self.body.append(f"  {', '.join(made)} = blockscale."
                              f"{op.format(f'%x{number}', *operands)}\n")
             self.results += zip(made, results)
-        self.what.append((f"{producer.name} {[kind.signature()[0] for kind in kinds]} {shape}"
-                          f"{' kept' * keeps_x}", keeps_x + 2 * len(kinds)))
+        self.what.append(((f"{producer.name} {[kind.signature()[0] for kind in kinds]} {shape}"
+                           f"{' kept' * keeps_x}"), keeps_x + 2 * len(kinds)))
 
     @staticmethod
     def _text(producer, inputs, x_type, rank, number):
@@ -235,8 +235,8 @@ def main():
     cases = []
     for producer in PRODUCERS:
         m, k = int(random.integers(1, 90)), 32 * int(random.integers(1, 6))
-        for kinds in quantizers(random, producer, m, k):
-            cases.append((producer, kinds, random.random() < 0.4))
+        cases += [(producer, kinds, random.random() < 0.4)
+                  for kinds in quantizers(random, producer, m, k)]
     batches = []
     for i, (producer, kinds, keeps_x) in enumerate(cases):
         if i % CASES_OF_A_BATCH == 0:

@@ -66,6 +66,7 @@ def draw_swizzle():
     dim = int(random.integers(2))
     block = int(random.choice((16, 32))) if dim else 1
     forms.group_swizzle(shape, dim, block, ends_of(shape[dim] * block, block), dims_of(shape))
+    return None
 
 
 def draw_dequantize():

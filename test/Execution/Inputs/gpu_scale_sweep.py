@@ -54,18 +54,22 @@ for element in DTYPES:
     ties = np.where(random.random((30, 64)) < 0.8, 0, random.integers(-12, 13, (30, 64)) / 4)
     forms.scale_sweep(ties, 3, element, (0,))
     # A block has more than the amax, or all its scales are too large.
-    forms.scale_sweep(np.stack([np.full(16, x) for x in (0, 1e-3, 0.4, 7, 100, 1e30, np.inf, np.nan)]), 1,
+    forms.scale_sweep(np.stack([np.full(16, x)
+                                for x in (0, 1e-3, 0.4, 7, 100, 1e30, np.inf, np.nan)]), 1,
         element, (0, 1))
     for global_amax in GLOBALS:
         x = values.blocks(random, (4, 9 * 16))
         forms.scale_sweep(x, global_amax, element, (0, 1))
-    forms.scale_sweep(np.stack([forms.weights((3, 32), size) for size in (1, 20)]), [1, 20], element, (0, 1))
+    forms.scale_sweep(np.stack([forms.weights((3, 32), size) for size in (1, 20)]), [1, 20],
+                      element, (0, 1))
     forms.scale_sweep(np.zeros((0, 32)), 1, element, (0,))
     factors = random.standard_normal((3, 16, 24))
-    forms.scale_sweep(forms.weights((9, 48), 2), 2, element, (0,), factors @ factors.transpose(0, 2, 1))
+    forms.scale_sweep(forms.weights((9, 48), 2), 2, element, (0,),
+                      factors @ factors.transpose(0, 2, 1))
     # Elements of any size, whose weighed losses may be finite.
     forms.scale_sweep(values.blocks(random, (8, 80)), 2, element, (),
         random.standard_normal((5, 16, 16)) * 1e-36)
     # Losses below zero.
-    forms.scale_sweep(forms.weights((2, 2, 32), 2), [2, 3], element, (), random.standard_normal((2, 16, 16)))
+    forms.scale_sweep(forms.weights((2, 2, 32), 2), [2, 3], element, (),
+                      random.standard_normal((2, 16, 16)))
 calls.check()

@@ -29,13 +29,13 @@ def quantize(i, x, rows, cols, group):
               f"tensor<{cols}x{blocks}xf8E4M3FN>"]
     type = f"tensor<{m}x{cols}xbf16>"
     names = [f'{{blockscale.group = "{name}"}}' if group else "" for name in "rc"]
-    return (f"  %a{i} = blockscale.amax {x} : {type} -> tensor<f32>\n"
-            f"  %q{i}, %s{i} = blockscale.quantize {x} block [1, 16] recipe te "
-            f"global_amax(%a{i} : tensor<f32>) {names[0]} : {type} -> {data[0]}, {scales[0]}\n"
-            f"  %h{i} = blockscale.hadamard {x} dim 0 : {type}\n"
-            f"  %b{i} = blockscale.amax %h{i} : {type} -> tensor<f32>\n"
-            f"  %p{i}, %t{i} = blockscale.quantize %h{i} block [16, 1] transposed recipe te "
-            f"global_amax(%b{i} : tensor<f32>) {names[1]} : {type} -> {data[1]}, {scales[1]}\n",
+    return ((f"  %a{i} = blockscale.amax {x} : {type} -> tensor<f32>\n"
+             f"  %q{i}, %s{i} = blockscale.quantize {x} block [1, 16] recipe te "
+             f"global_amax(%a{i} : tensor<f32>) {names[0]} : {type} -> {data[0]}, {scales[0]}\n"
+             f"  %h{i} = blockscale.hadamard {x} dim 0 : {type}\n"
+             f"  %b{i} = blockscale.amax %h{i} : {type} -> tensor<f32>\n"
+             f"  %p{i}, %t{i} = blockscale.quantize %h{i} block [16, 1] transposed recipe te "
+             f"global_amax(%b{i} : tensor<f32>) {names[1]} : {type} -> {data[1]}, {scales[1]}\n"),
             ["tensor<f32>", "tensor<f32>", data[0], scales[0], data[1], scales[1]])
 
 

@@ -13,8 +13,20 @@ import numpy as np
 
 import values
 from ops import SCALE_ELEMENTS, SWIZZLED, Functions, dynamic, tensor
-from reference import (E2M1, E4M3, expand_scale, from_bf16, group_bounds, group_fault, pack,
-                       quantize_groups, quantize_mx, quantize_nvfp4, swizzle, swizzle_groups)
+from reference import (
+    E2M1,
+    E4M3,
+    expand_scale,
+    from_bf16,
+    group_bounds,
+    group_fault,
+    pack,
+    quantize_groups,
+    quantize_mx,
+    quantize_nvfp4,
+    swizzle,
+    swizzle_groups,
+)
 
 GROUPS = 4
 NVFP4 = ("torchao", "mslk", "te", "modelopt")
@@ -120,7 +132,8 @@ class Grouped:
             shapes = shapes[:1]
         layout = self.layout
         if layout == "grouped":
-            layout = f"#blockscale.layout<swizzle_128x4, groups = {GROUPS}, dim = {self.scale_axis}>"
+            layout = (f"#blockscale.layout<swizzle_128x4, groups = {GROUPS}, "
+                      f"dim = {self.scale_axis}>")
         cases = []
         for shape in shapes:
             drawn = draw_offsets(shape[self.dim], self.block[self.dim])
@@ -135,7 +148,7 @@ class Grouped:
                 arguments = [stored, offsets]
                 arguments += [factor] if self.source else [rng] if self.rng else []
                 fault = group_fault(offsets, shape[self.dim], self.block[self.dim])
-                cases.append((arguments, fault and f"quantize: {fault}"
+                cases.append((arguments, (fault and f"quantize: {fault}")
                               or list(self.results(x, offsets, factor, rng))))
         data_shape = shapes[0][::-1] if self.transposed else shapes[0]
         types = [tensor(dynamic(shapes[0], dims), element), tensor((GROUPS,), "i32")]
@@ -177,7 +190,7 @@ x = values.floats(random, (64, 64), np.float32)
 functions.add(f"quantize {{0}} block [1, 32] offsets({{1}} : {types[1]}) : {types[0]} -> "
               f"{', '.join(results)}", types, results,
               [([x, np.asarray([10, 20, 64], np.int32)],
-                "expected dimension 0 of offsets to fit the shape of the layout of scale, "
-                "but got 3")])
+                ("expected dimension 0 of offsets to fit the shape of the layout of scale, "
+                 "but got 3"))])
 
 functions.check(sys.argv[1], divided=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from expect import Expectations
 from module import Module
-from products import PLAIN, Case, Op
+from products import Case, Op
 
 MX_DATA = ("f8E4M3FN", "f8E5M2", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN")
 RANGE_SIZES = (0, 1, 2)  # of parallel loops

@@ -85,7 +85,8 @@ check("extreme scales", "mx", sa=extreme)
 
 # NaN and infinity in the data.
 what = "NaN data"
-expect_nan_rows(what, *check(what, "mx", a=changed_data("mx", (2, 159, 0x7D), (9, 0, 0xFF))), {2, 9})
+expect_nan_rows(what, *check(what, "mx", a=changed_data("mx", (2, 159, 0x7D), (9, 0, 0xFF))),
+                {2, 9})
 check("infinite data", "mx", a=changed_data("mx", (2, 159, 0x7C), (9, 0, 0xFC)))
 check("opposite infinities", "mx", a=changed_data("mx", (4, 1, 0x7C), (4, 150, 0xFC)))
 

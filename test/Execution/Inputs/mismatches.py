@@ -81,7 +81,8 @@ def check(op, case):
                 arguments = list(case.arguments)
                 arguments[number] = resized(argument, axis, changed)
                 found = problem(op.name, arguments)
-                if found == "no error" and makes_sense(op, number, argument.ndim - axis, size, changed):
+                if found == "no error" and makes_sense(op, number, argument.ndim - axis, size,
+                                                       changed):
                     found = None
                 expect.record(f"@{op.name} with argument {number} {arguments[number].shape} "
                               f"for {argument.shape}", found)

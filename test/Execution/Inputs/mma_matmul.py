@@ -13,8 +13,8 @@ import numpy as np
 
 import random_cases
 from products import PLAIN
-from sm100_matmul import KINDS, add_odd_block
 from sm90_matmul import draw_case, draw_op
+from sm100_matmul import KINDS, add_odd_block
 
 # Bytes of shared memory of a CTA.
 CHIPS = {"sm_80": 163 << 10, "sm_86": 99 << 10, "sm_89": 99 << 10, "sm_120a": 99 << 10,
@@ -110,7 +110,7 @@ def choose(text, chip):
 
 def properties(op, case, fields, is_chosen):
     """What of a kernel a case needs. `fields` are those of its schedule."""
-    m, n, k = (op.shape[letter] for letter in "MNK")
+    k = op.shape["K"]
     is_scaled_a = op.a not in PLAIN
     is_four = "f4E2M1FN" in (op.a, op.b)
     kind = "nvfp4" if op.scale == "f8E4M3FN" else f"mx of {4 if is_four else 8} bits"

@@ -12,7 +12,6 @@ import argparse
 import fnmatch
 import os
 import re
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +21,7 @@ import numpy as np
 
 from expect import Expectations, first_difference
 from gpu_calls import ON_CPU, SCHEDULES, run_module
-from narrow_numbers import (BITS, TYPES, all_codes, decode, edges, encode, encode_to, one_nan,
-                            store)
+from narrow_numbers import BITS, TYPES, all_codes, decode, edges, encode, encode_to, one_nan, store
 from ops import with_one_nan
 from reference import quantize_nvfp4
 
@@ -115,7 +113,8 @@ def add_casts(random):
                 [(tensor(other), source)], [(tensor(type), store(encode(numbers, type), type))])
         FORMS[f"tensor.extf {type}"] = Form(
             on_tensors(f"arith.extf %a0 : {tensor(type)} to {tensor('f32')}", "f32"),
-            [(tensor(type), store(codes, type))], [(tensor("f32"), wide(decode(codes, type), "f32"))])
+            [(tensor(type), store(codes, type))],
+            [(tensor("f32"), wide(decode(codes, type), "f32"))])
         FORMS[f"tensor.truncf {type}"] = Form(
             on_tensors(f"arith.truncf %a0 : {tensor('f32')} to {tensor(type)}", type),
             [(tensor("f32"), x)], [(tensor(type), store(encode(x, type), type))])
@@ -222,7 +221,8 @@ def add_scales(random):
         FORMS[f"scaling_truncf {type}"] = Form(
             elementwise(f"%y = arith.scaling_truncf %x0, %x1 : f32, {scale} to {type}",
                         ["f32", scale], type),
-            [(tensor("f32"), x), scales_of], [(tensor(type), store(encode(x / powers, type), type))])
+            [(tensor("f32"), x), scales_of],
+            [(tensor(type), store(encode(x / powers, type), type))])
         FORMS[f"scaling_truncf toward_zero {type}"] = Form(
             elementwise(f"%y = arith.scaling_truncf %x0, %x1 toward_zero : f32, {scale} to {type}",
                         ["f32", scale], type), [(tensor("f32"), x), scales_of],
@@ -343,8 +343,8 @@ def add_tosa(random):
                  [(tensor(other), whole.view(np.uint8) if other == "i8" else whole)])
         image = draw_codes(random, type, (1, 8, 8, 4)) & 0xF7
         pooled = decode(image, type).reshape(4, 2, 4, 2, 4).max(axis=(1, 3))[None]
-        tosa("max_pool2d", "  %r = tosa.max_pool2d %a0 {kernel = array<i64: 2, 2>, pad = array<i64: 0, "
-             f"0, 0, 0>, stride = array<i64: 2, 2>}} : (tensor<1x8x8x4x{type}>) -> "
+        tosa("max_pool2d", "  %r = tosa.max_pool2d %a0 {kernel = array<i64: 2, 2>, pad = "
+             f"array<i64: 0, 0, 0, 0>, stride = array<i64: 2, 2>}} : (tensor<1x8x8x4x{type}>) -> "
              f"tensor<1x4x4x4x{type}>\n  return %r : tensor<1x4x4x4x{type}>\n",
              [(f"tensor<1x8x8x4x{type}>", image)],
              [(f"tensor<1x4x4x4x{type}>", encode(pooled, type))])
@@ -359,12 +359,12 @@ def add_tosa(random):
              f"({first[0]}) -> tensor<1x8x4x{type}>\n  return %r : tensor<1x8x4x{type}>\n", [first],
              [(f"tensor<1x8x4x{type}>", np.ascontiguousarray(a.transpose(0, 2, 1)))])
         tosa("pad", f"{zero}  %s = tosa.const_shape {{values = dense<[0, 0, 1, 0, 0, 2]> : "
-             f"tensor<6xindex>}} : () -> !tosa.shape<6>\n  %r = tosa.pad %a0, %s, %z : ({first[0]}, "
-             f"!tosa.shape<6>, tensor<1x{type}>) -> tensor<1x5x10x{type}>\n"
+             f"tensor<6xindex>}} : () -> !tosa.shape<6>\n  %r = tosa.pad %a0, %s, %z : "
+             f"({first[0]}, !tosa.shape<6>, tensor<1x{type}>) -> tensor<1x5x10x{type}>\n"
              f"  return %r : tensor<1x5x10x{type}>\n", [first],
              [(f"tensor<1x5x10x{type}>", np.pad(a, ((0, 0), (1, 0), (0, 2))))])
-        tosa("reshape", "  %s = tosa.const_shape {values = dense<[2, 16]> : tensor<2xindex>} : () -> "
-             f"!tosa.shape<2>\n  %r = tosa.reshape %a0, %s : ({first[0]}, !tosa.shape<2>) -> "
+        tosa("reshape", "  %s = tosa.const_shape {values = dense<[2, 16]> : tensor<2xindex>} : () "
+             f"-> !tosa.shape<2>\n  %r = tosa.reshape %a0, %s : ({first[0]}, !tosa.shape<2>) -> "
              f"tensor<2x16x{type}>\n  return %r : tensor<2x16x{type}>\n", [first],
              [(f"tensor<2x16x{type}>", a.reshape(2, 16))])
         tosa("gather", f"  %r = tosa.gather %a0, %a1 : ({first[0]}, tensor<1x3xi32>) -> "
@@ -401,8 +401,8 @@ def add_hosts(random):
                 "  %z = arith.constant 0 : index\n"
                 f"  %p = arith.constant 1.0 : {type}\n  %q = arith.constant 0.0 : f32\n"
                 f"  %v = vector.transfer_read %a0[%z, %z], %p : {tensor(type)}, "
-                f"vector<4x8x{type}>\n  %w = arith.extf %v : vector<4x8x{type}> to vector<4x8xf32>\n"
-                "  %e = tensor.empty() : tensor<4x8xf32>\n"
+                f"vector<4x8x{type}>\n  %w = arith.extf %v : vector<4x8x{type}> to "
+                "vector<4x8xf32>\n  %e = tensor.empty() : tensor<4x8xf32>\n"
                 "  %r = vector.transfer_write %w, %e[%z, %z] {in_bounds = [true, true]} : "
                 "vector<4x8xf32>, tensor<4x8xf32>\n  return %r : tensor<4x8xf32>\n",
                 [(tensor(type), codes)],
@@ -419,7 +419,8 @@ def add_hosts(random):
         shape = (256, 256)
         if type in MODEL:
             FORMS[f"tosa.cast {type} of the reference model"] = Form(
-                on_tensors(f"tosa.cast %a0 : ({tensor('f32', shape)}) -> {tensor(type, shape)}", type,
+                on_tensors(f"tosa.cast %a0 : ({tensor('f32', shape)}) -> {tensor(type, shape)}",
+                           type,
                            shape),
                 [(tensor("f32", shape), every)],
                 [(tensor(type, shape), MODEL[type].reshape(shape))], is_on_gpus=False)

@@ -65,7 +65,8 @@ class _Text:
         for i, size in enumerate(self.shape):
             if size is None:
                 index = self.line(f"arith.constant {i} : index")
-                sizes.append(self.line(f"tensor.dim {x}, {index} : {tensor(self.shape, self.norm.x)}"))
+                source = tensor(self.shape, self.norm.x)
+                sizes.append(self.line(f"tensor.dim {x}, {index} : {source}"))
         return self.line(f"tensor.empty({', '.join(sizes)}) : {type}")
 
     def generic(self, maps, inputs, types, init, result, iterators, body, last):
@@ -102,7 +103,8 @@ class _Text:
         """The f32 `name` of argument i, from an element of `type`."""
         if type == "f32":
             zero = "0x80000000"
-            return [f"%m{i} = arith.constant {zero} : f32", f"{name} = arith.addf %x{i}, %m{i} : f32"]
+            return [f"%m{i} = arith.constant {zero} : f32",
+                    f"{name} = arith.addf %x{i}, %m{i} : f32"]
         return [f"{name} = arith.extf %x{i} : bf16 to f32"]
 
     def round(self, name):
@@ -131,7 +133,8 @@ class _Text:
         """1 / sqrt(row / K + epsilon)"""
         return self.of_rows(x, row, [
             self.count(), f"%e = arith.constant {EPSILON} : f32", "%one = arith.constant 1.0 : f32",
-            "%a = arith.divf %x0, %k : f32", "%b = arith.addf %a, %e : f32", "%c = math.sqrt %b : f32",
+            "%a = arith.divf %x0, %k : f32", "%b = arith.addf %a, %e : f32",
+            "%c = math.sqrt %b : f32",
             "%v = arith.divf %one, %c : f32"])
 
     def rms(self, x, type, weight):

@@ -182,7 +182,8 @@ CASES = [
                            Operand("b", "f8E4M3FN", (24, 128), (False, True)),
                            Operand("ends", "i32", (3,), (False,), values=(32, 32, 96)),
                            *(Operand(name, "f8E8M0FNU", (rows, 4), (False, True), COLUMNS,
-                                     changes=(-3, 4, 8)) for name, rows in (("sa", 40), ("sb", 24)))],
+                                     changes=(-3, 4, 8))
+                             for name, rows in (("sa", 40), ("sb", 24)))],
          "%r0 = blockscale.scaled_grouped_mm {a}, {b} offsets({ends}) scales({sa}, {sb}) "
          "block [1, 32] : {a_type}, {b_type}, {ends_type}, {sa_type}, {sb_type} -> "
          "tensor<3x40x24xf32>", ("tensor<3x40x24xf32>",)),

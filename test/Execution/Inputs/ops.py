@@ -97,3 +97,4 @@ def _check(expect, what, module, name, arguments, size, types, wanted):
     got, wanted = ([with_one_nan(array, type) for array, type in zip(arrays, types, strict=True)]
                    for arrays in (got, wanted))
     expect.equal(what, got, wanted)
+    return None

@@ -13,8 +13,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import values
-from reference import (E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0, from_bf16,
-                       group_bounds, pack, scaled_grouped_matmul, scaled_matmul, swizzle, swizzle_groups, to_bf16)
+from reference import (
+    E2M1,
+    E2M3,
+    E3M2,
+    E4M3,
+    E5M2,
+    INT8,
+    decode_e8m0,
+    from_bf16,
+    group_bounds,
+    pack,
+    scaled_grouped_matmul,
+    scaled_matmul,
+    swizzle,
+    swizzle_groups,
+    to_bf16,
+)
 
 BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}  # by type of the scales
 CODECS = {"f4E2M1FN": E2M1, "f6E2M3FN": E2M3, "f6E3M2FN": E3M2, "f8E4M3FN": E4M3,
@@ -29,8 +44,9 @@ RESULTS = {"f32": (2.0**-24, 2.0**-150, 2.0**128 * (1 - 2.0**-25)),
 
 @dataclass
 class Op:
-    """One op. `a` or `b` may be plain, bf16 or f16. Layouts: linear, swizzled or grouped. Global scales: '', scalar,
-    rank_0, each (batch element or group) or row (of A or B). `bias` is its type.
+    """One op. `a` or `b` may be plain, bf16 or f16. Layouts: linear, swizzled or grouped. Global
+    scales: '', scalar, rank_0, each (batch element or group) or row (of A or B). `bias` is its
+    type.
     `dynamic` has the letters of dynamic dimensions: B (batch), M, N, K, G (groups)."""
 
     name: str
@@ -68,7 +84,8 @@ class Op:
         dims = "".join(f"{size}x" for size in self.dims(letters))
         groups, dim = self.shape.get("G"), int(self.kind == "columns")
         encoding = {"linear": "", "swizzled": ", #blockscale.layout<swizzle_128x4>",
-                    "grouped": f", #blockscale.layout<swizzle_128x4, groups = {groups}, dim = {dim}>"}
+                    "grouped": f", #blockscale.layout<swizzle_128x4, groups = {groups}, dim = "
+                               f"{dim}>"}
         return f"tensor<{dims}{element}{encoding[layout]}>"
 
     def global_type(self, form, rows):
@@ -118,8 +135,8 @@ class Op:
         arguments = ", ".join(f"%{name}: {type}" for name, type in types.items())
         op = "scaled_mm" if self.kind == "mm" else "scaled_grouped_mm"
         return (f"func.func @{self.name}({arguments}) -> {result} {{\n{constants}"
-                f"  %y = blockscale.{op} {data['a']}, {data['b']}{attributes}\n      : {operands} -> {result}\n"
-                f"  return %y : {result}\n}}\n")
+                f"  %y = blockscale.{op} {data['a']}, {data['b']}{attributes}\n      : {operands} "
+                f"-> {result}\n  return %y : {result}\n}}\n")
 
 
 def legal_ends(ends, extent, unit):

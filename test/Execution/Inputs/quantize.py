@@ -24,7 +24,7 @@ def draw_ops(random, repeat):
     kinds = [(recipe, "f4E2M1FN", source) for recipe in NVFP4_RECIPES for source in SOURCES]
     kinds += [(recipe, data, "") for recipe in MX_RECIPES for data in CODECS]
     for i, (recipe, data, source) in enumerate(kinds * repeat):
-        forms = ("rank_0", "each") if source.startswith("computed") else ("scalar", "rank_0", "each")
+        forms = (*(() if source.startswith("computed") else ("scalar",)), "rank_0", "each")
         op = Op(f"f{i}", recipe, data, x=pick("f32", "bf16"), layout=pick("linear", "swizzled"),
                 source=source, form=pick(*forms), values=pick("f32", "bf16", "f16"),
                 batch=pick(0, 0, 1, 2),

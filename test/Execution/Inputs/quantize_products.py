@@ -13,9 +13,9 @@ A product of rows in several dynamic sizes runs in the emulator, too.
 import argparse
 import json
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable
 
 import numpy as np
 
@@ -141,8 +141,8 @@ class Case:
                           f"%d{i} = tensor.dim %x, %c{i} : {types[0]}"]
             lines += [f"%zero = arith.constant 0.0 : {self.elements[2]}",
                       f"%empty = tensor.empty({', '.join(f'%d{i}' for i in dynamic)}) : {result}",
-                      f"%init = linalg.fill ins(%zero : {self.elements[2]}) "
-                      f"outs(%empty : {result}) -> {result}"]
+                      (f"%init = linalg.fill ins(%zero : {self.elements[2]}) "
+                       f"outs(%empty : {result}) -> {result}")]
         else:
             lines.append(f"%init = arith.constant dense<0.0> : {result}")
         text = self.plain.format(x=types[0], w=types[1], y=result)

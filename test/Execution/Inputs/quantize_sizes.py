@@ -19,8 +19,8 @@ from module import Module
 from ops import CPUS, RANGE_SIZES
 from quantizers import CODECS, MX_RECIPES, Case, Op
 
-# Where 16 blocks beside each other all have usual factors, the CPU finds codes of bf16 by comparing.
-# One block of another kind among them would leave that untested.
+# Where 16 blocks beside each other all have usual factors, the CPU finds codes of bf16 by
+# comparing. One block of another kind among them would leave that untested.
 ORDINARY = [(values.ordinary,), (values.ordinary, values.ordinary_with_nan)]
 LONG = [((), 3, 16 * 32), ((), 2, 16 * 21)]
 TAILS = {"torchao": (0, 0), "mslk": (0, 0), "te": (1, 7), "modelopt": (9, 15)}

@@ -7,8 +7,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import values
-from reference import (E2M1, E4M3, E5M2, dequantize_mx, dequantize_nvfp4, from_bf16,
-                       global_scale, pack, quantize_mx, quantize_nvfp4, swizzle, to_bf16)
+from reference import (
+    E2M1,
+    E4M3,
+    E5M2,
+    dequantize_mx,
+    dequantize_nvfp4,
+    from_bf16,
+    global_scale,
+    pack,
+    quantize_mx,
+    quantize_nvfp4,
+    swizzle,
+    to_bf16,
+)
 
 CODECS = {"f4E2M1FN": E2M1, "f8E4M3FN": E4M3, "f8E5M2": E5M2}
 NVFP4_RECIPES = ("torchao", "mslk", "te", "modelopt")

@@ -49,9 +49,10 @@ class Text:
             types.append(f"tensor<{self.size(size)}x{type}>")
             arguments.append(f"%i{number}: {type}")
         self.lines += [
-            f"  %{name} = linalg.generic {{indexing_maps = [{', '.join(maps)}, #b], iterator_types "
-            f"= [\"parallel\", \"parallel\", \"parallel\"]}} ins({', '.join(names)} : "
-            f"{', '.join(types)}) outs(%{name}_e : {out}) {{",
+            (f"  %{name} = linalg.generic {{indexing_maps = [{', '.join(maps)}, #b], "
+             "iterator_types "
+             f"= [\"parallel\", \"parallel\", \"parallel\"]}} ins({', '.join(names)} : "
+             f"{', '.join(types)}) outs(%{name}_e : {out}) {{"),
             f"  ^bb0({', '.join(arguments)}, %o: {result}):",
             *(f"    {line}" for line in body),
             f"  }} -> {out}"]
@@ -75,28 +76,28 @@ class Quantizer:
         x = f"tensor<{rows}x{COLUMNS}x{self.x}>"
         blocks = f"tensor<{t.size(32)}x{self.x}>"
         t.lines += [
-            f"  %xb = tensor.expand_shape %x [[0], [1, 2]] output_shape [{rows}, {COLUMNS // 32}, "
-            f"32] : {x} into {blocks}"]
+            (f"  %xb = tensor.expand_shape %x [[0], [1, 2]] output_shape [{rows}, {COLUMNS // 32}, "
+             f"32] : {x} into {blocks}")]
         t.op("abs", [("xb", self.x, 32)], self.x,
              [f"%0 = math.absf %i0 : {self.x}", f"linalg.yield %0 : {self.x}"], 32)
-        amax, place = f"tensor<{rows}x{COLUMNS // 32}x{self.x}>", f"tensor<{rows}x{COLUMNS // 32}xi64>"
+        amax, place = (f"tensor<{rows}x{COLUMNS // 32}x{type}>" for type in (self.x, "i64"))
         least = {"bf16": "0xFF80", "f16": "0xFC00"}[self.x]
         t.lines += [
             f"  %least = arith.constant {least} : {self.x}", "  %first = arith.constant 0 : i64",
             f"  %m0 = tensor.empty() : {amax}", f"  %m1 = tensor.empty() : {place}",
             f"  %m2 = linalg.fill ins(%least : {self.x}) outs(%m0 : {amax}) -> {amax}",
             f"  %m3 = linalg.fill ins(%first : i64) outs(%m1 : {place}) -> {place}",
-            "  %amax:2 = linalg.generic {indexing_maps = [#b, #r, #r], iterator_types = "
-            f"[\"parallel\", \"parallel\", \"reduction\"]}} ins(%abs : {blocks}) outs(%m2, %m3 : "
-            f"{amax}, {place}) {{",
+            ("  %amax:2 = linalg.generic {indexing_maps = [#b, #r, #r], iterator_types = "
+             f"[\"parallel\", \"parallel\", \"reduction\"]}} ins(%abs : {blocks}) outs(%m2, %m3 : "
+             f"{amax}, {place}) {{"),
             f"  ^bb0(%i0: {self.x}, %o: {self.x}, %p: i64):",
             "    %0 = linalg.index 2 : index", "    %1 = arith.index_cast %0 : index to i64",
             f"    %2 = arith.maximumf %i0, %o : {self.x}",
             f"    %3 = arith.cmpf ogt, %i0, %o : {self.x}",
             "    %4 = arith.select %3, %1, %p : i64",
             f"    linalg.yield %2, %4 : {self.x}, i64", f"  }} -> ({amax}, {place})",
-            f"  %mk = tensor.expand_shape %amax#0 [[0], [1, 2]] output_shape [{rows}, "
-            f"{COLUMNS // 32}, 1] : {amax} into tensor<{t.size(1)}x{self.x}>"]
+            (f"  %mk = tensor.expand_shape %amax#0 [[0], [1, 2]] output_shape [{rows}, "
+             f"{COLUMNS // 32}, 1] : {amax} into tensor<{t.size(1)}x{self.x}>")]
         t.op("a", [("mk", self.x, 1)], "f32",
              [f"%0 = arith.extf %i0 : {self.x} to f32", "linalg.yield %0 : f32"])
         self._scale(t, exponent, largest, mantissa)
@@ -115,7 +116,8 @@ class Quantizer:
 
     def _scale(self, t, exponent, largest, mantissa):
         """The byte of an amax, as an i32."""
-        constant = lambda name, value: f"%{name} = arith.constant {value} : i32"
+        def constant(name, value):
+            return f"%{name} = arith.constant {value} : i32"
         inverse = float(np.float32(1) / np.float32(largest))
         body = []
         source = "%i0"
@@ -230,8 +232,8 @@ def main():
     after = Module(MAPS + "".join(q.text(rows, False) for q in quantizers), folder,
                    ["--blockscale-raise-quantizers"])
     for quantizer in quantizers:
-        found = f"recipe {quantizer.rule} : tensor<{rows}x{COLUMNS}x{quantizer.x}> -> " \
-                f"tensor<{rows}x{COLUMNS}x{quantizer.data}>"
+        found = (f"recipe {quantizer.rule} : tensor<{rows}x{COLUMNS}x{quantizer.x}> -> "
+                 f"tensor<{rows}x{COLUMNS}x{quantizer.data}>")
         body = after.text[after.text.index(f"@{quantizer.name}("):].split("func.func")[0]
         expect.record(f"{quantizer}: becomes quantize", None if found in body else
                       f"expected {found}")

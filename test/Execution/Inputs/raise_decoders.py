@@ -42,8 +42,8 @@ def decoder_text(name, data, result, form, rows, blocks):
             body = [*body[:2], "    %t = arith.mulf %1, %0 : f32"]
     return "\n".join([
         f"func.func @{name}(%q: {q}, %s: {s}) -> {w} {{", f"  %e = tensor.empty() : {w}",
-        "  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = [\"parallel\", "
-        f"\"parallel\", \"parallel\"]}} ins(%q, %s : {q}, {s}) outs(%e : {w}) {{",
+        ("  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = [\"parallel\", "
+         f"\"parallel\", \"parallel\"]}} ins(%q, %s : {q}, {s}) outs(%e : {w}) {{"),
         f"  ^bb0(%i: {data}, %c: f8E8M0FNU, %o: {result}):", *body,
         f"    linalg.yield %t : {result}", f"  }} -> {w}", f"  return %w : {w}", "}", ""])
 
@@ -82,9 +82,9 @@ def contraction_text(name, data, m, n, blocks):
         f"func.func @{name}(%a: {a}, %b: {b}, %s: {s}, %t: {t}) -> {y} {{",
         f"  %e = tensor.empty() : {y}", "  %zero = arith.constant 0.0 : f32",
         f"  %z = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}",
-        f"  %y = linalg.generic {{indexing_maps = [{maps}], iterator_types = [\"parallel\", "
-        "\"parallel\", \"reduction\", \"reduction\"]} "
-        f"ins(%a, %b, %s, %t : {a}, {b}, {s}, {t}) outs(%z : {y}) {{",
+        (f"  %y = linalg.generic {{indexing_maps = [{maps}], iterator_types = [\"parallel\", "
+         "\"parallel\", \"reduction\", \"reduction\"]} "
+         f"ins(%a, %b, %s, %t : {a}, {b}, {s}, {t}) outs(%z : {y}) {{"),
         f"  ^bb0(%i: {data}, %j: {data}, %c: f8E8M0FNU, %d: f8E8M0FNU, %o: f32):",
         f"    %0 = arith.scaling_extf %i, %c : {data}, f8E8M0FNU to f32",
         f"    %1 = arith.scaling_extf %j, %d : {data}, f8E8M0FNU to f32",

@@ -7,4 +7,4 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python"))
 
-from blockscale_reference import *  # noqa: E402, F403
+from blockscale_reference import *  # noqa: F403

@@ -13,8 +13,17 @@ import numpy as np
 
 from expect import first_difference
 from module import Module
-from reference import (E2M1, E4M3, dequantize_nvfp4, from_bf16, pack, quantize_nvfp4, swizzle,
-                       to_bf16, unpack)
+from reference import (
+    E2M1,
+    E4M3,
+    dequantize_nvfp4,
+    from_bf16,
+    pack,
+    quantize_nvfp4,
+    swizzle,
+    to_bf16,
+    unpack,
+)
 from requirements_checks import SWIZZLED, Requirements, around, blocks_of, f32, scale_boundaries
 
 EPS = f32(0.015625)  # The smallest normal E4M3 value.

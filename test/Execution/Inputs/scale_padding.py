@@ -96,7 +96,7 @@ def main():
         module = folder / f"{op.name}.mlir"
         module.write_text(text)
         lines, outputs = [], []
-        for place, (name, fill) in itertools.product(own, fills.items()):
+        for place, fill in itertools.product(own, fills.values()):
             inputs = []
             for i, array in enumerate(filled(case, fill)):
                 path = folder / f"{op.name}-{len(lines)}-{i}.npy"

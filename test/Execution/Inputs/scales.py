@@ -86,9 +86,9 @@ def add_expand(block, dim, layout, sizes, batch=(), dims=()):
     if rows == "?":
         # As many tiles or rows as the blocks have, or more.
         scale = random_scales(get_shapes(*sizes[0])[0])
-        for wrong in (sizes[0][0] + block, 0):
-            cases.append(([scale, np.int64(wrong)],
-                          f"of source to fit the shape of the result, but got {-(-sizes[0][0] // block)}"))
+        cases += [([scale, np.int64(wrong)],
+                   f"of source to fit the shape of the result, but got {-(-sizes[0][0] // block)}")
+                  for wrong in (sizes[0][0] + block, 0)]
     functions.add(f"expand_scale {{0}} block [{block}, {block}] scale_dim {dim}{operand} : "
                   f"{types[0]} -> {result_type}", types, [result_type], cases)
 

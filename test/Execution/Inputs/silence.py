@@ -5,7 +5,8 @@ the emulator as kernels of five chips, through C and Python. A call is refused, 
 expected and what was found and the same text on every target, or gives what the CPU's definition
 says; all else is a silent fault, and so is a crash.
 
-Usage: silence.py [--calls N] [--subjects N] [--reserve N] [--seed SEED] [--kinds KIND,..] [--only CALL]
+Usage: silence.py [--calls N] [--subjects N] [--reserve N] [--seed SEED] [--kinds KIND,..]
+                  [--only CALL]
 
 A call is a fault on a target; where the target is not the CPU, the fault runs on the CPU as well,
 as what it is compared with, and is not counted there. The seed is printed; it decides everything.
@@ -30,10 +31,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python"))
 
-from expect import first_difference  # noqa: E402
-from ops import with_one_nan  # noqa: E402
-from silent_calls import MAKERS, make_subject  # noqa: E402
-from silent_faults import CPU, REFUSED, SAME, make_faults  # noqa: E402
+from expect import first_difference
+from ops import with_one_nan
+from silent_calls import MAKERS, make_subject
+from silent_faults import CPU, REFUSED, SAME, make_faults
 
 CHIPS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 TARGETS = ("cpu", *CHIPS)

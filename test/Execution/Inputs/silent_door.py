@@ -40,9 +40,8 @@ class Function:
     def _call_c(self, arrays, accept_nan_scales):
         executable = self._compiled._caller.executable
         handle = executable._handle
-        given, kept = [], []
-        for array in arrays:
-            given.append(describe(np.asarray(array), kept))
+        kept = []
+        given = [describe(np.asarray(array), kept) for array in arrays]
         row = (_structures.Array * max(len(given), 1))(*given)
         results = []
         for number, (_, dtype, shape, _) in enumerate(executable.slots(1)):

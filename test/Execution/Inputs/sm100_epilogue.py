@@ -25,8 +25,15 @@ from expect import Expectations, first_difference
 from gpu_calls import SCHEDULES, run_places
 from gpu_producers import CONSTANTS, GELU_TANH, SWIGLU
 from products import dequantized, legal_ends
-from reference import (from_bf16, pack, scaled_grouped_matmul, scaled_matmul, swizzle,
-                       swizzle_groups, to_bf16)
+from reference import (
+    from_bf16,
+    pack,
+    scaled_grouped_matmul,
+    scaled_matmul,
+    swizzle,
+    swizzle_groups,
+    to_bf16,
+)
 
 # Data, scales, codes and the block.
 FORMATS = {"nvfp4": ("f4E2M1FN", "f8E4M3FN", range(16), 16),
@@ -35,7 +42,8 @@ FORMATS = {"nvfp4": ("f4E2M1FN", "f8E4M3FN", range(16), 16),
 SWIZZLED = ", #blockscale.layout<swizzle_128x4>"
 RELU = "%y = arith.maxnumf %0, %half : f32"
 SHIFT = "%y = arith.addf %0, %one : f32"
-JOIN = "%t = arith.mulf %0, %2 : f32\n    %u = arith.addf %t, %1 : f32\n    %y = arith.mulf %u, %3 : f32"
+JOIN = ("%t = arith.mulf %0, %2 : f32\n    %u = arith.addf %t, %1 : f32\n"
+        "    %y = arith.mulf %u, %3 : f32")
 
 
 @dataclass
@@ -186,7 +194,8 @@ class Text:
         self.operands.append(Operand(codes, scales))
         sizes = "".join(f"{size}x" for size in lead) + ("?x" if is_dynamic else f"{rows}x")
         data_type = f"tensor<{sizes}{self.depth}x{self.data}>"
-        scale_type = f"tensor<{sizes}{self.depth // self.block}x{self.scale}{self.encoding(layout)}>"
+        blocks = self.depth // self.block
+        scale_type = f"tensor<{sizes}{blocks}x{self.scale}{self.encoding(layout)}>"
         if layout == "grouped":
             stored = swizzle_groups(scales, self.legal, int(self.case.groups == "columns"))
         else:
@@ -229,9 +238,9 @@ class Text:
             schedule = (f" {{blockscale.schedule = #blockscale.gemm_schedule<{case.schedule}>}}"
                         if case.schedule else "")
             op = "scaled_grouped_mm" if case.groups else "scaled_mm"
-            self.lines.append(f"%p{i} = blockscale.{op} {a[0]}, {b[0]}{offsets} scales({sa[0]}, {sb[0]})"
-                              f" block [1, {self.block}]{bias}{schedule}\n      : {', '.join(types)}"
-                              f" -> {value}")
+            self.lines.append(f"%p{i} = blockscale.{op} {a[0]}, {b[0]}{offsets} scales({sa[0]}, "
+                              f"{sb[0]}) block [1, {self.block}]{bias}{schedule}\n"
+                              f"      : {', '.join(types)} -> {value}")
         self.result, self.results = "%p0", [value]
         if case.body:
             self._write_body(value)
@@ -257,16 +266,18 @@ class Text:
         names = [f"%{i}" if element == "f32" else f"%e{i}" for i, element in enumerate(elements)]
         result = "%y" if case.value == "f32" else "%z"
         narrow = "" if case.value == "f32" else f"\n    %z = arith.truncf %y : f32 to {case.value}"
-        affine = ", ".join(f"affine_map<({dims}) -> ({maps[s]})>" for *_, s in [*operands, (0, "full")])
+        affine = ", ".join(f"affine_map<({dims}) -> ({maps[s]})>"
+                           for *_, s in [*operands, (0, "full")])
         iterators = ", ".join(['"parallel"'] * rank)
         row = rank - 2
+        arguments = ", ".join(f"{name}: {element}" for name, element in zip(names, elements))
         self.lines.append(f"""%row = arith.constant {row} : index
   %dim = tensor.dim %p0, %row : {value}
   %init = tensor.empty({'%dim' if '?' in self.sizes else ''}) : {value}
   %h = linalg.generic {{indexing_maps = [{affine}], iterator_types = [{iterators}]}}
       ins({', '.join(name for name, *_ in operands)} : {', '.join(type for _, type, _ in operands)})
       outs(%init : {value}) {{
-  ^bb0({', '.join(f'{name}: {element}' for name, element in zip(names, elements))}, %o: {case.value}):
+  ^bb0({arguments}, %o: {case.value}):
 {wide}    {case.body}{narrow}
     linalg.yield {result} : {case.value}
   }} -> {value}""")

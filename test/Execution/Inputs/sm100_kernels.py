@@ -265,7 +265,8 @@ def run(options, expect, kinds, draw_calls):
                  (target, "--schedule=adversarial", f"--seed={options.seed or 1}"))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # Long tasks first.
-        on_cpu = [pool.submit(compute_on_cpu, sum(part, []), folder / f"cpu{i}", options.cpu)
+        on_cpu = [pool.submit(compute_on_cpu, list(itertools.chain.from_iterable(part)),
+                              folder / f"cpu{i}", options.cpu)
                   for i, part in enumerate(divided(calls, -(-len(calls) // os.cpu_count())))]
         checked = pool.submit(check_refused, refused, folder, chip, expect)
         runs = []

@@ -45,7 +45,7 @@ class Kind(Op):
         if not self.grouped:
             return super().encoding()
         # The dimension of the scales that counts what the groups cut.
-        rows = 1 if self.scale_dim == "n" or self.transposed and not self.scale_dim else 0
+        rows = 1 if self.scale_dim == "n" or (self.transposed and not self.scale_dim) else 0
         return (f", #blockscale.layout<swizzle_128x4, groups = {GROUPS}, "
                 f"dim = {int(self.group_dim != rows)}>")
 

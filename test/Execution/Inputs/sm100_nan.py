@@ -85,7 +85,8 @@ def main():
     for number, (op, schedule, ends, spoil) in enumerate(make_cases()):
         case = spoiled(np.random.default_rng(number), op, ends, spoil)
         text = op.text().replace(
-            "\n      : ", f" {{blockscale.schedule = #blockscale.gemm_schedule<{schedule}>}}\n      : ", 1)
+            "\n      : ",
+            f" {{blockscale.schedule = #blockscale.gemm_schedule<{schedule}>}}\n      : ", 1)
         places = [["--on=emulator", "--nan-scales", *each] for each in SCHEDULES]
         runs = run_places(text, case.arguments, 1, folder / f"{number}",
                           [*places, ["--on=cpu", "--optimize=0"], ["--on=emulator"]])

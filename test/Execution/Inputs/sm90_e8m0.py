@@ -47,7 +47,8 @@ def main():
     for number, (rows, block, is_prepacked) in enumerate(CASES):
         op, case = make_case(rows, block, is_prepacked)
         text = op.text().replace(
-            "\n      : ", f" {{blockscale.schedule = #blockscale.gemm_schedule<{SCHEDULE}>}}\n      : ", 1)
+            "\n      : ",
+            f" {{blockscale.schedule = #blockscale.gemm_schedule<{SCHEDULE}>}}\n      : ", 1)
         places = [["--on=emulator", "--target=sm_90a", "--nan-scales", *each] for each in SCHEDULES]
         expected = case.results(case.product.value)
         for name, (said, results) in zip(
@@ -58,7 +59,8 @@ def main():
         # What a test of finite values would not notice, and one of huge ones.
         kinds = [np.isnan(expected).any(), (np.abs(expected) > 2.0**125).any(),
                  ((expected != 0) & (np.abs(expected) < 2.0**-126)).any()]
-        expect.record(f"{rows} rows, block {block} has all kinds", None if all(kinds) else f"{kinds}")
+        expect.record(f"{rows} rows, block {block} has all kinds",
+                      None if all(kinds) else f"{kinds}")
     expect.finish()
 
 

@@ -22,7 +22,8 @@ FEW, FEW_TILE = 4, {"rows": 16, "cols": 64, "stages": 8}
 LEAST = {"prepacked": 15, "prepacked in groups": 3, "prepacked a": 4, "prepacked mx": 5,
          "scaled a": 15, "scaled b": 30, "rows": 10, "columns": 10, "rows of scaled a": 3,
          "nvfp4": 20, "mx": 20, "f16": 5, "ring wraps twice": 10, "three tiles a cta": 10,
-         "split": 10, "split group": 5, "64 scaled rows": 10, "128 scaled rows": 10, "tail of K": 15,
+         "split": 10, "split group": 5, "64 scaled rows": 10, "128 scaled rows": 10,
+         "tail of K": 15,
          "stages and a tail of K": 10, "no K": 2, "16 plain rows": 3, "32 plain rows": 3,
          "64 plain rows": 3, "128 plain rows": 3, "256 plain rows": 3, "rows moved apart": 8,
          "rows of groups moved apart": 3, "prepacked odd blocks": 3, "few rows": 3}
@@ -66,7 +67,7 @@ def draw_op(random, name, kind):
     op.shape = draw_shape(random, op)
     # Groups begin anywhere in blocks of prepacked data, which do not tell their sizes.
     rows = "M" if is_scaled_a else "N"
-    if (kind == "mm" or kind == "rows" and not is_scaled_a) and random.random() < 0.35:
+    if (kind == "mm" or (kind == "rows" and not is_scaled_a)) and random.random() < 0.35:
         op.is_prepacked = True
         op.dynamic = "".join(letter for letter in op.dynamic if letter not in rows + "K")
     return op
@@ -83,7 +84,7 @@ def make_few_rows(op, seed, number):
 def draw_stages(random, plain, scaled):
     """Two or three for each team of warpgroups, as far as shared memory holds them."""
     teams = 1 if scaled == 128 else 4 if plain == 16 else 2
-    return teams * int(random.integers(2, 3 if teams == 4 or teams > 1 and plain > 64 else 4))
+    return teams * int(random.integers(2, 3 if teams == 4 or (teams > 1 and plain > 64) else 4))
 
 
 def draw_schedule(random, op):
@@ -144,7 +145,8 @@ def properties(op, case, fields):
              "prepacked a" if op.is_prepacked and is_scaled_a else "",
              "prepacked mx" if op.is_prepacked and op.scale != "f8E4M3FN" else "",
              "rows moved apart" if k % 32 and not op.is_prepacked else "",
-             "rows of groups moved apart" if k % 32 and not op.is_prepacked and op.kind != "mm" else "",
+             "rows of groups moved apart" if k % 32 and not op.is_prepacked and op.kind != "mm"
+             else "",
              "prepacked odd blocks" if k % 32 and op.is_prepacked else ""}
     if op.kind != "mm" and case.legal[-1]:
         found |= {op.kind, f"{op.kind} of scaled a" if is_scaled_a else ""}

@@ -12,13 +12,14 @@ from pathlib import Path
 import sm100_moe
 from expect import Expectations
 
-QUANTIZED = "tensor<?x128xf4E2M1FN>, tensor<?x8xf8E4M3FN, #rows>, " \
-    "tensor<?x160xf4E2M1FN>, tensor<?x10xf8E4M3FN, #rows>"
+QUANTIZED = ("tensor<?x128xf4E2M1FN>, tensor<?x8xf8E4M3FN, #rows>, "
+             "tensor<?x160xf4E2M1FN>, tensor<?x10xf8E4M3FN, #rows>")
 
 
 def returning_quantized(module):
     """The module whose function returns the quantized tensors before its result."""
-    for old, new in (("    -> tensor<?x128xbf16> {", f"    -> ({QUANTIZED}, tensor<?x128xbf16>) {{"),
+    for old, new in (("    -> tensor<?x128xbf16> {",
+                      f"    -> ({QUANTIZED}, tensor<?x128xbf16>) {{"),
                      ("return %y : ", f"return %q, %s, %p, %t, %y : {QUANTIZED}, ")):
         if module.count(old) != 1:
             sys.exit(f"expected the module to have {old!r} once")

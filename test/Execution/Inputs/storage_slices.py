@@ -13,8 +13,18 @@ import numpy as np
 import values
 from expect import Expectations
 from module import Module
-from reference import (E4M3, E5M2, dequantize_mx, dequantize_nvfp4, from_bf16, pack,
-                        quantize_mx, quantize_nvfp4, swizzle, to_bf16)
+from reference import (
+    E4M3,
+    E5M2,
+    dequantize_mx,
+    dequantize_nvfp4,
+    from_bf16,
+    pack,
+    quantize_mx,
+    quantize_nvfp4,
+    swizzle,
+    to_bf16,
+)
 
 random = np.random.default_rng(5)
 expect = Expectations()

@@ -23,7 +23,7 @@ from reference import E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0, from_bf16
 
 DATA = Path(__file__).resolve().parents[2] / "Data"
 sys.path.insert(0, str(DATA))
-import make_tosa_cases as maker  # noqa: E402
+import make_tosa_cases as maker
 
 CODECS = {"f4E2M1FN": E2M1, "f6E2M3FN": E2M3, "f6E3M2FN": E3M2, "f8E4M3FN": E4M3,
           "f8E5M2": E5M2, "!tosa.mxint8": INT8}

@@ -49,9 +49,11 @@ OPEN = "?"
 CASES = {
     "B is shared or not": (
         product([N, H, C], [N, H, 2], [OPEN, W, C], [OPEN, W, 2], [N, H, W]),
-        [[(N, H, C), (N, H, 2), (1, W, C), (1, W, 2)], [(N, H, C), (N, H, 2), (N, W, C), (N, W, 2)]],
+        [[(N, H, C), (N, H, 2), (1, W, C), (1, W, 2)],
+         [(N, H, C), (N, H, 2), (N, W, C), (N, W, 2)]],
         [[(N, H, C), (N, H, 2), (3, W, C), (3, W, 2)], [(N, H, C), (N, H, 2), (5, W, C), (5, W, 2)],
-         [(N, H, C), (N, H, 2), (1, W, C), (N, W, 2)], [(N, H, C), (N, H, 2), (N, W, C), (1, W, 2)]]),
+         [(N, H, C), (N, H, 2), (1, W, C), (N, W, 2)],
+         [(N, H, C), (N, H, 2), (N, W, C), (1, W, 2)]]),
     "one matrix of A": (
         product([1, H, C], [1, H, 2], [OPEN, W, C], [OPEN, W, 2], [1, H, W]),
         [[(1, H, C), (1, H, 2), (1, W, C), (1, W, 2)]],
@@ -64,8 +66,10 @@ CASES = {
          [(N, H, C), (N, H - 1, 2), (1, W, C), (1, W, 2)]]),
     "a K that differs": (
         product([N, H, OPEN], [N, H, OPEN], [1, W, OPEN], [1, W, OPEN], [N, H, W]),
-        [[(N, H, C), (N, H, 2), (1, W, C), (1, W, 2)], [(N, H, 32), (N, H, 1), (1, W, 32), (1, W, 1)]],
-        [[(N, H, C), (N, H, 2), (1, W, 96), (1, W, 3)], [(N, H, 48), (N, H, 2), (1, W, 48), (1, W, 2)]]),
+        [[(N, H, C), (N, H, 2), (1, W, C), (1, W, 2)],
+         [(N, H, 32), (N, H, 1), (1, W, 32), (1, W, 1)]],
+        [[(N, H, C), (N, H, 2), (1, W, 96), (1, W, 3)],
+         [(N, H, 48), (N, H, 2), (1, W, 48), (1, W, 2)]]),
     "scales of a decoded tensor": (
         cast_from([OPEN, OPEN], [OPEN, OPEN], [OPEN, OPEN]), [[(H, C), (H, 2)]],
         [[(H, C), (H, 1)], [(H, C), (H - 1, 2)], [(H, 48), (H, 2)]]),

@@ -50,7 +50,8 @@ def properties(op, case, fields):
     kind = "nvfp4" if op.scale == "f8E4M3FN" else "mxf4" if is_four else "mxf8f6f4"
     stage = 128 if is_four else 64
     found = {kind, "no K" if not k else "", "tail of K" if k % stage else "",
-             "rows moved apart" if k % 32 else "", "several rows of tiles" if m > TILE and k else "",
+             "rows moved apart" if k % 32 else "",
+             "several rows of tiles" if m > TILE and k else "",
              "several columns of tiles" if n > TILE and k else ""}
     if op.kind != "mm" and case.legal[-1]:
         found.add(op.kind)
@@ -76,7 +77,8 @@ def check(folder, seed, number, chip):
     op, case, text, fields = draw(seed, number)
     folder = folder / f"{number}"
     if not op.scaling:
-        return op, properties(op, case, fields), random_cases.find_problems(text, case, chip, folder)
+        problems = random_cases.find_problems(text, case, chip, folder)
+        return op, properties(op, case, fields), problems
     places = [["--on=cpu"], *(["--on=emulator", f"--target={chip}", *each] for each in SCHEDULES)]
     (failed, wanted), *runs = run_places(text, case.arguments, 1, folder, places)
     problems = [failed or wrong or first_difference(got, wanted) for wrong, got in runs]

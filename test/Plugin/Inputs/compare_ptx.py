@@ -15,11 +15,13 @@ MAP = re.compile(r"\.param \.align 64 \.b8 \w+\[128\]")
 
 module, plugin, *chips = sys.argv[1:]
 for chip in chips:
-    wanted = subprocess.run(["blockscale-compile", module, f"--target={chip}", "--emit=ptx", "-o", "-"],
+    wanted = subprocess.run(["blockscale-compile", module, f"--target={chip}", "--emit=ptx", "-o",
+                             "-"],
                             check=True, capture_output=True).stdout
     passes = (f"builtin.module(blockscale-to-gpu{{chip={chip}}},gpu.module({KERNELS}),"
               "blockscale-pass-tensor-maps,gpu-module-to-binary{format=isa})")
-    text = subprocess.run(["mlir-opt", f"--load-dialect-plugin={plugin}", f"--load-pass-plugin={plugin}",
+    text = subprocess.run(["mlir-opt", f"--load-dialect-plugin={plugin}",
+                           f"--load-pass-plugin={plugin}",
                            module, f"--pass-pipeline={passes}"],
                           check=True, capture_output=True, text=True).stdout
     [quoted] = re.findall(r'assembly = "((?:[^"\\]|\\.)*)"', text)

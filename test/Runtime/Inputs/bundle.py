@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "python"))
 
-import blockscale_bundle  # noqa: E402
+import blockscale_bundle
 
 
 def pack(name):

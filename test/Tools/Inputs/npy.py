@@ -17,7 +17,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "python"))
 
-import blockscale_reference as reference  # noqa: E402
+import blockscale_reference as reference
 
 
 def bf16(values):

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from blockscale._text import shorten
 from blockscale.checkpoint._check._numbers import find_no_scale

@@ -5,18 +5,30 @@
 from __future__ import annotations
 
 import collections
-from typing import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint._candidates import Candidate
-from blockscale.checkpoint._check import (_cache, _config, _contents, _experts, _layers, _members,
-                                          _order, _parts, _sizes, _strangers, _tables, _values)
+from blockscale.checkpoint._check import (
+    _cache,
+    _config,
+    _contents,
+    _experts,
+    _layers,
+    _members,
+    _order,
+    _parts,
+    _sizes,
+    _strangers,
+    _tables,
+    _values,
+)
 from blockscale.checkpoint._check._loaders import LOADERS, Form
 from blockscale.checkpoint._check._report import Finding, Report, make_report
 from blockscale.checkpoint._check._tiles import check_tiles
-from blockscale.checkpoint._checkpoint import Checkpoint, Path, open as open_checkpoint
+from blockscale.checkpoint._checkpoint import Checkpoint, Path
+from blockscale.checkpoint._checkpoint import open as open_checkpoint
 from blockscale.checkpoint._names import is_ggml_name, split_expert
-
 
 #: Weights that break one of these rules cannot be dequantized, or tell nothing.
 _NOT_READ = ("shape-of-scales", "order-of-scales", "has-scales", "types-of-parts",

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from blockscale.checkpoint._candidates import Candidate
 from blockscale.checkpoint._check._report import Finding, find
@@ -58,7 +59,7 @@ def _can_be_quantized(checkpoint: Checkpoint, name: str, rank: int) -> bool:
     if find_wrapper(name):
         return False
     # Experts in a stack are of no class, but loaders make layers of experts of them.
-    return rank == 3 or rank == 2 and not checkpoint.names.find_other_kind(name)
+    return rank == 3 or (rank == 2 and not checkpoint.names.find_other_kind(name))
 
 
 def _list_plain(checkpoint: Checkpoint) -> Iterator[tuple[str, int, str]]:

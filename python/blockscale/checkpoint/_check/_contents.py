@@ -10,7 +10,7 @@ all valid. Some hundred rows of each matrix tell it, so that few bytes are read.
 from __future__ import annotations
 
 import hashlib
-from typing import Iterator
+from collections.abc import Iterator
 
 import numpy as np
 

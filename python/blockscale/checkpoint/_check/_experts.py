@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import collections
 import re
-from typing import Any, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from blockscale.checkpoint._check._layers import find_text_layers
 from blockscale.checkpoint._check._members import Members, get_experts
@@ -61,7 +62,7 @@ def check_stacks(members: Members, config: Mapping[str, Any]) -> Iterator[Findin
     counts = {wanted, wanted + (get_size(config, "zero_expert_num") or 0),
               wanted + (get_size(config, "n_shared_experts") or 0)}
     for name, shape in members.items():
-        if shape is None or not name.startswith(f"{path}.") or shape[0:1] and shape[0] in counts:
+        if shape is None or not name.startswith(f"{path}.") or (shape[0:1] and shape[0] in counts):
             continue
         if len(shape) == 3 and "shared" not in name and known.is_stack(
                 name.removesuffix(".weight")):

@@ -5,7 +5,8 @@ errors takes no name."""
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint._check._check import list_faults

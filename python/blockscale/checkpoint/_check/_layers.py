@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import collections
 import re
-from typing import Any, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from blockscale.checkpoint._check._members import Members, split_layer
 from blockscale.checkpoint._check._report import Finding, find
@@ -217,7 +218,7 @@ def check_ends(members: Members, config: Mapping[str, Any]) -> Iterator[Finding]
         yield find("whole-model", path, "expected embeddings of tokens, but got none")
     is_untied = get_text_config(config).get("tie_word_embeddings", config.get(
         "tie_word_embeddings")) is False
-    if is_untied and not has_head and (is_causal or not classes and has_embedding):
+    if is_untied and not has_head and (is_causal or (not classes and has_embedding)):
         yield find("whole-model", path, "expected a head, since tie_word_embeddings is false, but "
                    "got none")
     inside = any(is_norm(rest.removesuffix(".weight")) for names in layers.values()

@@ -9,7 +9,7 @@ the names and types of tensors; whether the loader has a class for the model it 
 from __future__ import annotations
 
 import dataclasses
-from typing import Iterable
+from collections.abc import Iterable
 
 from blockscale.checkpoint._check._claims import LOADERS, Claim
 from blockscale.checkpoint._families import NOT_KNOWN

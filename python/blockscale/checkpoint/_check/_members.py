@@ -9,7 +9,8 @@ weight is plain, or codes with scales beside them, is nothing to it.
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, Optional
+from collections.abc import Mapping
+from typing import Any
 
 from blockscale.checkpoint._candidates import Candidate
 from blockscale.checkpoint._check._parts import has_type
@@ -20,7 +21,7 @@ from blockscale.checkpoint._layouts import DATA
 
 #: Shapes by the names of parameters, as models have them: "model.norm.weight", and
 #: "model.layers.0.mlp.experts.down_proj" of a stack. None where codes are not there or not whole.
-Members = Mapping[str, Optional[tuple[int, ...]]]
+Members = Mapping[str, tuple[int, ...] | None]
 
 _FIRST_NUMBER = re.compile(r"(?P<path>(?:[^.]*\.)*?)(?P<number>\d{1,9})\.(?P<rest>.+)")
 #: Members of configurations that say how many experts a layer chooses from.
@@ -30,7 +31,7 @@ _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_exp
 
 def list_members(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) -> Members:
     """The parameters of a checkpoint, in the order of its files."""
-    found: dict[str, Optional[tuple[int, ...]]] = {}
+    found: dict[str, tuple[int, ...] | None] = {}
     owner = {tensor.name: candidate for candidate in candidates.values()
              for tensor in candidate.parts.values()}
     unknown = {name for each in checkpoint.unknown for name in each.tensors}

@@ -11,7 +11,7 @@ alike, and where all weights are swapped and none is plain.
 from __future__ import annotations
 
 import math
-from typing import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def check_order(checkpoint: Checkpoint) -> Iterator[Finding]:
     plain: list[np.ndarray] = []
     for name, weight in checkpoint.weights.items():
         k = weight.shape[-1]
-        if not _LEAST_COLUMNS <= k <= _MOST_COLUMNS or hidden is not None and k != hidden or (
+        if not _LEAST_COLUMNS <= k <= _MOST_COLUMNS or (hidden is not None and k != hidden) or (
                 not math.prod(weight.shape)):
             continue
         if weight.layout.is_plain:

@@ -4,15 +4,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from blockscale.checkpoint._candidates import TRANSFORM, Candidate
 from blockscale.checkpoint._check._report import Finding, find
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config import TORCHAO_NAMES, get_size
 from blockscale.checkpoint._families import get_family
-from blockscale.checkpoint._layouts import (DATA, GLOBAL, INPUT, SCALES, Layout, find_fp8_formats,
-                                            get_fp8_scales)
+from blockscale.checkpoint._layouts import (
+    DATA,
+    GLOBAL,
+    INPUT,
+    SCALES,
+    Layout,
+    find_fp8_formats,
+    get_fp8_scales,
+)
 
 #: Types that hold the same bits as that of a layout.
 _ALIKE = {"U8": ("U8", "I8"), "F8_E8M0": ("F8_E8M0", "U8")}
@@ -108,7 +116,7 @@ def check_shapes(checkpoint: Checkpoint, candidate: Candidate) -> Iterator[Findi
         yield from _check_described(checkpoint, candidate, _count(found), _count(wanted), tiles)
         return
     weight = checkpoint.weights.get(candidate.name)
-    if found == wanted or weight is not None and weight.is_transposed:
+    if found == wanted or (weight is not None and weight.is_transposed):
         return
     if found == [*batch, wanted[-1], wanted[-2]]:
         yield find("order-of-scales", scales.name, f"expected shape {wanted}, but got {found}, "

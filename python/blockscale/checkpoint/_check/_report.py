@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from blockscale._text import escape
 from blockscale.checkpoint._check._loaders import GGUF_ALONE, LOADERS, Form, explain_forms

@@ -8,11 +8,24 @@ docs/CheckpointFaults.md lists them; tests keep both equal.
 from __future__ import annotations
 
 import dataclasses
-from typing import Mapping
+from collections.abc import Mapping
 
 from blockscale.checkpoint._check._claims import (
-    COMPUTES, CONVERTS, DROPS_SIGN, IGNORES_NAMES, LARGEST, MISSING, RANDOM, READS_NAN,
-    READS_OTHERS, REFUSES_SHAPES, STOPS_WITHOUT, UNINITIALISED, Claim, tell)
+    COMPUTES,
+    CONVERTS,
+    DROPS_SIGN,
+    IGNORES_NAMES,
+    LARGEST,
+    MISSING,
+    RANDOM,
+    READS_NAN,
+    READS_OTHERS,
+    REFUSES_SHAPES,
+    STOPS_WITHOUT,
+    UNINITIALISED,
+    Claim,
+    tell,
+)
 
 #: How sure a finding is that the checkpoint is wrong, and what to do with it: an "error" breaks
 #: the layout; a "suspicion" is what statistics say; a "warning" is what some loaders stumble over.

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from blockscale.checkpoint._check._layers import find_text_layers
 from blockscale.checkpoint._check._members import Members
@@ -103,7 +104,7 @@ def _check_matrix(name: str, shape: tuple[int, ...], sizes: tuple[int, ...], hid
     """The rows of a weight that reads the hidden state, or the columns of one that writes it. That
     a weight is transposed is for another rule to say."""
     inner, outer = shape[::-1] if is_writer else shape
-    if inner in sizes or outer in sizes and inner == hidden:
+    if inner in sizes or (outer in sizes and inner == hidden):
         return
     wanted = f"rows of {sizes[0]}" if is_writer else f"{sizes[0]} rows"
     yield _tell(name, wanted, member, list(shape))

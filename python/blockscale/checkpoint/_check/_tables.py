@@ -5,7 +5,7 @@ tables."""
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from blockscale.checkpoint._candidates import Candidate
 from blockscale.checkpoint._check._report import Finding, find

@@ -11,7 +11,7 @@ rows and columns are alike.
 
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
 import numpy as np
 

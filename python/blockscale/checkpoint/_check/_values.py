@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from typing import Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import ml_dtypes
 import numpy as np
@@ -325,7 +325,7 @@ def check_equal_scales(checkpoint: Checkpoint, candidates: Mapping[str, Candidat
             found = [(name, tensor) for name in group
                      if (tensor := candidates[name].get(role)) is not None
                      and tensor.dtype == "F32"]
-            for name, tensor in found[1:]:
+            for _, tensor in found[1:]:
                 first, second = found[0][1].numpy(), tensor.numpy()
                 if first.size == second.size and not np.array_equal(first.reshape(-1),
                                                                     second.reshape(-1)):

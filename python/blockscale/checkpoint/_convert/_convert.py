@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Container, Sequence
+from collections.abc import Container, Sequence
+from typing import Any
 
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint._check._gate import Gate

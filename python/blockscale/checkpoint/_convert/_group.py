@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,16 @@ from blockscale._native import _checkpoint as _bytes
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
 from blockscale.checkpoint._codes import read_codes, read_factors, read_fp8, read_scalars
 from blockscale.checkpoint._families import get_layout
-from blockscale.checkpoint._layouts import (DATA, FP8_BLOCK, FP8_BLOCKS, GLOBAL, INPUT, SCALES,
-                                            Layout, get_fp8_scales)
+from blockscale.checkpoint._layouts import (
+    DATA,
+    FP8_BLOCK,
+    FP8_BLOCKS,
+    GLOBAL,
+    INPUT,
+    SCALES,
+    Layout,
+    get_fp8_scales,
+)
 from blockscale.checkpoint._values import list_chunks
 
 

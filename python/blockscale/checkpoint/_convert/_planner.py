@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint import _names
@@ -14,8 +15,12 @@ from blockscale.checkpoint._checkpoint import Checkpoint, Weight
 from blockscale.checkpoint._config_write import check_transforms
 from blockscale.checkpoint._convert._ways import UNEQUAL, choose_way, find_unequal
 from blockscale.checkpoint._families import Family, Quantized
-from blockscale.checkpoint._jobs._copies import (plan_biases, plan_copies, plan_decoded,
-                                                 plan_stack_bias)
+from blockscale.checkpoint._jobs._copies import (
+    plan_biases,
+    plan_copies,
+    plan_decoded,
+    plan_stack_bias,
+)
 from blockscale.checkpoint._jobs._order import sort_tasks
 from blockscale.checkpoint._jobs._plan import Output, Task
 from blockscale.checkpoint._layouts import GLOBAL, INPUT, PLAIN_DTYPES, Layout
@@ -87,8 +92,8 @@ class Planner:
         names, outputs = {}, []
         for role, ending in layout.endings.items():
             is_optional = not self._to.needs_global and way == "same"
-            if (role == INPUT and not has_input
-                    or role == GLOBAL and is_optional and GLOBAL not in weight.parts):
+            if ((role == INPUT and not has_input)
+                    or (role == GLOBAL and is_optional and GLOBAL not in weight.parts)):
                 continue
             names[role] = part.name + ending
             outputs.append(Output.of(names[role], layout.get_dtype(role),

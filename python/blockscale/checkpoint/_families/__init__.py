@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG, Scheme, get_names, get_object
 from blockscale.checkpoint._families._compressed_tensors import CompressedTensors

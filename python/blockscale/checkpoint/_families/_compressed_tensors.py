@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import collections
 import re
-from typing import Any, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from blockscale.checkpoint._config import Group, Scheme, get_names, get_object, read_cache
-from blockscale.checkpoint._families._family import (Evidence, Family, Quantized, Written,
-                                                     find_fp8_format)
+from blockscale.checkpoint._families._family import (
+    Evidence,
+    Family,
+    Quantized,
+    Written,
+    find_fp8_format,
+)
 from blockscale.checkpoint._layouts import FP8_BLOCK, Layout
 
 #: Formats that have a layout here.
@@ -108,7 +114,7 @@ class CompressedTensors(Family):
     def guess(self, evidence: Evidence) -> Layout | None:
         scales = evidence.get_dtype(".weight_scale")
         packed = evidence.get_dtype(".weight_packed")
-        if packed in ("U8", "I8") or packed and scales in ("U8", "F8_E4M3"):
+        if packed in ("U8", "I8") or (packed and scales in ("U8", "F8_E4M3")):
             format = evidence.format
             if ".weight_global_scale" in evidence.parts or scales == "F8_E4M3":
                 format = "nvfp4"
@@ -161,7 +167,7 @@ class CompressedTensors(Family):
         for name, group in groups.items():
             if group["targets"] == ["Linear"]:
                 groups[name] = {**group, "targets": _name_targets(layers)}
-        said = [each for each in original.members["config_groups"].values()]
+        said = list(original.members["config_groups"].values())
         by_group: dict[int, list[str]] = {}
         for name in kept:
             group = scheme.find(name)

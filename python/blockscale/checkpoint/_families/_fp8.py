@@ -5,11 +5,17 @@ and Qwen's models have it, or for each tensor or row."""
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from blockscale.checkpoint._config import Group, Scheme, get_names
-from blockscale.checkpoint._families._family import (Evidence, Family, Quantized, Written,
-                                                     find_fp8_format)
+from blockscale.checkpoint._families._family import (
+    Evidence,
+    Family,
+    Quantized,
+    Written,
+    find_fp8_format,
+)
 from blockscale.checkpoint._layouts import FP8_BLOCK, Layout
 
 _METHOD, _FBGEMM = "fp8", "fbgemm_fp8"
@@ -83,7 +89,7 @@ class Fp8(Family):
                       _read_ignored(members, where), where)
 
     def guess(self, evidence: Evidence) -> Layout | None:
-        if evidence.scheme.family in _OTHERS or ".weight_scale" not in evidence.parts and (
-                evidence.scheme.family != self.name):
+        if evidence.scheme.family in _OTHERS or (".weight_scale" not in evidence.parts and (
+                evidence.scheme.family != self.name)):
             return None
         return self.find_read(find_fp8_format(evidence))

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from blockscale._native._checkpoint import Metadata
 from blockscale.checkpoint._config import GGUF_CONFIG

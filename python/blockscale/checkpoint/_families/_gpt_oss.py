@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from blockscale.checkpoint._config import Group, Scheme, get_names
 from blockscale.checkpoint._families._family import Evidence, Family, Quantized, Written

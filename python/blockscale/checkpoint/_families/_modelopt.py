@@ -5,13 +5,25 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from blockscale import _native
-from blockscale.checkpoint._config import (MODELOPT_CONFIG, Group, Scheme, get_names, get_object,
-                                           read_cache)
-from blockscale.checkpoint._families._family import (Evidence, Family, Quantized, Written,
-                                                     find_fp8_format)
+from blockscale.checkpoint._config import (
+    MODELOPT_CONFIG,
+    Group,
+    Scheme,
+    get_names,
+    get_object,
+    read_cache,
+)
+from blockscale.checkpoint._families._family import (
+    Evidence,
+    Family,
+    Quantized,
+    Written,
+    find_fp8_format,
+)
 from blockscale.checkpoint._layouts import Layout
 
 #: Algorithms that have a layout here: format, and whether activations are quantized.
@@ -96,7 +108,7 @@ class ModelOpt(Family):
 
     def recognizes(self, members: Mapping[str, Any]) -> bool:
         method = members.get("quant_method")
-        return method == "modelopt" or method is None and "quant_algo" in members
+        return method == "modelopt" or (method is None and "quant_algo" in members)
 
     def read(self, members: Mapping[str, Any], where: str) -> Scheme:
         return read_members(members, where, "ignore" if "ignore" in members else "exclude_modules")

@@ -6,11 +6,17 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from blockscale.checkpoint._config import TORCHAO_NAMES, Group, Scheme, get_names
-from blockscale.checkpoint._families._family import (Evidence, Family, Quantized, Written,
-                                                     find_fp8_format)
+from blockscale.checkpoint._families._family import (
+    Evidence,
+    Family,
+    Quantized,
+    Written,
+    find_fp8_format,
+)
 from blockscale.checkpoint._layouts import Layout
 
 #: Types of configurations: format, and whether activations are quantized.

@@ -6,7 +6,8 @@ for something else."""
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from blockscale.checkpoint._config import Scheme
 from blockscale.checkpoint._families._family import Stored

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Generator, Mapping, NamedTuple, Sequence, TypeVar
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from blockscale._errors import ArgumentError, DeviceError, Error
 
@@ -267,4 +268,4 @@ class _Worker:
         return function(state, argument)
 
 
-__all__ = ["Cluster", "IN_FLIGHT", "RETRIES", "Share"]
+__all__ = ["IN_FLIGHT", "RETRIES", "Cluster", "Share"]

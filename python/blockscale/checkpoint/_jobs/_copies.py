@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable
+from collections.abc import Iterable
 
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight

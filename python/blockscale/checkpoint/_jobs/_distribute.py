@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any, Container, Generator, Mapping, NamedTuple, Sequence
+from collections.abc import Container, Generator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._jobs import _tasks

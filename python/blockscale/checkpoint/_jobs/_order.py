@@ -5,7 +5,7 @@ end."""
 
 from __future__ import annotations
 
-from typing import Sequence
+from collections.abc import Sequence
 
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._jobs._plan import Task

@@ -10,23 +10,31 @@ import dataclasses
 import json
 import os
 import tempfile
-from typing import Any, Generator, Iterator, Sequence, Union
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
 
 from blockscale._errors import ArgumentError
 from blockscale._native._checkpoint import guard_reads
-from blockscale.checkpoint._checkpoint import Checkpoint, Path, open as open_checkpoint
+from blockscale.checkpoint._checkpoint import Checkpoint, Path
+from blockscale.checkpoint._checkpoint import open as open_checkpoint
 from blockscale.checkpoint._files import ENDINGS
 from blockscale.checkpoint._jobs._cluster import Cluster
-from blockscale.checkpoint._jobs._distribute import (State, open_mirror, run_on_cluster,
-                                                     split_shards, split_tasks)
-from blockscale.checkpoint._jobs._journal import NAME as JOURNAL, describe_other_job, make_digest
+from blockscale.checkpoint._jobs._distribute import (
+    State,
+    open_mirror,
+    run_on_cluster,
+    split_shards,
+    split_tasks,
+)
+from blockscale.checkpoint._jobs._journal import NAME as JOURNAL
+from blockscale.checkpoint._jobs._journal import describe_other_job, make_digest
 from blockscale.checkpoint._jobs._plan import Job
 from blockscale.checkpoint._jobs._remote import Mirror, Remote, Snapshot, is_remote, to_path
 from blockscale.checkpoint._jobs._run import Progress, Verify, check_destination, run_job
 
 #: A cluster, the address of one, or "" for the one that RAY_ADDRESS names, else for processes of
 #: this machine.
-ClusterLike = Union[Cluster, str]
+ClusterLike = Cluster | str
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,8 @@ import hashlib
 import json
 import math
 import os
-from typing import Any, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from blockscale import _native
 from blockscale._errors import ArgumentError

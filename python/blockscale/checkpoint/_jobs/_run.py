@@ -14,8 +14,9 @@ import errno
 import os
 import shutil
 import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, Callable, Generator, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from blockscale._files import copy, find_stranger, open_in_place, write
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._files import ENDINGS
 from blockscale.checkpoint._jobs import _tasks
-from blockscale.checkpoint._jobs._journal import NAME as JOURNAL, Journal
+from blockscale.checkpoint._jobs._journal import NAME as JOURNAL
+from blockscale.checkpoint._jobs._journal import Journal
 from blockscale.checkpoint._jobs._plan import Job
 
 #: Is called with the name of what was done, the bytes that were read and all that will be.
@@ -120,10 +122,10 @@ def check_destination(destination: str, resume: bool) -> str:
     Raises: ArgumentError where there is something, or nothing to resume.
     """
     folder = os.path.normpath(destination) + ".partial"
-    if os.path.exists(destination):
-        if not os.path.isdir(destination) or os.listdir(destination):
-            raise ArgumentError(f"expected '{destination}' to be a new or empty folder, or a new "
-                                "file, but something is there")
+    if os.path.exists(destination) and (not os.path.isdir(destination)
+                                        or os.listdir(destination)):
+        raise ArgumentError(f"expected '{destination}' to be a new or empty folder, or a new "
+                            "file, but something is there")
     if os.path.lexists(folder):
         _check_owner(folder)
     if resume and not os.path.exists(os.path.join(folder, JOURNAL)):

@@ -6,7 +6,8 @@ returns what it found, of types of JSON."""
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Iterable, Mapping, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 

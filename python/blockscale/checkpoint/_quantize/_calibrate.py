@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from blockscale._errors import ArgumentError, read_file
 from blockscale.checkpoint._checkpoint import Path

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Sequence
+from collections.abc import Sequence
 
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def check_gpu() -> None:
         raise ArgumentError(f"expected a GPU of {chips}, but got one of capability {capability}")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _make_kernel(key: tuple[str, str, str, bool, bool], cols: int) -> Any:
     import torch
 

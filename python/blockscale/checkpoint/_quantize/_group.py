@@ -7,7 +7,8 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from typing import Any, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from typing import Any, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from blockscale._errors import ArgumentError
 from blockscale._forms import OperandForm
@@ -90,7 +91,7 @@ class Planner:
 
     def _list_groups(self) -> Iterator[list[tuple[Part, Choice]]]:
         """Parts of weights that share an amax."""
-        lists = [([part for part in parts], choice) for choice in self._choices
+        lists = [(list(parts), choice) for choice in self._choices
                  if choice.form is not None
                  for parts in split_weight(self._checkpoint, choice.weight, self._family)]
         groups: dict[str, list[tuple[Part, Choice]]] = {}
@@ -135,8 +136,9 @@ class Planner:
         shape = (*batch, part.count, part.cols)
         names, outputs = {}, []
         for role, ending in layout.endings.items():
-            if (role == INPUT and input_amax is None or role == GLOBAL
-                    and form.weight.scaling == "none" and not self._family.needs_global):
+            if ((role == INPUT and input_amax is None)
+                    or (role == GLOBAL and form.weight.scaling == "none"
+                        and not self._family.needs_global)):
                 continue
             names[role] = part.name + ending
             outputs.append(Output.of(names[role], layout.get_dtype(role),
