@@ -24,6 +24,7 @@ static bool isCost(Attribute cost) {
              });
 }
 
+// kernel_c5: the attribute has a form and costs.
 LogicalResult verifyFusionAttr(KernelOp kernel) {
   Attribute attr = kernel->getDiscardableAttr(kFusionAttrName);
   if (!attr)

@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pages name files that exist, and no line is too wide to read.
+"""Pages and comments of C++ name files that exist, and no line is too wide to read.
 
 What a command printed (a `console` block) is as wide as it is.
 """
@@ -19,6 +19,8 @@ PATH = re.compile(r"`((?:docs|examples|include|lib|python|scripts|test|tools|uni
                   r"[\w./*-]+)`")
 OUTPUT = re.compile(r"^```console$.*?^```$", re.S | re.M)
 COMMAND = re.compile(r"(?<![\w/])\./(scripts/[\w.-]+)")
+# In comments of C++ and TableGen, in parentheses: from any folder on.
+SOURCE = re.compile(r"\(((?:[\w-]+/)*[A-Z]\w*\.(?:h|cpp|td))[),]")
 
 
 class DocsLinksTest(unittest.TestCase):
@@ -44,6 +46,19 @@ class DocsLinksTest(unittest.TestCase):
                     self.assertTrue(any(ROOT.glob(name)), f"no {name}")
 
         self.for_each_page(check)
+
+    def test_files_that_comments_name(self):
+        sources = [path for folder in ("include", "lib", "tools", "unittests")
+                   for ending in ("h", "cpp", "td")
+                   for path in (ROOT / folder).rglob(f"*.{ending}")]
+        paths = [f"/{path.relative_to(ROOT)}" for path in sources]
+        named = [(path, name) for path in sources
+                 for name in SOURCE.findall(path.read_text(encoding="utf-8"))
+                 if not name.startswith(("llvm", "mlir"))]
+        self.assertGreater(len(named), 30)
+        for path, name in named:
+            with self.subTest(path.relative_to(ROOT)):
+                self.assertTrue(any(each.endswith(f"/{name}") for each in paths), f"no {name}")
 
     def test_lines_fit(self):
         def check(page, text):

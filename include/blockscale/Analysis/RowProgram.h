@@ -76,6 +76,11 @@ std::optional<FusionObstacle> analyzeRowOp(mlir::linalg::LinalgOp op,
 /// Why `op` cannot quantize what a row program computes in its kernel:
 ///
 ///  - norm_c1: blocks of one row, and no groups.
+///
+/// The planner (RowProgramPlan.cpp) adds what the ops around it decide:
+///
+///  - norm_c6: x has one quantization.
+///  - norm_c7: what the kernel computes beside is used after it alone.
 std::optional<FusionObstacle> findRowQuantizeObstacle(QuantizeOp op);
 
 /// The scalar that `op` fills a tensor with, by linalg.fill or an op that does

@@ -13,10 +13,10 @@
 
 namespace blockscale {
 
-/// The launch plan (docs/LaunchPlan.md) of a module that
-/// `blockscale-to-sm100` has lowered for `chip`, before its kernels become PTX:
-/// the public functions, whose bodies are evaluated symbolically. Host code
-/// that a plan does not express is an error at its op.
+/// The launch plan (docs/LaunchPlan.md) of a module that `blockscale-to-gpu`
+/// has lowered for `chip`, before its kernels become PTX: the public functions,
+/// whose bodies are evaluated symbolically. Host code that a plan does not
+/// express is an error at its op.
 mlir::FailureOr<runtime::LaunchPlan> emitLaunchPlan(mlir::ModuleOp module,
                                                     llvm::StringRef chip);
 

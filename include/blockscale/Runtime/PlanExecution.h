@@ -6,7 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // The steps of a function on a device behind an interface: the emulator, or a
-// driver.
+// driver. A call is refused by these clauses:
+//
+//  - launch_c1: buffers are at multiples of their alignment, and workspaces,
+//    all together, at a multiple of 256.
+//  - launch_c2: the caller's memory for workspaces has as many bytes as they.
 //
 //===----------------------------------------------------------------------===//
 

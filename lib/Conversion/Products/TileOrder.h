@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// CTAs stay: each computes every so many-th tile. Tiles that run at the same
-// time are a band of some rows of tiles, and go through it column by column, so
-// that together they read few rows of both operands.
+// The kernel is persistent: each CTA computes every n-th tile, where n is the
+// number of CTAs. Tiles that run at the same time are a band of some rows of
+// tiles, and go through it column by column, so that together they read few
+// rows of both operands.
 //
 // Tiles of groups are those of one group after the other. How many a group has
 // only the device knows: each role reads the offsets, and goes through all

@@ -14,8 +14,8 @@
 //              and one part of K where there are groups or ops that follow;
 //              each of two products that has a schedule has the same
 //   mma_mm_c5  one operand has scales, the other one is bf16 or f16
-//   mma_mm_c7  groups of K begin at multiples of 16 bytes of codes, or the
-//              kernel stops (Products/GroupBegin.h)
+//   mma_mm_c7  groups of K begin at multiples of 16 bytes of codes; others are
+//              errors that the kernel finds, and count as empty
 //
 //===----------------------------------------------------------------------===//
 

@@ -13,6 +13,10 @@
 //                many stages as shared memory holds, one part of K where there
 //                are groups or ops that follow, and tiles of 256 columns for
 //                two products, of which each that has one has the same
+//   sm100_mm_c5  data are of floating-point formats
+//   sm100_mm_c6  both operands have scales
+//   sm100_mm_c7  groups of K begin at multiples of 16 bytes of codes; others
+//                are errors that the kernel finds, and count as empty
 //
 //===----------------------------------------------------------------------===//
 

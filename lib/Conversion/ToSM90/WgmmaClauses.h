@@ -16,8 +16,8 @@
 //               teams share, no multicast, and 1, 2, 4 or 8 parts of K;
 //               products that share a kernel have the same
 //   sm90_mm_c5  one operand has scales, the other one is bf16 or f16
-//   sm90_mm_c7  groups of K begin at multiples of 16 bytes of codes, or the
-//               kernel stops (Products/GroupBegin.h)
+//   sm90_mm_c7  groups of K begin at multiples of 16 bytes of codes; others are
+//               errors that the kernel finds, and count as empty
 //   sm90_mm_c8  prepacked data has a static number of rows and K
 //
 //===----------------------------------------------------------------------===//

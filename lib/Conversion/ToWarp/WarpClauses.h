@@ -13,6 +13,9 @@
 //               most as many as shared memory holds, and one part of K where
 //               there are groups or ops that follow; each of two products that
 //               has a schedule has the same
+//   warp_mm_c5  data are of floating-point formats
+//   warp_mm_c7  groups of K begin at multiples of 16 bytes of codes; others are
+//               errors that the kernel finds, and count as empty
 //
 //===----------------------------------------------------------------------===//
 
