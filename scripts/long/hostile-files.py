@@ -17,18 +17,19 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from long_programs import BUILD, PYTHON, ROOT, build
 
 MODULES = ("text of MLIR", "bytecode of MLIR", "programs of TOSA", "compiled functions")
-#: Environments of .cache: what of readers.IMPORTS is read there, and what takes more addresses
-#: than calls have. The first one has the readers of checkpoints, too.
+#: Environments of .cache, those that take longest first: what of readers.IMPORTS is read there, and
+#: what takes more addresses than calls have. The first one has the readers of checkpoints, too.
 ENVIRONMENTS = {
     "checkpoints": (MODULES, ()),
-    "exporter": (("models of ONNX",), ()),
     "jax": (("exports of JAX", "text of StableHLO", "artifacts of StableHLO"), ()),
+    "exporter": (("models of ONNX",), ()),
     "peers": (("programs of PyTorch",),
               ("blockscale.torch._file", "torchao.prototype.mx_formats")),
 }
@@ -77,9 +78,8 @@ def run_in(environment, count, seed):
     if tosa.exists():
         environ.setdefault("BLOCKSCALE_TOSA_OPT", str(tosa))
     counts = None
-    with subprocess.Popen(
-            [python, __file__, str(count), seed, environment], stdout=subprocess.PIPE, text=True,
-            errors="replace", env=environ) as process:
+    with subprocess.Popen([python, __file__, str(count), seed, environment], env=environ,
+                          stdout=subprocess.PIPE, text=True, errors="replace") as process:
         for line in process.stdout:
             counts = re.fullmatch(r"(\d+) passed, (\d+) failed", line.rstrip())
             if not counts:
@@ -97,7 +97,10 @@ def main():
         return 1 if run(environments[0], count, seed) else 0
     print(f"seed {seed}", flush=True)
     build("BlockScaleC", "blockscale-opt", "blockscale-read-bytecode")
-    totals = [run_in(environment, count, seed) for environment in environments]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        totals = list(pool.map(lambda environment: run_in(environment, count, seed), environments))
+    for environment, (passed, failed) in zip(environments, totals):
+        print(f"   in {environment}: {passed} passed, {failed} failed")
     passed, failed = (sum(each) for each in zip(*totals))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
