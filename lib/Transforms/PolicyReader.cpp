@@ -236,7 +236,8 @@ ProductForm PolicyReader::readForm(const JsonValue &value) {
   if (value.find("cast"))
     form.cast = static_cast<LayerType>(
         getChoice(value, "cast",
-                  {std::begin(kLayerTypeNames), std::end(kLayerTypeNames)}));
+                  {std::begin(kLayerTypeNames),
+                   std::begin(kLayerTypeNames) + kCastTypeCount}));
   if (!ok())
     return form;
   form.weight = OperandReader(*this, value, "weights").read();

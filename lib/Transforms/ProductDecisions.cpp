@@ -9,8 +9,6 @@
 
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 
@@ -79,82 +77,45 @@ findLastProjections(ArrayRef<Operation *> products) {
 }
 
 //===----------------------------------------------------------------------===//
-// Clauses
+// What a policy makes of them
 //===----------------------------------------------------------------------===//
 
-/// policy_c5 and policy_c6.
-static std::optional<FusionObstacle>
-findTypeObstacle(const ProductDecision &decision, const ProductForm &form) {
+/// What rules see of a product that is not the last projection.
+static PolicyProduct toPolicyProduct(const ProductDecision &decision) {
   const MatrixProduct &product = decision.product;
-  bool hasWeight = decision.isWeightA || decision.isWeightB;
-  if (!form.activation.format && !hasWeight)
-    return FusionObstacle{"policy_c5", "a weight, as others stay plain",
-                          "two operands that are none"};
-  Type plain = getLayerType(
-      form, (decision.isWeightB ? product.a : product.b).getElementType());
-  bool isNvfp4 = form.weight.format->scale == numerics::ScaleFormat::E4M3;
-  if (!form.activation.format && !plain.isBF16() && !(plain.isF16() && isNvfp4))
-    return FusionObstacle{"policy_c5",
-                          isNvfp4 ? "a plain operand of bf16 or f16"
-                                  : "a plain operand of bf16",
-                          llvm::to_string(plain)};
-  if (form.isTransformed)
-    for (Type type : {product.a.getElementType(), product.b.getElementType()})
-      if (!getLayerType(form, type).isBF16())
-        return FusionObstacle{"policy_c6",
-                              "operands of bf16 to transform (rht)",
-                              llvm::to_string(getLayerType(form, type))};
-  return std::nullopt;
+  bool isNarrowA = decision.isWeightA && !decision.isWeightB;
+  PolicyProduct seen;
+  seen.hasWeight = decision.isWeightA || decision.isWeightB;
+  seen.m = product.getSize(product.a.rows);
+  seen.n = product.getSize(product.b.rows);
+  seen.k = product.getSize(product.k);
+  seen.weightRows = isNarrowA ? seen.m : seen.n;
+  const ProductFactor &plain = decision.isWeightB ? product.a : product.b;
+  const ProductFactor &weight = decision.isWeightB ? product.b : product.a;
+  seen.plain = toLayerType(plain.getElementType());
+  seen.weight = toLayerType(weight.getElementType());
+  return seen;
 }
 
 std::optional<FusionObstacle> findFormObstacle(const ProductDecision &decision,
                                                const ProductForm &form,
                                                bool leavesNarrow) {
-  const MatrixProduct &product = decision.product;
-  int64_t block = form.weight.format->blockSize;
-  bool isNarrowA = decision.isWeightA && !decision.isWeightB;
-  int64_t rows = product.getSize((isNarrowA ? product.a : product.b).rows);
-  if (leavesNarrow && !ShapedType::isDynamic(rows) && rows < block)
-    return FusionObstacle{
-        "policy_c3",
-        llvm::formatv("at least {0} rows, as many as a block has elements",
-                      block),
-        llvm::to_string(rows)};
-  int64_t k = product.getSize(product.k);
-  if (ShapedType::isDynamic(k) || k % block != 0 || k == 0)
-    return FusionObstacle{
-        "policy_c4", llvm::formatv("a static K of whole blocks of {0}", block),
-        ShapedType::isDynamic(k) ? "a dynamic one" : llvm::to_string(k)};
-  return findTypeObstacle(decision, form);
+  return findFormObstacle(toPolicyProduct(decision), form, leavesNarrow);
 }
 
 /// What the first rule that matches says.
 static void decide(ProductDecision &decision, const QuantizationPolicy &policy,
                    StringRef function, bool isLast) {
-  const MatrixProduct &product = decision.product;
-  PolicyProduct seen = {decision.op->getLoc(),
-                        function,
-                        decision.isWeightA || decision.isWeightB,
-                        isLast,
-                        product.getSize(product.a.rows),
-                        product.getSize(product.b.rows),
-                        product.getSize(product.k)};
-  const PolicyRule *rule = policy.find(seen);
-  if (!rule)
-    decision.obstacle = {"policy_c1", "a rule that matches", "none"};
-  else if (!rule->form)
-    decision.obstacle = {"policy_c1", "a rule that quantizes",
-                         rule->name + ", which leaves it"};
-  else if (isLast && policy.leavesLast)
-    decision.obstacle = {"policy_c2", "a product before the last projection",
-                         "that"};
-  else
-    decision.obstacle =
-        findFormObstacle(decision, *rule->form, policy.leavesNarrow);
+  PolicyProduct seen = toPolicyProduct(decision);
+  seen.names = getLocationNames(decision.op->getLoc());
+  seen.function = function;
+  seen.isLast = isLast;
+  PolicyDecision found = policy.decide(seen);
+  decision.obstacle = std::move(found.obstacle);
   if (decision.obstacle)
     return;
-  decision.form = rule->form;
-  decision.rule = rule->name;
+  decision.form = found.rule->form;
+  decision.rule = found.rule->name;
 }
 
 std::vector<ProductDecision> decideProducts(FunctionOpInterface function,

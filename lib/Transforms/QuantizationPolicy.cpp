@@ -7,8 +7,6 @@
 
 #include "blockscale/Transforms/QuantizationPolicy.h"
 
-#include "llvm/Support/GlobPattern.h"
-
 using namespace mlir;
 
 namespace blockscale {
@@ -78,6 +76,23 @@ Type getLayerType(const ProductForm &form, Type element) {
   return Float16Type::get(element.getContext());
 }
 
+LayerType getLayerType(const ProductForm &form, LayerType type) {
+  return form.cast && type == LayerType::F32 ? *form.cast : type;
+}
+
+LayerType toLayerType(Type element) {
+  if (element.isBF16())
+    return LayerType::BF16;
+  return element.isF16() ? LayerType::F16 : LayerType::F32;
+}
+
+std::optional<LayerType> findLayerType(StringRef name) {
+  const auto *found = llvm::find(kLayerTypeNames, std::string_view(name));
+  if (found == std::end(kLayerTypeNames))
+    return std::nullopt;
+  return static_cast<LayerType>(found - std::begin(kLayerTypeNames));
+}
+
 bool SizeRange::contains(int64_t size) const {
   if (ShapedType::isDynamic(size))
     return min <= 0 && max == std::numeric_limits<int64_t>::max();
@@ -98,29 +113,8 @@ SmallVector<std::string> getLocationNames(Location location) {
   return names;
 }
 
-/// Most patterns that braces may stand for.
-static constexpr size_t kMaxPatterns = 1024;
-
-runtime::Status checkPattern(StringRef pattern) {
-  llvm::Expected<llvm::GlobPattern> made =
-      llvm::GlobPattern::create(pattern, kMaxPatterns);
-  if (made)
-    return runtime::Status::success();
-  return runtime::Status::failure(llvm::toString(made.takeError()));
-}
-
-bool matchesPattern(StringRef pattern, StringRef name) {
-  llvm::Expected<llvm::GlobPattern> made =
-      llvm::GlobPattern::create(pattern, kMaxPatterns);
-  if (made)
-    return made->match(name);
-  llvm::consumeError(made.takeError());
-  return false;
-}
-
 bool PolicyRule::matches(const PolicyProduct &product) const {
-  if (location &&
-      llvm::none_of(getLocationNames(product.location), [&](StringRef name) {
+  if (location && llvm::none_of(product.names, [&](StringRef name) {
         return matchesPattern(*location, name);
       }))
     return false;

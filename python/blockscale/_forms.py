@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from blockscale import _native
+from blockscale._errors import check
 from blockscale._ops import FORMATS
 
 #: Where the global scale of activations comes from: there is none, the amax of the tensor, an
@@ -64,13 +66,12 @@ class LayerForm:
 
     def find_clause(self, dtype: str) -> Clause | None:
         """The clause that a plain operand of a dtype, "f32", "bf16" or "f16", does not meet."""
-        plain = self.cast if self.cast and dtype == "f32" else dtype
-        accepted = ("bf16", "f16") if self.weight.format == "nvfp4" else ("bf16",)
-        if self.activation is None and plain not in accepted:
-            return Clause("policy_c5", f"a plain operand of {' or '.join(accepted)}", plain)
-        if self.rht and plain != "bf16":
-            return Clause("policy_c6", "operands of bf16 to transform (rht)", plain)
-        return None
+        weight, activation = (
+            _native.NativeOperand(None if each is None else each.format, None, "none", None, False)
+            for each in (self.weight, self.activation))
+        found = check(_native.check_form(
+            _native.NativeForm(weight, activation, self.rht, self.cast), dtype))[0]
+        return Clause(found.clause, found.expected, found.found) if found.clause else None
 
     def describe(self) -> str:
         """As the compiler's remarks do."""

@@ -44,10 +44,17 @@ struct OperandForm {
 };
 
 /// The type of a layer, in which its operands are stored.
-enum class LayerType { BF16, F16 };
+enum class LayerType { BF16, F16, F32 };
 
 /// The names of these types, in their order.
-inline constexpr std::string_view kLayerTypeNames[] = {"bf16", "f16"};
+inline constexpr std::string_view kLayerTypeNames[] = {"bf16", "f16", "f32"};
+/// How many of them, from the first, f32 is rounded to by a cast.
+inline constexpr size_t kCastTypeCount = 2;
+
+/// The layer type of an element type that products have: f32, bf16 or f16.
+LayerType toLayerType(mlir::Type element);
+/// The layer type of that name, if it is one.
+std::optional<LayerType> findLayerType(llvm::StringRef name);
 
 /// How a product is quantized.
 struct ProductForm {
@@ -67,6 +74,7 @@ std::string describe(const ProductForm &form);
 /// The type in which a layer of that form stores numbers that are `element`
 /// outside of it.
 mlir::Type getLayerType(const ProductForm &form, mlir::Type element);
+LayerType getLayerType(const ProductForm &form, LayerType type);
 
 /// The sizes that a rule is for.
 struct SizeRange {
@@ -77,16 +85,24 @@ struct SizeRange {
   bool contains(int64_t size) const;
 };
 
-/// A product as rules see it.
+/// A product as rules see it: one of a program, or a layer of a model that is
+/// no program yet.
 struct PolicyProduct {
-  mlir::Location location;
+  /// The names of its location.
+  llvm::SmallVector<std::string> names;
   llvm::StringRef function;
   /// Whether an operand is a weight.
   bool hasWeight = false;
   /// Whether this is the last projection: a product with a weight that needs
   /// the result of another one, and that no other one needs.
   bool isLast = false;
-  int64_t m = 0, n = 0, k = 0;
+  /// Any of them may be dynamic.
+  int64_t m = mlir::ShapedType::kDynamic, n = mlir::ShapedType::kDynamic,
+          k = mlir::ShapedType::kDynamic;
+  /// The rows of the weight, else those of B: M or N.
+  int64_t weightRows = mlir::ShapedType::kDynamic;
+  /// The types of the operand beside the weight, and of the weight.
+  LayerType plain = LayerType::BF16, weight = LayerType::BF16;
 };
 
 struct PolicyRule {
@@ -103,6 +119,15 @@ struct PolicyRule {
   bool matches(const PolicyProduct &product) const;
 };
 
+/// What a policy makes of a product.
+struct PolicyDecision {
+  /// The first rule that matches, or null.
+  const PolicyRule *rule = nullptr;
+  /// Why the product is left; it is quantized in the form of the rule if there
+  /// is none.
+  std::optional<FusionObstacle> obstacle;
+};
+
 struct QuantizationPolicy {
   std::vector<PolicyRule> rules;
   /// Whether the last projection, and weights of fewer rows than a block has
@@ -111,10 +136,23 @@ struct QuantizationPolicy {
 
   /// The first rule that matches, or null.
   const PolicyRule *find(const PolicyProduct &product) const;
+  /// What the first rule that matches says, by the clauses policy_c1 to
+  /// policy_c6 (QuantizeProducts.h).
+  PolicyDecision decide(const PolicyProduct &product) const;
 };
 
+/// The obstacle of clauses policy_c3 to policy_c6 to quantizing a product in
+/// that form.
+std::optional<FusionObstacle> findFormObstacle(const PolicyProduct &product,
+                                               const ProductForm &form,
+                                               bool leavesNarrow);
+/// That of policy_c5 and policy_c6, the clauses of types.
+std::optional<FusionObstacle> findTypeObstacle(const PolicyProduct &product,
+                                               const ProductForm &form);
+
 /// Why `pattern` is none; success if it is one. `*` stands for any characters,
-/// `?` for one, `[ab]` for one of these, `{a,b}` for one of these texts.
+/// `?` for one, `[ab]` for one of these, `{a,b}` for one of these texts. A
+/// character is a code point of UTF-8; a byte that is of none is one, too.
 runtime::Status checkPattern(llvm::StringRef pattern);
 bool matchesPattern(llvm::StringRef pattern, llvm::StringRef name);
 

@@ -21,12 +21,48 @@ from blockscale._native._executable import (
 )
 from blockscale._native._library import LIBRARY, get_error
 from blockscale._native._numerics import get_global_scale, get_nonzero_amax, swizzle, unswizzle
+from blockscale._native._policy import (
+    NativeForm,
+    NativeOperand,
+    NativePolicy,
+    check_form,
+    decide_layer,
+    matches_pattern,
+    open_policy,
+    parse_policy,
+)
 
 __all__ = [
-    "Arrays", "Exchanged", "Executable", "check_nesting", "chips", "choose_chip", "compile",
-    "create_executable", "dtype_name", "exchange", "get_global_scale", "get_nonzero_amax",
-    "has_products", "load_executable", "recipes", "set_cache_owners", "set_num_threads",
-    "status_name", "swizzle", "unswizzle", "version", "xla_handler",
+    "Arrays",
+    "Exchanged",
+    "Executable",
+    "NativeForm",
+    "NativeOperand",
+    "NativePolicy",
+    "check_form",
+    "check_nesting",
+    "chips",
+    "choose_chip",
+    "compile",
+    "create_executable",
+    "decide_layer",
+    "dtype_name",
+    "exchange",
+    "get_global_scale",
+    "get_nonzero_amax",
+    "has_products",
+    "load_executable",
+    "matches_pattern",
+    "open_policy",
+    "parse_policy",
+    "recipes",
+    "set_cache_owners",
+    "set_num_threads",
+    "status_name",
+    "swizzle",
+    "unswizzle",
+    "version",
+    "xla_handler",
 ]
 
 

@@ -116,3 +116,23 @@ class CallArgument(ctypes.Structure):
 
     _fields_ = [("dtype", c_int), ("rank", c_size_t), ("shape", POINTER(c_int64)),
                 ("scalar", c_void_p)]
+
+
+class OperandForm(ctypes.Structure):
+    _fields_ = [("format", c_char_p), ("recipe", c_char_p), ("scaling", c_int), ("amax", c_float),
+                ("is_swept", c_int)]
+
+
+class LayerForm(ctypes.Structure):
+    _fields_ = [("weight", OperandForm), ("activation", OperandForm), ("is_transformed", c_int),
+                ("cast", c_char_p)]
+
+
+class Layer(Config):
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("function", c_char_p),
+                ("n", c_int64), ("k", c_int64), ("is_last", c_int), ("type", c_char_p)]
+
+
+class Decision(ctypes.Structure):
+    _fields_ = [("is_quantized", c_int), ("form", LayerForm), ("rule", c_char_p),
+                ("clause", c_char_p), ("expected", c_char_p), ("found", c_char_p)]

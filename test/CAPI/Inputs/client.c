@@ -9,6 +9,7 @@
 #include "blockscale-c/Dialect.h"
 #include "blockscale-c/Numerics.h"
 #include "blockscale-c/Passes.h"
+#include "blockscale-c/Policy.h"
 #include "blockscale-c/Run.h"
 #include "blockscale-c/Xla.h"
 
@@ -155,6 +156,27 @@ static void run(const char *source, blockscale_place place, const float *x,
   blockscale_executable_destroy(executable);
 }
 
+/* What a policy makes of two layers of a model. */
+static void decide(void) {
+  static const char text[] =
+      "{\"version\": 1, \"rules\": [{\"format\": \"nvfp4\"}]}";
+  blockscale_policy *policy = NULL;
+  check(blockscale_policy_parse(text, strlen(text), "text", &policy));
+  for (int64_t k = 32; k <= 40; k += 8) {
+    blockscale_layer layer = {sizeof(layer), "up", NULL, 64, k, 0, "bf16"};
+    const blockscale_policy_decision *decision = NULL;
+    check(blockscale_policy_decide(policy, &layer, &decision));
+    if (decision->is_quantized)
+      printf("K of %d: %s by %s\n", (int)k, decision->form.weight.format,
+             decision->rule);
+    else
+      printf("K of %d: %s: expected %s\n", (int)k, decision->clause,
+             decision->expected);
+    blockscale_policy_decision_destroy(decision);
+  }
+  blockscale_policy_destroy(policy);
+}
+
 int main(int argc, char **argv) {
   if (argc != 3 || !blockscale_xla_handler())
     return 2;
@@ -164,6 +186,7 @@ int main(int argc, char **argv) {
   source[size] = 0;
   buildIR(source);
   writeAndRead(argv[2]);
+  decide();
 
   compileTo(source, "cpu", BLOCKSCALE_EMIT_OBJECT);
   compileTo(source, "sm_100a", BLOCKSCALE_EMIT_PTX);

@@ -1,0 +1,128 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Policies for layers: blockscale-c/Policy.h."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import weakref
+from ctypes import POINTER
+from typing import Any, NamedTuple
+
+from blockscale._native import _structures
+from blockscale._native._library import LIBRARY, get_error
+
+#: The names of the members of blockscale_scaling, in their order.
+SCALINGS = ("none", "dynamic", "amax")
+_Outcome = tuple[int, str, list[tuple[Any, ...]], Any]
+
+
+class NativeOperand(NamedTuple):
+    """How an operand is quantized; without a format it is not."""
+
+    format: str | None
+    recipe: str | None
+    scaling: str
+    amax: float | None
+    is_swept: bool
+
+
+class NativeForm(NamedTuple):
+    weight: NativeOperand
+    activation: NativeOperand
+    is_transformed: bool
+    cast: str | None
+
+
+class NativeDecision(NamedTuple):
+    """`form` is None for a layer that is left, and the last three say why."""
+
+    form: NativeForm | None
+    rule: str
+    clause: str
+    expected: str
+    found: str
+
+
+@dataclasses.dataclass(frozen=True)
+class NativePolicy:
+    """A policy that was read, which the library frees with this object."""
+
+    handle: ctypes.c_void_p
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, LIBRARY.blockscale_policy_destroy, self.handle)
+
+
+def encode_name(text: str) -> bytes:
+    """A name, which need not be Unicode: a path that is none has surrogates for its bytes."""
+    return text.encode("utf-8", errors="surrogateescape")
+
+
+def _decode(text: bytes | None) -> str | None:
+    return None if text is None else text.decode("utf-8", errors="surrogateescape")
+
+
+def open_policy(path: str) -> _Outcome:
+    handle = ctypes.c_void_p()
+    status = LIBRARY.blockscale_policy_open(encode_name(path), handle)
+    return status, get_error(status), [], None if status else NativePolicy(handle)
+
+
+def parse_policy(text: bytes, name: str) -> _Outcome:
+    """The policy of JSON that messages call `name`."""
+    handle = ctypes.c_void_p()
+    status = LIBRARY.blockscale_policy_parse(text, len(text), encode_name(name), handle)
+    return status, get_error(status), [], None if status else NativePolicy(handle)
+
+
+def decide_layer(policy: NativePolicy, name: str, n: int, k: int, is_last: bool,
+                 dtype: str) -> _Outcome:
+    """The NativeDecision for a layer of a dtype, "f32", "bf16" or "f16"."""
+    layer = _structures.Layer(name=encode_name(name), n=n, k=k, is_last=is_last,
+                              type=dtype.encode())
+    decision = POINTER(_structures.Decision)()
+    status = LIBRARY.blockscale_policy_decide(policy.handle, layer, decision)
+    return status, get_error(status), [], None if status else _take(decision)
+
+
+def check_form(form: NativeForm, dtype: str) -> _Outcome:
+    """The NativeDecision for a layer of a dtype whose form is known, by the clauses of types."""
+    weight, activation = (
+        _structures.OperandForm(format=None if each.format is None else each.format.encode())
+        for each in (form.weight, form.activation))
+    native = _structures.LayerForm(weight, activation, form.is_transformed,
+                                   None if form.cast is None else form.cast.encode())
+    decision = POINTER(_structures.Decision)()
+    status = LIBRARY.blockscale_layer_form_check(native, dtype.encode(), decision)
+    return status, get_error(status), [], None if status else _take(decision)
+
+
+def matches_pattern(pattern: str, name: str) -> _Outcome:
+    """Whether a pattern of policies matches a whole name."""
+    matches = ctypes.c_int()
+    status = LIBRARY.blockscale_pattern_matches(encode_name(pattern), encode_name(name), matches)
+    return status, get_error(status), [], bool(matches.value)
+
+
+def _take(decision: Any) -> NativeDecision:
+    """What the library decided, which it frees."""
+    try:
+        found = decision.contents
+        return NativeDecision(_read_form(found.form) if found.is_quantized else None,
+                              *(_decode(each) or "" for each in (found.rule, found.clause,
+                                                                 found.expected, found.found)))
+    finally:
+        LIBRARY.blockscale_policy_decision_destroy(decision)
+
+
+def _read_form(form: _structures.LayerForm) -> NativeForm:
+    return NativeForm(_read_operand(form.weight), _read_operand(form.activation),
+                      bool(form.is_transformed), _decode(form.cast))
+
+
+def _read_operand(form: _structures.OperandForm) -> NativeOperand:
+    scaling = SCALINGS[form.scaling]
+    return NativeOperand(_decode(form.format), _decode(form.recipe), scaling,
+                         form.amax if scaling == "amax" else None, bool(form.is_swept))
