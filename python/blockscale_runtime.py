@@ -278,7 +278,7 @@ class Device(_Handle):
 
     def take_error(self):
         """Raises what kernels on the GPU found wrong since that was raised last, without a
-        wait: values that only the GPU has, such as ends of groups."""
+        wait: values that only the GPU has, such as ends of groups and indices."""
         self.runtime.device_take_error(self.handle)
 
 

@@ -9,6 +9,9 @@
 #include "Emission/PlainLoop.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -21,7 +24,7 @@ static bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
 
 /// Whether a thread of the device can compute `op` instead of the host.
 static bool isScalarOp(Operation *op) {
-  if (isa<memref::LoadOp, memref::StoreOp>(op))
+  if (isa<memref::LoadOp, memref::StoreOp, cf::AssertOp>(op))
     return true;
   return op->getNumRegions() == 0 && isPure(op) &&
          !op->hasTrait<OpTrait::IsTerminator>() &&
@@ -39,6 +42,7 @@ public:
   LogicalResult move();
 
 private:
+  void gatherAssertions();
   bool isMoved(Operation *op) const;
   FailureOr<scf::ParallelOp> moveRun();
   LogicalResult share(OpResult value, scf::ParallelOp loop);
@@ -51,6 +55,18 @@ private:
 };
 
 } // namespace
+
+/// Lets each assertion have its comparison in front of it, so that both are in
+/// one kernel, which says the numbers.
+void ScalarMover::gatherAssertions() {
+  for (auto check : block.getOps<cf::AssertOp>()) {
+    auto compare = check.getArg().getDefiningOp<arith::CmpIOp>();
+    if (!compare || compare->getNextNode() == check)
+      continue;
+    OpBuilder builder(check);
+    check.getArgMutable().assign(builder.clone(*compare)->getResult(0));
+  }
+}
 
 bool ScalarMover::isMoved(Operation *op) const {
   if (isa<memref::LoadOp, memref::StoreOp>(op))
@@ -117,6 +133,7 @@ FailureOr<scf::ParallelOp> ScalarMover::moveRun() {
 }
 
 LogicalResult ScalarMover::move() {
+  gatherAssertions();
   // The region of an scf.forall.in_parallel may be empty.
   for (Operation *op = block.empty() ? nullptr : &block.front(); op;) {
     bool isBetween = op->getNumRegions() == 0 &&
@@ -150,6 +167,18 @@ LogicalResult moveScalars(func::FuncOp function) {
     if (failed(ScalarMover(*block).move()))
       return failure();
   return success();
+}
+
+void dropElementAssertions(func::FuncOp function) {
+  SmallVector<cf::AssertOp> dropped;
+  function->walk([&](cf::AssertOp check) {
+    llvm::SetVector<Operation *> slice;
+    (void)getBackwardSlice(check.getArg(), &slice, {});
+    if (llvm::any_of(slice, llvm::IsaPred<memref::LoadOp>))
+      dropped.push_back(check);
+  });
+  for (cf::AssertOp check : dropped)
+    check.erase();
 }
 
 } // namespace blockscale

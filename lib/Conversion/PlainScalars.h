@@ -12,8 +12,9 @@
 
 namespace blockscale {
 
-/// Moves loads and stores of single elements, and the scalars that are computed
-/// from what is loaded, from the host into loops of one iteration:
+/// Moves loads and stores of single elements, the scalars that are computed
+/// from what is loaded, and assertions about these from the host into loops of
+/// one iteration:
 ///
 ///   %a = memref.load %x[%i] : memref<8xf32>
 ///   %b = arith.addf %a, %a : f32
@@ -28,6 +29,10 @@ namespace blockscale {
 /// A scalar that later kernels read has a buffer of one element. Emits an error
 /// where the host would have to know such a scalar: a size, a condition.
 llvm::LogicalResult moveScalars(mlir::func::FuncOp function);
+
+/// Drops the assertions of elements of memory from a function that computes
+/// sizes for the host: the function whose sizes these are asserts the same.
+void dropElementAssertions(mlir::func::FuncOp function);
 
 } // namespace blockscale
 

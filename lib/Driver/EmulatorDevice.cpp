@@ -149,9 +149,10 @@ Status EmulatorDevice::launch(const runtime::DeviceLaunch &launch) {
 Status EmulatorDevice::findError() {
   const Buffer *buffer = device.global.find(runtime::kErrorRecordSymbol);
   runtime::ErrorRecordVariable variable;
-  if (!buffer || buffer->bytes.size() != sizeof(variable))
+  if (!buffer || (buffer->bytes.size() != sizeof(variable) &&
+                  buffer->bytes.size() != runtime::kShortErrorVariableBytes))
     return Status::success();
-  std::memcpy(&variable, buffer->bytes.data(), sizeof(variable));
+  std::memcpy(&variable, buffer->bytes.data(), buffer->bytes.size());
   if (variable.record.ruleAndOp == 0)
     return Status::success();
   return Status::failure(runtime::formatErrorRecord(variable.record),

@@ -82,12 +82,14 @@ Status CudaErrorRecord::connect(const CudaContext &context, void *module) {
     return Status::success();
   std::string name = kErrorRecordSymbol;
   Status status = driver->check(result, "cuModuleGetGlobal of " + name);
-  if (status.ok() && bytes != sizeof(ErrorRecordVariable))
-    status = Status::failure("expected the variable " + name +
-                                 " of the kernels to have " +
-                                 std::to_string(sizeof(ErrorRecordVariable)) +
-                                 " bytes, but got " + std::to_string(bytes),
-                             ErrorKind::InvalidBundle);
+  if (status.ok() && bytes != kShortErrorVariableBytes &&
+      bytes != sizeof(ErrorRecordVariable))
+    status = Status::failure(
+        "expected the variable " + name + " of the kernels to have " +
+            std::to_string(kShortErrorVariableBytes) + " or " +
+            std::to_string(sizeof(ErrorRecordVariable)) + " bytes, but got " +
+            std::to_string(bytes),
+        ErrorKind::InvalidBundle);
   if (status.ok())
     status = allocate(context);
   if (!status.ok())

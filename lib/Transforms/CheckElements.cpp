@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -38,20 +39,30 @@ struct MovingIndex {
   OpFoldResult begin;
 };
 
-/// Checks the indices of an op that reads or writes an element. In the body of
-/// a linalg op, what holds for all of its iterations is asserted once, before
-/// the op.
-class IndexChecker {
+/// Checks the indices of ops that read or write an element, and divisors. In
+/// the body of a linalg op, what holds for all of its iterations is asserted
+/// once, before the op. What only the kernel of a device knows is asserted
+/// there, and another number takes its place where it breaks the rule.
+class ElementChecker {
 public:
-  IndexChecker(RunTimeChecks &checks, bool isDevice)
+  ElementChecker(RunTimeChecks &checks, bool isDevice)
       : checks(checks), isDevice(isDevice) {}
 
   /// Checks that `count` elements from `index` on, an operand of `op`, lie in
   /// dimension `dim` of `memory`.
-  void check(Operation *op, OpOperand &index, Value memory, int64_t dim,
-             int64_t count, StringRef name);
+  void checkIndex(Operation *op, OpOperand &index, Value memory, int64_t dim,
+                  int64_t count, StringRef name);
+
+  /// Checks an integer division: one by zero, and one whose quotient is too
+  /// large, end the process on the CPU.
+  void checkDivision(Operation *op);
+
+  /// Checks the step of a loop in the body of a linalg op; of other ones it is
+  /// checked before (blockscale-check-sizes).
+  void checkStep(scf::ForOp loop);
 
 private:
+  void begin(Operation *op);
   OpFoldResult getHost(Value value);
   std::optional<MovingIndex> findMoving(Value index);
   OpFoldResult getLoopSize(unsigned loop);
@@ -60,6 +71,10 @@ private:
   void requireBefore(OpFoldResult found, CmpIPredicate relation,
                      OpFoldResult bound, const Twine &rule);
   void clamp(OpOperand &index);
+  void replaceWhere(Value found, CmpIPredicate relation, int64_t bound,
+                    OpOperand &number, int64_t other);
+  void checkDivisor(Operation *op);
+  void checkQuotient(Operation *op);
 
   RunTimeChecks &checks;
   bool isDevice;
@@ -77,7 +92,7 @@ private:
 
 /// `value` as a number before the linalg op around, which all iterations share;
 /// null where it is none.
-OpFoldResult IndexChecker::getHost(Value value) {
+OpFoldResult ElementChecker::getHost(Value value) {
   if (std::optional<int64_t> number = getConstantIntValue(value))
     return checks.constant(*number);
   if (!body || !body->isAncestor(value.getParentRegion()->getParentOp())) {
@@ -100,7 +115,7 @@ OpFoldResult IndexChecker::getHost(Value value) {
 }
 
 /// The number of iterations of a loop; null where no operand says it.
-OpFoldResult IndexChecker::getLoopSize(unsigned loop) {
+OpFoldResult ElementChecker::getLoopSize(unsigned loop) {
   for (OpOperand &operand : body->getOpOperands())
     if (isa<ShapedType>(operand.get().getType()))
       for (auto [dim, expr] :
@@ -112,7 +127,7 @@ OpFoldResult IndexChecker::getLoopSize(unsigned loop) {
 
 /// Which loop moves `index`, if one does: the loop's index, which numbers that
 /// all iterations share are added to or which is subtracted from one.
-std::optional<MovingIndex> IndexChecker::findMoving(Value index) {
+std::optional<MovingIndex> ElementChecker::findMoving(Value index) {
   Operation *producer = index.getDefiningOp();
   if (auto loop = dyn_cast_if_present<linalg::IndexOp>(producer)) {
     auto number = static_cast<unsigned>(loop.getDim());
@@ -143,8 +158,8 @@ std::optional<MovingIndex> IndexChecker::findMoving(Value index) {
 }
 
 /// Asserts before the linalg op around, unless it has no iterations.
-void IndexChecker::requireBefore(OpFoldResult found, CmpIPredicate relation,
-                                 OpFoldResult bound, const Twine &rule) {
+void ElementChecker::requireBefore(OpFoldResult found, CmpIPredicate relation,
+                                   OpFoldResult bound, const Twine &rule) {
   // A number for which the relation holds.
   OpFoldResult good = relation == CmpIPredicate::sge
                           ? bound
@@ -164,7 +179,7 @@ static Value stripCasts(Value index) {
 
 /// Whether `index` is proved to be 0 or more, or is asserted to be so once for
 /// all iterations.
-bool IndexChecker::isNotNegative(Value index) {
+bool ElementChecker::isNotNegative(Value index) {
   OpFoldResult zero = checks.constant(0);
   if (RunTimeChecks::isProved(getAsOpFoldResult(index), CmpIPredicate::sge,
                               zero))
@@ -198,7 +213,7 @@ bool IndexChecker::isNotNegative(Value index) {
 
 /// Whether `index` is proved to be below the end, or is asserted to be so once
 /// for all iterations.
-bool IndexChecker::isBelow(Value index) {
+bool ElementChecker::isBelow(Value index) {
   auto isProved = [&](OpFoldResult number) {
     return RunTimeChecks::isProved(number, CmpIPredicate::slt, end);
   };
@@ -229,13 +244,14 @@ bool IndexChecker::isBelow(Value index) {
   return true;
 }
 
-/// Moves an index that only the device knows to the nearest element:
+/// Moves an index that only the device knows to the nearest element, so that
+/// the kernel reads and writes no foreign memory:
 ///
 ///   tensor.extract %x[%i]
 /// becomes
 ///   %low = arith.maxsi %i, %c0
 ///   tensor.extract %x[arith.minsi(%low, %last)]
-void IndexChecker::clamp(OpOperand &index) {
+void ElementChecker::clamp(OpOperand &index) {
   OpFoldResult one = checks.constant(1);
   if (body)
     requireBefore(end, CmpIPredicate::sge, one,
@@ -254,11 +270,16 @@ void IndexChecker::clamp(OpOperand &index) {
   index.set(arith::MinSIOp::create(builder, loc, low, create(last)));
 }
 
-void IndexChecker::check(Operation *op, OpOperand &index, Value memory,
-                         int64_t dim, int64_t count, StringRef name) {
+/// Looks at the body around `op`. What is asserted next stands before that.
+void ElementChecker::begin(Operation *op) {
   body = op->getParentOfType<linalg::LinalgOp>();
   isUnconditional = body && op->getBlock() == body.getBlock();
   checks.begin(op, body ? body.getOperation() : op);
+}
+
+void ElementChecker::checkIndex(Operation *op, OpOperand &index, Value memory,
+                                int64_t dim, int64_t count, StringRef name) {
+  begin(op);
   end = checks.sub(checks.getSize(memory, dim), checks.constant(count - 1));
   if (!end)
     return;
@@ -271,28 +292,28 @@ void IndexChecker::check(Operation *op, OpOperand &index, Value memory,
   isDone &= isBelow(index.get());
   if (isDone)
     return;
-  bool isKnown = !body && RunTimeChecks::isKnownToHost(index.get());
-  if (isDevice && !isKnown)
-    return clamp(index);
+  Value found = index.get();
+  if (isDevice && (body || !RunTimeChecks::isKnownToHost(found)))
+    clamp(index);
   checks.begin(op, op);
-  checks.require(index.get(), CmpIPredicate::sge, checks.constant(0),
-                 subject + " to be at least 0");
-  checks.require(index.get(), CmpIPredicate::slt, end, belowEnd);
+  checks.requireWhereRead(found, CmpIPredicate::sge, checks.constant(0),
+                          subject + " to be at least 0");
+  checks.requireWhereRead(found, CmpIPredicate::slt, end, belowEnd);
 }
 
 /// Checks all indices of an op, from `indices` on, into `memory`. The last
 /// dimensions are those of a vector of sizes `vector`.
 static void checkIndices(Operation *op, MutableOperandRange indices,
                          Value memory, ArrayRef<int64_t> vector,
-                         IndexChecker &checker) {
+                         ElementChecker &checker) {
   if (!isa<RankedTensorType, MemRefType>(memory.getType()))
     return;
   size_t rank = indices.size();
   for (auto [dim, index] : llvm::enumerate(indices)) {
     bool isVector = dim + vector.size() >= rank;
-    checker.check(op, index, memory, dim,
-                  isVector ? vector[dim + vector.size() - rank] : 1,
-                  "index " + std::to_string(dim));
+    checker.checkIndex(op, index, memory, dim,
+                       isVector ? vector[dim + vector.size() - rank] : 1,
+                       "index " + std::to_string(dim));
   }
 }
 
@@ -314,31 +335,94 @@ static bool isMadeNotZero(Value divisor) {
          matchPattern(compare.getRhs(), m_Zero());
 }
 
-/// A division by zero, and one whose quotient is too large, end the process on
-/// the CPU.
-static void checkDivision(Operation *op, RunTimeChecks &checks) {
-  Value number = op->getOperand(0), divisor = op->getOperand(1);
-  Type type = divisor.getType();
-  if (!type.isIntOrIndex())
+/// Lets `op` read `other` in the place of a number that breaks a rule and that
+/// only a kernel has:
+///
+///   arith.divsi %a, %b
+/// becomes
+///   %isZero = arith.cmpi eq, %b, %c0
+///   arith.divsi %a, arith.select(%isZero, %c1, %b)
+void ElementChecker::replaceWhere(Value found, CmpIPredicate relation,
+                                  int64_t bound, OpOperand &number,
+                                  int64_t other) {
+  if (!isDevice || (!body && RunTimeChecks::isKnownToHost(found)))
     return;
+  OpBuilder builder(number.getOwner());
+  Location loc = number.getOwner()->getLoc();
+  auto create = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        builder, loc, builder.getIntegerAttr(found.getType(), value));
+  };
+  Value isBroken =
+      arith::CmpIOp::create(builder, loc, relation, found, create(bound));
+  number.set(arith::SelectOp::create(builder, loc, isBroken, create(other),
+                                     number.get()));
+}
+
+void ElementChecker::checkDivisor(Operation *op) {
+  OpOperand &operand = op->getOpOperand(1);
+  Value divisor = operand.get();
   std::optional<int64_t> known = getConstantIntValue(divisor);
+  OpFoldResult zero = checks.constant(0);
+  bool isRight =
+      known ? *known != 0
+            : isMadeNotZero(divisor) ||
+                  RunTimeChecks::isProved(divisor, CmpIPredicate::sgt, zero);
+  if (isRight)
+    return;
+  constexpr StringLiteral rule = "another divisor than 0";
+  OpFoldResult host = getHost(divisor);
+  if (host && isUnconditional)
+    return requireBefore(host, CmpIPredicate::ne, zero, rule);
   checks.begin(op, op);
-  if (!known && !isMadeNotZero(divisor) &&
-      !RunTimeChecks::isProved(divisor, CmpIPredicate::sgt, checks.constant(0)))
-    checks.require(divisor, CmpIPredicate::ne, checks.constant(0),
-                   "another divisor than 0");
-  else if (known == 0)
-    checks.require(divisor, CmpIPredicate::ne, checks.constant(0),
-                   "another divisor than 0");
-  bool isSigned = isa<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp,
-                      arith::CeilDivSIOp>(op);
+  checks.requireWhereRead(divisor, CmpIPredicate::ne, zero, rule);
+  replaceWhere(divisor, CmpIPredicate::eq, 0, operand, 1);
+}
+
+void ElementChecker::checkQuotient(Operation *op) {
+  OpOperand &operand = op->getOpOperand(1);
+  Value divisor = operand.get();
+  Type type = divisor.getType();
+  std::optional<int64_t> known = getConstantIntValue(divisor);
   unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
   bool mayBeMinusOne =
       known ? *known == -1
             : !RunTimeChecks::isProved(divisor, CmpIPredicate::sge,
                                        checks.constant(0));
-  if (isSigned && mayBeMinusOne && width > 1 && width <= 64)
-    checks.requireQuotient(number, divisor, width);
+  if (!mayBeMinusOne || width < 2 || width > 64)
+    return;
+  checks.begin(op, op);
+  Value found = checks.findOverflow(op->getOperand(0), divisor, width);
+  if (!found)
+    return;
+  checks.requireWhereRead(found, CmpIPredicate::ne, checks.constant(-1),
+                          "another divisor of the smallest number than -1");
+  replaceWhere(found, CmpIPredicate::eq, -1, operand, 1);
+}
+
+void ElementChecker::checkDivision(Operation *op) {
+  if (!op->getOperand(1).getType().isIntOrIndex())
+    return;
+  begin(op);
+  checkDivisor(op);
+  if (isa<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp,
+          arith::CeilDivSIOp>(op))
+    checkQuotient(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void ElementChecker::checkStep(scf::ForOp loop) {
+  begin(loop);
+  if (!body)
+    return;
+  checks.begin(loop, loop);
+  Value step = loop.getStep();
+  checks.requireWhereRead(step, CmpIPredicate::sge, checks.constant(1),
+                          kStepRule);
+  replaceWhere(step, CmpIPredicate::slt, 1, loop.getStepMutable(), 1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -348,7 +432,7 @@ static void checkDivision(Operation *op, RunTimeChecks &checks) {
 /// Checks a read or write of a vector that says of dimensions that it stays
 /// within them.
 template <typename OpTy>
-static void checkTransfer(OpTy op, IndexChecker &checker) {
+static void checkTransfer(OpTy op, ElementChecker &checker) {
   MutableOperandRange indices = op.getIndicesMutable();
   if (!isa<RankedTensorType, MemRefType>(op.getBase().getType()) ||
       op.getMask())
@@ -359,9 +443,9 @@ static void checkTransfer(OpTy op, IndexChecker &checker) {
     if (!dim || !op.isDimInBounds(number))
       continue;
     unsigned position = dim.getPosition();
-    checker.check(op, indices[position], op.getBase(), position,
-                  op.getVectorType().getDimSize(number),
-                  "index " + std::to_string(position));
+    checker.checkIndex(op, indices[position], op.getBase(), position,
+                       op.getVectorType().getDimSize(number),
+                       "index " + std::to_string(position));
   }
 }
 
@@ -375,7 +459,7 @@ struct CheckElementsPass : public impl::CheckElementsBase<CheckElementsPass> {
     if (function.isExternal())
       return;
     RunTimeChecks checks(function, device);
-    IndexChecker checker(checks, device);
+    ElementChecker checker(checks, device);
     SmallVector<Operation *> ops;
     function->walk<WalkOrder::PreOrder>(
         [&](Operation *op) { ops.push_back(op); });
@@ -398,7 +482,8 @@ struct CheckElementsPass : public impl::CheckElementsBase<CheckElementsPass> {
               [&](auto o) { checkTransfer(o, checker); })
           .Case<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
                 arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(
-              [&](auto) { checkDivision(op, checks); });
+              [&](auto) { checker.checkDivision(op); })
+          .Case([&](scf::ForOp loop) { checker.checkStep(loop); });
     checks.hoist();
   }
 };

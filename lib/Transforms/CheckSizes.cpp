@@ -319,10 +319,10 @@ static void checkDim(OpTy op, RunTimeChecks &checks) {
                        checks.constant(getRank(op.getSource()) - 1), "");
 }
 
-/// Loops go forward. A step of 0 would never end.
+/// Loops go forward.
 static void checkSteps(ArrayRef<OpFoldResult> steps, RunTimeChecks &checks) {
   for (OpFoldResult step : steps)
-    checks.requireAtLeast(step, "a step", checks.constant(1), "");
+    checks.require(step, CmpIPredicate::sge, checks.constant(1), kStepRule);
 }
 
 static SmallVector<OpFoldResult> getShape(ValueRange dynamic, ShapedType type) {

@@ -333,9 +333,19 @@ bool RunTimeChecks::isKnownToHost(OpFoldResult number) {
 
 void RunTimeChecks::require(OpFoldResult found, CmpIPredicate relation,
                             OpFoldResult bound, const Twine &rule) {
+  if (found && bound && isForHost(found, bound))
+    requireWhereRead(found, relation, bound, rule);
+}
+
+/// Whether the host asserts a relation of two numbers where ops are inserted.
+bool RunTimeChecks::isForHost(OpFoldResult found, OpFoldResult bound) const {
+  return !isDevice ||
+         (!isInBody && isKnownToHost(found) && isKnownToHost(bound));
+}
+
+void RunTimeChecks::requireWhereRead(OpFoldResult found, CmpIPredicate relation,
+                                     OpFoldResult bound, const Twine &rule) {
   if (!found || !bound || isProved(found, relation, bound))
-    return;
-  if (isDevice && (isInBody || !isKnownToHost(found) || !isKnownToHost(bound)))
     return;
   std::tuple key(found.getOpaqueValue(), static_cast<unsigned>(relation),
                  bound.getOpaqueValue());
@@ -351,8 +361,10 @@ void RunTimeChecks::require(OpFoldResult found, CmpIPredicate relation,
   else
     limit = getValue(bound);
   Value holds = arith::CmpIOp::create(builder, loc, relation, number, limit);
-  asserts.push_back(cf::AssertOp::create(
-      builder, loc, holds, (describe(op) + ": expected " + rule).str()));
+  auto check = cf::AssertOp::create(
+      builder, loc, holds, (describe(op) + ": expected " + rule).str());
+  if (isForHost(found, bound))
+    asserts.push_back(check);
 }
 
 /// A constant, or the name of what is none.
@@ -392,13 +404,12 @@ void RunTimeChecks::requireAtMost(OpFoldResult found, const Twine &name,
           name + " to be at most " + getText(bound, boundName));
 }
 
-void RunTimeChecks::requireQuotient(Value number, Value divisor,
-                                    unsigned width) {
+Value RunTimeChecks::findOverflow(Value number, Value divisor, unsigned width) {
   Location loc = op->getLoc();
   APInt least = APInt::getSignedMinValue(width);
   if (auto constant = getConstantIntValue(number);
       constant && *constant != least.getSExtValue())
-    return;
+    return {};
   Type type = number.getType();
   auto getNumber = [&](const APInt &value) -> Value {
     return arith::ConstantOp::create(builder, loc,
@@ -406,10 +417,8 @@ void RunTimeChecks::requireQuotient(Value number, Value divisor,
   };
   Value isLeast = builder.createOrFold<arith::CmpIOp>(loc, CmpIPredicate::eq,
                                                       number, getNumber(least));
-  Value found = builder.createOrFold<arith::SelectOp>(
-      loc, isLeast, divisor, getNumber(APInt(width, 1)));
-  require(found, CmpIPredicate::ne, constant(-1),
-          "another divisor of the smallest number than -1");
+  return builder.createOrFold<arith::SelectOp>(loc, isLeast, divisor,
+                                               getNumber(APInt(width, 1)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -20,6 +20,9 @@
 
 namespace blockscale {
 
+/// What is expected of the steps of loops: one of 0 would never end.
+inline constexpr llvm::StringLiteral kStepRule = "a step to be at least 1";
+
 /// The name of `op` and, where it is known, its place in the source, as
 /// "linalg.generic at m.mlir:3:8"; a function by its name, "@f".
 std::string describe(mlir::Operation *op);
@@ -30,7 +33,9 @@ std::string describe(mlir::Operation *op);
 bool isElementwise(mlir::Operation *op);
 
 /// Asserts the rules of ops of a function. On a device the host asserts what it
-/// knows before anything runs; what only the device knows is not asserted.
+/// knows before anything runs; what only the device knows is asserted by the
+/// kernel that reads it, which then goes on, so that the caller makes the op
+/// right for numbers that break the rule.
 class RunTimeChecks {
 public:
   RunTimeChecks(mlir::func::FuncOp function, bool isDevice)
@@ -71,6 +76,12 @@ public:
   void require(mlir::OpFoldResult found, mlir::arith::CmpIPredicate relation,
                mlir::OpFoldResult bound, const llvm::Twine &rule);
 
+  /// The same where the op stands, also of what only a kernel of a device
+  /// knows.
+  void requireWhereRead(mlir::OpFoldResult found,
+                        mlir::arith::CmpIPredicate relation,
+                        mlir::OpFoldResult bound, const llvm::Twine &rule);
+
   /// Requires that `found` is `bound`, which is named where it is not a
   /// constant.
   void requireEqual(mlir::OpFoldResult found, const llvm::Twine &name,
@@ -83,15 +94,18 @@ public:
   void requireAtMost(mlir::OpFoldResult found, const llvm::Twine &name,
                      mlir::OpFoldResult bound, const llvm::Twine &boundName);
 
-  /// Requires that the quotient of two signed integers of `width` bits has such
-  /// a type: of the smallest number and -1 it has not.
-  void requireQuotient(mlir::Value number, mlir::Value divisor, unsigned width);
+  /// A number that is -1 where two signed integers of `width` bits have no
+  /// quotient of such a type, as the smallest number and -1; null if they
+  /// always have one. It is `divisor` or 1.
+  mlir::Value findOverflow(mlir::Value number, mlir::Value divisor,
+                           unsigned width);
 
   /// Moves assertions of the function's first block up, as far as what they
   /// compare is known, so that they come before anything is written.
   void hoist();
 
 private:
+  bool isForHost(mlir::OpFoldResult found, mlir::OpFoldResult bound) const;
   mlir::OpFoldResult createSize(mlir::Value shaped, int64_t dim);
   mlir::OpFoldResult resolve(mlir::OpFoldResult size);
   template <typename OpTy>

@@ -94,7 +94,7 @@ func.func @overwritten(%x: memref<6x5xf32>, %y: memref<5xf32>) {
 // -----
 
 // What the host would load, compute and store is one iteration; what a loop behind it reads
-// of that is in a buffer. A function of sizes is for the host.
+// of that is in a buffer. A function of sizes is for the host, and asserts nothing of elements.
 // CHECK-LABEL: func.func @scalars
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<8xf32>, %[[Y:[a-z0-9]+]]: memref<4xf32>, %[[S:[a-z0-9]+]]: memref<f32>, %[[I:[a-z0-9]+]]: index
 // CHECK: %[[BUFFER:.+]] = memref.alloc() : memref<f32>
@@ -118,12 +118,52 @@ func.func @scalars(%x: memref<8xf32>, %y: memref<4xf32>, %s: memref<f32>, %i: in
 }
 // CHECK-LABEL: func.func @f__result_sizes
 // CHECK-NOT: scf.parallel
+// CHECK-NOT: "of an element"
+// CHECK: cf.assert %{{.+}}, "of a size"
 // CHECK: memref.store
-func.func @f__result_sizes(%x: memref<?xf32>, %sizes: memref<1xi64>) {
+func.func @f__result_sizes(%x: memref<?xf32>, %k: memref<1xindex>, %sizes: memref<1xi64>) {
   %c0 = arith.constant 0 : index
   %n = memref.dim %x, %c0 : memref<?xf32>
+  %j = memref.load %k[%c0] : memref<1xindex>
+  %isElement = arith.cmpi slt, %j, %n : index
+  cf.assert %isElement, "of an element"
+  %isSome = arith.cmpi sgt, %n, %c0 : index
+  cf.assert %isSome, "of a size"
   %i = arith.index_cast %n : index to i64
   memref.store %i, %sizes[%c0] : memref<1xi64>
+  return
+}
+
+// -----
+
+// Assertions about what is loaded go into the loop with it, also behind a launch, with what
+// they compare. One that the host decides stays.
+// CHECK-LABEL: func.func @asserted
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<8xi32>, %[[Y:[a-z0-9]+]]: memref<4xi32>, %{{.+}}: index
+// CHECK: cf.assert %{{.+}}, "the host"
+// CHECK: scf.parallel
+// CHECK: %[[A:.+]] = memref.load %[[X]][%c0]
+// CHECK: %[[HOLDS:.+]] = arith.cmpi sge, %[[A]]
+// CHECK: cf.assert %[[HOLDS]], "before"
+// CHECK: } {blockscale.plain = "scalars"}
+// CHECK: } {blockscale.plain = "fill_i32"}
+// CHECK: scf.parallel
+// CHECK: %[[AGAIN:.+]] = memref.load %{{.+}}[] : memref<i32>
+// CHECK: %[[HOLDSTOO:.+]] = arith.cmpi ne, %[[AGAIN]]
+// CHECK: cf.assert %[[HOLDSTOO]], "behind"
+// CHECK: } {blockscale.plain = "scalars"}
+func.func @asserted(%x: memref<8xi32>, %y: memref<4xi32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %z = arith.constant 0 : i32
+  %isSome = arith.cmpi sgt, %n, %c0 : index
+  cf.assert %isSome, "the host"
+  %a = memref.load %x[%c0] : memref<8xi32>
+  %holdsToo = arith.cmpi ne, %a, %z : i32
+  %holds = arith.cmpi sge, %a, %z : i32
+  cf.assert %holds, "before"
+  // expected-remark @below {{'linalg.fill' has a plain kernel}}
+  linalg.fill ins(%z : i32) outs(%y : memref<4xi32>)
+  cf.assert %holdsToo, "behind"
   return
 }
 

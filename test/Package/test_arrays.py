@@ -135,6 +135,30 @@ class NumpyTest(ArrayTest):
         self.assertEqual(np.isnan(found).sum(), 8)
         self.assertTrue((np.delete(found, 3, 0) == 64).all())
 
+    # What only a kernel knows is an error of the call with the text of the CPU.
+    def test_indices_out_of_bounds(self):
+        rows = "affine_map<(i) -> (i)>"
+        for target in ("cpu", "sm_80", "sm_120a"):
+            function = bs.compile(f"""
+                func.func @f(%i: tensor<?xi32>, %x: tensor<3xf32>) -> tensor<?xf32> {{
+                  %c0 = arith.constant 0 : index
+                  %n = tensor.dim %i, %c0 : tensor<?xi32>
+                  %e = tensor.empty(%n) : tensor<?xf32>
+                  %y = linalg.generic {{indexing_maps = [{rows}, {rows}],
+                                       iterator_types = ["parallel"]}}
+                      ins(%i : tensor<?xi32>) outs(%e : tensor<?xf32>) {{
+                  ^bb0(%k: i32, %o: f32):
+                    %j = arith.index_cast %k : i32 to index
+                    %v = tensor.extract %x[%j] : tensor<3xf32>
+                    linalg.yield %v : f32
+                  }} -> tensor<?xf32>
+                  return %y : tensor<?xf32>
+                }}""", target=target)
+            x = np.float32([1, 2, 3])
+            self.assert_refuses(r"^tensor.extract at .*:\d+:\d+: expected index 0 to be below 3, "
+                                "but got 3$", function, np.int32([0, 3]), x)
+            np.testing.assert_array_equal(function(np.int32([2, 0]), x), np.float32([3, 1]))
+
     def test_what_is_no_array(self):
         for value in (None, "x", [[1.0] * 64], object()):
             self.assert_refuses("expected an array of NumPy or one with __dlpack__",

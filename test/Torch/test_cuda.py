@@ -60,11 +60,10 @@ def call(function_class, kernel, results, tensors, rows):
 
 def main():
     """In a process of its own, whose driver is the emulator."""
-    import blockscale.torch
     import blockscale_bundle
     from blockscale._forms import OperandForm
     from blockscale._native._library import LIBRARY
-    from blockscale.torch import _cuda
+    from blockscale.torch import _cuda, _kernels
     from blockscale.torch._products_kernels import Linear, Quantizer
     from blockscale_runtime import Runtime
 
@@ -109,7 +108,45 @@ def main():
     function._allocate = lambda shape, dtype: DeviceTensor(runtime, device, shape, dtype)
     good, bad = (DeviceTensor(runtime, device, (2,), torch.int32, torch.tensor(
         ends, dtype=torch.int32)) for ends in ((16, 32), (16, 40)))
-    text = "scaled_grouped_mm: expected the end of group 1 to be a multiple of 16, but got 40"
+    check_errors(function, good, bad, [256, 512], [256, 0],
+                 "scaled_grouped_mm: expected the end of group 1 to be a multiple of 16, "
+                 "but got 40")
+
+    # So it is of an index that is data, whose record has a text. The kernel goes on with the
+    # nearest element.
+    module = types.SimpleNamespace(source=GATHER.encode(), name="gather")
+    function = _cuda.Function(_kernels._emit(module, CHIP, _kernels._BUNDLE), "gather", 0,
+                              [torch.int32])
+    function._allocate = lambda shape, dtype: DeviceTensor(runtime, device, shape, dtype)
+    good, bad = (DeviceTensor(runtime, device, (3,), torch.int32, torch.tensor(
+        indices, dtype=torch.int32)) for indices in ((2, 0, 1), (0, -2, 1)))
+    check_errors(function, good, bad, [1, 2, 0], [0, 0, -2],
+                 "tensor.extract at gather:9:10: expected index 0 to be at least 0, "
+                 "but got -2")
+    print("done")
+
+
+#: An element of itself for each index.
+GATHER = """
+func.func @gather(%i: tensor<3xi32>) -> tensor<3xi32> {
+  %e = tensor.empty() : tensor<3xi32>
+  %y = linalg.generic {
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} ins(%i : tensor<3xi32>) outs(%e : tensor<3xi32>) {
+  ^bb0(%k: i32, %o: i32):
+    %j = arith.index_cast %k : i32 to index
+    %v = tensor.extract %i[%j] : tensor<3xi32>
+    linalg.yield %v : i32
+  } -> tensor<3xi32>
+  return %y : tensor<3xi32>
+}
+"""
+
+
+def check_errors(function, good, bad, results, kept, text):
+    """A call that a kernel finds wrong gives `kept`, and its error is told once by each door."""
+    import blockscale.torch
+
     for raise_it in (lambda: function([good]), blockscale.torch.synchronize,
                      lambda: blockscale.torch.synchronize("cuda:0"),
                      lambda: blockscale.torch.synchronize(0)):
@@ -120,11 +157,10 @@ def main():
             assert (str(error), error.status) == (text, "BLOCKSCALE_INVALID_DATA"), error
         else:
             raise AssertionError("expected an error")
-        assert found.read().tolist() == [256, 0]
+        assert found.read().tolist() == kept
         blockscale.torch.synchronize()
         found, = function([good])
-        assert found.read().tolist() == [256, 512]
-    print("done")
+        assert found.read().tolist() == results
 
 
 class CudaTest(unittest.TestCase):

@@ -49,6 +49,21 @@ protected:
     takeLog();
   }
 
+  /// Gives back what prepare() has made.
+  void unload() {
+    blockscale_call_destroy(call);
+    call = nullptr;
+    blockscale_device_free(device, ends);
+    blockscale_device_free(device, y);
+    ends = y = 0;
+    blockscale_module_unload(module);
+    module = nullptr;
+    blockscale_device_close(device);
+    device = nullptr;
+    blockscale_bundle_close(bundle);
+    bundle = nullptr;
+  }
+
   blockscale_status launch() {
     return blockscale_launch(module, call, &ends, 1, &y, 1, 0, 0, nullptr);
   }
@@ -62,7 +77,7 @@ protected:
 TEST_F(CApiErrorRecordTest, ModulesAreConnected) {
   ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
   std::string log = takeLog();
-  EXPECT_NE(log.find("alloc 32 of the host\nupload 8\nsynchronize\n"),
+  EXPECT_NE(log.find("alloc 512 of the host\nupload 8\nsynchronize\n"),
             std::string::npos)
       << log;
   // A second module has the same record.
@@ -103,6 +118,39 @@ TEST_F(CApiErrorRecordTest, SynchronizationTells) {
   takeLog();
   EXPECT_EQ(blockscale_device_synchronize(device, nullptr), BLOCKSCALE_OK);
   EXPECT_EQ(takeLog(), "synchronize\n");
+}
+
+/// An assertion has its own text, which a shorter record after it does not
+/// show, whether the host or the GPU has the memory.
+TEST_F(CApiErrorRecordTest, AssertionsHaveTexts) {
+  for (const char *setting : {"", ",cuMemHostAlloc=1"}) {
+    prepare(std::string("asserted=-7") + setting);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(launch(), BLOCKSCALE_OK);
+      EXPECT_EQ(blockscale_device_synchronize(device, nullptr),
+                BLOCKSCALE_INVALID_DATA);
+      EXPECT_STREQ(blockscale_last_error(),
+                   "tensor.extract at m.mlir:3:8: expected index 0 to be below "
+                   "3, but got -7");
+    }
+    set(std::string("found=24") + setting);
+    EXPECT_EQ(launch(), BLOCKSCALE_OK);
+    EXPECT_EQ(blockscale_device_synchronize(device, nullptr),
+              BLOCKSCALE_INVALID_DATA);
+    EXPECT_STREQ(blockscale_last_error(), kText);
+    unload();
+  }
+}
+
+/// Modules whose kernels write no texts have a short variable.
+TEST_F(CApiErrorRecordTest, BothVariablesAreConnected) {
+  for (const char *setting : {"record=40", "record=520"}) {
+    prepare(std::string(setting) + ",found=24");
+    EXPECT_EQ(launch(), BLOCKSCALE_OK);
+    EXPECT_EQ(blockscale_device_synchronize(device, nullptr),
+              BLOCKSCALE_INVALID_DATA);
+    unload();
+  }
 }
 
 /// The query does not wait before there is an error.
@@ -187,21 +235,11 @@ TEST_F(CApiErrorRecordTest, WithoutMemoryOfTheHost) {
     EXPECT_EQ(blockscale_device_synchronize(device, nullptr),
               BLOCKSCALE_INVALID_DATA);
     EXPECT_STREQ(blockscale_last_error(), kText);
-    EXPECT_EQ(takeLog(), "synchronize\ndownload 32\nset 32\n");
+    EXPECT_EQ(takeLog(), "synchronize\ndownload 512\nset 512\n");
     EXPECT_EQ(blockscale_device_take_error(device), BLOCKSCALE_OK);
-    EXPECT_EQ(takeLog(), "download 32\n");
-    blockscale_call_destroy(call);
-    call = nullptr;
-    blockscale_device_free(device, ends);
-    blockscale_device_free(device, y);
-    ends = y = 0;
-    blockscale_module_unload(module);
-    module = nullptr;
-    blockscale_device_close(device);
-    device = nullptr;
-    blockscale_bundle_close(bundle);
-    bundle = nullptr;
-    EXPECT_NE(takeLog().find("free 32\n"), std::string::npos);
+    EXPECT_EQ(takeLog(), "download 512\n");
+    unload();
+    EXPECT_NE(takeLog().find("free 512\n"), std::string::npos);
   }
 }
 
@@ -217,7 +255,7 @@ TEST_F(CApiErrorRecordTest, DriversThatFail) {
             BLOCKSCALE_INVALID_BUNDLE);
   EXPECT_STREQ(blockscale_last_error(),
                "expected the variable blockscale_error_record of the kernels "
-               "to have 40 bytes, but got 32");
+               "to have 40 or 520 bytes, but got 32");
   set("cuMemHostAlloc=1,memory=0");
   EXPECT_EQ(blockscale_module_load(bundle, device, &module),
             BLOCKSCALE_OUT_OF_MEMORY);

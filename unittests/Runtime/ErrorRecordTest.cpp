@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cstddef>
 
 using namespace blockscale::runtime;
@@ -32,6 +33,17 @@ TEST(ErrorRecordTest, HasTheTextOfEachRule) {
             "of 16, but got -20");
 }
 
+// An assertion has a text of its own, which ends at a 0 or at the record's end.
+TEST(ErrorRecordTest, HasTheTextOfAnAssertion) {
+  ErrorRecord record{packRuleAndOp(ErrorRule::Assertion, ErrorOp::None), 0, 3,
+                     -20, "tensor.extract: expected index 0 to be below 3"};
+  EXPECT_EQ(formatErrorRecord(record),
+            "tensor.extract: expected index 0 to be below 3, but got -20");
+  std::fill(std::begin(record.text), std::end(record.text), 'x');
+  EXPECT_EQ(formatErrorRecord(record),
+            std::string(kErrorTextBytes, 'x') + ", but got -20");
+}
+
 // A record of kernels of a newer version is no text of a known rule.
 TEST(ErrorRecordTest, NamesARuleThatItDoesNotKnow) {
   EXPECT_EQ(formatErrorRecord({0xfff0fff0, 2, 3, 4}),
@@ -45,6 +57,9 @@ TEST(ErrorRecordTest, HasItsLayout) {
   EXPECT_EQ(offsetof(ErrorRecord, group), 8u);
   EXPECT_EQ(offsetof(ErrorRecord, expected), 16u);
   EXPECT_EQ(offsetof(ErrorRecord, found), 24u);
+  EXPECT_EQ(offsetof(ErrorRecord, text), 32u);
+  EXPECT_EQ(sizeof(ErrorRecord), 512u);
+  EXPECT_EQ(kShortErrorVariableBytes, 40u);
   ErrorRecord record;
   record.ruleAndOp = packRuleAndOp(ErrorRule::EndWithinBlock, ErrorOp::Swizzle);
   EXPECT_EQ(record.ruleAndOp, 0x30003u);

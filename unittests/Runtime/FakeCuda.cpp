@@ -20,6 +20,7 @@
 //                    finds that end of group 1 of a product, which is to be a
 //                    multiple of 16
 //   replayed=24      the same for each replay of a graph
+//   asserted=7       each launch of such a kernel finds that assertion broken
 //   record=8         bytes of that variable
 //
 // $FAKE_CUDA_LOG is a file to which the calls that matter are added: all that
@@ -32,6 +33,7 @@
 
 #include "blockscale/Runtime/ErrorRecord.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -107,18 +109,34 @@ std::string toText(const unsigned *sizes) {
          std::to_string(sizes[2]);
 }
 
-/// What a kernel does that finds an error.
+/// What a kernel does that finds an error, the first one until that is read. A
+/// record without a text is shorter.
+void writeRecord(ErrorRecordVariable &variable, const ErrorRecord &error) {
+  ErrorRecord &record = variable.address
+                            ? *toPointer<ErrorRecord>(variable.address)
+                            : variable.record;
+  if (record.ruleAndOp == 0)
+    std::memcpy(&record, &error,
+                error.getRule() == ErrorRule::Assertion
+                    ? sizeof(ErrorRecord)
+                    : offsetof(ErrorRecord, text));
+}
+
 void writeError(ErrorRecordVariable *variable, const char *setting) {
   int found = getSetting(setting, 0);
-  if (!variable || found == 0)
-    return;
-  ErrorRecord &record = variable->address
-                            ? *toPointer<ErrorRecord>(variable->address)
-                            : variable->record;
-  if (record.ruleAndOp == 0)
-    record = {
-        packRuleAndOp(ErrorRule::EndWithinBlock, ErrorOp::ScaledGroupedMM), 1,
-        16, found};
+  if (variable && found != 0)
+    writeRecord(*variable, {packRuleAndOp(ErrorRule::EndWithinBlock,
+                                          ErrorOp::ScaledGroupedMM),
+                            1, 16, found});
+}
+
+void writeAssertion(ErrorRecordVariable *variable) {
+  int found = getSetting("asserted", 0);
+  if (variable && found != 0)
+    writeRecord(*variable, {packRuleAndOp(ErrorRule::Assertion, ErrorOp::None),
+                            0, 3, found,
+                            "tensor.extract at m.mlir:3:8: expected index 0 to "
+                            "be below 3"});
 }
 
 int launch(const Kernel &kernel, const unsigned *grid, const unsigned *block,
@@ -132,10 +150,12 @@ int launch(const Kernel &kernel, const unsigned *grid, const unsigned *block,
   log("launch " + kernel.name + " grid " + toText(grid) + " block " +
       toText(block) + " cluster " + toText(cluster) + " shared " +
       std::to_string(shared) + (stream ? " on a stream" : ""));
-  if (isCapturing)
+  if (isCapturing) {
     capturedRecord = kernel.record;
-  else
+  } else {
     writeError(kernel.record, "found");
+    writeAssertion(kernel.record);
+  }
   // A cluster takes the time of all its CTAs.
   capturedLaunches += static_cast<int>(cluster[0] * cluster[1] * cluster[2]);
   if (grid[0] * grid[1] * grid[2] == 0 || shared > allowed)

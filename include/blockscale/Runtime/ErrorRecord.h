@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Ends of groups are known to the device alone, so that a kernel checks what
-// they have to keep. The kernel that finds a broken rule writes an error record
-// in global memory, leaves the results of that group zero and goes on. Whoever
-// waits for the call reads the record.
+// Ends of groups, and indices and divisors that are data, are known to the
+// device alone, so that a kernel checks what they have to keep. The kernel that
+// finds a broken rule writes an error record in global memory and goes on: the
+// results of a group are zero, an index is that of the nearest element, and a
+// divisor is 1. Whoever waits for the call reads the record.
 //
 // Each module of PTX whose kernels can find a broken rule has a variable of the
 // layout of ErrorRecordVariable. The first kernel that swaps its rule into a
@@ -20,6 +21,7 @@
 #ifndef BLOCKSCALE_RUNTIME_ERRORRECORD_H
 #define BLOCKSCALE_RUNTIME_ERRORRECORD_H
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -40,6 +42,10 @@ enum class ErrorRule : uint16_t {
   /// A group begins where copies cannot; `expected` is the distance of places
   /// where they can.
   BeginBetweenCopies = 4,
+  /// An assertion of the program does not hold, for example that an index is
+  /// one of an element; `text` says which. `expected` is what `found` was
+  /// compared with.
+  Assertion = 5,
 };
 
 /// The op whose rule is broken. The numbers are part of the layout.
@@ -51,6 +57,9 @@ enum class ErrorOp : uint16_t {
   ScaledGroupedMM = 4,
 };
 
+/// Bytes of the text of an assertion, its 0 included.
+inline constexpr size_t kErrorTextBytes = 480;
+
 /// The record, in the byte order of the device.
 struct ErrorRecord {
   /// The rule in bits 0 to 15, and the op in bits 16 to 31; 0 where no rule was
@@ -61,12 +70,16 @@ struct ErrorRecord {
   /// The bound or the divisor of the rule.
   int64_t expected = 0;
   int64_t found = 0;
+  /// What an assertion expects, up to a 0: "tensor.extract at m.mlir:3:8:
+  /// expected index 0 to be below 3". Other rules leave it as it is.
+  char text[kErrorTextBytes] = {};
 
   ErrorRule getRule() const { return static_cast<ErrorRule>(ruleAndOp); }
   ErrorOp getOp() const { return static_cast<ErrorOp>(ruleAndOp >> 16); }
 };
 
-/// The variable kErrorRecordSymbol. It begins as zeros.
+/// The variable kErrorRecordSymbol. It begins as zeros. Where no kernel of the
+/// module asserts anything, it ends before the text.
 struct ErrorRecordVariable {
   /// The address on the device of the record that kernels write to, which the
   /// host sets; 0 is `record`.
@@ -74,7 +87,13 @@ struct ErrorRecordVariable {
   ErrorRecord record;
 };
 
-static_assert(sizeof(ErrorRecord) == 32 && sizeof(ErrorRecordVariable) == 40,
+/// Bytes of the variable in modules without assertions.
+inline constexpr size_t kShortErrorVariableBytes =
+    offsetof(ErrorRecordVariable, record) + offsetof(ErrorRecord, text);
+
+static_assert(sizeof(ErrorRecord) == 512 &&
+                  sizeof(ErrorRecordVariable) == 520 &&
+                  kShortErrorVariableBytes == 40,
               "the layout is part of the interface");
 
 constexpr uint64_t packRuleAndOp(ErrorRule rule, ErrorOp op) {
@@ -117,6 +136,8 @@ inline ErrorText getErrorText(ErrorRule rule) {
     return {"the end of group ", " to be a multiple of "};
   case ErrorRule::BeginBetweenCopies:
     return {"the begin of group ", " to be a multiple of "};
+  case ErrorRule::Assertion:
+    break;
   }
   return {"group ", " to keep a rule of a newer version with "};
 }
@@ -133,10 +154,15 @@ inline std::string formatErrorRule(ErrorRule rule, ErrorOp op,
 
 /// The whole text of a record, as the CPU reports the same error.
 inline std::string formatErrorRecord(const ErrorRecord &record) {
+  std::string found = ", but got " + std::to_string(record.found);
+  if (record.getRule() == ErrorRule::Assertion) {
+    std::string text(record.text, sizeof(record.text));
+    return text.substr(0, text.find('\0')) + found;
+  }
   return formatErrorRule(record.getRule(), record.getOp(),
                          std::to_string(record.group),
                          std::to_string(record.expected)) +
-         ", but got " + std::to_string(record.found);
+         found;
 }
 
 } // namespace blockscale::runtime

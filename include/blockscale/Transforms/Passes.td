@@ -88,13 +88,15 @@ def CheckElements : Pass<"blockscale-check-elements", "::mlir::func::FuncOp"> {
   let summary = "Assert the rules of plain ops about indices and divisors";
   let description = [{
     Asserts (`cf.assert`) that indices of `tensor.extract`, `tensor.insert`, loads and
-    stores are those of elements, and that integer divisions have a quotient: on a CPU
-    a division by zero, and one of the smallest number by -1, end the process. In the
-    body of a linalg op, what holds for all iterations is asserted once, before the
-    op: an index that a loop moves, or one that is clamped to sizes.
+    stores are those of elements, that steps of loops in bodies are positive, and that
+    integer divisions have a quotient: on a CPU a division by zero, and one of the
+    smallest number by -1, end the process. In the body of a linalg op, what holds for
+    all iterations is asserted once, before the op: an index that a loop moves, one that
+    is clamped to sizes, or a divisor from outside.
 
-    With `device`, an index that only the device knows becomes that of the nearest
-    element instead, and its divisions, which end nothing, stay as they are.
+    With `device`, what only the device knows is asserted by the kernel that reads it.
+    That kernel goes on behind an assertion that does not hold, so an index becomes that
+    of the nearest element, and a divisor or a step becomes 1.
 
     Example (test/Transforms/check-elements.mlir):
 
@@ -109,7 +111,7 @@ def CheckElements : Pass<"blockscale-check-elements", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [Option<"device", "device", "bool", /*default=*/"false",
-    "Assert only what the host of a device knows before anything runs">];
+    "Make what only the device knows right behind its assertion">];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect",

@@ -9,6 +9,8 @@
 #include "Emission/LoopEmitter.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cstddef>
 
@@ -27,30 +29,59 @@ using emit::Lanes;
 static constexpr unsigned kGlobalMemory = 1;
 static constexpr int64_t kRecordAlignment = 16;
 
-/// The address of the module's ErrorRecordVariable, which begins as zeros.
-static Value getVariable(KernelBuilder &b) {
+/// The address of the module's ErrorRecordVariable of `bytes` bytes, which
+/// begins as zeros.
+static Value getVariable(KernelBuilder &b, size_t bytes) {
   auto module =
       b.getBlock()->getParentOp()->getParentOfType<gpu::GPUModuleOp>();
-  if (!module.lookupSymbol(kErrorRecordSymbol)) {
-    constexpr int64_t words = sizeof(ErrorRecordVariable) / sizeof(int64_t);
-    auto type = RankedTensorType::get({words}, b.getI64Type());
+  auto words = static_cast<int64_t>(bytes / sizeof(int64_t));
+  auto type = RankedTensorType::get({words}, b.getI64Type());
+  auto array = LLVM::LLVMArrayType::get(b.getI64Type(), words);
+  auto zeros = DenseElementsAttr::get(type, int64_t{0});
+  if (auto known = module.lookupSymbol<LLVM::GlobalOp>(kErrorRecordSymbol)) {
+    if (array.getNumElements() >
+        cast<LLVM::LLVMArrayType>(known.getGlobalType()).getNumElements()) {
+      known.setGlobalType(array);
+      known.setValueAttr(zeros);
+    }
+  } else {
     auto outside = OpBuilder::atBlockBegin(module.getBody());
-    LLVM::GlobalOp::create(
-        outside, b.getLoc(), LLVM::LLVMArrayType::get(b.getI64Type(), words),
-        /*isConstant=*/false, LLVM::Linkage::External, kErrorRecordSymbol,
-        DenseElementsAttr::get(type, int64_t{0}), kRecordAlignment,
-        kGlobalMemory);
+    LLVM::GlobalOp::create(outside, b.getLoc(), array, /*isConstant=*/false,
+                           LLVM::Linkage::External, kErrorRecordSymbol, zeros,
+                           kRecordAlignment, kGlobalMemory);
   }
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalMemory);
   return LLVM::AddressOfOp::create(b, pointer, kErrorRecordSymbol);
 }
 
-void emitErrorRecord(KernelBuilder &b, ErrorOp op, Lanes rule, Lanes group,
-                     Lanes expected, Lanes found) {
+/// `text` as the words of a record: with a 0 behind it, and cut where it is too
+/// long.
+static SmallVector<int64_t> packText(StringRef text) {
+  constexpr StringLiteral rest = "...";
+  std::string bytes = text.str();
+  if (bytes.size() >= runtime::kErrorTextBytes) {
+    size_t length = runtime::kErrorTextBytes - rest.size() - 1;
+    // Not within a character of UTF-8.
+    while (length > 0 && (bytes[length] & 0xC0) == 0x80)
+      --length;
+    bytes = bytes.substr(0, length) + rest.str();
+  }
+  bytes.resize(llvm::alignTo(bytes.size() + 1, sizeof(int64_t)));
+  SmallVector<int64_t> words;
+  for (size_t i = 0; i < bytes.size(); i += sizeof(int64_t))
+    words.push_back(llvm::support::endian::read64le(bytes.data() + i));
+  return words;
+}
+
+/// Writes a record, with a text unless that is empty.
+static void emitRecord(KernelBuilder &b, ErrorOp op, Lanes rule, Lanes group,
+                       Lanes expected, Lanes found, StringRef text) {
   auto place = [&](Value pointer, int64_t byte) {
     return b.offset(pointer, b.getI8Type(), b.i64(byte));
   };
-  Value variable = getVariable(b);
+  Value variable =
+      getVariable(b, text.empty() ? runtime::kShortErrorVariableBytes
+                                  : sizeof(ErrorRecordVariable));
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalMemory);
   constexpr unsigned wordBytes = sizeof(int64_t);
   Lanes given(b, b.load(b.getI64Type(),
@@ -73,7 +104,26 @@ void emitErrorRecord(KernelBuilder &b, ErrorOp op, Lanes rule, Lanes group,
     b.store(expected, place(record, offsetof(ErrorRecord, expected)),
             wordBytes);
     b.store(found, place(record, offsetof(ErrorRecord, found)), wordBytes);
+    if (text.empty())
+      return;
+    int64_t byte = offsetof(ErrorRecord, text);
+    for (int64_t word : packText(text)) {
+      b.store(b.i64(word), place(record, byte), wordBytes);
+      byte += wordBytes;
+    }
   });
+}
+
+void emitErrorRecord(KernelBuilder &b, ErrorOp op, Lanes rule, Lanes group,
+                     Lanes expected, Lanes found) {
+  emitRecord(b, op, rule, group, expected, found, /*text=*/"");
+}
+
+void emitErrorRecord(KernelBuilder &b, StringRef text, Lanes expected,
+                     Lanes found) {
+  Lanes rule = found.like(static_cast<int64_t>(ErrorRule::Assertion));
+  emitRecord(b, ErrorOp::None, rule, /*group=*/found.like(0), expected, found,
+             text);
 }
 
 } // namespace blockscale

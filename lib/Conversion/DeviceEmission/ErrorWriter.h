@@ -21,6 +21,10 @@ void emitErrorRecord(KernelBuilder &b, runtime::ErrorOp op, emit::Lanes rule,
                      emit::Lanes group, emit::Lanes expected,
                      emit::Lanes found);
 
+/// The same of an assertion that expects `text`, which is not empty.
+void emitErrorRecord(KernelBuilder &b, llvm::StringRef text,
+                     emit::Lanes expected, emit::Lanes found);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_ERRORWRITER_H

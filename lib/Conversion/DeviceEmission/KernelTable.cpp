@@ -54,6 +54,17 @@ SymbolRefAttr KernelTable::insert(OwningOpRef<gpu::GPUModuleOp> alone,
   return getSymbol(entries.back().name);
 }
 
+/// Makes memory that kernels share as long as the longest that one of them has:
+/// not all of them write the text of an error record.
+static void growTo(LLVM::GlobalOp shared, LLVM::GlobalOp global) {
+  auto type = dyn_cast<LLVM::LLVMArrayType>(shared.getGlobalType());
+  auto other = dyn_cast<LLVM::LLVMArrayType>(global.getGlobalType());
+  if (!type || !other || other.getNumElements() <= type.getNumElements())
+    return;
+  shared.setGlobalType(other);
+  shared.setValueAttr(global.getValueAttr());
+}
+
 void KernelTable::finish() {
   Block *body = module.getBody();
   for (Entry &entry : entries) {
@@ -68,9 +79,13 @@ void KernelTable::finish() {
         arrays[name] = own;
         global.setSymName(own);
       } else {
-        // Memory whose size a launch says is that of all kernels.
+        // Memory whose size a launch says, and the error record, are those of
+        // all kernels.
         if (names.insert(global.getSymName()).second)
           op.moveBefore(body, body->begin());
+        else
+          growTo(module.lookupSymbol<LLVM::GlobalOp>(global.getSymName()),
+                 global);
         continue;
       }
       op.moveBefore(body, body->end());

@@ -16,14 +16,13 @@ using blockscale::runtime::ErrorRule;
 namespace blockscale::cpu {
 
 void ErrorReporter::emitReport(ImplicitLocOpBuilder &b, StringRef rule,
-                               Value found, bool isSigned) {
+                               Value found) {
   Value message = LLVM::AddressOfOp::create(b, getMessage(rule));
   Type i64 = b.getI64Type();
   if (found.getType().isIndex())
     found = arith::IndexCastOp::create(b, i64, found);
-  else if (found.getType().getIntOrFloatBitWidth() < 64)
-    found = isSigned ? arith::ExtSIOp::create(b, i64, found).getResult()
-                     : arith::ExtUIOp::create(b, i64, found).getResult();
+  else if (found.getType() != i64)
+    found = arith::ExtSIOp::create(b, i64, found);
   LLVM::CallOp::create(b, getFunction(), ValueRange{message, found});
 }
 

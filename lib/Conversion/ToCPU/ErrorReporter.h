@@ -26,7 +26,7 @@ public:
   /// Reports that `rule` does not hold, but that `found`, an integer or an
   /// index, was found.
   void emitReport(mlir::ImplicitLocOpBuilder &b, llvm::StringRef rule,
-                  mlir::Value found, bool isSigned = true);
+                  mlir::Value found);
 
   /// Reports the rule that a group breaks, with the text of its error record.
   void emitReport(mlir::ImplicitLocOpBuilder &b, runtime::ErrorOp op,

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Emission/AssertReport.h"
 #include "ErrorReporter.h"
 #include "blockscale/Conversion/Passes.h"
 
@@ -14,7 +15,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/Dominance.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -24,28 +24,6 @@ namespace blockscale {
 
 #define GEN_PASS_DEF_REPORTASSERTS
 #include "blockscale/Conversion/Passes.h.inc"
-
-/// The number that an assertion is about: what is compared with another one, or
-/// whose remainder is; null where there is none. `isSigned` says how it is
-/// compared.
-static Value getNumber(cf::AssertOp op, bool &isSigned) {
-  auto compare = op.getArg().getDefiningOp<arith::CmpIOp>();
-  if (!compare || !compare.getLhs().getType().isIntOrIndex())
-    return {};
-  // A number of one bit has no sign.
-  isSigned = compare.getPredicate() < arith::CmpIPredicate::ult &&
-             !compare.getLhs().getType().isInteger(1);
-  bool isConstant = matchPattern(compare.getLhs(), m_Constant());
-  Value number = isConstant ? compare.getRhs() : compare.getLhs();
-  if (auto rest = number.getDefiningOp<arith::RemUIOp>())
-    number = rest.getLhs();
-  else if (auto rest = number.getDefiningOp<arith::RemSIOp>())
-    number = rest.getLhs();
-  return number.getType().isIndex() ||
-                 number.getType().getIntOrFloatBitWidth() <= 64
-             ? number
-             : Value();
-}
 
 namespace {
 
@@ -173,15 +151,8 @@ void Reporter::report(cf::AssertOp op) {
   Block *next = op->getBlock()->splitBlock(op->getNextNode());
   ImplicitLocOpBuilder b(op.getLoc(), op->getContext());
   Block *fail = b.createBlock(next);
-  bool isSigned = true;
-  if (Value number = getNumber(op, isSigned)) {
-    reporter.emitReport(b, op.getMsg(), number, isSigned);
-  } else {
-    Value zero = arith::ConstantIntOp::create(b, 0, 64);
-    reporter.emitReport(
-        b, ("expected the assertion \"" + op.getMsg() + "\" to hold").str(),
-        zero);
-  }
+  emit::AssertReport broken(op);
+  reporter.emitReport(b, broken.getText(), broken.emitFound(b));
   leave(op, op.getArg(), next, fail);
   op.erase();
 }

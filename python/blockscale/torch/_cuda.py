@@ -62,9 +62,10 @@ def synchronize(device: torch.device | str | int | None = None) -> None:
     """Waits for the work on a CUDA device, as torch.cuda.synchronize does, and raises what
     kernels of BlockScale found wrong there since that was raised last.
 
-    Kernels check what only the GPU knows, such as the ends of groups. The results that such an
-    error is about are zeros, and work goes on; the next call of BlockScale on the device raises the
-    error, or this function. torch.cuda.synchronize alone raises nothing of it.
+    Kernels check what only the GPU knows, such as the ends of groups and indices. Work goes on,
+    with zeros for a group and with the nearest element for an index; the next call of BlockScale on
+    the device raises the error, or this function. torch.cuda.synchronize alone raises nothing of
+    it.
 
     Args:
       device: of torch.cuda; the current one by default.

@@ -7,8 +7,8 @@
 // CHECK: %[[HOLDS:.+]] = arith.cmpi slt, %[[N]]
 // CHECK: cf.cond_br %[[HOLDS]], ^[[NEXT:.+]], ^[[FAIL:.+]]
 // CHECK: ^[[FAIL]]:
-// CHECK: %[[TEXT:.+]] = llvm.mlir.addressof @[[MESSAGE]]
 // CHECK: %[[WIDE:.+]] = arith.extsi %[[N]] : i32 to i64
+// CHECK: %[[TEXT:.+]] = llvm.mlir.addressof @[[MESSAGE]]
 // CHECK: llvm.call @blockscale_report_error(%[[TEXT]], %[[WIDE]])
 // CHECK: return
 // CHECK: ^[[NEXT]]:

@@ -81,13 +81,48 @@ func.func @twice(%x: memref<?xf32>, %y: memref<?xf32>) {
 
 // -----
 
+// An assertion that does not hold writes the record: the rule, what was expected and found,
+// and the text, eight bytes at a time. The thread goes on.
+// CHECK: llvm.mlir.global external @blockscale_error_record({{.*}}) {{.*}}: !llvm.array<65 x i64>
+// CHECK-LABEL: gpu.func @plain_asserted(
+// CHECK: %[[VARIABLE:.+]] = llvm.mlir.addressof @blockscale_error_record
+// CHECK: %[[A:.+]] = llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+// CHECK: %[[FAILS:.+]] = arith.cmpi sge, %[[A]], %c16_i32 : i32
+// CHECK: scf.if %[[FAILS]] {
+// CHECK:   %[[FOUND:.+]] = arith.extsi %[[A]] : i32 to i64
+// CHECK:   %[[SWAPPED:.+]] = llvm.cmpxchg %{{.+}}, %c0_i64, %c5_i64 monotonic monotonic
+// CHECK:   %[[WRITES:.+]] = llvm.extractvalue %[[SWAPPED]][1]
+// CHECK:   scf.if %[[WRITES]] {
+// CHECK:     llvm.store %c0_i64
+// CHECK:     llvm.store %c16_i64
+// CHECK:     llvm.store %[[FOUND]]
+// CHECK:     llvm.store %c7454127450280128372_i64
+// CHECK:     llvm.store %c101_i64
+// CHECK: llvm.store %[[A]], %{{.+}} {alignment = 4 : i64} : i32, !llvm.ptr<1>
+func.func @asserted(%x: memref<8xi32>, %y: memref<8xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : i32
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    %a = memref.load %x[%i] : memref<8xi32>
+    %holds = arith.cmpi slt, %a, %c16 : i32
+    cf.assert %holds, "too large"
+    memref.store %a, %y[%i] : memref<8xi32>
+    scf.reduce
+  } {blockscale.plain = "asserted"}
+  return
+}
+
+// -----
+
 func.func @library(%x: memref<8xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
   scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
     %a = memref.load %x[%i] : memref<8xf32>
-    // expected-error @below {{'math.sin' op whose value depends on the target's library has no form on a GPU: expected scalar arithmetic, math that blockscale-expand-math expands, scf, and loads and stores of the function's buffers}}
+    // expected-error @below {{'math.sin' op whose value depends on the target's library has no form on a GPU: expected scalar arithmetic, math that blockscale-expand-math expands, scf, assertions, and loads and stores of the function's buffers}}
     %b = math.sin %a : f32
     memref.store %b, %x[%i] : memref<8xf32>
     scf.reduce

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlainBody.h"
+#include "DeviceEmission/ErrorWriter.h"
 #include "DeviceEmission/MathIntrinsics.h"
+#include "Emission/AssertReport.h"
 #include "Emission/LoopEmitter.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -31,6 +33,8 @@ static StringRef findBodyObstacle(Operation *op, scf::ParallelOp loop) {
                ? ""
                : "of a buffer that is made in the loop";
   }
+  if (isa<cf::AssertOp>(op))
+    return "";
   // A remainder of floats would be a call of CUDA's device library, and so
   // would other math.
   if (isa<arith::RemFOp>(op))
@@ -61,8 +65,9 @@ LogicalResult verifyPlainBody(scf::ParallelOp loop) {
       return WalkResult::advance();
     op->emitOpError() << obstacle
                       << " has no form on a GPU: expected scalar arithmetic, "
-                         "math that blockscale-expand-math expands, scf, and "
-                         "loads and stores of the function's buffers";
+                         "math that blockscale-expand-math expands, scf, "
+                         "assertions, and loads and stores of the function's "
+                         "buffers";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -135,6 +140,27 @@ static void lowerStore(KernelBuilder &b, memref::StoreOp op,
 }
 
 //===----------------------------------------------------------------------===//
+// Assertions
+//===----------------------------------------------------------------------===//
+
+/// cf.assert %holds, "text" becomes
+///
+///   scf.if !%holds {
+///     // writes the error record
+///   }
+///
+/// The thread goes on, as it would do without the assertion.
+static void lowerAssert(KernelBuilder &b, cf::AssertOp op) {
+  using emit::Lanes;
+  Lanes holds(b, op.getArg());
+  emit::emitIf(b, holds ^ holds.like(1), [&] {
+    emit::AssertReport broken(op);
+    emitErrorRecord(b, broken.getText(), Lanes(b, broken.emitExpected(b)),
+                    Lanes(b, broken.emitFound(b)));
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // Bodies
 //===----------------------------------------------------------------------===//
 
@@ -146,6 +172,8 @@ static void lowerOp(KernelBuilder &b, Operation *op,
     lowerLoad(b, load, memories.lookup(load.getMemRef()));
   } else if (auto store = dyn_cast<memref::StoreOp>(op)) {
     lowerStore(b, store, memories.lookup(store.getMemRef()));
+  } else if (auto check = dyn_cast<cf::AssertOp>(op)) {
+    lowerAssert(b, check);
   } else if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
     std::optional<SmallVector<Value, 8>> index = affine::expandAffineMap(
         b, b.getLoc(), apply.getAffineMap(), apply.getMapOperands());

@@ -17,8 +17,8 @@
 namespace blockscale {
 
 /// Whether a kernel can have the body of a loop: scalar arithmetic, structured
-/// loops and branches, and loads and stores of buffers from outside. Emits an
-/// error at an op that it cannot have.
+/// loops and branches, assertions, and loads and stores of buffers from
+/// outside. Emits an error at an op that it cannot have.
 llvm::LogicalResult verifyPlainBody(mlir::scf::ParallelOp loop);
 
 /// Where the elements of a buffer are.
