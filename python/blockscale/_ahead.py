@@ -132,7 +132,8 @@ def _read_manifest(name: str, text: bytes) -> dict[str, Any]:
         if not isinstance(manifest.get(key), kind):
             _refuse(name, f"expected '{key}' of {_MANIFEST} to be of type {kind.__name__}, but "
                           f"got {manifest.get(key)!r}")
-    return manifest
+    found: dict[str, Any] = manifest
+    return found
 
 
 def _read_member(archive: Any, member: str) -> bytes:

@@ -50,7 +50,8 @@ def import_file(path: str, name: str = "forward") -> Imported:
         raise ArgumentError(f"expected a file that ends in {', '.join(known[:-1])} or "
                             f"{known[-1]}, but got '{path}'")
     frontend: Any = importlib.import_module(FRONTENDS[ending])
-    return frontend.import_file(path, name)
+    found: Imported = frontend.import_file(path, name)
+    return found
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from blockscale import _native
 from blockscale._errors import CompileError, check, fail, read_file
@@ -23,8 +24,9 @@ def import_file(path: str, name: str) -> Text:
     source = read_file(path)
     is_bytecode = source.startswith(b"ML\xefR")
     try:
-        (text, _), _ = check(_native.compile(source, path, [], 0, None, True, None, False, False,
-                                             None))
+        made: Any
+        made, _ = check(_native.compile(source, path, [], 0, None, True, None, False, False, None))
+        text, _ = made
     except CompileError as error:
         if not is_bytecode:
             raise

@@ -247,6 +247,8 @@ class Traced(Generic[Function]):
     """A function under @jit: `trace` makes a module for shapes and dtypes; a call
     traces and compiles for those of its arrays, once, and runs on this CPU."""
 
+    __name__: str
+
     def __init__(self, function: Function):
         self.function = function
         self.parameters = _get_parameters(function)

@@ -392,6 +392,51 @@ class PythonRulesTest(LintTest):
         self.assert_finds("python_rules", "ruff: exit status 2", "NONE1")
 
 
+class PythonTypesTest(LintTest):
+    """Each run of mypy takes seconds, so that all faults are planted at once."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("pyproject.toml", (LINTS.parents[1] / "pyproject.toml").read_text())
+
+    def test_each_kind_of_fault(self):
+        for name, fault in (("untyped", "def f(a):\n    return a\n"),
+                            ("wrong", "A: int = 'a'\n"),
+                            ("none", "def f(a: str | None) -> str:\n    return a.strip()\n"),
+                            ("any", ("from typing import Any\n\n\n"
+                                     "def f(a: Any) -> int:\n    return a.b\n")),
+                            ("ignored", "A: int = 1  # type: ignore[assignment]\n"),
+                            ("absent", "import blockscale._nothing\n"),
+                            ("unknown", "import a_package_without_an_entry\n")):
+            self.write(f"python/blockscale/_{name}.py", fault)
+        self.write("python/blockscale/__init__.py")
+        found = sorted(finding.split(" error: ")[0] + finding[finding.rindex("["):]
+                       for finding in self.findings("python_types") if " error: " in finding)
+        self.assertEqual(found, [
+            "python/blockscale/_absent.py:1:[import-not-found]",
+            "python/blockscale/_any.py:5:[no-any-return]",
+            "python/blockscale/_ignored.py:1:[unused-ignore]",
+            "python/blockscale/_none.py:2:[union-attr]",
+            "python/blockscale/_unknown.py:1:[import-not-found]",
+            "python/blockscale/_untyped.py:1:[no-untyped-def]",
+            "python/blockscale/_wrong.py:1:[assignment]"])
+
+    def test_what_passes(self):
+        # Packages with an entry have no types, installed or not.
+        self.write("python/blockscale/_a.py",
+                   "import onnx\nimport torch\nfrom torch import nn\n\n\n"
+                   "def f(a: torch.Tensor, b: onnx.ModelProto) -> str:\n"
+                   "    return f'{a.size()} {b.graph} {nn}'\n")
+        self.write("test/Python/a.py", "def f(a):\n    return a\n")
+        self.assertEqual(self.findings("python_types"), [])
+
+    def test_a_tool_that_is_not_there(self):
+        from common import run_python_tool
+        finding, = run_python_tool("no_such_tool", self.root, [])
+        self.assertIn("no_such_tool: exit status 1: ", finding)
+        self.assertIn("No module named no_such_tool", finding)
+
+
 class RunnerTest(LintTest):
     def run_lints(self, *lints):
         return subprocess.run([sys.executable, LINTS / "run.py", "--root", self.root, *lints],

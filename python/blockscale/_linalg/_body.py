@@ -12,7 +12,7 @@ import dataclasses
 import math
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 
@@ -236,7 +236,7 @@ class Along:
 
 
 #: An operand of an op on elements: a tensor, one with its place, a number, or a size.
-Operand = Array | Along | int | float | sympy.Expr
+Operand: TypeAlias = Array | Along | int | float | sympy.Expr
 
 
 def broadcast(builder: Builder, *shapes: Sequence[Size]) -> tuple[Size, ...]:
@@ -260,11 +260,11 @@ def format_sizes(sizes: Sequence[Size]) -> str:
 
 def get_operand_map(builder: Builder, operand: Array | Along, result: Sequence[Size]) -> str:
     """How an operand, broadcast to the result, is read."""
-    array, rank = operand, len(result)
+    rank = len(result)
     if isinstance(operand, Along):
         array, dims = operand.array, operand.dims
     else:
-        dims = tuple(range(rank - len(operand.sizes), rank))
+        array, dims = operand, tuple(range(rank - len(operand.sizes), rank))
     read: list[int | str] = []
     for dim, size in zip(dims, array.sizes):
         if dim < 0 or (size != result[dim] and size != 1):

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import sympy
@@ -19,7 +19,7 @@ from blockscale._trace import Module, Value
 from blockscale._types import DataLayout, Layout, Spec, element_name
 
 #: A size of a tensor: a number, or an expression in the symbols of the function.
-Size = int | sympy.Expr
+Size: TypeAlias = int | sympy.Expr
 
 # A spec for values of type index and tensors of them, for which no spec has a type. It
 # is not printed: the ops that take such values write the type themselves.

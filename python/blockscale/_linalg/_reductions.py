@@ -45,7 +45,7 @@ def _get_start(kind: str, dtype: str) -> float:
         return -math.inf if kind == "max" else math.inf
     if dtype == "i1":
         return 0 if kind == "max" else 1
-    limit = 2 ** (INTEGERS[dtype] - 1)
+    limit = 1 << (INTEGERS[dtype] - 1)
     return -limit if kind == "max" else limit - 1
 
 

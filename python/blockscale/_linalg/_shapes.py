@@ -49,7 +49,7 @@ def _divides(a: Any, b: Any) -> bool:
 def _is_same_count(a: Sequence[Size], b: Sequence[Size]) -> bool:
     products = multiply(a), multiply(b)
     if all(isinstance(each, int) for each in products):
-        return products[0] == products[1]
+        return bool(products[0] == products[1])
     return any(not isinstance(each, int) for each in products)
 
 
@@ -96,10 +96,10 @@ def _emit_split(builder: Builder, value: Value, dims: list[list[int]],
                             spec)
     dynamic = {k: builder.size(size) for k, size in enumerate(sizes)
                if not isinstance(size, int)}
-    shape = ", ".join(dynamic[k].name if k in dynamic else str(size)
-                      for k, size in enumerate(sizes))
+    listed = ", ".join(dynamic[k].name if k in dynamic else str(size)
+                       for k, size in enumerate(sizes))
     return builder.emit("split", "tensor.expand_shape", [value, *dynamic.values()],
-                        f"{value.name} {dims} output_shape [{shape}] : {value.spec} "
+                        f"{value.name} {dims} output_shape [{listed}] : {value.spec} "
                         f"into {spec}", spec)
 
 

@@ -86,7 +86,7 @@ def set_cache_owners(users: str | None) -> tuple[int, str, list[Any], None]:
 
 
 def _list_recipes() -> tuple[str, ...]:
-    names = []
+    names: list[str] = []
     while name := LIBRARY.blockscale_recipe_name(len(names)):
         names.append(name.decode())
     return tuple(names)

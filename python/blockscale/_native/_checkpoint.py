@@ -137,13 +137,13 @@ def _get_number(name: str) -> int:
 def _encode_numbers(kind: int, values: Any) -> bytes:
     dtype = np.dtype(_TYPES[kind][1])
     given = np.asarray(values)
+    found: np.ndarray | None
     try:
         found = given.astype(dtype)
     except (TypeError, ValueError, OverflowError):
         found = None
     # Numbers of other types are given where they mean the same; a float may be rounded.
-    same = found is not None and (dtype.kind == "f" or np.array_equal(found, given))
-    if not same:
+    if found is None or not (dtype.kind == "f" or np.array_equal(found, given)):
         raise _errors.ArgumentError(f"expected numbers of {METADATA_TYPES[kind]}, but got "
                                     f"{values!r}")
     return found.tobytes()
@@ -230,8 +230,9 @@ class TensorFile:
         handle = ctypes.c_void_p()
         self.origin = os.path.abspath(os.fspath(path))
         check(LIBRARY.blockscale_tensor_file_open(os.fsencode(path), handle))
-        self._handle = handle.value
-        self.data: np.ndarray = np.asarray(_Mapping(handle.value))
+        opened: Any = handle.value
+        self._handle: int = opened
+        self.data: np.ndarray = np.asarray(_Mapping(self._handle))
         self.format = FORMATS[LIBRARY.blockscale_tensor_file_format(handle)]
         self.tensors = tuple(map(self._get_tensor, range(
             LIBRARY.blockscale_tensor_file_tensor_count(handle))))
@@ -324,6 +325,7 @@ def lay_out(format: str, tensors: Iterable[tuple[str, str, Sequence[int]]],
 
 def _get_memory(name: str, array: Any, is_written: bool) -> tuple[int, int, Any]:
     """The address and the bytes of an array, and what keeps it."""
+    found: tuple[int, int, Any]
     if hasattr(array, "__dlpack__") and not isinstance(array, np.ndarray):
         view = exchange(array)
         dense = 1
@@ -503,7 +505,7 @@ class Statistics(NamedTuple):
     """Numbers of elements, and bounds of what is not NaN. `least` is the least magnitude that is
     not 0; infinity if there is none."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # tuples have a method of this name
     nan: int
     infinite: int
     zero: int
@@ -559,7 +561,7 @@ class Difference(NamedTuple):
     which one is NaN or infinite, which are in no sum. The largest difference and the first element
     that has it, -1 if there is none."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # tuples have a method of this name
     different: int
     incomparable: int
     reference_squares: float

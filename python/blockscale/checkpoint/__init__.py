@@ -21,7 +21,7 @@ if _TYPE_CHECKING:
     from blockscale.checkpoint._check._check import check
     from blockscale.checkpoint._check._report import Finding, Report
     from blockscale.checkpoint._check._rules import RULES, Rule
-    from blockscale.checkpoint._checkpoint import Checkpoint, Tensor, Weight, open
+    from blockscale.checkpoint._checkpoint import Checkpoint, open
     from blockscale.checkpoint._convert._conversion import Conversion, ConvertedLayer
     from blockscale.checkpoint._convert._convert import convert
     from blockscale.checkpoint._diff import Difference, TensorDifference, diff
@@ -31,6 +31,7 @@ if _TYPE_CHECKING:
     from blockscale.checkpoint._quantize._calibrate import calibrate
     from blockscale.checkpoint._quantize._quantize import quantize
     from blockscale.checkpoint._summary import LayerSummary, Summary
+    from blockscale.checkpoint._tensors import Tensor, Weight
 
 __all__ = [
     "FAMILIES", "LAYOUTS", "RULES", "Checkpoint", "Cluster", "Conversion", "ConvertedLayer",

@@ -12,7 +12,8 @@ from blockscale.checkpoint import _families
 from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, PLAIN_DTYPES, Layout
 
 if TYPE_CHECKING:
-    from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
+    from blockscale.checkpoint._checkpoint import Checkpoint
+    from blockscale.checkpoint._tensors import Tensor
 
 #: Ends of names of what is beside a weight in no layout's table.
 TRANSFORM = ".pre_quant_scale"

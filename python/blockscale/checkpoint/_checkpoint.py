@@ -228,7 +228,7 @@ class Checkpoint:
         tell the order of the last two."""
         found = {weight.name: weight for weight in self._find_quantized()}
         used = {part.name for weight in found.values() for part in weight.parts.values()}
-        plain = {}
+        plain: dict[str, Weight] = {}
         for name in self.tensors:
             if name not in used:
                 plain.update((weight.name, weight) for weight in self._find_plain(name))

@@ -12,8 +12,8 @@ from blockscale import _native
 from blockscale._errors import ArgumentError, check
 from blockscale._native import _checkpoint as _bytes
 from blockscale.checkpoint import _kernels
-from blockscale.checkpoint._checkpoint import Weight
 from blockscale.checkpoint._layouts import DATA, GLOBAL, SCALES, find_fp8_formats, get_fp8_scales
+from blockscale.checkpoint._tensors import Weight
 
 
 def read_scales(weight: Weight, matrix: int) -> np.ndarray:
@@ -49,8 +49,10 @@ def read_factors(weight: Weight, matrix: int) -> np.ndarray:
         raise ArgumentError(f"'{part.name}': expected shape {[tall, wide]} for {rows} x {cols}, "
                             f"but got {list(part.shape)}")
     scales: np.ndarray = part.numpy().astype(np.float32).reshape(-1)
-    return np.broadcast_to(scales.reshape(-1, tall, wide), (max(weight.num_matrices, 1), tall,
-                                                            wide))[matrix]
+    spread = np.broadcast_to(scales.reshape(-1, tall, wide),
+                             (max(weight.num_matrices, 1), tall, wide))
+    found: np.ndarray = spread[matrix]
+    return found
 
 
 def _read_data(weight: Weight, matrix: int, rows: slice, columns: int) -> np.ndarray:
@@ -104,5 +106,7 @@ def read_global(weight: Weight, matrix: int) -> np.float32 | None:
     found = read_scalars(weight, GLOBAL)
     if found is None:
         return None
-    value = np.float32(found[matrix])
-    return np.float32(1) / value if weight.layout.is_reciprocal else value
+    value: np.float32 = np.float32(found[matrix])
+    if weight.layout.is_reciprocal:
+        value = np.float32(1) / value
+    return value

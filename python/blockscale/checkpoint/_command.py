@@ -82,7 +82,7 @@ def _show(text: str) -> None:
 
 
 def _describe_weights(checkpoint: Checkpoint) -> list[tuple[str, ...]]:
-    rows = [("weight", "layout", "shape", "bytes", "parts")]
+    rows: list[tuple[str, ...]] = [("weight", "layout", "shape", "bytes", "parts")]
     rows += [(weight.name, weight.layout.name, "x".join(map(str, weight.shape)), str(weight.nbytes),
               " ".join(part.name.removeprefix(weight.name) for part in weight.parts.values()))
              for weight in checkpoint.weights.values()]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import operator
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from blockscale._errors import ArgumentError
 from blockscale._native import _checkpoint as _bytes
 from blockscale._tables import make_table
 from blockscale._text import escape
-from blockscale.checkpoint._checkpoint import Checkpoint, Path, Tensor
+from blockscale.checkpoint._checkpoint import Checkpoint, Path
 from blockscale.checkpoint._checkpoint import open as open_checkpoint
 from blockscale.checkpoint._families import get_family
 from blockscale.checkpoint._jobs._run import Progress
@@ -26,6 +27,7 @@ from blockscale.checkpoint._layouts import PLAIN_DTYPES
 from blockscale.checkpoint._measure import get_sqnr
 from blockscale.checkpoint._split import split_bias, split_weight
 from blockscale.checkpoint._summary import to_json
+from blockscale.checkpoint._tensors import Tensor
 from blockscale.checkpoint._values import Rows, list_chunks
 
 #: Reads some rows of a matrix as f32.
@@ -170,12 +172,11 @@ def _list_items(checkpoint: Checkpoint) -> dict[str, _Item]:
                 items[f"{part.name}.weight"] = _wrap_rows(Rows(
                     weight, part.matrix, part.first, part.count, part.step))
         if len(weight.shape) == 3:
-            for name, (tensor, matrix, first, step, count) in split_bias(
+            for name, (bias, matrix, first, step, count) in split_bias(
                     checkpoint, weight.name, _APART).items():
                 chosen = slice(first, first + (count - 1) * step + 1, step)
-                items[name] = _wrap_tensor(
-                    checkpoint.tensors[tensor],
-                    lambda array, matrix=matrix, chosen=chosen: array[matrix, chosen])
+                items[name] = _wrap_tensor(checkpoint.tensors[bias],
+                                           operator.itemgetter((matrix, chosen)))
     stacked = {f"{name}_bias" for name, weight in checkpoint.weights.items()
                if len(weight.shape) == 3}
     for name, tensor in checkpoint.others.items():
@@ -223,7 +224,8 @@ def diff(first: Path, second: Path, *, threads: int | None = None,
         raise ArgumentError(f"expected threads to be 1 or more, but got {threads}")
     checkpoints = open_checkpoint(first), open_checkpoint(second)
     with checkpoints[0].reading(), checkpoints[1].reading():
-        return _compare_all(*map(_list_items, checkpoints), count, progress)
+        return _compare_all(_list_items(checkpoints[0]), _list_items(checkpoints[1]), count,
+                            progress)
 
 
 def _compare_all(one: Mapping[str, _Item], other: Mapping[str, _Item], threads: int,

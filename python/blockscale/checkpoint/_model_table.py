@@ -96,7 +96,8 @@ class Architecture:
             if begin in self.renamed:
                 found = ".".join(filter(None, [self.renamed[begin], *words[count:]]))
                 numbers = iter(_NUMBER.findall(name))
-                return re.sub(r"\*", lambda _, numbers=numbers: next(numbers), found)
+                *parts, end = found.split("*")
+                return "".join(part + next(numbers) for part in parts) + end
         return name
 
 
@@ -107,7 +108,7 @@ def find_architecture(name: str) -> Architecture | None:
     entry = table["architectures"].get(name)
     if entry is None:
         return None
-    kinds = {}
+    kinds: dict[str, str] = {}
     for path, number in entry["parts"]:
         for kind, by_parent in table["parts"][number].items():
             for parent, names in by_parent.items():

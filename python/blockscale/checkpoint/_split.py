@@ -8,9 +8,10 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 
 from blockscale.checkpoint import _names
-from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._families import Family
 from blockscale.checkpoint._layouts import EXPERTS
+from blockscale.checkpoint._tensors import Weight
 
 
 @dataclasses.dataclass(frozen=True)

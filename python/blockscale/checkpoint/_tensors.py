@@ -70,7 +70,8 @@ class Tensor:
         if (self.offset % dtype.itemsize):
             data = data.copy()
             data.flags.writeable = False
-        return data.view(dtype).reshape(self.shape)
+        found: np.ndarray = data.view(dtype).reshape(self.shape)
+        return found
 
     def torch(self, copy: bool = False) -> Any:
         """Its elements as a tensor of PyTorch: a view of the file, which ends the process where it

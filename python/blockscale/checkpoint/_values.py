@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 
 from blockscale.checkpoint import _kernels
-from blockscale.checkpoint._checkpoint import Weight
 from blockscale.checkpoint._codes import read_codes, read_factors, read_fp8, read_global
 from blockscale.checkpoint._layouts import DATA, FP8_BLOCK, FP8_BLOCKS, FP8_CHANNEL
+from blockscale.checkpoint._tensors import Weight
 
 #: Bytes of numbers that are worked on at once.
 CHUNK_BYTES = 8 << 20
@@ -60,7 +60,7 @@ class Rows:
 
     @property
     def row_bytes(self) -> int:
-        return self.cols * _kernels.DTYPES[self.dtype].itemsize
+        return self.cols * int(_kernels.DTYPES[self.dtype].itemsize)
 
     def read(self, begin: int, end: int) -> np.ndarray:
         """These rows [end - begin, K], a view where they are in the file like that."""

@@ -7,14 +7,14 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import ml_dtypes
 import numpy as np
 from jaxlib.mlir import ir
 
 from blockscale import _ops
-from blockscale._errors import ArgumentError
+from blockscale._errors import ArgumentError, Problem
 from blockscale._linalg import (
     Along,
     Array,
@@ -97,14 +97,15 @@ Known = Array | Literal | Spread | Codes | Pending
 # Operands and length of a chain of ops on elements.
 _MAX_OPERANDS, _MAX_CHAIN = 32, 100
 Handler = Callable[["Importer", Node], Known | Sequence[Known]]
+AnyHandler = TypeVar("AnyHandler", bound=Handler)
 #: Handlers of ops by name; of custom calls and composites by the title of the node.
 HANDLERS: dict[str, Handler] = {}
 #: Ops whose handlers call Importer.compute.
 ELEMENTWISE: set[str] = set()
 
 
-def handles(*names: str, elementwise: bool = False) -> Callable[[Handler], Handler]:
-    def add(handler: Handler) -> Handler:
+def handles(*names: str, elementwise: bool = False) -> Callable[[AnyHandler], AnyHandler]:
+    def add(handler: AnyHandler) -> AnyHandler:
         HANDLERS.update(dict.fromkeys(names, handler))
         if elementwise:
             ELEMENTWISE.update(names)
@@ -281,7 +282,8 @@ class Importer(Builder):
                 else:
                     inside = known.compute(body, *names[start:start + len(known.operands)])
                     values.append(body.convert(inside, known.dtype, kind))
-            return body.convert(compute(body, *values), made, dtype)
+            converted: str = body.convert(compute(body, *values), made, dtype)
+            return converted
         depth = 1 + max((known.depth for known, _, _ in parts if known is not None), default=0)
         pending = Pending(tuple(operands), tuple(kinds), whole, sizes, dtype, base, depth)
         return pending if self._is_pending(pending) else self.make(pending)
@@ -371,7 +373,7 @@ class Importer(Builder):
             made = handler(self, node)
         except ArgumentError as error:
             self.refuse(str(error))
-        results = list(made) if isinstance(made, (list, tuple)) else [made]
+        results: list[Any] = list(made) if isinstance(made, (list, tuple)) else [made]
         self.values.update(zip(node.results, results))
         self.node, self.location = outer
 
@@ -389,7 +391,7 @@ def check_known(graph: Graph) -> None:
         if node.title not in HANDLERS and node.name not in HANDLERS:
             found.setdefault(node.title, []).append(node)
     known = ", ".join(sorted({name.split(".", 1)[1] for name in HANDLERS}))
-    problems = []
+    problems: list[Problem] = []
     for title, nodes in found.items():
         more = f" (and {len(nodes) - 1} more of it)" if len(nodes) > 1 else ""
         problems.append(make_problem(title, f"expected an op that is imported ({known}){more}"
@@ -425,7 +427,8 @@ def read_elements(attribute: Any, sizes: Sequence[int], kind: Any) -> np.ndarray
         numbers = np.array(attribute)
     except (TypeError, BufferError):  # Types that Python's buffers have no name for.
         return _parse_elements(str(attribute), kind).reshape(sizes)
-    return numbers.reshape(-1).view(kind).reshape(sizes)
+    found: np.ndarray = numbers.reshape(-1).view(kind).reshape(sizes)
+    return found
 
 
 def _parse(text: str, kind: Any) -> Any:

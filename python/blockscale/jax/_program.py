@@ -199,7 +199,7 @@ def from_export(exported: Any, name: str = "forward", *,
         if tree != exported.in_tree:
             raise ArgumentError(f"expected arguments of the structure {exported.in_tree}, but got "
                                 f"{tree}")
-        return leaves
+        return list(leaves)
     return Imported(importer, made, elements, exported.in_avals, flatten,
                     lambda results: tree_util.tree_unflatten(exported.out_tree, results))
 

@@ -127,7 +127,8 @@ def find_quantizers(graph: Graph) -> list[Quantizer]:
     found: dict[tuple[Ref, Ref], Quantizer | None] = {}
     for node in filter(is_block_scaled_dot, graph.nodes):
         if len(node.operands) == 4:
-            for key in (tuple(node.operands[::2]), tuple(node.operands[1::2])):
+            a, b, scale_a, scale_b = node.operands
+            for key in ((a, scale_a), (b, scale_b)):
                 if key not in found:
                     found[key] = find_quantizer(*key, graph)
     return [each for each in found.values() if each is not None]

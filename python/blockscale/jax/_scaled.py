@@ -25,7 +25,7 @@ from blockscale.jax._importer import Codes, Importer, Known, Literal, get_sizes,
 from blockscale.jax._recognize import BLOCK_SCALED_DOT
 
 #: Element types of data by the type and the block of scales.
-_FORMATS = {
+_FORMATS: dict[tuple[str, float], tuple[str, ...]] = {
     ("f8E4M3FN", 16): ("f4E2M1FN",),
     ("f8E8M0FNU", 32): ("f8E4M3FN", "f8E5M2", "f4E2M1FN"),
 }
@@ -55,8 +55,8 @@ def _why_not(data: Sequence[str], scales: Sequence[str], blocks: Sequence[int | 
 
 
 def _emit(importer: Importer, a: _Side, b: _Side, dtype: str) -> Array:
-    y = _ops.scaled_mm(a.data.value, b.data.value, a.scale and a.scale.value,
-                       b.scale and b.scale.value, dtype=dtype)
+    scales = (None if each.scale is None else each.scale.value for each in (a, b))
+    y = _ops.scaled_mm(a.data.value, b.data.value, *scales, dtype=dtype)
     return Array(y, (*a.data.sizes[:-1], b.data.sizes[-2]))
 
 
@@ -87,9 +87,9 @@ def import_block_scaled_dot(importer: Importer, node: Node) -> Array:
         importer.refuse(reason)
     if result.element not in ("f32", "bf16", "f16"):
         importer.refuse(f"expected a result of f32, bf16 or f16, but got {result.element}")
-    sides = [_Side(_take(importer, data), importer.array(scale))
-             for data, scale in ((a, scale_a), (b, scale_b))]
-    return _emit(importer, *sides, result.element)
+    left, right = (_Side(_take(importer, data), importer.array(scale))
+                   for data, scale in ((a, scale_a), (b, scale_b)))
+    return _emit(importer, left, right, result.element)
 
 
 def _take(importer: Importer, ref: Ref) -> Array:
@@ -165,11 +165,11 @@ def _import_scaled_dot(importer: Importer, node: Node) -> Array | None:
         is_plain = _is_one(importer.get(scale)) and data.element in ("bf16", "f16", "f32")
         block = data.shape[k] / max(scale.shape[k], 1)
         plan.append((data, None if is_plain else scale, block, k, batch[number]))
-    scaled = [each for each in plan if each[1] is not None]
+    scaled = [(data, scale, block) for data, scale, block, *_ in plan if scale is not None]
     if not scaled:
         return None
-    reason = _why_not([each[0].element for each in scaled], [each[1].element for each in scaled],
-                      [each[2] for each in scaled])
+    reason = _why_not([data.element for data, _, _ in scaled],
+                      [scale.element for _, scale, _ in scaled], [block for *_, block in scaled])
     if reason or any(size == 0 for size in get_sizes(result)):
         return None
     a, b = (_arrange(importer, *each) for each in plan)

@@ -212,7 +212,7 @@ def _get_neutral(kind: str, dtype: str) -> float:
         return 1 if dtype == "i1" else -1
     if is_float(dtype):
         return -math.inf if kind == "max" else math.inf
-    limit = 2 ** (int(dtype[1:]) - 1)
+    limit = 1 << (int(dtype[1:]) - 1)
     return -limit if kind == "max" else limit - 1
 
 

@@ -27,9 +27,8 @@ from blockscale.onnx._nodes import NAMES, TYPES, get_type_name
 def take(importer: Importer, operand: Operand, rank: int = 0) -> Array | int | float:
     """A tensor of numbers, or a number: one that is known and broadcasts to any tensor of
     `rank` or more without changing its shape."""
-    is_number = isinstance(operand, Constant) and (is_float(operand.dtype)
-                                                   or is_integer(operand.dtype))
-    if is_number and operand.value.size == 1 and operand.value.ndim <= rank:
+    if (isinstance(operand, Constant) and (is_float(operand.dtype) or is_integer(operand.dtype))
+            and operand.value.size == 1 and operand.value.ndim <= rank):
         value = operand.value.reshape(-1)[0]
         return float(value) if is_float(operand.dtype) else int(value)
     return importer.plain(operand)
@@ -59,8 +58,7 @@ _UNARY = {
 
 @handles(*_UNARY)
 def import_unary(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]) -> Array:
-    x = take(importer, inputs[0], -1)
-    return emit_unary(importer, _UNARY[importer.node.op], x)
+    return emit_unary(importer, _UNARY[importer.node.op], importer.plain(inputs[0]))
 
 
 @handles("Gelu")
@@ -101,7 +99,9 @@ def import_variadic(importer: Importer, inputs: Sequence[Operand], _: dict[str, 
     name = _VARIADIC[importer.node.op]
     first, *others = sorted(_take_all(importer, inputs),
                             key=lambda each: not isinstance(each, Array))
-    return functools.reduce(lambda a, b: emit_binary(importer, name, a, b), others, first)
+    result: Array = functools.reduce(lambda a, b: emit_binary(importer, name, a, b), others,
+                                     first)
+    return result
 
 
 @handles("Mod")
@@ -136,7 +136,7 @@ def import_pow(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any])
 @handles("Clip")
 def import_clip(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]) -> Array:
     x, *limits = inputs
-    result = take(importer, x, -1)
+    result = importer.plain(x)
     for name, limit in zip(("max", "min"), limits):
         if limit is not None:
             result = emit_binary(importer, name, result, take(importer, limit, 0))

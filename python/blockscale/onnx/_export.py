@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import onnx
 from onnx import helper
@@ -44,7 +44,7 @@ class _Exporter:
         self.functions: dict[str, onnx.FunctionProto] = {}
         self.op: Op
 
-    def refuse(self, message: str) -> Any:
+    def refuse(self, message: str) -> NoReturn:
         raise UnsupportedError.of([Problem(self.op.results[0].name, self.op.name, message,
                                            self.op.location[:2])])
 
@@ -99,7 +99,7 @@ class _Exporter:
         """What data and scales stand for. g is of rank 0, or meets matrices."""
         writer, axis = self.writer, -1 if block[0] == 1 else -2
         size = max(block)
-        how = dict(name="decoded", axis=axis, block_size=size)
+        how: dict[str, Any] = dict(name="decoded", axis=axis, block_size=size)
         if scale_type == "f8E8M0FNU":
             return writer.op("DequantizeLinear", data, scale, output_dtype=TYPES[dtype], **how)
         scale = writer.cast(scale, "f32")
@@ -164,10 +164,11 @@ def _export_dequantize(exporter: _Exporter) -> None:
         exporter.refuse("expected blocks of a row or a column, but got "
                         f"{list(exporter.take('block'))}")
     name = None
-    if amax is not None or g is not None:
-        name = exporter.place_global(g if amax is None else amax, data, rows=exporter.get(data))
     if amax is not None:
-        name = _write_global_scale(exporter, name)
+        name = _write_global_scale(exporter, exporter.place_global(
+            amax, data, rows=exporter.get(data)))
+    elif g is not None:
+        name = exporter.place_global(g, data, rows=exporter.get(data))
     exporter.set(exporter.decode(exporter.get(data), exporter.get(scale), scale.dtype,
                                  exporter.take("block"), name, recipe,
                                  exporter.op.results[0].dtype))
@@ -198,8 +199,7 @@ def _export_product(exporter: _Exporter) -> None:
             placed = writer.op("Unsqueeze", exporter.get(g), writer.sizes(-2))
         merged = placed if merged is None else writer.mul(merged, placed)
     bias = take("bias")
-    after = take("global_scaling") == "after_rounding" and merged is not None and dtype != "f32"
-    if after:
+    if merged is not None and take("global_scaling") == "after_rounding" and dtype != "f32":
         y = writer.mul(writer.round(y, dtype), writer.round(merged, dtype))
         y = writer.round(y, dtype) if bias is not None else y
     elif merged is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 import onnx
@@ -22,6 +22,7 @@ from blockscale.onnx._nodes import NAMES, get_type_name
 from blockscale.onnx._recipes import DOMAIN
 
 Handler = Callable[..., Any]
+AnyHandler = TypeVar("AnyHandler", bound=Handler)
 #: Handlers of ops, by (domain, name): `handler(importer, inputs, attributes)`.
 HANDLERS: dict[tuple[str, str], Handler] = {}
 #: Handlers that take nodes of constants too, which others never see.
@@ -36,8 +37,8 @@ NARROW = ("f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "f8E4M3FN", "f8E5M2", "f8E8M0FNU")
 
 
 def handles(*names: str, domain: str = "", of_constants: bool = False
-            ) -> Callable[[Handler], Handler]:
-    def add(handler: Handler) -> Handler:
+            ) -> Callable[[AnyHandler], AnyHandler]:
+    def add(handler: AnyHandler) -> AnyHandler:
         HANDLERS.update({(domain, name): handler for name in names})
         if of_constants:
             _OF_CONSTANTS.add(handler)
@@ -80,8 +81,9 @@ class Sizes:
 
 #: The result of a node that was refused.
 FAILED = object()
-#: A value of the graph; None for an input that is left out. Others have `materialize`.
-Operand = Array | Constant | Sizes | Any | None
+#: A value of the graph. Any stands for what has `materialize`, and for None, an input that is left
+#: out.
+Operand: TypeAlias = Array | Constant | Sizes | Any
 
 
 def get_dtype(dtype: Any) -> str:

@@ -127,7 +127,7 @@ def _check_blocks(model: onnx.ModelProto, path: str, opset: int) -> None:
 def _check(model: onnx.ModelProto, path: str, folder: str) -> int:
     """Raises ArgumentError where it is no valid model; its opset."""
     opsets = {each.domain: each.version for each in model.opset_import}
-    opset = opsets.get("", opsets.get("ai.onnx", 0))
+    opset: int = opsets.get("", opsets.get("ai.onnx", 0))
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST <= opset <= newest:
         raise ArgumentError(f"{path}: expected opset {OLDEST} to {newest} (onnx "

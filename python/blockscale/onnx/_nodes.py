@@ -27,7 +27,8 @@ NAMES = {number: name for name, number in TYPES.items()}
 def get_type_name(number: int) -> str:
     """What a type is called in ONNX, as "float8e4m3fn"."""
     try:
-        return TensorProto.DataType.Name(number).lower()
+        name: str = TensorProto.DataType.Name(number)
+        return name.lower()
     except ValueError:
         return f"type {number}"
 

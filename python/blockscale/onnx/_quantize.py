@@ -200,10 +200,11 @@ def _find_format(importer: Importer, x: Operand, scale: Any, axis: int, block: i
     if size % block and (is_mx or axis != rank - 1):
         return None
     is_column = axis == rank - 2
-    if is_column and all(isinstance(each, Constant) for each in (x, found[0])):
+    scales = found[0]
+    if is_column and isinstance(x, Constant) and isinstance(scales, Constant):
         # Rows of the transpose have the blocks.
         x, scales = (Constant(np.ascontiguousarray(each.value.swapaxes(-1, -2)), each.name)
-                     for each in (x, found[0]))
+                     for each in (x, scales))
         found = scales, found[1]
         if x.dtype == "f4E2M1FN" and size % 2:
             return None
@@ -240,8 +241,8 @@ def _dequantize(importer: Importer, inputs: Sequence[Any], attributes: dict[str,
     output = attributes.get("output_dtype", 0)
     dtype = NAMES.get(output, "") if output else scale.dtype
     if dtype not in NUMBERS:
-        found = get_type_name(output) if output else f"none with scales of {_name(dtype)}"
-        importer.refuse(f"expected output_dtype to be float, float16 or bfloat16, but got {found}")
+        named = get_type_name(output) if output else f"none with scales of {_name(dtype)}"
+        importer.refuse(f"expected output_dtype to be float, float16 or bfloat16, but got {named}")
     axis = _read_axis(importer, attributes, len(x.sizes)) if x.sizes else 0
     if block:
         _check_block(importer, x, scale, axis, block)
@@ -309,13 +310,14 @@ def _get_quotient_type(importer: Importer, x: Operand, scale: Any, precision: in
             importer.refuse("expected precision to be float, float16 or bfloat16, but got "
                             f"{get_type_name(precision)}")
         return dtype
-    if scale.dtype in ("f32", "f8E8M0FNU"):
+    given: str = scale.dtype
+    if given in ("f32", "f8E8M0FNU"):
         return "f32"
-    if scale.dtype != x.dtype:
+    if given != x.dtype:
         importer.refuse(f"expected a scale of {_name(x.dtype)} or float, or precision, but got "
-                        f"{_name(scale.dtype)}: the standard divides in the type of the scale, "
+                        f"{_name(given)}: the standard divides in the type of the scale, "
                         "onnx.reference in float")
-    return scale.dtype
+    return given
 
 
 @handles("QuantizeLinear")
@@ -402,7 +404,9 @@ def _emit_quantizer(importer: Importer, x: Array, format: str, recipe: str, g: A
 
 
 def _quantize(x: Array, format: str, recipe: str, g: Array | None, is_amax: bool) -> Rows:
-    given = {} if g is None else {"global_amax" if is_amax else "global_scale": g.value}
+    given: dict[str, Any] = {}
+    if g is not None:
+        given["global_amax" if is_amax else "global_scale"] = g.value
     data, scale = _ops.quantize(x.value, format=format, recipe=recipe, **given)
     return Rows(Array(data, x.sizes), Array(scale, (*x.sizes[:-1], scale.shape[-1])))
 

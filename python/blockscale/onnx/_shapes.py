@@ -91,7 +91,7 @@ def import_reshape(importer: Importer, inputs: Sequence[Operand], attributes: di
 
 
 def _divide(importer: Importer, sizes: Sequence[Size], rest: Size, wanted: Sequence[Size]) -> Size:
-    left = 0 if rest == 0 else sympy.sympify(multiply(sizes)) / rest
+    left: Any = 0 if rest == 0 else sympy.sympify(multiply(sizes)) / rest
     if left != 0 and not left.is_integer:
         importer.refuse(f"expected a shape of {multiply(sizes)} elements, but got {list(wanted)}")
     return simplify(left)

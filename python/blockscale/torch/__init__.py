@@ -23,10 +23,10 @@ except ImportError as error:
 
 from typing import Any as _Any
 
+from blockscale._errors import UnsupportedError
 from blockscale.torch._calibrate import calibrate
 from blockscale.torch._checkpoint import load_quantized_
 from blockscale.torch._cuda import synchronize
-from blockscale.torch._errors import UnsupportedError
 from blockscale.torch._modules import QuantizedExperts, QuantizedLinear, QuantizedStack
 from blockscale.torch._program import Function, Imported, from_export, from_graph
 from blockscale.torch._quantize_model import quantize_

@@ -43,7 +43,7 @@ def is_attention(node: fx.Node) -> bool:
 
 def _bind(node: fx.Node) -> dict[str, Any]:
     """All arguments of an op by name."""
-    schema = node.target._schema.arguments  # type: ignore[union-attr]
+    schema = node.target._schema.arguments
     given = dict(zip((argument.name for argument in schema), node.args))
     return {**{argument.name: argument.default_value for argument in schema}, **given,
             **node.kwargs}
@@ -57,7 +57,7 @@ def _find_shared(node: fx.Node, heads: int) -> fx.Node:
     """The [B, G, L, D] of which a [B, H, L, D] repeats each matrix for H / G heads."""
     batch, _, length, width = _get_shape(node)
     while node.target in _COPIES:
-        node = node.args[0]  # type: ignore[assignment]
+        node = node.args[0]
     if node.target is _ATEN.expand.default:
         source: Any = node.args[0]
         if source.target is _ATEN.unsqueeze.default and source.args[1] == 2:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -63,6 +64,16 @@ def _run_experts(experts: Any, recorder: _Recorder, names: Sequence[str], hidden
     return total.to(hidden_states.dtype)
 
 
+def _replace_forward(experts: Any, recorder: _Recorder, names: Sequence[str]
+                     ) -> Callable[[], None]:
+    """Has a module run its experts so that their inputs are recorded; what ends that."""
+    experts.forward = functools.partial(_run_experts, experts, recorder, names)
+
+    def restore() -> None:
+        del experts.forward
+    return restore
+
+
 @contextlib.contextmanager
 def _observe(model: nn.Module, recorder: _Recorder) -> Iterator[None]:
     undo: list[Callable[[], None]] = []
@@ -78,10 +89,7 @@ def _observe(model: nn.Module, recorder: _Recorder) -> Iterator[None]:
                 lambda _, args, name=site.name: recorder.record(name, args[0]))
             undo.append(hook.remove)
         for experts, sites in stacks.values():
-            names = [site.name for site in sites]
-            experts.forward = (lambda *args, experts=experts, names=names, **kwargs: _run_experts(
-                experts, recorder, names, *args, **kwargs))
-            undo.append(lambda experts=experts: vars(experts).pop("forward"))
+            undo.append(_replace_forward(experts, recorder, [site.name for site in sites]))
         yield
     finally:
         for each in undo:

@@ -125,7 +125,7 @@ def _read_part(files: Files, prefix: str, scheme: Layout, sizes: Sequence[int]) 
                                 f"columns of {scheme.format}, but got {list(tensor.shape)}")
         tensors.append(tensor)
     for (end, _), what, tensor, element in zip((scheme.data, scheme.scales), ("codes", "scales"),
-                                               tensors, FORMATS[scheme.format]):
+                                               tensors, FORMATS[scheme.format][:2]):
         count = _count_nan(tensor, element)
         if count:
             raise ArgumentError(f"'{prefix}{end}': expected {what} that are numbers, but got "
@@ -176,16 +176,16 @@ def _read_experts(files: Files, site: Site) -> Part | None:
             for parts, each in zip(rows, prefixes):
                 first: Any = parts[0].global_scale
                 for part, prefix in zip(parts[1:], each[1:]):
-                    if not torch.equal(first, part.global_scale):  # type: ignore[arg-type]
+                    other: Any = part.global_scale
+                    if not torch.equal(first, other):
                         raise ArgumentError(
                             f"'{prefix}{scheme.global_scale}': expected the global scale of the "
                             f"other rows of its expert, {first.item()}, but got "
-                            f"{part.global_scale.item()}")  # type: ignore[union-attr]
-            scales = torch.stack([parts[0].global_scale for parts in rows])  # type: ignore[misc]
+                            f"{other.item()}")
+            scales = torch.stack([parts[0].global_scale for parts in rows])
         inputs = [part.input_scale for parts in rows for part in parts]
         # One scale is for the tokens of all experts.
-        given = (torch.stack(inputs).max() if inputs[0] is not None  # type: ignore[arg-type]
-                 else None)
+        given = torch.stack(inputs).max() if inputs[0] is not None else None
         return Part(scheme, torch.stack([torch.cat([part.data for part in parts])
                                          for parts in rows]),
                     torch.stack([torch.cat([part.scales for part in parts]) for parts in rows]),

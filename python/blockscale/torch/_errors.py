@@ -21,7 +21,7 @@ def find_location(node: Any) -> tuple[str, int] | None:
     trace = node.meta.get("stack_trace") or ""
     frames = [(file, int(line)) for file, line in _FRAME.findall(trace)]
     own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
-    return (own or frames or [None])[-1]
+    return next(reversed(own or frames), None)
 
 
 def find_module(node: Any) -> str:

@@ -13,7 +13,7 @@ from blockscale._forms import OperandForm
 from blockscale._linalg import Array, emit_reshape, get_spec
 from blockscale._ops import FORMATS
 from blockscale._trace import Value
-from blockscale.torch._importer import Constant, Importer, Narrow, handles
+from blockscale.torch._importer import Constant, Importer, Input, Narrow, handles
 from blockscale.torch._products_kernels import Linear, quantize_operand
 from blockscale.torch._torchao import flatten
 
@@ -22,12 +22,13 @@ def _take(importer: Importer, what: str, operand: Any, spec: Any) -> Value:
     """Codes or scales in the storage form of `spec`."""
     if isinstance(operand, Constant):
         return importer.bind_constant(operand.value.contiguous(), operand.name, spec)
-    if isinstance(operand, Narrow) and not isinstance(operand.source, Value):
-        return importer.take_input(operand.source, spec, lambda tensor, _: tensor)
-    if isinstance(operand, Narrow) and operand.source.spec == spec:
-        return operand.source
-    return importer.refuse(f"expected {what} to be an input, a constant or of quantize, but got "
-                           f"{operand!r}")
+    source = operand.source if isinstance(operand, Narrow) else None
+    if isinstance(source, Input):
+        return importer.take_input(source, spec, lambda tensor, _: tensor)
+    if source is None or source.spec != spec:
+        importer.refuse(f"expected {what} to be an input, a constant or of quantize, but got "
+                        f"{operand!r}")
+    return source
 
 
 def _import_linear(importer: Importer, x: Any, data: Any, scales: Any, global_scale: Any,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import sympy
@@ -23,6 +23,7 @@ from blockscale.torch._errors import find_location, find_module, refuse
 from blockscale.torch._recognize import Quantizer
 
 Handler = Callable[..., Any]
+AnyHandler = TypeVar("AnyHandler", bound=Handler)
 #: Handlers of ops, by name: `handler(importer, **arguments of its schema)`.
 HANDLERS: dict[str, Handler] = {}
 
@@ -48,8 +49,8 @@ MX_FORMATS = {
 }
 
 
-def handles(*names: str) -> Callable[[Handler], Handler]:
-    def add(handler: Handler) -> Handler:
+def handles(*names: str) -> Callable[[AnyHandler], AnyHandler]:
+    def add(handler: AnyHandler) -> AnyHandler:
         HANDLERS.update(dict.fromkeys(names, handler))
         return handler
     return add
@@ -140,7 +141,8 @@ def to_elements(tensor: Tensor, spec: Spec) -> np.ndarray:
         tensor = tensor.view(torch.uint16)
     elif str(tensor.dtype).startswith("torch.float8"):
         tensor = tensor.view(torch.uint8)
-    return tensor.numpy(force=True)
+    found: np.ndarray = tensor.numpy(force=True)
+    return found
 
 
 class Importer(Builder):
@@ -209,9 +211,8 @@ class Importer(Builder):
         for dim, size in enumerate(sizes_of(meta)):
             if isinstance(size, sympy.Symbol):
                 self.inputs_of.setdefault(size, (read, dim))
-            elif solve_size(size) is not None:
-                symbol, *_ = solve_size(size)  # type: ignore[misc]
-                self.multiples_of.setdefault(symbol, (read, dim))
+            elif (solved := solve_size(size)) is not None:
+                self.multiples_of.setdefault(solved[0], (read, dim))
         if meta.dtype in NARROW:
             self.values[node] = Narrow(read, meta.dtype)
             return
@@ -220,8 +221,8 @@ class Importer(Builder):
             spec = get_spec(sizes, meta.dtype)
         except ArgumentError as error:
             refuse(node, str(error))
-        self._add_argument(read, spec, lambda tensor, _: tensor)
-        self.values[node] = Array(read.argument.value, sizes)
+        value = self._add_argument(read, spec, lambda tensor, _: tensor)
+        self.values[node] = Array(value, sizes)
 
     def _add_argument(self, read: Input, spec: Spec, arrange: Callable[..., Tensor]) -> Value:
         value = Value(self.trace, self.trace.name(read.name), spec)

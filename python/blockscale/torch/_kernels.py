@@ -14,6 +14,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,9 +46,11 @@ def get_bucket(rows: int) -> int | None:
 def _emit(module: Module, chip: str, emission: int) -> bytes:
     # Machine code is for a cache: without one the driver compiles as fast.
     is_kept = bool(os.environ.get("BLOCKSCALE_CACHE_DIR"))
-    (data, _), _ = check(_native.compile(
+    made: Any
+    made, _ = check(_native.compile(
         module.source, module.name, [chip], emission, None, True, None, False, False, None,
         machine_code=is_kept and emission == _BUNDLE))
+    data: bytes = made[0]
     return data
 
 

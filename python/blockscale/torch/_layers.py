@@ -123,7 +123,7 @@ def _emit_attention(importer: Importer, query: Any, key: Any, value: Any, mask: 
     if not isinstance(width, int):
         importer.refuse(f"expected a known size of heads, but got {width}")
     if is_grouped:
-        heads = [each.sizes[-3] if each.rank > 2 else None for each in (q, k, v)]
+        heads: list[Any] = [each.sizes[-3] if each.rank > 2 else None for each in (q, k, v)]
         if not all(isinstance(each, int) for each in heads) or any(
                 heads[0] % each for each in heads[1:]):
             importer.refuse("expected heads of queries that are a multiple of those of keys and "

@@ -171,7 +171,7 @@ _define("dequantize(Tensor data, Tensor scales, Tensor? global_scale=None, *, in
 def _check_dequantize(data: Tensor, scales: Tensor, global_scale: Tensor | None,
                       in_features: int, format: str, dtype: torch.dtype) -> tuple[Any, ...]:
     _check_format("dequantize", format)
-    _check_choice("dequantize", "dtype", dtype, PLAIN)  # type: ignore[arg-type]
+    _check_choice("dequantize", "dtype", dtype, PLAIN)
     *batch, rows, _ = data.shape
     held = get_storage(rows, in_features, format, ROW_MAJOR)
     for what, tensor, shape in (("data", data, held[0]), ("scales", scales, held[1])):
@@ -253,7 +253,7 @@ def _get_linear(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: 
                       rows if global_scale.dim() else [], x)
     if bias is not None:
         _check_tensor(op, "bias", bias, bias.dtype, [*batch, out_features], x)
-        _check_choice(op, "the dtype of bias", bias.dtype, PLAIN)  # type: ignore[arg-type]
+        _check_choice(op, "the dtype of bias", bias.dtype, PLAIN)
     if activation is not None:
         _check_format(op, activation.format, recipe=activation.recipe)
         _check_choice(op, "input_scaling", activation.scaling, SCALINGS)
@@ -346,7 +346,8 @@ def _make(op: str, has_offsets: bool, has_input: bool) -> tuple[Callable[..., An
 
     def function(*args: Any, **options: Any) -> Tensor:
         offsets, input_global, linear = get(*args, **options)
-        return _multiply(op, *args[:5], offsets, input_global, linear)
+        x, data, scales, global_scale, bias, *_ = args
+        return _multiply(op, x, data, scales, global_scale, bias, offsets, input_global, linear)
 
     def fake(*args: Any, **options: Any) -> Tensor:
         get(*args, **options)
@@ -421,7 +422,7 @@ def _merged(x: Tensor, data: list[Tensor], scales: list[Tensor],
     operands: Any = (data, scales, global_scale, bias)
     columns = [None if each[0] is None else join_tensors(each) for each in operands]
     if bias[0] is not None and columns[3] is None:
-        columns[3] = torch.cat(bias)  # type: ignore[arg-type]
+        columns[3] = torch.cat(bias)
     options: Any = dict(format=format, layout=layout, rht=rht)
     if all(column is not None or each[0] is None for column, each in zip(columns, operands)):
         return _OPS.linear_weight_only(x, *columns, out_features=sum(out_features), **options)

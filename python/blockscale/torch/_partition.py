@@ -117,7 +117,7 @@ def _is_row_mean(node: fx.Node) -> bool:
     name = _name(node)
     if name not in ("aten.mean.dim", _VAR_MEAN) or not _has_inputs_of_floats(node):
         return False
-    rank = node.args[0].meta["val"].dim()  # type: ignore[union-attr]
+    rank = node.args[0].meta["val"].dim()
     dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
     keeps = node.args[2] if len(node.args) > 2 else node.kwargs.get("keepdim", False)
     correction = node.kwargs.get("correction", 1)
@@ -417,7 +417,7 @@ def _rewrite(nodes: Iterable[fx.Node]) -> tuple[list[Op], dict[fx.Node, Any]]:
         name = _name(node)
         if node.target is operator.getitem:
             source, number = node.args
-            known[node] = parts[source][number]  # type: ignore[index]
+            known[node] = parts[source][number]
             continue
         args = map_keys(node.args)
         if name == _CONVERT:

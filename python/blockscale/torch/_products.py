@@ -72,13 +72,14 @@ def _import_product(importer: Importer, a: Any, b: Any, scale: tuple[str, int],
     meta_a, meta_b = map(importer.get_operand_meta, ("input", "mat2"))
     data = [NARROW.get(meta.dtype) for meta in (meta_a, meta_b)]
     expected = ["f4E2M1FN"] if block == 16 else ["f4E2M1FN", "f8E4M3FN", "f8E5M2"]
-    if data[0] != data[1] or data[0] not in expected:
+    element = data[0]
+    if element is None or data[1] != element or element not in expected:
         importer.refuse(f"expected both operands to be {' or '.join(expected)} with blocks of "
                         f"{block}, but got {meta_a.dtype} and {meta_b.dtype}")
     dtype = importer.result.dtype
     if dtype not in (torch.float32, torch.bfloat16, torch.float16):
         importer.refuse(f"expected out_dtype float32, bfloat16 or float16, but got {dtype}")
-    factor = 2 if data[0] == "f4E2M1FN" else 1
+    factor = 2 if element == "f4E2M1FN" else 1
     *_, m, k = sizes_of(meta_a)
     *batch, k_of_b, n = sizes_of(meta_b)
     if not isinstance(k, int) or k != k_of_b or k * factor % block:
@@ -86,7 +87,7 @@ def _import_product(importer: Importer, a: Any, b: Any, scale: tuple[str, int],
                         f"got {k} and {k_of_b}" + (" bytes" if factor == 2 else ""))
     k *= factor
     offsets = None if offs is None else importer.offsets(offs)
-    groups = 0 if offsets is None else offsets.shape[0]
+    groups: Any = 0 if offsets is None else offsets.shape[0]
     if meta_a.dim() != 2 or (batch and offsets is None):
         importer.refuse("expected matrices, or offs with an input that is one, but got ranks "
                         f"{meta_a.dim()} and {meta_b.dim()}" + ("" if offs else " and no offs"))
@@ -97,13 +98,13 @@ def _import_product(importer: Importer, a: Any, b: Any, scale: tuple[str, int],
         layout = Layout() if scales.is_swizzled else None
         if layout and is_grouped:
             layout = Layout(groups, 1 if along_k else 0)
-        return (take_codes(importer, name, codes, sizes, data[0], name == "mat2"),
+        return (take_codes(importer, name, codes, sizes, element, name == "mat2"),
                 take_scales(importer, f"the scales of {name}", scales.block,
                             [*sizes[:-1], k // block], scale_type, layout))
 
     a, scale_a = take("input", a, scales_a, [m, k], offsets is not None)
     b, scale_b = take("mat2", b, scales_b, [*batch, n, k], along_k)
-    given = dict(bias=take_bias(importer, bias, dtype),
+    given: dict[str, Any] = dict(bias=take_bias(importer, bias, dtype),
                  global_scale_a=_take_global(importer, scales_a),
                  global_scale_b=_take_global(importer, scales_b))
     if offsets is not None:

@@ -35,7 +35,8 @@ def quantize_operand(x: Value, form: OperandForm, given: Value | None, *, offset
                      layout: Any = None) -> tuple[Value, Value, Value | None]:
     """Data, scales and global scale of x. `given` is its amax or its global scale, where the
     scaling says so. A batch has an amax for each matrix."""
-    amax = scale = block_amax = None
+    amax: Any = None
+    scale = block_amax = None
     if form.scaling == "dynamic":
         amax = _ops.amax(x, per="batch" if x.spec.rank > 2 else "tensor")
     elif form.scaling == "amax":
@@ -43,8 +44,8 @@ def quantize_operand(x: Value, form: OperandForm, given: Value | None, *, offset
     elif form.scaling == "scale":
         scale = given
     if amax is not None:
-        recipe = {} if form.recipe is None else {"recipe": form.recipe}
-        scale = _ops.global_scale(amax, **recipe)
+        scale = (_ops.global_scale(amax) if form.recipe is None else
+                 _ops.global_scale(amax, recipe=form.recipe))
     is_of_amax = amax is not None and (form.is_swept or form.recipe in _OF_AMAX)
     if form.is_swept:
         block_amax = _ops.scale_sweep(x, amax)

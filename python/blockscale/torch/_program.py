@@ -70,7 +70,8 @@ class Function:
                            for number, argument in arguments
                            if argument.constant is not None and not argument.buffer}
         self.buffers = {argument.buffer: argument.constant.to(device, copy=True)
-                        for _, argument in arguments if argument.buffer}
+                        for _, argument in arguments
+                        if argument.buffer and argument.constant is not None}
         self._lock = threading.Lock() if imported.changed else contextlib.nullcontext()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -247,12 +248,13 @@ def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], ou
         importer.node = output
         for result in results:
             read = importer.values[result] if isinstance(result, torch.fx.Node) else None
+            source = getattr(read, "source", None)
             if isinstance(read, Array):
                 values.append(read.value)
             elif isinstance(read, Constant):
                 values.append(importer.tensor(read, "result").value)
-            elif getattr(read, "source", None) is not None and not isinstance(read.source, Input):
-                values.append(read.source)
+            elif source is not None and not isinstance(source, Input):
+                values.append(source)
             else:
                 importer.refuse(f"expected results to be tensors that are computed, but got "
                                 f"{result}")
@@ -373,7 +375,7 @@ def from_export(program: torch.export.ExportedProgram, name: str = "forward",
         if spec != program.call_spec.in_spec:
             raise ArgumentError(f"expected arguments of the structure {program.call_spec.in_spec}, "
                                 f"but got {spec}")
-        return values
+        return list(values)
 
     return Imported(module, importer, flatten,
                     lambda results: pytree.tree_unflatten(results, program.call_spec.out_spec),

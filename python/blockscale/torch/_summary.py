@@ -62,8 +62,9 @@ class Summary:
         return sum(each.after for each in self.layers) + self.others[1]
 
     def __str__(self) -> str:
-        rows = [(each.name, str(each.before), str(each.after), each.form or f"left: {each.reason}")
-                for each in self.layers]
+        rows: list[tuple[str, ...]] = [
+            (each.name, str(each.before), str(each.after), each.form or f"left: {each.reason}")
+            for each in self.layers]
         rows.append(("others", *map(str, self.others), "vectors, numbers and buffers"))
         rows.append(("sum", str(self.before), str(self.after),
                      f"{len(self.quantized)} quantized, {len(self.left)} left"))

@@ -115,9 +115,9 @@ def import_pad(importer: Importer, input: Any, pad: Sequence[Any], value: Any) -
     cut = [[-min(each, 0) if isinstance(each, int) else 0 for each in side] for side in (low, high)]
     x = emit_slice(importer, x, cut[0], [size - before - after for size, before, after
                                          in zip(x.sizes, *cut)])
-    grown = [[max(each, 0) if isinstance(each, int) else each for each in side]
-             for side in (low, high)]
-    return emit_pad(importer, x, *grown, value)
+    before, after = ([max(each, 0) if isinstance(each, int) else each for each in side]
+                     for side in (low, high))
+    return emit_pad(importer, x, before, after, value)
 
 
 # Parts and joins.

@@ -45,12 +45,12 @@ class WeightView(Tensor):
     @staticmethod
     def __new__(cls, shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype,
                 device: torch.device, read: Callable[[torch.dtype], Tensor]) -> WeightView:
-        made: WeightView = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        made: WeightView = Tensor._make_wrapper_subclass(
             cls, shape, strides=strides, dtype=dtype, device=device, requires_grad=False)
         made._read = read
         return made
 
-    def dequantize(self, dtype: torch.dtype | None = None) -> Tensor:  # type: ignore[override]
+    def dequantize(self, dtype: torch.dtype | None = None) -> Tensor:
         """The values as a plain tensor, a new one at each call."""
         return self._read(self.dtype if dtype is None else dtype)
 
@@ -58,7 +58,7 @@ class WeightView(Tensor):
         """Whether these are the values of a module."""
         return getattr(self._read, "__self__", None) is module
 
-    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
+    def __repr__(self, **_: Any) -> str:
         return (f"WeightView(shape={list(self.shape)}, dtype={self.dtype}, "
                 f"device='{self.device}')")
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from blockscale.checkpoint._check._report import Finding, find
-from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._layouts import DATA
+from blockscale.checkpoint._tensors import Weight
 
 #: Rows of a matrix that are looked at, and bytes of those of all matrices of a stack.
 _ROWS, _LEAST_ROWS, _ALL_BYTES = 128, 16, 8 << 20
@@ -51,13 +53,16 @@ def read_rows(weight: Weight) -> np.ndarray | None:
     found = data.bytes().reshape(count, rows, -1)[:, chosen]
     data.release()
     if weight.layout.is_plain:
-        numbers = found.view({2: np.uint16, 4: np.uint32}[2 if weight.dtype != "f32" else 4])
-        return numbers & numbers.dtype.type((1 << (8 * numbers.itemsize - 1)) - 1)
+        found = found.view(np.uint16 if weight.dtype != "f32" else np.uint32)
+        bits: Any = found.dtype.type((1 << (8 * found.itemsize - 1)) - 1)
+    else:
+        bits = np.uint8(0x77 if weight.layout.is_fp4 else 0x7F)
     if weight.layout.holds_scales:
         size, scales = (36, 4) if weight.format == "nvfp4" else (17, 1)
         found = found.reshape(*found.shape[:2], -1, size)[..., scales:].reshape(
             *found.shape[:2], -1)
-    return found & np.uint8(0x77 if weight.layout.is_fp4 else 0x7F)
+    without_sign: np.ndarray = found & bits
+    return without_sign
 
 
 def check_contents(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -74,7 +79,7 @@ def check_contents(checkpoint: Checkpoint) -> Iterator[Finding]:
         if len(np.unique(chosen[:4096])) < _VALUES:
             continue
         key = (name.rpartition(".")[2], weight.layout.name, weight.shape,
-               hashlib.blake2b(np.ascontiguousarray(chosen), digest_size=16).digest())
+               hashlib.blake2b(np.ascontiguousarray(chosen).data, digest_size=16).digest())
         if key in first:
             yield find("own-weights", name, "expected numbers of its own, but got those of "
                        f"'{first[key]}'")

@@ -136,10 +136,10 @@ def check_alike(members: Members, config: Mapping[str, Any]) -> Iterator[Finding
             for number, missing in _find_missing(frozen, _list_usual(frozen)):
                 found.setdefault(number, set()).update(
                     name for name in missing if _COMMON.fullmatch(name) and "sinks" not in name)
-    for number, names in sorted(found.items()):
-        if names:
-            yield find("alike-layers", f"{path}.{number}", f"expected '{min(names)}'"
-                       + f" and {len(names) - 1} more" * (len(names) > 1)
+    for number, absent in sorted(found.items()):
+        if absent:
+            yield find("alike-layers", f"{path}.{number}", f"expected '{min(absent)}'"
+                       + f" and {len(absent) - 1} more" * (len(absent) > 1)
                        + ", as other layers have, but got none")
 
 

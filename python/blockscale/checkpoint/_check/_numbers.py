@@ -28,5 +28,6 @@ def find_no_scale(tensor: Tensor) -> np.float32 | None:
     for values in list_numbers(tensor):
         bad = values[~((values > 0) & (values < np.inf))]
         if bad.size:
-            return np.float32(bad[0])
+            first: np.float32 = bad[0]
+            return first
     return None

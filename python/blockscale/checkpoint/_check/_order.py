@@ -19,9 +19,10 @@ from blockscale._native import _checkpoint as _bytes
 from blockscale.checkpoint import _kernels
 from blockscale.checkpoint._check._parts import _READERS
 from blockscale.checkpoint._check._report import Finding, find
-from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._codes import read_codes
 from blockscale.checkpoint._config import get_size
+from blockscale.checkpoint._tensors import Weight
 from blockscale.checkpoint._values import Rows
 
 _ROWS, _LEAST_COLUMNS = 512, 64
@@ -48,7 +49,10 @@ def get_profile(weight: Weight) -> np.ndarray:
     sizes = np.sqrt(squares)
     logarithms = np.log(np.maximum(sizes, 1e-30))
     spread = logarithms.std()
-    return (logarithms - logarithms.mean()) / spread if spread > 1e-6 else 0 * logarithms
+    if spread <= 1e-6:
+        return np.zeros(k)
+    shape: np.ndarray = (logarithms - logarithms.mean()) / spread
+    return shape
 
 
 def swap_pairs(profile: np.ndarray) -> np.ndarray:

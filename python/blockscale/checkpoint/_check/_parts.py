@@ -246,8 +246,10 @@ def check_groups(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) ->
     for group in checkpoint.names.find_groups(names):
         if len(group) < 2:
             continue
-        forms = {name: candidates[name].layout.name if name in candidates and
-                 candidates[name].layout else "plain" for name in group}  # type: ignore[union-attr]
+        layouts = {name: candidates[name].layout if name in candidates else None
+                   for name in group}
+        forms = {name: "plain" if layout is None else layout.name
+                 for name, layout in layouts.items()}
         first = group[0]
         for name in group[1:]:
             if forms[name] != forms[first]:

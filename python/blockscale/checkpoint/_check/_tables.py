@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 
 from blockscale.checkpoint._candidates import Candidate
 from blockscale.checkpoint._check._report import Finding, find
-from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._layouts import DATA
+from blockscale.checkpoint._tensors import Tensor
 
 _CHUNK = 4 << 20
 _KINDS = {"embedding": "embeddings", "norm": "a norm", "router": "a router"}

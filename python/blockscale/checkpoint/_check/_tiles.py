@@ -18,8 +18,8 @@ import numpy as np
 from blockscale import _native
 from blockscale._errors import check
 from blockscale.checkpoint._check._report import Finding, find
-from blockscale.checkpoint._checkpoint import Weight
 from blockscale.checkpoint._layouts import SCALES
+from blockscale.checkpoint._tensors import Weight
 
 #: Rows and columns of a tile of swizzle_128x4.
 _ROWS, _COLUMNS = 128, 4

@@ -15,9 +15,10 @@ from blockscale.checkpoint._candidates import Candidate, list_scalars
 from blockscale.checkpoint._check._fp8 import check_fp8_scales
 from blockscale.checkpoint._check._numbers import find_no_scale
 from blockscale.checkpoint._check._report import Finding, find
-from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._families import get_family
 from blockscale.checkpoint._layouts import DATA, GLOBAL, IGNORED, INPUT, PLAIN_DTYPES, SCALES
+from blockscale.checkpoint._tensors import Tensor
 
 #: Bytes that are read at once; what is computed of them takes some times as many.
 _CHUNK = 4 << 20
@@ -142,7 +143,7 @@ def _is_clipped(counts: np.ndarray, block: int) -> bool:
         return True
     above = 1 - (1 - top / total) ** (1 / block)
     both = 1 - (1 - min((top + below) / total, 1.0)) ** (1 / block)
-    return above > _HEAP * (both - above)
+    return bool(above > _HEAP * (both - above))
 
 
 def _check_e4m3(candidate: Candidate, tensor: Tensor, counts: np.ndarray,

@@ -12,7 +12,7 @@ from typing import Any
 
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint._check._gate import Gate
-from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight
+from blockscale.checkpoint._checkpoint import Checkpoint, Path
 from blockscale.checkpoint._config_write import find_dropped, list_left, write_configs
 from blockscale.checkpoint._convert._conversion import Conversion, ConvertedLayer
 from blockscale.checkpoint._convert._planner import Planner
@@ -24,6 +24,7 @@ from blockscale.checkpoint._jobs._plan import SHARD_BYTES, Job, make_job
 from blockscale.checkpoint._jobs._run import Progress
 from blockscale.checkpoint._layouts import FP8_BLOCKS
 from blockscale.checkpoint._measure import get_sqnr
+from blockscale.checkpoint._tensors import Weight
 
 
 def plan_convert(checkpoint: Checkpoint, destination: str, to: str, *, format: str | None = None,

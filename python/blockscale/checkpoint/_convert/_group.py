@@ -12,7 +12,7 @@ import numpy as np
 from blockscale import _native
 from blockscale._errors import ArgumentError, check
 from blockscale._native import _checkpoint as _bytes
-from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._codes import read_codes, read_factors, read_fp8, read_scalars
 from blockscale.checkpoint._families import get_layout
 from blockscale.checkpoint._layouts import (
@@ -25,6 +25,7 @@ from blockscale.checkpoint._layouts import (
     Layout,
     get_fp8_scales,
 )
+from blockscale.checkpoint._tensors import Weight
 from blockscale.checkpoint._values import list_chunks
 
 

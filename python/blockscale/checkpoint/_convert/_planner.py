@@ -11,7 +11,7 @@ from typing import Any
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import TRANSFORM
-from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config_write import check_transforms
 from blockscale.checkpoint._convert._ways import UNEQUAL, choose_way, find_unequal
 from blockscale.checkpoint._families import Family, Quantized
@@ -25,6 +25,7 @@ from blockscale.checkpoint._jobs._order import sort_tasks
 from blockscale.checkpoint._jobs._plan import Output, Task
 from blockscale.checkpoint._layouts import GLOBAL, INPUT, PLAIN_DTYPES, Layout
 from blockscale.checkpoint._split import Part, split_weight
+from blockscale.checkpoint._tensors import Weight
 from blockscale.checkpoint._values import get_computed
 
 _DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from blockscale._errors import ArgumentError
-from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._codes import read_global
 from blockscale.checkpoint._families import FAMILIES, Family
 from blockscale.checkpoint._layouts import Layout
+from blockscale.checkpoint._tensors import Weight
 
 #: How weights are converted, as it is told.
 WAYS = {"same": "codes and scales stay", "stack": "codes and scales stay",

@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from blockscale._errors import ArgumentError
-from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._families import Family
 from blockscale.checkpoint._jobs._plan import Output, Task, count_bytes
 from blockscale.checkpoint._kernels import STORED
 from blockscale.checkpoint._split import is_interleaved, split_bias
+from blockscale.checkpoint._tensors import Weight
 from blockscale.checkpoint._values import get_computed
 
 #: Small tensors that are copied by one task.

@@ -75,7 +75,7 @@ class Sink:
         at = self._job.shards[number].offsets[name] + begin
         handle = self._files[number]
         with self._locks[handle]:
-            self._write_all(handle, memoryview(data.reshape(-1).view(np.uint8)), at)
+            self._write_all(handle, data.reshape(-1).view(np.uint8).data, at)
 
     def sync(self) -> None:
         for handle in self._files.values():

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm
 from blockscale._policy import Decision, Layer, Rules
-from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._families import Family
 from blockscale.checkpoint._layouts import Layout
+from blockscale.checkpoint._tensors import Weight
 from blockscale.checkpoint._values import get_computed
 
 

@@ -95,6 +95,7 @@ def _quantize_rows(x: np.ndarray, dtype: str, layout: Layout, how: Mapping[str, 
     """Quantizes rows, and gives the blocks of GGUF that both become, where the layout has these."""
     count, cols = x.shape
     kind = layout.format.upper()
+    packed: np.ndarray | None = None
     if how["recipe"] == GGML:
         packed = _bytes.quantize_gguf(kind, _kernels.STORED[dtype], count, cols, x)
         _bytes.unpack_gguf(kind, count, cols, packed, codes, scales)
@@ -102,8 +103,8 @@ def _quantize_rows(x: np.ndarray, dtype: str, layout: Layout, how: Mapping[str, 
     run = _gpu.quantize if how["on"] == "cuda" else _kernels.quantize
     run(x, dtype, layout.format, how["recipe"], amax, how["is_swept"], [codes, scales])
     if layout.holds_scales:
-        return _bytes.pack_gguf(kind, count, cols, codes, scales)[0]
-    return None
+        packed = _bytes.pack_gguf(kind, count, cols, codes, scales)[0]
+    return packed
 
 
 def _write_member(member: Mapping[str, Any], rows: Rows, layout: Layout, how: Mapping[str, Any],
