@@ -48,4 +48,5 @@ def run_python_tool(name, root, arguments):
     findings = run.stdout.splitlines()
     yield from findings
     if run.returncode != 0 and not findings:
-        yield f"{name}: exit status {run.returncode}: {run.stderr.strip()}"
+        yield (f"{name}, which scripts/setup.sh installs: exit status {run.returncode}: "
+               f"{run.stderr.strip()}")

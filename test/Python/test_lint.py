@@ -389,7 +389,8 @@ class PythonRulesTest(LintTest):
     def test_rules_that_are_wrong(self):
         self.write("pyproject.toml", "[tool.ruff.lint]\nselect = ['NONE1']\n")
         self.write("python/a.py")
-        self.assert_finds("python_rules", "ruff: exit status 2", "NONE1")
+        self.assert_finds("python_rules", "ruff, which scripts/setup.sh installs: exit status 2",
+                          "NONE1")
 
 
 class PythonTypesTest(LintTest):
@@ -433,7 +434,7 @@ class PythonTypesTest(LintTest):
     def test_a_tool_that_is_not_there(self):
         from common import run_python_tool
         finding, = run_python_tool("no_such_tool", self.root, [])
-        self.assertIn("no_such_tool: exit status 1: ", finding)
+        self.assertIn("no_such_tool, which scripts/setup.sh installs: exit status 1: ", finding)
         self.assertIn("No module named no_such_tool", finding)
 
 
