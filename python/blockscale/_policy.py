@@ -57,7 +57,9 @@ def _read(policy: Policy) -> _native.NativePolicy:
     else:
         raise ArgumentError("expected a policy to be the path of a file or a dict, but got "
                             f"{type(policy).__name__}")
-    return check(outcome)[0]
+    found: _native.NativePolicy
+    found, _ = check(outcome)
+    return found
 
 
 def matches_pattern(pattern: str, name: str) -> bool:
@@ -65,7 +67,9 @@ def matches_pattern(pattern: str, name: str) -> bool:
 
     Raises: ArgumentError for what is no pattern.
     """
-    return check(_native.matches_pattern(pattern, name))[0]
+    matches: bool
+    matches, _ = check(_native.matches_pattern(pattern, name))
+    return matches
 
 
 def _to_operand(native: _native.NativeOperand) -> OperandForm | None:
