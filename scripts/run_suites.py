@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import clang_tidy
+import fuzz_corpus
 import fuzz_seeds
 import fuzz_seeds_ptx
 import fuzz_seeds_readers
@@ -201,8 +202,9 @@ class Suites:
     def fuzz_modules(self, log):
         folder = self.build / "fuzz"
         fuzz_seeds.write_seeds(folder / "seeds")
+        fuzz_corpus.unpack(folder / "corpus")
         return self.fuzzer(log, "blockscale-fuzz", FUZZ_RUNS, folder,
-                           [ROOT / "test/Fuzz/corpus", folder / "seeds"],
+                           [folder / "corpus", folder / "seeds"],
                            r"^generated (\d+), lowered to cpu (\d+)")
 
     def fuzz_ptx(self, log):

@@ -21,13 +21,14 @@ fuzz() {
   "$root/scripts/build.sh" --preset fuzz blockscale-fuzz
   mkdir -p "$folder/found"
   python3 "$root/scripts/fuzz_seeds.py" "$folder/seeds"
+  python3 "$root/scripts/fuzz_corpus.py" unpack "$folder/corpus"
   # Freed memory is overwritten, so that libMLIR, which is not instrumented,
   # does not go on with what it no longer owns.
   ASAN_OPTIONS=max_free_fill_size=4096:free_fill_byte=205 \
     "$root/build-fuzz/bin/blockscale-fuzz" -seed="$seed" -max_total_time="$seconds" -timeout=60 \
     -rss_limit_mb=4096 -max_len=8192 -print_final_stats=1 -verbosity=0 \
     -artifact_prefix="$folder/" "$folder/found" \
-    "$root/test/Fuzz/corpus" "$folder/seeds"
+    "$folder/corpus" "$folder/seeds"
 }
 
 if (fuzz); then
