@@ -9,7 +9,6 @@
 
 #include "FatBinary.h"
 #include "Status.h"
-#include "blockscale/Driver/EmulatorDevice.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -85,7 +84,7 @@ llvm::Error Image::compile(Session &session, Error &code) {
   size_t globals = session.device.global.getBuffers().size();
   size_t constants = session.device.constant.getBuffers().size();
   llvm::Expected<std::unique_ptr<Program>> loaded =
-      loadProgram(text, session.device);
+      Program::load(text, session.device);
   if (!loaded) {
     code = Error::InvalidPtx;
     return loaded.takeError();

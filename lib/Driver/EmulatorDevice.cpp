@@ -7,9 +7,7 @@
 
 #include "blockscale/Driver/EmulatorDevice.h"
 
-#include "blockscale/Emulator/InstructionSet.h"
-#include "blockscale/Emulator/Parser.h"
-#include "blockscale/Emulator/Validation.h"
+#include "blockscale/Emulator/TensorMap.h"
 #include "blockscale/Runtime/ErrorRecord.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -22,33 +20,17 @@ using blockscale::runtime::Status;
 
 namespace blockscale {
 
-llvm::Expected<std::unique_ptr<Program>> loadProgram(llvm::StringRef ptx,
-                                                     Device &device) {
-  llvm::Expected<Module> module = parseModule(ptx);
-  if (!module)
-    return module.takeError();
-  if (llvm::Error error = resolveNames(*module))
-    return std::move(error);
-  if (llvm::Error error = verifyInstructions(*module))
-    return std::move(error);
-  return Program::create(std::move(*module), device);
-}
-
-Status checkWritten(const Buffer &buffer) {
-  auto missing = llvm::count(buffer.written, 0);
-  if (missing == 0)
+/// The emulator's error as the runtime has errors.
+static Status toStatus(llvm::Error error) {
+  if (!error)
     return Status::success();
-  auto first = llvm::find(buffer.written, 0) - buffer.written.begin();
-  return Status::failure("expected all of " + buffer.name +
-                         " to be written, but " + std::to_string(missing) +
-                         " of its " + std::to_string(buffer.bytes.size()) +
-                         " bytes were not, the first at byte " +
-                         std::to_string(first));
+  return Status::failure(llvm::toString(std::move(error)));
 }
 
-runtime::Result<TensorMap> makeTensorMap(const runtime::PlanTensorMap &plan,
-                                         const runtime::ResolvedTensorMap &map,
-                                         uint64_t address) {
+/// A map's description as the emulator has it.
+static TensorMap makeTensorMap(const runtime::PlanTensorMap &plan,
+                               const runtime::ResolvedTensorMap &map,
+                               uint64_t address) {
   TensorMap result;
   result.element = static_cast<TensorElement>(plan.element);
   result.rank = map.dims.size();
@@ -60,17 +42,11 @@ runtime::Result<TensorMap> makeTensorMap(const runtime::PlanTensorMap &plan,
   result.interleave = static_cast<TensorInterleave>(plan.interleave);
   result.swizzle = static_cast<Swizzle>(plan.swizzle);
   result.fill = static_cast<TensorFill>(plan.fill);
-  llvm::SmallVector<Fault, 2> faults;
-  if (validate(result, faults))
-    return result;
-  std::string text = "tensor map: ";
-  for (const Fault &fault : faults)
-    text += (&fault == faults.begin() ? "" : "; ") + fault.what;
-  return Status::failure(text);
+  return result;
 }
 
 llvm::Error EmulatorDevice::load(llvm::StringRef ptx) {
-  return loadProgram(ptx, device).moveInto(program);
+  return Program::load(ptx, device).moveInto(program);
 }
 
 runtime::Result<uint64_t> EmulatorDevice::allocate(const std::string &name,
@@ -102,7 +78,7 @@ Status EmulatorDevice::download(uint8_t *to, uint64_t from, uint64_t bytes) {
     if (buffer.base != from || buffer.bytes.size() != bytes)
       continue;
     std::memcpy(to, buffer.bytes.data(), bytes);
-    return checkWritten(buffer);
+    return toStatus(checkWritten(buffer));
   }
   return Status::failure("expected a whole buffer to download");
 }
@@ -120,10 +96,10 @@ runtime::Result<std::vector<uint8_t>>
 EmulatorDevice::encodeTensorMap(const runtime::PlanTensorMap &plan,
                                 const runtime::ResolvedTensorMap &map,
                                 uint64_t address) {
-  runtime::Result<TensorMap> made = makeTensorMap(plan, map, address);
-  if (!made.ok())
-    return made.status();
-  std::array<uint8_t, kTensorMapBytes> bytes = encode(*made);
+  TensorMap made = makeTensorMap(plan, map, address);
+  if (Status status = toStatus(checkTensorMap(made)); !status.ok())
+    return status;
+  std::array<uint8_t, kTensorMapBytes> bytes = encode(made);
   return std::vector<uint8_t>(bytes.begin(), bytes.end());
 }
 

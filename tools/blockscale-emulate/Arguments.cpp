@@ -10,8 +10,7 @@
 #include "Fields.h"
 #include "Scalar.h"
 #include "TensorMapOption.h"
-#include "blockscale/Driver/EmulatorDevice.h"
-
+#include "blockscale/Emulator/TensorMap.h"
 #include "blockscale/Runtime/FileOutput.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -215,7 +214,7 @@ llvm::Error Arguments::writeOutputs() {
   std::vector<runtime::NpyOutput> files;
   for (Output &output : outputs) {
     const Buffer &buffer = *device.global.find(output.buffer);
-    if (llvm::Error error = toError(checkWritten(buffer)))
+    if (llvm::Error error = checkWritten(buffer))
       return error;
     llvm::copy(buffer.bytes, output.array.data.data());
     files.push_back({output.path, &output.array});

@@ -8,7 +8,7 @@
 #include "TensorMapOption.h"
 
 #include "Fields.h"
-#include "blockscale/Driver/EmulatorDevice.h"
+#include "blockscale/Runtime/LaunchPlan.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -105,25 +105,23 @@ llvm::Expected<TensorMap> parseTensorMap(llvm::StringRef text,
   MapFields fields;
   if (llvm::Error error = fields.parse(text))
     return std::move(error);
-  PlanTensorMap plan;
-  ResolvedTensorMap map;
-  std::vector<uint64_t> offset = {0}, box, elementStrides;
   // The dimensions say how many of everything else.
-  llvm::StringRef dims = text.split("dims=").second.split(',').first;
-  if (llvm::Error error = assign(map.dims, parseNumbers(dims, "dims")))
+  llvm::StringRef dimsText = text.split("dims=").second.split(',').first;
+  std::vector<uint64_t> dims;
+  if (llvm::Error error = assign(dims, parseNumbers(dimsText, "dims")))
     return std::move(error);
-  size_t rank = map.dims.size();
+  size_t rank = dims.size();
   if (rank < 1 || rank > 5)
-    return unexpected("1 to 5 dims", dims);
-  elementStrides.assign(rank, 1);
+    return unexpected("1 to 5 dims", dimsText);
+  uint32_t element = 0, swizzle = 0, interleave = 0, fill = 0;
+  std::vector<uint64_t> offset = {0}, box, elementStrides(rank, 1);
   llvm::Error errors = llvm::joinErrors(
       llvm::joinErrors(
-          assign(plan.element, fields.getChoice("type", kTensorElementNames)),
-          assign(plan.swizzle, fields.getChoice("swizzle", kSwizzleNames))),
+          assign(element, fields.getChoice("type", kTensorElementNames)),
+          assign(swizzle, fields.getChoice("swizzle", kSwizzleNames))),
       llvm::joinErrors(
-          assign(plan.interleave,
-                 fields.getChoice("interleave", kInterleaveNames)),
-          assign(plan.fill, fields.getChoice("fill", kFillNames))));
+          assign(interleave, fields.getChoice("interleave", kInterleaveNames)),
+          assign(fill, fields.getChoice("fill", kFillNames))));
   errors = llvm::joinErrors(std::move(errors),
                             assign(box, fields.getNumbers("box", rank)));
   if (fields.has("element_strides"))
@@ -133,21 +131,27 @@ llvm::Expected<TensorMap> parseTensorMap(llvm::StringRef text,
   if (fields.has("offset"))
     errors = llvm::joinErrors(std::move(errors),
                               assign(offset, fields.getNumbers("offset", 1)));
-  map.strides =
-      getDenseStrides(static_cast<TensorElement>(plan.element), map.dims);
+  TensorMap map;
+  map.element = static_cast<TensorElement>(element);
+  std::vector<uint64_t> strides = getDenseStrides(map.element, dims);
   if (fields.has("strides"))
     errors = llvm::joinErrors(
         std::move(errors),
-        assign(map.strides, fields.getNumbers("strides", rank - 1)));
+        assign(strides, fields.getNumbers("strides", rank - 1)));
   if (errors)
     return std::move(errors);
-  plan.box = narrow(box);
-  plan.elementStrides = narrow(elementStrides);
-  runtime::Result<TensorMap> made =
-      makeTensorMap(plan, map, address + offset[0]);
-  if (!made.ok())
-    return toError(made.status());
-  return *made;
+  map.rank = rank;
+  map.address = address + offset[0];
+  llvm::copy(dims, map.dims.begin());
+  llvm::copy(strides, map.strides.begin());
+  llvm::copy(narrow(box), map.box.begin());
+  llvm::copy(narrow(elementStrides), map.elementStrides.begin());
+  map.interleave = static_cast<TensorInterleave>(interleave);
+  map.swizzle = static_cast<Swizzle>(swizzle);
+  map.fill = static_cast<TensorFill>(fill);
+  if (llvm::Error error = checkTensorMap(map))
+    return std::move(error);
+  return map;
 }
 
 } // namespace blockscale::emulate

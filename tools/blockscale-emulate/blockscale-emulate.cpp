@@ -12,8 +12,6 @@
 #include "ToolOptions.h"
 #include "Tools.h"
 #include "blockscale/CudaRuntime/Environment.h"
-#include "blockscale/Driver/EmulatorDevice.h"
-
 #include "blockscale/Emulator/InstructionSet.h"
 #include "blockscale/Emulator/Parser.h"
 #include "blockscale/Emulator/Validation.h"
@@ -229,7 +227,8 @@ static llvm::Error execute(llvm::StringRef text) {
   if (llvm::Error error = parseSize(cli->clusterSize, request.cluster))
     return error;
   Device device;
-  llvm::Expected<std::unique_ptr<Program>> program = loadProgram(text, device);
+  llvm::Expected<std::unique_ptr<Program>> program =
+      Program::load(text, device);
   if (!program)
     return program.takeError();
   emulate::Arguments arguments(device);

@@ -7,23 +7,11 @@
 
 #include "KernelTest.h"
 
-#include "blockscale/Emulator/InstructionSet.h"
-#include "blockscale/Emulator/Parser.h"
-#include "blockscale/Emulator/Validation.h"
-
 using namespace blockscale::emulator;
 
 std::string KernelRunner::load(const std::string &text) {
-  llvm::Expected<Module> module =
-      parseModule(".version 8.8\n.target sm_100a\n.address_size 64\n" + text);
-  if (!module)
-    return llvm::toString(module.takeError());
-  if (llvm::Error error = resolveNames(*module))
-    return llvm::toString(std::move(error));
-  if (llvm::Error error = verifyInstructions(*module))
-    return llvm::toString(std::move(error));
-  llvm::Expected<std::unique_ptr<Program>> made =
-      Program::create(std::move(*module), device);
+  llvm::Expected<std::unique_ptr<Program>> made = Program::load(
+      ".version 8.8\n.target sm_100a\n.address_size 64\n" + text, device);
   if (!made)
     return llvm::toString(made.takeError());
   program = std::move(*made);

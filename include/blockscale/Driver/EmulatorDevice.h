@@ -8,24 +8,9 @@
 #define BLOCKSCALE_DRIVER_EMULATORDEVICE_H
 
 #include "blockscale/Emulator/Launch.h"
-#include "blockscale/Emulator/TensorMap.h"
 #include "blockscale/Runtime/PlanExecution.h"
 
 namespace blockscale {
-
-/// Parses, checks and decodes PTX, whose text the program refers to. The error
-/// joins those of all instructions.
-llvm::Expected<std::unique_ptr<emulator::Program>>
-loadProgram(llvm::StringRef ptx, emulator::Device &device);
-
-/// What is wrong with the content of a buffer that kernels should have written
-/// all of; success where they have.
-runtime::Status checkWritten(const emulator::Buffer &buffer);
-
-/// A map's description as the emulator has it, or the rules that it breaks.
-runtime::Result<emulator::TensorMap>
-makeTensorMap(const runtime::PlanTensorMap &plan,
-              const runtime::ResolvedTensorMap &map, uint64_t address);
 
 /// What a launch of a kernel counted.
 struct LaunchProfile {

@@ -21,6 +21,7 @@
 #include "blockscale/Emulator/StateSpace.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
 
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ struct Buffer {
   /// threads may write neighbours.
   std::vector<uint8_t> written;
 };
+
+/// What is wrong with the content of a buffer that kernels should have written
+/// all of; success where they have.
+llvm::Error checkWritten(const Buffer &buffer);
 
 class Memory {
 public:

@@ -76,6 +76,11 @@ struct ProgramFunction {
 
 class Program {
 public:
+  /// Parses, checks, lays out and decodes PTX. The error joins those of all
+  /// instructions.
+  static llvm::Expected<std::unique_ptr<Program>> load(llvm::StringRef ptx,
+                                                       Device &device);
+
   /// Lays out and decodes a verified module, whose global and constant
   /// variables become buffers of `device`. The error is a Diagnostic at a
   /// variable that cannot be made; instructions that are not modelled are an

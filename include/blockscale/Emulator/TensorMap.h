@@ -24,6 +24,7 @@
 #include "blockscale/Emulator/Swizzle.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
 
 namespace blockscale::emulator {
 
@@ -84,6 +85,9 @@ struct TensorMap {
 
 /// Whether the driver would make a map of it; a fault for every rule broken.
 bool validate(const TensorMap &map, Faults &faults);
+
+/// The same as an error that joins the rules broken: "tensor map: A; B".
+llvm::Error checkTensorMap(const TensorMap &map);
 
 constexpr unsigned kTensorMapBytes = 128;
 

@@ -183,4 +183,14 @@ bool validate(const TensorMap &map, Faults &faults) {
   return rules.isValid;
 }
 
+llvm::Error checkTensorMap(const TensorMap &map) {
+  llvm::SmallVector<Fault, 2> faults;
+  if (validate(map, faults))
+    return llvm::Error::success();
+  std::string text = "tensor map: ";
+  for (const Fault &fault : faults)
+    text += (&fault == faults.begin() ? "" : "; ") + fault.what;
+  return llvm::createStringError(text);
+}
+
 } // namespace blockscale::emulator

@@ -5,14 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Program::create stands with the instructions, because an op holds the handler
-// of its instruction: everything that a program is made of lies below it.
+// Program::create and Program::load stand with the instructions, because an op
+// holds the handler of its instruction: everything that a program is made of
+// lies below it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Emulator/Instructions/Decoder.h"
 #include "Emulator/Program/FunctionLinks.h"
 #include "Emulator/Program/ProgramLayout.h"
+#include "blockscale/Emulator/InstructionSet.h"
+#include "blockscale/Emulator/Parser.h"
+#include "blockscale/Emulator/Validation.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -48,6 +52,18 @@ llvm::Expected<std::unique_ptr<Program>> Program::create(Module parsed,
     function.end = program->ops.size();
   }
   return std::move(program);
+}
+
+llvm::Expected<std::unique_ptr<Program>> Program::load(llvm::StringRef ptx,
+                                                       Device &device) {
+  llvm::Expected<Module> module = parseModule(ptx);
+  if (!module)
+    return module.takeError();
+  if (llvm::Error error = resolveNames(*module))
+    return std::move(error);
+  if (llvm::Error error = verifyInstructions(*module))
+    return std::move(error);
+  return create(std::move(*module), device);
 }
 
 } // namespace blockscale::emulator

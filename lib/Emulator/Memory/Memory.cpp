@@ -15,6 +15,18 @@
 
 namespace blockscale::emulator {
 
+llvm::Error checkWritten(const Buffer &buffer) {
+  auto missing = llvm::count(buffer.written, 0);
+  if (missing == 0)
+    return llvm::Error::success();
+  auto first = llvm::find(buffer.written, 0) - buffer.written.begin();
+  return llvm::createStringError(
+      "expected all of " + buffer.name + " to be written, but " +
+      std::to_string(missing) + " of its " +
+      std::to_string(buffer.bytes.size()) +
+      " bytes were not, the first at byte " + std::to_string(first));
+}
+
 Memory makeGlobalMemory() {
   return Memory(StateSpace::Global, 0x7000'0000'0000, /*gap=*/1 << 20);
 }

@@ -47,6 +47,16 @@ struct TensorMapTest : testing::Test {
 };
 } // namespace
 
+// As an error, broken rules are joined.
+TEST_F(TensorMapTest, ErrorsJoinWhatIsBroken) {
+  EXPECT_EQ(llvm::toString(checkTensorMap(map)), "");
+  map.address += 8;
+  map.box[0] = 0;
+  std::string text = llvm::toString(checkTensorMap(map));
+  EXPECT_EQ(text.find("tensor map: expected "), 0u) << text;
+  EXPECT_EQ(llvm::StringRef(text).count("; expected "), 1u) << text;
+}
+
 // The numbers of CUtensorMapDataType and CUtensorMapSwizzle in cuda.h.
 TEST_F(TensorMapTest, NumbersOfTheDriver) {
   EXPECT_EQ(unsigned(TensorElement::BF16), 9u);

@@ -43,6 +43,19 @@ TEST_F(MemoryTest, WriteThenRead) {
   EXPECT_EQ(global.find("z"), nullptr);
 }
 
+// What a kernel should have written and has not is counted, from the first
+// byte.
+TEST_F(MemoryTest, MissingBytesAreNamed) {
+  uint64_t y = global.allocate("y", 8, 4);
+  global.write(y, 4, 4, faults);
+  global.write(y + 6, 1, 1, faults);
+  EXPECT_EQ(llvm::toString(checkWritten(*global.find("y"))),
+            "expected all of y to be written, but 3 of its 8 bytes were not, "
+            "the first at byte 4");
+  global.write(y + 4, 4, 4, faults);
+  EXPECT_EQ(llvm::toString(checkWritten(*global.find("y"))), "");
+}
+
 // cuMemAlloc aligns to 256 bytes; buffers of global memory are apart.
 TEST_F(MemoryTest, GlobalBuffersAreAligned) {
   uint64_t x = global.allocate("x", 1, 1);
