@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "test/Emulator/Compilers"))
+sys.path.insert(0, str(ROOT / "emulator/test/Compilers"))
 # The folder is on the path now.
 import cases
 import run

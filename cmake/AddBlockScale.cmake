@@ -1,7 +1,17 @@
 # The project's build functions. Everything links the shared libMLIR and
 # libLLVM: mixing them with the static archives registers options and type ids
-# twice, so the choice is made here. The one exception is the library of
-# tools/standalone, which links the archives alone.
+# twice, so the choice is made here. There are two exceptions: the library of
+# tools/standalone links the archives alone, and so does the emulator where it is
+# built alone, for which BLOCKSCALE_LLVM names LLVM's support library.
+if(NOT BLOCKSCALE_LLVM)
+  set(BLOCKSCALE_LLVM LLVM)
+endif()
+
+# The project's folder, also where only the emulator is built. Its headers, and
+# those that are made in the build; the emulator has others.
+get_filename_component(BLOCKSCALE_PROJECT_DIR ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
+set(BLOCKSCALE_INCLUDE_DIRS
+  ${BLOCKSCALE_PROJECT_DIR}/include ${PROJECT_BINARY_DIR}/include)
 
 # MLIR's headers dominate compile time; one precompiled header serves every
 # library that needs them. It is told apart by its content, not by times, so
@@ -10,9 +20,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_compile_options(
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
-add_library(BlockScalePCH OBJECT ${CMAKE_CURRENT_LIST_DIR}/Precompiled.cpp)
-target_precompile_headers(BlockScalePCH PRIVATE
-  ${CMAKE_CURRENT_LIST_DIR}/Precompiled.h)
+if(MLIR_FOUND)
+  add_library(BlockScalePCH OBJECT ${CMAKE_CURRENT_LIST_DIR}/Precompiled.cpp)
+  target_precompile_headers(BlockScalePCH PRIVATE
+    ${CMAKE_CURRENT_LIST_DIR}/Precompiled.h)
+endif()
 
 # A jumbo build compiles several sources of a target at once, so that each
 # header is read once for all of them: a build from nothing takes a fifth of the
@@ -35,9 +47,13 @@ function(blockscale_install_library name)
   string(SUBSTRING ${name} 10 -1 short)
   add_library(BlockScale::${short} ALIAS ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
-  target_include_directories(${name} INTERFACE
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+  get_target_property(type ${name} TYPE)
+  set(scope PUBLIC)
+  if(type STREQUAL INTERFACE_LIBRARY)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${name} ${scope}
+    "$<BUILD_INTERFACE:${BLOCKSCALE_INCLUDE_DIRS}>"
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   install(TARGETS ${name} EXPORT BlockScaleTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -83,11 +99,11 @@ function(blockscale_add_tool name)
     blockscale_add_library(BlockScaleTool-${ARG_FUNCTION} ${sources} INTERNAL
       ${no_mlir} LINK_LIBS ${libraries})
     target_include_directories(BlockScaleTool-${ARG_FUNCTION} PRIVATE
-      ${PROJECT_SOURCE_DIR}/tools)
+      ${BLOCKSCALE_PROJECT_DIR}/tools)
     target_compile_definitions(BlockScaleTool-${ARG_FUNCTION} PRIVATE
       BLOCKSCALE_VERSION="${PROJECT_VERSION}")
     set(LLVM_OPTIONAL_SOURCES ${sources})
-    set(sources ${PROJECT_SOURCE_DIR}/tools/ToolMain.cpp)
+    set(sources ${BLOCKSCALE_PROJECT_DIR}/tools/ToolMain.cpp)
     set(libraries BlockScaleTool-${ARG_FUNCTION})
   endif()
   add_llvm_executable(${name} ${sources} DISABLE_LLVM_LINK_LLVM_DYLIB)
@@ -117,8 +133,11 @@ function(blockscale_add_unittest name)
   # exceptions stay on in test binaries only.
   target_compile_options(${name} PRIVATE -fexceptions)
   target_compile_definitions(${name} PRIVATE
-    BLOCKSCALE_TEST_DATA="${PROJECT_SOURCE_DIR}/test/Data")
+    BLOCKSCALE_TEST_DATA="${BLOCKSCALE_PROJECT_DIR}/test/Data")
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unittests)
+  if(NOT TARGET BlockScaleUnitTests)
+    add_custom_target(BlockScaleUnitTests)
+  endif()
   add_dependencies(BlockScaleUnitTests ${name})
 endfunction()

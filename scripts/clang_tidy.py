@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TOOL = "clang-tidy-22"
-FOLDERS = ("lib", "tools")
+FOLDERS = ("lib", "tools", "emulator/lib", "emulator/tools")
 INCLUDED = re.compile(r'^#include "(.+)"$', re.M)
 
 

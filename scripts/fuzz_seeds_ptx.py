@@ -87,7 +87,7 @@ def modules_of(text):
 
 
 def unit_test_texts():
-    for path in sorted((ROOT / "unittests/Emulator").rglob("*.cpp")):
+    for path in sorted((ROOT / "emulator/unittests").rglob("*.cpp")):
         for text in re.findall(r'R"\((.*?)\)"', path.read_text(encoding="utf-8"), re.S):
             if ".version" in text:
                 yield text

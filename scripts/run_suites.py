@@ -171,7 +171,7 @@ class Suites:
         report = self.build / "logs/lit.json"
         report.unlink(missing_ok=True)
         status, _ = self.run_now(log, self.cached("LLVM_EXTERNAL_LIT"), "-sv", "--output",
-                                 report, self.build / "test")
+                                 report, self.build / "test", self.build / "emulator/test")
         if not report.exists():
             return Counts(failed=1)
         tests = json.loads(report.read_text())["tests"]

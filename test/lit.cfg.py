@@ -12,7 +12,7 @@ Substitutions beside the tools' names:
              libBlockScaleRuntime.so are there
   %source    the project, and %build what was built of it
   %cmake-options for projects that use it
-  %emulated-cuda a driver whose GPU is the emulator (lib/CudaRuntime)
+  %emulated-cuda a driver whose GPU is the emulator (emulator/lib/CudaRuntime)
   %fake-cuda a driver without a GPU, whose calls can fail (unittests/Runtime/FakeCuda.cpp)
 Features: `ptxas` where one of CUDA 13 or later is found, `no-ptxas` where none
 is; `asan`, `tsan` in a build with that sanitizer.

@@ -3,7 +3,7 @@
 """What the site has besides the pages of docs/, for mkdocs (mkdocs.yml).
 
 * The reference that mlir-tblgen generated: BLOCKSCALE_BUILD_DIR/docs/reference.
-* The project's own pages outside docs/.
+* The project's own pages outside docs/, the emulator's among them.
 * A page for each file that a page links to, so that no link leaves the site.
 """
 
@@ -26,7 +26,10 @@ REFERENCE = {
     "Transforms.md": "# Passes on tensors\n\n",
     "Conversion.md": "# Passes that lower\n\n",
 }
-ROOT_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
+# The files of pages outside docs/, by their names on the site.
+OUTSIDE = {"CONTRIBUTING.md": ROOT / "CONTRIBUTING.md", "CHANGELOG.md": ROOT / "CHANGELOG.md",
+           "Emulator.md": ROOT / "emulator/docs/Emulator.md"}
+NAMES = {path: name for name, path in OUTSIDE.items()}
 LANGUAGES = {".c": "c", ".cpp": "cpp", ".h": "cpp", ".mlir": "mlir", ".py": "python",
              ".sh": "bash", ".td": "tablegen", ".json": "json"}
 
@@ -53,8 +56,8 @@ def on_files(files, config):
             raise PluginError(f"no {path}: build the target blockscale-doc first")
         text = path.read_text(encoding="utf-8")
         add(f"reference/{name}", title + CLASS.sub("", text).replace("\n[TOC]\n", ""))
-    for name in ROOT_PAGES:
-        add(name, (ROOT / name).read_text(encoding="utf-8"))
+    for name, path in OUTSIDE.items():
+        add(name, path.read_text(encoding="utf-8"))
     waiting = [target for file in files.documentation_pages()
                for target in linked_sources(file.src_uri, file.content_string)]
     seen = set()
@@ -89,13 +92,13 @@ def target_of(uri, link):
     """The file of the project that a page links to, or None."""
     if "://" in link or link.startswith("mailto:"):
         return None
-    folder = ROOT if uri in ROOT_PAGES else ROOT / "docs" / PurePosixPath(uri).parent
-    path = Path(os.path.normpath(folder / link))
+    page = OUTSIDE.get(uri, ROOT / "docs" / uri)
+    path = Path(os.path.normpath(page.parent / link))
     return path if path.is_relative_to(ROOT) and path.exists() else None
 
 
 def is_source(path):
-    return not path.is_relative_to(ROOT / "docs") and path.name not in ROOT_PAGES
+    return not path.is_relative_to(ROOT / "docs") and path not in NAMES
 
 
 def linked_sources(uri, markdown):
@@ -113,8 +116,11 @@ def site_link(uri, link):
     path = target_of(uri, link)
     if path is None:
         return link
-    to = source_uri(path) if is_source(path) else path.name
-    if not is_source(path) and path.name not in ROOT_PAGES:
+    if path in NAMES:
+        to = NAMES[path]
+    elif is_source(path):
+        to = source_uri(path)
+    else:
         to = path.relative_to(ROOT / "docs").as_posix()
     return os.path.relpath(to, PurePosixPath(uri).parent)
 

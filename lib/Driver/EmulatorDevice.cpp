@@ -14,8 +14,6 @@
 
 #include <cstring>
 
-using namespace blockscale::emulator;
-
 using blockscale::runtime::Status;
 
 namespace blockscale {
@@ -28,25 +26,25 @@ static Status toStatus(llvm::Error error) {
 }
 
 /// A map's description as the emulator has it.
-static TensorMap makeTensorMap(const runtime::PlanTensorMap &plan,
-                               const runtime::ResolvedTensorMap &map,
-                               uint64_t address) {
-  TensorMap result;
-  result.element = static_cast<TensorElement>(plan.element);
+static emulator::TensorMap makeTensorMap(const runtime::PlanTensorMap &plan,
+                                         const runtime::ResolvedTensorMap &map,
+                                         uint64_t address) {
+  emulator::TensorMap result;
+  result.element = static_cast<emulator::TensorElement>(plan.element);
   result.rank = map.dims.size();
   result.address = address;
   llvm::copy(map.dims, result.dims.begin());
   llvm::copy(map.strides, result.strides.begin());
   llvm::copy(plan.box, result.box.begin());
   llvm::copy(plan.elementStrides, result.elementStrides.begin());
-  result.interleave = static_cast<TensorInterleave>(plan.interleave);
-  result.swizzle = static_cast<Swizzle>(plan.swizzle);
-  result.fill = static_cast<TensorFill>(plan.fill);
+  result.interleave = static_cast<emulator::TensorInterleave>(plan.interleave);
+  result.swizzle = static_cast<emulator::Swizzle>(plan.swizzle);
+  result.fill = static_cast<emulator::TensorFill>(plan.fill);
   return result;
 }
 
 llvm::Error EmulatorDevice::load(llvm::StringRef ptx) {
-  return Program::load(ptx, device).moveInto(program);
+  return emulator::Program::load(ptx, device).moveInto(program);
 }
 
 runtime::Result<uint64_t> EmulatorDevice::allocate(const std::string &name,
@@ -55,16 +53,16 @@ runtime::Result<uint64_t> EmulatorDevice::allocate(const std::string &name,
   return device.global.allocate(name, bytes, alignment);
 }
 
-static std::string joinFaults(llvm::ArrayRef<Fault> faults) {
+static std::string joinFaults(llvm::ArrayRef<emulator::Fault> faults) {
   std::string text;
-  for (const Fault &fault : faults)
+  for (const emulator::Fault &fault : faults)
     text += (text.empty() ? "" : "; ") + fault.what;
   return text;
 }
 
 Status EmulatorDevice::upload(uint64_t to, const uint8_t *from,
                               uint64_t bytes) {
-  llvm::SmallVector<Fault, 1> faults;
+  llvm::SmallVector<emulator::Fault, 1> faults;
   llvm::MutableArrayRef<uint8_t> target =
       device.global.write(to, bytes, /*alignment=*/1, faults);
   if (target.empty())
@@ -74,17 +72,17 @@ Status EmulatorDevice::upload(uint64_t to, const uint8_t *from,
 }
 
 Status EmulatorDevice::download(uint8_t *to, uint64_t from, uint64_t bytes) {
-  for (const Buffer &buffer : device.global.getBuffers()) {
+  for (const emulator::Buffer &buffer : device.global.getBuffers()) {
     if (buffer.base != from || buffer.bytes.size() != bytes)
       continue;
     std::memcpy(to, buffer.bytes.data(), bytes);
-    return toStatus(checkWritten(buffer));
+    return toStatus(emulator::checkWritten(buffer));
   }
   return Status::failure("expected a whole buffer to download");
 }
 
 Status EmulatorDevice::copy(uint64_t to, uint64_t from, uint64_t bytes) {
-  llvm::SmallVector<Fault, 1> faults;
+  llvm::SmallVector<emulator::Fault, 1> faults;
   llvm::ArrayRef<uint8_t> source =
       device.global.read(from, bytes, /*alignment=*/1, faults);
   if (!faults.empty())
@@ -96,23 +94,23 @@ runtime::Result<std::vector<uint8_t>>
 EmulatorDevice::encodeTensorMap(const runtime::PlanTensorMap &plan,
                                 const runtime::ResolvedTensorMap &map,
                                 uint64_t address) {
-  TensorMap made = makeTensorMap(plan, map, address);
-  if (Status status = toStatus(checkTensorMap(made)); !status.ok())
+  emulator::TensorMap made = makeTensorMap(plan, map, address);
+  if (Status status = toStatus(emulator::checkTensorMap(made)); !status.ok())
     return status;
-  std::array<uint8_t, kTensorMapBytes> bytes = encode(made);
+  std::array<uint8_t, emulator::kTensorMapBytes> bytes = emulator::encode(made);
   return std::vector<uint8_t>(bytes.begin(), bytes.end());
 }
 
 Status EmulatorDevice::launch(const runtime::DeviceLaunch &launch) {
-  LaunchRequest request;
+  emulator::LaunchRequest request;
   request.kernel = *launch.kernel;
   request.grid = launch.grid;
   request.block = launch.block;
   request.cluster = launch.cluster;
   request.dynamicSharedBytes = launch.sharedBytes;
   request.arguments = launch.parameters;
-  llvm::Expected<Profile> profile =
-      runKernel(*program, device, request, options, report);
+  llvm::Expected<emulator::Profile> profile =
+      emulator::runKernel(*program, device, request, options, report);
   if (!profile)
     return Status::failure(llvm::toString(profile.takeError()));
   if (!report.empty())
@@ -123,7 +121,8 @@ Status EmulatorDevice::launch(const runtime::DeviceLaunch &launch) {
 }
 
 Status EmulatorDevice::findError() {
-  const Buffer *buffer = device.global.find(runtime::kErrorRecordSymbol);
+  const emulator::Buffer *buffer =
+      device.global.find(runtime::kErrorRecordSymbol);
   runtime::ErrorRecordVariable variable;
   if (!buffer || (buffer->bytes.size() != sizeof(variable) &&
                   buffer->bytes.size() != runtime::kShortErrorVariableBytes))

@@ -9,7 +9,7 @@ how many different results each of their cases has.
 Each file has one kernel. Its parameters are its result, a word of input for each thread, 8 KiB
 of zeros, and the number of a case: the kernel as it should be, or without one of its waits. The
 comment at the head of the file says what the emulator makes of each case
-(test/Emulator/races.test checks it there):
+(emulator/test/races.test checks it there):
 
     // grid 64, block 96[, cluster 2][, words 64]    the launch, and words of its result
     // case 0: accepted, 89abcdef: WHAT              no finding; the CRC-32 of the result

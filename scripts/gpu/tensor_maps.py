@@ -2,7 +2,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Asks a CUDA driver which tensor maps it makes and which it refuses, and compares the answers
-of two drivers: NVIDIA's on a GPU, and the emulator's (lib/CudaRuntime).
+of two drivers: NVIDIA's on a GPU, and the emulator's (emulator/lib/CudaRuntime).
 
     scripts/gpu/tensor_maps.py --library LIBRARY --out ANSWERS.json.gz [--commit TEXT]
     scripts/gpu/tensor_maps.py --compare SILICON.json.gz EMULATOR.json.gz

@@ -3,12 +3,16 @@
 """A folder includes only from the layers before it.
 
     Numerics, Target -> IR -> Analysis -> Transforms -> Conversion -> Emit
-    -> Pipelines -> Driver -> CAPI, CudaRuntime -> tools
+    -> Pipelines -> Driver -> CAPI -> tools
 
 Headers of blockscale-c include C only. Runtime and Emulator stand alone; layers from
 Transforms on may include Runtime, those from Driver on Emulator too. Checkpoint, which CAPI
-includes, is beside the layers and includes Numerics and Runtime. Numerics, Target, Runtime,
-Checkpoint and Emulator include no MLIR header, Numerics no LLVM header either.
+includes, is beside the layers and includes Numerics and Runtime. Numerics, Target, Runtime
+and Checkpoint include no MLIR header, Numerics no LLVM header either.
+
+The emulator is a project of its own in emulator/, which builds without MLIR: its files
+include no MLIR header, and of LLVM those of the support library alone. CudaRuntime and the
+tools there include Emulator and a few of the project's folders beside the layers.
 
 Folders of lib/Conversion are rooms, of which each includes only from those in ROOMS:
 
@@ -16,8 +20,8 @@ Folders of lib/Conversion are rooms, of which each includes only from those in R
     Products -> ToMma, ToSM90, ToSM100, ToWarp;
     all of them -> the passes that choose among them
 
-Folders of lib/Emulator are rooms too, and each includes only from those before it in
-EMULATOR_ROOMS. EMULATOR_HEADERS lists the public headers and the room that each is of.
+Folders of emulator/lib/Emulator are rooms too, and each includes only from those before it
+in EMULATOR_ROOMS. EMULATOR_HEADERS lists the public headers and the room that each is of.
 """
 
 import re
@@ -26,15 +30,18 @@ from pathlib import Path
 from common import files, lines
 
 LAYERS = [["Numerics", "Target"], ["IR"], ["Analysis"], ["Transforms"],
-          ["Conversion"], ["Emit"], ["Pipelines"], ["Driver"], ["CAPI", "CudaRuntime"]]
-# Folders beside the layers: the first layer that may include each, and the others that it
-# may include itself.
+          ["Conversion"], ["Emit"], ["Pipelines"], ["Driver"], ["CAPI"]]
+# Folders beside the layers: the first layer that may include each, if one may, and the
+# others that it may include itself.
 BESIDE = {"Runtime": ("Transforms", set()), "Emulator": ("Driver", set()),
-          "Checkpoint": ("CAPI", {"Numerics", "Runtime"})}
+          "Checkpoint": ("CAPI", {"Numerics", "Runtime"}),
+          "CudaRuntime": (None, {"Emulator", "Runtime", "Target"}),
+          "emulator/tools": (None, {"CudaRuntime", "Emulator", "Runtime"})}
 FOREIGN = {"Numerics": ("mlir", "mlir-c", "llvm", "llvm-c"),
            "Target": ("mlir", "mlir-c"), "Runtime": ("mlir", "mlir-c"),
-           "Checkpoint": ("mlir", "mlir-c"), "Emulator": ("mlir", "mlir-c"),
-           "blockscale-c": ("mlir", "llvm")}
+           "Checkpoint": ("mlir", "mlir-c"), "blockscale-c": ("mlir", "llvm")}
+# The folders of LLVM's headers that its support library needs.
+SUPPORT = {"ADT", "Config", "Support"}
 DEVICE = ["Emission", "DeviceEmission"]
 ROWS = [*DEVICE, "ToGPU/Rows"]
 # The rooms of lib/Conversion, and the rooms that each may include from beside itself. The
@@ -47,10 +54,11 @@ ROOMS = {"Emission": [], "DeviceEmission": ["Emission"],
          "Products": DEVICE,
          "ToSM90": [*DEVICE, "Products"], "ToSM100": [*DEVICE, "Products"],
          "ToMma": [*DEVICE, "Products"], "ToWarp": [*DEVICE, "Products"]}
-# The rooms of lib/Emulator: each includes from itself and from those before it.
+# The rooms of emulator/lib/Emulator: each includes from itself and from those before it.
 EMULATOR_ROOMS = ["Diagnostics", "Ptx", "InstructionSet", "Arithmetic", "Memory", "Program",
                   "Hazards", "Matrix", "Async", "Machine", "Instructions"]
-# The headers of include/blockscale/Emulator by room; all others are private to lib/Emulator.
+# The headers of emulator/include/blockscale/Emulator by room; all others are private to
+# emulator/lib/Emulator.
 EMULATOR_HEADERS = {
     "Diagnostic": "Diagnostics", "Report": "Diagnostics",
     "Ast": "Ptx", "Parser": "Ptx", "StateSpace": "Ptx", "Type": "Ptx", "Validation": "Ptx",
@@ -135,34 +143,59 @@ def check_emulator_file(root, path, room, is_public):
 
 def check_emulator_rooms(root):
     for path in files(root, ".h", ".cpp"):
-        if path.parts[:2] == ("lib", "Emulator"):
-            room, is_public = path.parts[2], False
+        if path.parts[:3] == ("emulator", "lib", "Emulator"):
+            room, is_public = path.parts[3], False
             if room not in EMULATOR_ROOMS:
-                yield (f"{path}: expected a room of lib/Emulator, which are "
+                yield (f"{path}: expected a room of emulator/lib/Emulator, which are "
                        f"{', '.join(EMULATOR_ROOMS)}, but got {room}")
                 continue
-        elif path.parts[:3] == ("include", "blockscale", "Emulator"):
+        elif path.parts[:4] == ("emulator", "include", "blockscale", "Emulator"):
             room, is_public = EMULATOR_HEADERS.get(path.stem), True
             if room is None:
                 yield (f"{path}: expected a public header of EMULATOR_HEADERS; a header that "
-                       "only the emulator includes is in its room of lib/Emulator")
+                       "only the emulator includes is in its room of "
+                       "emulator/lib/Emulator")
                 continue
         else:
             continue
         yield from check_emulator_file(root, path, room, is_public)
 
 
+def check_support(root):
+    """The emulator needs nothing of LLVM but the support library."""
+    for path in files(root, ".h", ".cpp"):
+        if path.parts[0] != "emulator":
+            continue
+        for number, line in lines(root, path):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            project, folder = match.groups()
+            if project in ("mlir", "mlir-c", "llvm-c") or (
+                    project == "llvm" and folder not in SUPPORT):
+                yield (f"{path}:{number}: the emulator may include from llvm/ "
+                       f"{', '.join(sorted(SUPPORT))}, but includes {project}/{folder}")
+
+
+def find_layer(path):
+    """The layer of a file, or nothing where it may include what it likes."""
+    parts = path.parts[1:] if path.parts[0] == "emulator" else path.parts
+    if parts is not path.parts and parts[0] == "tools":
+        return "emulator/tools"
+    if parts[0] == "lib":
+        return parts[1]
+    if parts[:2] == ("include", "blockscale") and len(parts) > 3:
+        return parts[2]
+    return "blockscale-c" if parts[:2] == ("include", "blockscale-c") else None
+
+
 def check(root):
     yield from check_rooms(root)
     yield from check_emulator_rooms(root)
+    yield from check_support(root)
     for path in files(root, ".h", ".cpp", ".td", ".inc"):
-        if path.parts[0] == "lib":
-            layer = path.parts[1]
-        elif path.parts[:2] == ("include", "blockscale") and len(path.parts) > 3:
-            layer = path.parts[2]
-        elif path.parts[:2] == ("include", "blockscale-c"):
-            layer = "blockscale-c"
-        else:
+        layer = find_layer(path)
+        if layer is None:
             continue
         reachable = allowed(layer)
         if reachable is None:

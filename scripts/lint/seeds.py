@@ -10,7 +10,7 @@ import re
 
 from common import files, lines
 
-FOLDERS = ("benchmarks", "examples", "scripts", "test", "tools", "unittests")
+FOLDERS = ("benchmarks", "emulator", "examples", "scripts", "test", "tools", "unittests")
 # What `check` does not run, and this list itself.
 LEFT = re.compile(r"^(benchmarks|scripts/gpu|scripts/long|scripts/lint/seeds\.py$|.*/long/)")
 # What reads the time for another end.

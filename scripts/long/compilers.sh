@@ -2,7 +2,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Compiles the kernels of test/Emulator/Compilers anew, with the versions of Triton
+# Compiles the kernels of emulator/test/Compilers anew, with the versions of Triton
 # and nvcc that its requirements.txt names, and compares with the PTX of
 # test/Data/compilers.
 #
@@ -12,7 +12,7 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-kernels=$root/test/Emulator/Compilers
+kernels=$root/emulator/test/Compilers
 data=$root/test/Data/compilers
 work=$root/.cache/compilers
 case "${1:-}" in

@@ -5,7 +5,7 @@
 # Compiles examples of CUTLASS for sm_100a, sm_103a and sm_120a, as they are, and runs them on the
 # emulator with their own verification, in three sizes and under both schedules. The second size is no
 # multiple of a tile, the third has several tiles. The versions are those of
-# test/CudaRuntime/requirements.txt. A run passes where the program says so of each product;
+# emulator/test/CudaRuntime/requirements.txt. A run passes where the program says so of each product;
 # findings of the emulator are counted beside it. A program whose multiplications are replaced
 # by additions must fail, so that the verification is known to bite.
 #
@@ -15,7 +15,7 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-requirements=$root/test/CudaRuntime/requirements.txt
+requirements=$root/emulator/test/CudaRuntime/requirements.txt
 work=$root/.cache/cutlass
 emulate=$root/build/bin/blockscale-emulate
 [ -x "$emulate" ] || die "no $emulate" "run scripts/build.sh"

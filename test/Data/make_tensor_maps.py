@@ -36,7 +36,7 @@ OPERANDS = (("f8E4M3FN", "f4E2M1FN", "f4E2M1FN"), ("f8E8M0FNU", "f4E2M1FN", "f4E
 DRAWN = 60
 SCHEDULES = ("rows = 128, cols = 128, stages = 2", "rows = 128, cols = 256, stages = 2",
              "rows = 256, cols = 256, stages = 2")
-# test/Emulator/run-tensor-map.test, and the matrices of Triton in test/Emulator/Compilers.
+# emulator/test/run-tensor-map.test, and the matrices of Triton in emulator/test/Compilers.
 OTHERS = (dict(element="UINT16", dims=[32, 8], strides=[64], box=[16, 4], swizzle="NONE"),
           dict(element="UINT16", dims=[32, 3], strides=[128], box=[16, 4], swizzle="32B"),
           dict(element="BFLOAT16", dims=[128, 256], strides=[256], box=[64, 128], swizzle="128B"),

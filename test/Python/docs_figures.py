@@ -98,7 +98,8 @@ def calls():
     return [f"{int(count):,}"]
 
 
-PERFORMANCE, TESTING, EMULATOR = "docs/Performance.md", "docs/Testing.md", "docs/Emulator.md"
+PERFORMANCE, TESTING = "docs/Performance.md", "docs/Testing.md"
+EMULATOR = "emulator/docs/Emulator.md"
 TALL = [f"{function}, swizzled, {shape}" for shape in ("8192x11328", "11328x8192")
         for function in ("MXFP8 1x32 rceil", "NVFP4 1x16, global scale given")]
 TRANSFORMED = [f"NVFP4 rows and transformed columns, swizzled, {shape}"

@@ -10,14 +10,13 @@ else lists the pages where one is wrong.
 import re
 import sys
 
-from docs_pages import ROOT
+from docs_pages import PAGES, ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 from log_head import LOGS, UNKNOWN, read_heads
 
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 # The blank before the commit, which may be the end of a line, stays as it is.
-LINK = re.compile(r"(\]\((?:docs/)?logs/([\w./-]+\.txt)\))(?:(\s+)\(commits?\s[^)]*\))?")
+LINK = re.compile(r"(\]\((?:(?:\.\./)*docs/)?logs/([\w./-]+\.txt)\))(?:(\s+)\(commits?\s[^)]*\))?")
 
 
 def describe_commits(name):

@@ -12,6 +12,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# Every page of the project.
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "emulator").glob("*.md"),
+         *(ROOT / "emulator/docs").glob("*.md")]
 MARKER = re.compile(r"(?m)^<!-- computed: (\S+) -->\n((?:.+\n)*)")
 
 

@@ -7,15 +7,14 @@ What a command printed (a `console` block) is as wide as it is.
 
 import re
 import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+from docs_pages import PAGES, ROOT
+
 WIDTH = 140
 
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # Paths in code spans: with a folder of the project in front.
-PATH = re.compile(r"`((?:docs|examples|include|lib|python|scripts|test|tools|unittests)/"
+PATH = re.compile(r"`((?:docs|emulator|examples|include|lib|python|scripts|test|tools|unittests)/"
                   r"[\w./*-]+)`")
 OUTPUT = re.compile(r"^```console$.*?^```$", re.S | re.M)
 COMMAND = re.compile(r"(?<![\w/])\./(scripts/[\w.-]+)")
@@ -48,7 +47,7 @@ class DocsLinksTest(unittest.TestCase):
         self.for_each_page(check)
 
     def test_files_that_comments_name(self):
-        sources = [path for folder in ("include", "lib", "tools", "unittests")
+        sources = [path for folder in ("emulator", "include", "lib", "tools", "unittests")
                    for ending in ("h", "cpp", "td")
                    for path in (ROOT / folder).rglob(f"*.{ending}")]
         paths = [f"/{path.relative_to(ROOT)}" for path in sources]

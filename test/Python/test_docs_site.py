@@ -32,6 +32,10 @@ class LinksTest(unittest.TestCase):
             ("Spec.md", "../include/blockscale/Numerics",
              "source/include/blockscale/Numerics/index.md"),
             ("reference/Dialect.md", "../Spec.md", "../Spec.md"),
+            # A page outside docs/, and from there.
+            ("Lowering.md", "../emulator/docs/Emulator.md", "Emulator.md"),
+            ("Emulator.md", "../../docs/Spec.md", "Spec.md"),
+            ("Emulator.md", "../README.md", "source/emulator/README.md.md"),
             # mkdocs reports these.
             ("Spec.md", "../absent.h", "../absent.h"),
             ("Spec.md", "https://example.com/a", "https://example.com/a"),

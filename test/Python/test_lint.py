@@ -106,15 +106,15 @@ class LayersTest(LintTest):
                 (self.root / f"lib/{below}/A.cpp").unlink()
 
     def test_what_stands_alone_reaches_nothing(self):
-        for folder, other in (("Runtime", "Emulator"), ("Emulator/Ptx", "Runtime"),
-                              ("Runtime", "IR")):
+        for folder, other in (("lib/Runtime", "Emulator"), ("emulator/lib/Emulator/Ptx", "Runtime"),
+                              ("lib/Runtime", "IR")):
             with self.subTest(folder):
-                self.write(f"lib/{folder}/A.cpp", f'#include "blockscale/{other}/B.h"\n')
+                self.write(f"{folder}/A.cpp", f'#include "blockscale/{other}/B.h"\n')
                 # In the emulator the form of the include is another finding.
                 found = [each for each in self.findings("layers") if each.endswith(
-                    f"includes {other}") and each.startswith(f"lib/{folder}/A.cpp:1:")]
+                    f"includes {other}") and each.startswith(f"{folder}/A.cpp:1:")]
                 self.assertEqual(len(found), 1)
-                (self.root / f"lib/{folder}/A.cpp").unlink()
+                (self.root / f"{folder}/A.cpp").unlink()
 
     def test_checkpoints_are_beside_the_layers(self):
         self.write("lib/Checkpoint/A.cpp", '#include "blockscale/Numerics/B.h"\n'
@@ -192,20 +192,23 @@ class LayersTest(LintTest):
 
     # A room of the emulator includes from those before it, by the path from lib/ on.
     def test_rooms_of_the_emulator_include_earlier_ones(self):
-        self.write("lib/Emulator/Machine/A.cpp", '#include "Emulator/Machine/A.h"\n'
+        self.write("emulator/lib/Emulator/Machine/A.cpp", '#include "Emulator/Machine/A.h"\n'
                    '#include "Emulator/Hazards/B.h"\n#include "blockscale/Emulator/Report.h"\n'
                    '#include "llvm/ADT/STLExtras.h"\n')
-        self.write("include/blockscale/Emulator/Op.h", '#include "blockscale/Emulator/Ast.h"\n')
+        self.write("emulator/include/blockscale/Emulator/Op.h",
+                   '#include "blockscale/Emulator/Ast.h"\n')
         self.assertEqual(self.findings("layers"), [])
 
     # A public header counts as one of its room, and may not need a private one.
     def test_rooms_of_the_emulator_include_no_later_ones(self):
-        cases = {"lib/Emulator/Hazards/A.cpp": ("Emulator/Machine/B.h", "includes Machine"),
-                 "lib/Emulator/Ptx/A.h": ("blockscale/Emulator/Launch.h", "includes Machine"),
-                 "lib/Emulator/Memory/A.h": ("B.h", "expected Emulator/ROOM/NAME.h"),
-                 "include/blockscale/Emulator/Type.h":
+        cases = {"emulator/lib/Emulator/Hazards/A.cpp":
+                     ("Emulator/Machine/B.h", "includes Machine"),
+                 "emulator/lib/Emulator/Ptx/A.h":
+                     ("blockscale/Emulator/Launch.h", "includes Machine"),
+                 "emulator/lib/Emulator/Memory/A.h": ("B.h", "expected Emulator/ROOM/NAME.h"),
+                 "emulator/include/blockscale/Emulator/Type.h":
                      ("blockscale/Emulator/Program.h", "includes Program"),
-                 "include/blockscale/Emulator/Launch.h":
+                 "emulator/include/blockscale/Emulator/Launch.h":
                      ("Emulator/Memory/B.h", "a public header includes only public ones")}
         for path, (included, message) in cases.items():
             with self.subTest(path):
@@ -214,12 +217,40 @@ class LayersTest(LintTest):
                 (self.root / path).unlink()
 
     def test_files_of_the_emulator_are_in_rooms(self):
-        self.write("lib/Emulator/Elsewhere/A.cpp")
-        self.assert_finds("layers", "expected a room of lib/Emulator", "got Elsewhere")
+        self.write("emulator/lib/Emulator/Elsewhere/A.cpp")
+        self.assert_finds("layers", "expected a room of emulator/lib/Emulator", "got Elsewhere")
 
     def test_public_headers_of_the_emulator_are_listed(self):
-        self.write("include/blockscale/Emulator/A.h")
+        self.write("emulator/include/blockscale/Emulator/A.h")
         self.assert_finds("layers", "Emulator/A.h: expected a public header")
+
+    # It builds without MLIR: its tests and tools, too, need nothing but the support library.
+    def test_the_emulator_needs_the_support_library_alone(self):
+        for path in ("emulator/lib/CudaRuntime/A.cpp", "emulator/tools/a/A.cpp",
+                     "emulator/unittests/Ptx/ATest.cpp"):
+            self.write(path, '#include "llvm/ADT/Twine.h"\n#include "llvm/Support/Path.h"\n'
+                       '#include "blockscale/Emulator/Report.h"\n')
+        self.assertEqual(self.findings("layers"), [])
+        for header in ("mlir/IR/Value.h", "llvm/IR/Module.h", "llvm-c/Core.h"):
+            for path in ("emulator/lib/CudaRuntime/A.cpp", "emulator/unittests/Ptx/ATest.cpp"):
+                with self.subTest(header, path=path):
+                    self.write(path, f'#include "{header}"\n')
+                    self.assert_finds("layers", f"{path}:1:",
+                                      f"includes {'/'.join(header.split('/')[:2])}")
+                    self.write(path)
+
+    # Of the project it sees what is beside the layers, and nothing there sees its CUDA.
+    def test_the_emulator_is_beside_the_layers(self):
+        self.write("emulator/lib/CudaRuntime/A.cpp", '#include "blockscale/Target/Chip.h"\n')
+        self.write("emulator/tools/a/A.cpp", '#include "blockscale/Runtime/Npy.h"\n')
+        self.assertEqual(self.findings("layers"), [])
+        for path, folder in (("emulator/lib/CudaRuntime/A.cpp", "Numerics"),
+                             ("emulator/tools/a/A.cpp", "Driver"),
+                             ("lib/CAPI/A.cpp", "CudaRuntime")):
+            with self.subTest(path):
+                self.write(path, f'#include "blockscale/{folder}/B.h"\n')
+                self.assert_finds("layers", f"{path}:1:", f"includes {folder}")
+                self.write(path)
 
 
 class LicenceTest(LintTest):
@@ -262,16 +293,26 @@ class MirrorTest(LintTest):
 
     # A folder of the emulator needs its folder of unit tests, and the other way round.
     def test_rooms_of_the_emulator(self):
-        self.write("include/blockscale/Emulator/A.h")
-        self.write("lib/Emulator/Ptx/A.cpp")
-        self.write("unittests/Emulator/Ptx/ATest.cpp")
+        self.write("emulator/include/blockscale/Emulator/A.h")
+        self.write("emulator/lib/Emulator/Ptx/A.cpp")
+        self.write("emulator/unittests/Ptx/ATest.cpp")
         self.assertEqual(self.findings("mirror"), [])
-        self.write("lib/Emulator/Memory/A.cpp")
-        self.assert_finds("mirror", "expected a folder unittests/Emulator/Memory")
-        (self.root / "lib/Emulator/Memory/A.cpp").unlink()
-        (self.root / "lib/Emulator/Memory").rmdir()
-        self.write("unittests/Emulator/Memory/ATest.cpp")
-        self.assert_finds("mirror", "expected a folder lib/Emulator/Memory")
+        self.write("emulator/lib/Emulator/Memory/A.cpp")
+        self.assert_finds("mirror", "expected a folder emulator/unittests/Memory")
+        (self.root / "emulator/lib/Emulator/Memory/A.cpp").unlink()
+        (self.root / "emulator/lib/Emulator/Memory").rmdir()
+        self.write("emulator/unittests/Memory/ATest.cpp")
+        self.assert_finds("mirror", "expected a folder emulator/lib/Emulator/Memory")
+
+    # Its other folders need headers and tests in emulator/, not beside.
+    def test_folders_of_the_emulator(self):
+        self.write("emulator/lib/CudaRuntime/A.cpp")
+        self.write("include/blockscale/CudaRuntime/A.h")
+        self.write("emulator/test/CudaRuntime/a.test")
+        self.assert_finds("mirror", "emulator/lib/CudaRuntime: expected a folder "
+                          "emulator/include/blockscale/CudaRuntime")
+        self.write("emulator/include/blockscale/CudaRuntime/A.h")
+        self.assertEqual(self.findings("mirror"), [])
 
 
 class TextTest(LintTest):
@@ -336,7 +377,7 @@ class CopiesTest(LintTest):
 
     # The emulator and the tests check the product, and Numerics is the one home.
     def test_copies_on_purpose(self):
-        for path in ("lib/Emulator/A.cpp", "include/blockscale/Emulator/A.h",
+        for path in ("emulator/lib/Emulator/A.cpp", "emulator/include/blockscale/Emulator/A.h",
                      "include/blockscale/Numerics/B.h", "unittests/A.cpp"):
             self.write(path, "constexpr int kTileRows = 128;\ncase Recipe::Te:\n")
         self.assertEqual(self.findings("copies"), [])

@@ -107,7 +107,7 @@ private:
   std::string define(llvm::ArrayRef<FuzzType> types);
   void line(const llvm::Twine &text);
 
-  // Ops of other dialects (ControlFlow.cpp).
+  // Ops of other dialects (ForeignOps.cpp).
   void statement();
   void writeCast();
   void writeSlice();

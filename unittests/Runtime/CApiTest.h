@@ -7,7 +7,7 @@
 //
 // The fixture for tests of the C API of the runtime. The library is
 // libBlockScaleRuntime, as its users link it, and the driver is FakeCuda.cpp,
-// or the emulator's (lib/CudaRuntime) where kernels have results.
+// or the emulator's (emulator/lib/CudaRuntime) where kernels have results.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,8 +8,8 @@
 // A libcuda for tests of what the runtime asks a driver for, and of drivers
 // that fail: the memory of its GPU is the host's, and kernels do nothing. Where
 // they should do something, tests load the emulator's library
-// (lib/CudaRuntime). $FAKE_CUDA says what is different, NAME=NUMBER with commas
-// between them:
+// (emulator/lib/CudaRuntime). $FAKE_CUDA says what is different, NAME=NUMBER
+// with commas between them:
 //
 //   version=12040    of the driver
 //   capability=90    of the GPU

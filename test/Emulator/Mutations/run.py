@@ -26,7 +26,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "test/Emulator/Compilers")]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "emulator/test/Compilers")]
 
 import numpy as np
 

@@ -140,6 +140,8 @@ static Session *makeSession() {
   session->options.allowNanScales = getNumber(kNanScalesVariable) != 0;
   session->printsLaunches = getNumber(kProfileVariable) != 0;
   session->writeReport();
+  // A stream that is first used behind this would end before the report.
+  llvm::errs();
   std::atexit(printReport);
   return session;
 }

@@ -94,7 +94,7 @@ def main(emulator_path, results_path):
     emulator = np.load(emulator_path)
     print(make_head(str(emulator["commit"]),
                     f"{cuda.name}, driver {driver.find_driver_release()} of CUDA {cuda.version}",
-                    "test/Emulator/Compilers/gpu.py EMULATOR.npz RESULTS.npz"))
+                    "emulator/test/Compilers/gpu.py EMULATOR.npz RESULTS.npz"))
     print(f"{cuda.name}: the GPU's results against the emulator's, bit for bit")
     results, failed = {}, 0
     for case in cases.all_cases():
