@@ -100,6 +100,27 @@ public:
         isGrouped ? "tensor<8xi32>, " : "");
   }
 
+  /// Adds a product of a plain A and a B with scales in groups of K.
+  void addDecodedDepth(StringRef plain, StringRef data, StringRef scale,
+                       int64_t block, StringRef tile, StringRef result) {
+    std::string x = llvm::formatv("tensor<?x{0}x{1}>", kDepth, plain);
+    std::string w = llvm::formatv("tensor<?x{0}x{1}>", kDepth, data);
+    std::string s =
+        llvm::formatv("tensor<?x{0}x{1}, #columns>", kDepth / block, scale);
+    text += llvm::formatv(
+        R"mlir(
+  func.func @f{0}(%x: {1}, %w: {2}, %ends: tensor<8xi32>, %s: {3})
+      -> tensor<8x?x?x{4}> {{
+    %y = blockscale.scaled_grouped_mm %x, %w offsets(%ends) scales(none, %s)
+        block [1, {5}]
+        {{blockscale.schedule = #blockscale.gemm_schedule<{6},
+            stages = 3, band = 8, ctas = 148>}
+        : {1}, {2}, tensor<8xi32>, {3} -> tensor<8x?x?x{4}>
+    return %y : tensor<8x?x?x{4}>
+  })mlir",
+        count++, x, w, s, result, block, tile);
+  }
+
   /// SwiGLU of two products, quantized to their format, of groups of rows or
   /// of all. A is plain if its type is given.
   void addSwiglu(StringRef data, StringRef scale, int64_t block,
@@ -270,7 +291,7 @@ Products makeDecodedProducts() {
 }
 
 /// Such products of FP6, and of FP8, which some chips have no conversion for,
-/// or in groups, which have more addresses; and two tiles of NVFP4. They need
+/// or in groups, which have more addresses; and tiles of NVFP4. They need
 /// nearly all registers. E5M2, whose infinity takes instructions of its own,
 /// needs a few more.
 Products makeCrowdedProducts() {
@@ -287,6 +308,9 @@ Products makeCrowdedProducts() {
     products.addDecoded("bf16", data, e8m0, 32, wide, "bf16");
   for (StringRef tile : {"rows = 16, cols = 128", "rows = 64, cols = 128"})
     products.addDecoded("bf16", fp4, e4m3, 16, tile, "bf16");
+  for (StringRef result : {"bf16", "f32"})
+    products.addDecodedDepth("bf16", fp4, e4m3, 16, "rows = 128, cols = 128",
+                             result);
   for (bool isOther : {false, true}) {
     StringRef tile = isOther ? swapped : wide;
     products.addDecoded("bf16", fp4, e4m3, 16, tile, "bf16",

@@ -7,6 +7,7 @@
 
 #include "TileOrder.h"
 #include "Arithmetic.h"
+#include "DepthSteps.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/GroupCheck.h"
 #include "blockscale/Numerics/GroupEnds.h"
@@ -40,7 +41,7 @@ TileOrder::TileOrder(KernelBuilder &b, const GemmSpec &spec,
                            spec.getResultCols() * neighbours.tiles)),
       bandsA(emitCeilDiv(b, arguments.rows, kTileRows)),
       bandsB(emitCeilDiv(b, arguments.cols, kTileRows)),
-      scaleTiles(emitCeilDiv(b, arguments.depth, spec.block * kTileCols)) {
+      scaleTiles(getScaleTiles(b, spec, arguments.depth)) {
   auto getCluster = [&, neighbours](Value index) -> Value {
     Lanes number(b, arith::IndexCastOp::create(b, b.getI32Type(), index));
     return number >> llvm::Log2_64(neighbours.blocks);
@@ -85,11 +86,6 @@ ProductRange TileOrder::getWhole(KernelBuilder &b, Value matrix) const {
           /*scalesA=*/toI64(b, firstBand) * row,
           /*scalesB=*/number * toI64(b, bandsB) * row,
           /*bandTiles=*/scaleTiles};
-}
-
-/// Steps of K of a product.
-static Value getSteps(KernelBuilder &b, const GemmSpec &spec, Value depth) {
-  return emitCeilDiv(b, depth, spec.stageElements);
 }
 
 /// Leaves a tile the steps of one of `parts` parts of K.
@@ -176,7 +172,7 @@ ProductRange TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,
   range.depth = size;
   range.scalesA = before * toI64(b, bandsA);
   range.scalesB = before * toI64(b, bandsB);
-  range.bandTiles = emitCeilDiv(b, size, spec.block * kTileCols);
+  range.bandTiles = getScaleTiles(b, spec, size);
   return range;
 }
 

@@ -8,6 +8,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "MmaRoles.h"
 #include "Products/Arithmetic.h"
+#include "Products/DepthSteps.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -104,7 +105,7 @@ public:
       : b(b), context(context), thread(thread), spec(context.spec),
         decoder(b, context, thread) {}
 
-  void emitTile(const TileCoord &tile, MmaResults &results);
+  void emitTile(const TileCoord &given, MmaResults &results);
 
 private:
   /// Groups of half of a step.
@@ -299,8 +300,18 @@ MmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
   return next;
 }
 
-void ProductEmitter::emitTile(const TileCoord &tile, MmaResults &results) {
+void ProductEmitter::emitTile(const TileCoord &given, MmaResults &results) {
   int64_t stages = spec.schedule.getStages();
+  TileCoord tile = given;
+  // All tiles of a group of K have its size. Where plain elements are loaded
+  // ahead, what follows from it is computed again for each tile: kept from one
+  // to the next, it takes registers that sums need.
+  if (spec.groups == GroupDim::Columns && getAhead() > 0) {
+    Value depth = b.hide(tile.product.depth, tile.col);
+    tile.product.depth = depth;
+    tile.product.bandTiles = getScaleTiles(b, spec, depth);
+    tile.end = getSteps(b, spec, depth);
+  }
   Lanes begin(b, tile.begin), end(b, tile.end);
   MmaLoads loads(b, context, thread, tile);
   for (int64_t i = 0; i < stages - 1; ++i)
