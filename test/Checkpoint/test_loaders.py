@@ -115,7 +115,7 @@ class TestTransformers(unittest.TestCase):
         self.expect_claim(folder, "packed-status", "initialises weights at random")
         _, info, error = load(folder)
         self.assertFalse(error)
-        self.assertIn(f"{fault_files.O}.weight", info["missing_keys"])
+        self.assertIn(f"{fault_files.OUT}.weight", info["missing_keys"])
 
     def test_shards_without_an_index(self):
         def split(files):
