@@ -4,7 +4,7 @@
 
 from common import run_python_tool
 
-FOLDERS = ("benchmarks", "docs", "examples", "python", "scripts", "test")
+FOLDERS = ("benchmarks", "docs", "emulator", "examples", "python", "scripts", "test")
 
 
 def check(root):
