@@ -412,7 +412,7 @@ class PythonRulesTest(LintTest):
                 ("test/Data/a.py", f"A = {'1' * 100}\n", "E501"),
                 ("benchmarks/gpu/a.py", "def f(a=[]):\n    return a\n", "B006"),
                 ("docs/images/a.py", "print(f'a')\n", "F541"),
-                ("emulator/test/a.py", "print(type(1) == int)\n", "E721"),
+                ("emulator/test/a.py", "def f(a):\n    return type(a) == int\n", "E721"),
                 ("examples/a.py", "def f(a):\n    if a:\n        return 1\n", "RET503")):
             with self.subTest(rule):
                 self.write(path, fault)
