@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Facts by which a checkpoint that loads and is wrong is told: scales of NaN or
-// 0, blocks without a large code, columns that do not go with those of another
-// tensor. No element needs an alignment.
+// 0, blocks without a large code, columns that differ from those of another
+// tensor. Pointers to elements may be unaligned.
 //
 //===----------------------------------------------------------------------===//
 

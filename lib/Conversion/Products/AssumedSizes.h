@@ -11,7 +11,7 @@
 
 namespace blockscale::gemm {
 
-/// A size that types do not tell is taken to be this.
+/// Dynamic sizes are assumed to be this where schedules are chosen.
 inline constexpr int64_t kAssumedSize = 8192;
 /// Rows of results in a band: those of B that a band of this height shares are
 /// read from memory once for 1024 rows of A.

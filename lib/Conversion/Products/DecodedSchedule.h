@@ -19,11 +19,11 @@
 
 namespace blockscale::gemm {
 
-/// Microseconds, but for counts.
+/// Times of one kernel in microseconds, and counts.
 struct DecodedTimeline {
-  /// Of a step.
+  /// What multiplying, decoding and loading take in one step.
   double multiply, decode, load;
-  /// What a step takes.
+  /// What one step takes in all.
   double step;
   double steps, tiles, waves;
   double total;

@@ -8,91 +8,44 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "MmaRoles.h"
 #include "Products/Arithmetic.h"
-#include "Products/EpilogueWriter.h"
-#include "Products/TilePadding.h"
-
-#include <cmath>
 
 using namespace mlir;
 
 namespace blockscale::gemm {
 
 using emit::Lanes;
-using Predicate = arith::CmpIPredicate;
 
 MmaResults::MmaResults(KernelBuilder &b, const MmaContext &context,
                        const MmaThread &thread)
-    : b(b), context(context), thread(thread) {
-  // What a sink takes has all columns of a fragment. Other results are stored
-  // by 16 bytes, so that threads beside each other store whole lines.
-  const MmaSpec &spec = context.spec;
-  width = spec.epilogue ? kFragment : kCopyBytes / getByteSize(spec.result);
-}
-
-int64_t MmaResults::getParts() const {
-  const MmaLayout &shared = context.shared;
-  return context.tile.plainRows /
-         (context.spec.format.isScaledA ? shared.sumCols : shared.sumRows);
-}
-
-void MmaResults::emitPart(
-    const TileCoord &tile, Value part,
-    function_ref<void(const ResultRow &row, Value place, Value col)> write) {
+    : RegisterResults(b, context.spec, context.arguments, thread.number,
+                      context.spec.getThreads()),
+      context(context), thread(thread) {
   const MmaSpec &spec = context.spec;
   const MmaLayout &shared = context.shared;
-  bool isScaledA = spec.format.isScaledA;
-  int64_t threads = spec.getThreads();
-  int64_t fragments = shared.sumCols / spec.products / width;
-  int64_t count = shared.sumRows * fragments;
-  Lanes number(b, thread.number);
-  emitCount(
-      b, b.i32(llvm::divideCeil(count, threads)), {}, [&](Value i, ValueRange) {
-        Lanes item = Lanes(b, i) * threads + number;
-        auto emitItem = [&] {
-          Lanes inPart = item >> llvm::Log2_64(fragments);
-          Lanes fragment = (item & (fragments - 1)) * width;
-          Lanes row = Lanes(b, tile.row) * spec.schedule.getRows() + inPart;
-          Lanes col = Lanes(b, tile.col) * spec.getResultCols() + fragment;
-          if (isScaledA)
-            col = col + Lanes(b, part) * shared.sumCols;
-          else
-            row = row + Lanes(b, part) * shared.sumRows;
-          const ProductRange &product = tile.product;
-          write({product.number, Lanes(b, tile.firstResult) + toI64(b, row),
-                 isBelow(b, row, product.rows), row, product.rows,
-                 product.firstBand},
-                inPart * shared.sumPitch + fragment, col);
-        };
-        if (count % threads == 0)
-          emitItem();
-        else
-          emit::emitIf(b, compare(Predicate::ult, item, count), emitItem);
-        return SmallVector<Value>();
-      });
+  parts.areColumns = spec.format.isScaledA;
+  parts.count = context.tile.plainRows /
+                (parts.areColumns ? shared.sumCols : shared.sumRows);
+  parts.rows = parts.sharedRows = shared.sumRows;
+  parts.cols = shared.sumCols;
+  parts.pitch = shared.sumPitch;
+  parts.threads = spec.getThreads();
+  parts.fragments = shared.sumCols / spec.products / width;
+  parts.number = thread.number;
+  parts.copies = spec.getTeams();
+  parts.shift = spec.format.getSumShift();
 }
 
-/// The `width` sums (f32) from `place` on: those of each team, added in the
-/// order of their numbers, and brought to the size of results.
-Value MmaResults::loadSums(Value place) {
+Value MmaResults::getSumAddress(int64_t copy, Value place) {
   const MmaLayout &shared = context.shared;
-  SmallVector<Value> sums;
-  for (int64_t i = 0; i < context.spec.getTeams(); ++i) {
-    Value address =
-        b.offset(context.getShared(b, shared.sums + i * shared.sumBytes),
-                 b.getF32Type(), place);
-    for (auto [j, word] : llvm::enumerate(
-             emitLoadWords(b, address, width * kWordBytes, kCopyBytes))) {
-      Value value = b.bitcast(b.getF32Type(), word);
-      if (i == 0)
-        sums.push_back(value);
-      else
-        sums[j] = Lanes(b, sums[j]) + Lanes(b, value);
-    }
-  }
-  if (int shift = context.spec.format.getSumShift())
-    for (Value &sum : sums)
-      sum = Lanes(b, sum) * std::ldexp(1.0f, shift);
-  return b.pack(sums);
+  return b.offset(context.getShared(b, shared.sums + copy * shared.sumBytes),
+                  b.getF32Type(), place);
+}
+
+void MmaResults::emitStored(ValueRange) { gpu::BarrierOp::create(b); }
+
+SmallVector<Value> MmaResults::emitRead(ValueRange) {
+  gpu::BarrierOp::create(b);
+  return {};
 }
 
 /// Stores the sums of a part of a tile (PTX ISA, "Matrix Fragments for
@@ -131,48 +84,7 @@ void MmaResults::emitStoreSums(ValueRange sums) {
 }
 
 void MmaResults::emitSums(const TileCoord &tile, ValueRange sums) {
-  const MmaSpec &spec = context.spec;
-  const MmaLayout &shared = context.shared;
-  int64_t parts = getParts();
-  size_t each = sums.size() / parts;
-  emitCount(b, b.i32(parts), {}, [&](Value part, ValueRange) {
-    // Registers have no numbers: each part has its code. What makes results of
-    // them stands once.
-    for (int64_t i = 0; i < parts; ++i)
-      emit::emitIf(b, compare(Predicate::eq, Lanes(b, part), i),
-                   [&] { emitStoreSums(sums.slice(i * each, each)); });
-    gpu::BarrierOp::create(b);
-    emitPart(tile, part, [&](const ResultRow &row, Value place, Value col) {
-      SmallVector<Value> ofProducts;
-      for (int64_t i = 0; i < spec.products; ++i)
-        ofProducts.push_back(
-            loadSums(Lanes(b, place) + i * (shared.sumCols / spec.products)));
-      createRowWriter(b, spec, context.arguments, row, width)
-          ->emitFragment(ofProducts, col);
-    });
-    gpu::BarrierOp::create(b);
-    return SmallVector<Value>();
-  });
-  if (spec.hasPadding())
-    emitTilePadding(b, spec, context.arguments, tile, thread.number,
-                    spec.getThreads());
-}
-
-void MmaResults::emitTile(const TileCoord &tile) {
-  emitCount(b, b.i32(getParts()), {}, [&](Value part, ValueRange) {
-    emitPart(tile, part, [&](const ResultRow &row, Value, Value col) {
-      createRowWriter(b, context.spec, context.arguments, row, width)
-          ->emitZeros(col);
-    });
-    return SmallVector<Value>();
-  });
-}
-
-void MmaResults::emitRest(const ProductRange &product, Value cluster,
-                          Value clusters) {
-  if (context.spec.hasRest())
-    emitSinkRest(b, context.spec, context.arguments, product, thread.number,
-                 cluster, clusters);
+  emitParts(tile, sums);
 }
 
 } // namespace blockscale::gemm

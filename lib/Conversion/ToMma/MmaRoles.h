@@ -20,7 +20,7 @@
 
 #include "MmaLayout.h"
 #include "Products/PlainPairs.h"
-#include "Products/TileOrder.h"
+#include "Products/RegisterResults.h"
 
 #include "Emission/Lanes.h"
 
@@ -155,7 +155,7 @@ private:
 };
 
 /// Writes results. All threads of the CTA get here together.
-class MmaResults : public OtherTiles {
+class MmaResults : public RegisterResults {
 public:
   MmaResults(KernelBuilder &b, const MmaContext &context,
              const MmaThread &thread);
@@ -163,27 +163,15 @@ public:
   /// Makes results of a tile of the sums in registers: for each eight plain
   /// rows those of each fragment of rows with scales.
   void emitSums(const TileCoord &tile, mlir::ValueRange sums);
-  void emitTile(const TileCoord &tile) override;
-  void emitRest(const ProductRange &product, mlir::Value cluster,
-                mlir::Value clusters) override;
 
 private:
-  /// Runs `write` for the fragments of part `part` (i32) of a tile that the
-  /// thread has: with the row of the result, the place of its sums in shared
-  /// memory, in f32, and the column of the result.
-  void emitPart(const TileCoord &tile, mlir::Value part,
-                llvm::function_ref<void(const ResultRow &row, mlir::Value place,
-                                        mlir::Value col)>
-                    write);
-  void emitStoreSums(mlir::ValueRange sums);
-  mlir::Value loadSums(mlir::Value place);
-  int64_t getParts() const;
+  void emitStoreSums(mlir::ValueRange sums) override;
+  void emitStored(mlir::ValueRange carried) override;
+  llvm::SmallVector<mlir::Value> emitRead(mlir::ValueRange carried) override;
+  mlir::Value getSumAddress(int64_t copy, mlir::Value place) override;
 
-  KernelBuilder &b;
   const MmaContext &context;
   const MmaThread &thread;
-  /// Columns of a fragment.
-  int64_t width;
 };
 
 /// Emits the whole kernel. `arguments` hold its parameters.

@@ -16,13 +16,9 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "Products/Arithmetic.h"
-#include "Products/EpilogueWriter.h"
-#include "Products/TilePadding.h"
 #include "WgmmaRoles.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-
-#include <cmath>
 
 using namespace mlir;
 
@@ -36,37 +32,37 @@ static constexpr int64_t kResultBarrier = 1;
 
 WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
                            const WgmmaThread &thread)
-    : b(b), context(context), thread(thread) {
+    : RegisterResults(b, context.spec, context.arguments, thread.number,
+                      getTeamThreads(context.spec)),
+      context(context), thread(thread) {
   const WgmmaSpec &spec = context.spec;
   const WgmmaLayout &shared = context.shared;
   bool isScaledA = spec.format.isScaledA;
-  sharesAll = needsBothWarpgroups(spec);
-  threads = sharesAll ? getTeamThreads(context.spec) : kWarpgroupThreads;
+  bool sharesAll = needsBothWarpgroups(spec);
   teamOfAll =
       Lanes(b, context.cluster.part) * spec.getTeams() + Lanes(b, thread.team);
-  // What a sink takes has all columns of a fragment. Other results are stored
-  // by 16 bytes, so that threads beside each other store whole lines.
-  width = spec.epilogue ? kFragment : kCopyBytes / getByteSize(spec.result);
-  rows = (isScaledA ? kWarpgroupRows : shared.sumRows) /
-         (spec.getParts() * spec.getTeams());
+  parts.areColumns = isScaledA;
+  parts.count =
+      context.tile.plainRows / (isScaledA ? shared.sumCols : shared.sumRows);
+  parts.rows = shared.sumRows;
+  parts.cols = shared.sumCols;
+  parts.pitch = shared.sumPitch;
+  parts.threads = sharesAll ? getTeamThreads(spec) : kWarpgroupThreads;
+  parts.sharedRows = (isScaledA ? kWarpgroupRows : shared.sumRows) /
+                     (spec.getParts() * spec.getTeams());
   int64_t cols =
       isScaledA || sharesAll ? shared.sumCols / spec.products : kWarpgroupRows;
-  fragments = cols / width;
+  parts.fragments = cols / width;
   Lanes warpgroup(b, thread.warpgroup);
   Lanes none(b, b.i32(0));
-  number = sharesAll ? Lanes(b, thread.number)
-                     : Lanes(b, thread.number) & (kWarpgroupThreads - 1);
-  firstRow = Lanes(b, teamOfAll) * rows +
-             (isScaledA ? warpgroup * kWarpgroupRows : none);
-  firstCol = isScaledA || sharesAll ? none : warpgroup * kWarpgroupRows;
+  parts.number = sharesAll ? Lanes(b, thread.number)
+                           : Lanes(b, thread.number) & (kWarpgroupThreads - 1);
+  parts.firstRow = Lanes(b, teamOfAll) * parts.sharedRows +
+                   (isScaledA ? warpgroup * kWarpgroupRows : none);
+  parts.firstCol = isScaledA || sharesAll ? none : warpgroup * kWarpgroupRows;
+  parts.copies = context.cluster.parts * spec.getTeams();
+  parts.shift = spec.format.getSumShift();
   ring = sharesAll ? none : warpgroup;
-}
-
-int64_t WgmmaResults::getParts() const {
-  const WgmmaLayout &shared = context.shared;
-  int64_t part =
-      context.spec.format.isScaledA ? shared.sumCols : shared.sumRows;
-  return context.tile.plainRows / part;
 }
 
 void WgmmaResults::emitArrive(const BarrierRing &barriers,
@@ -84,83 +80,47 @@ void WgmmaResults::emitArrive(const BarrierRing &barriers,
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 
-void WgmmaResults::emitStored(Value parity) {
+void WgmmaResults::emitBegin(ValueRange carried) {
+  if (context.cluster.parts > 1)
+    context.sumsEmpty.emitWaitEmpty(b, {ring, carried.front()},
+                                    NVVM::MemScopeKind::CLUSTER);
+}
+
+void WgmmaResults::emitStored(ValueRange carried) {
   if (context.cluster.parts > 1) {
     emitArrive(context.sumsFull, NVVM::MemScopeKind::CLUSTER);
-    context.sumsFull.emitWaitFull(b, {ring, parity},
+    context.sumsFull.emitWaitFull(b, {ring, carried.front()},
                                   NVVM::MemScopeKind::CLUSTER);
     return;
   }
+  emitBarrier();
+}
+
+SmallVector<Value> WgmmaResults::emitRead(ValueRange carried) {
+  // Nothing that was written has to be seen by other CTAs: in the scope of the
+  // cluster an arrival would wait for all results.
+  if (context.cluster.parts > 1)
+    emitArrive(context.sumsEmpty, NVVM::MemScopeKind::CTA);
+  else
+    emitBarrier();
+  return {Lanes(b, carried.front()) ^ Lanes(b, b.i32(1))};
+}
+
+void WgmmaResults::emitBarrier() {
   NVVM::BarrierOp::create(b, /*res=*/Type(), Lanes(b, ring) + kResultBarrier,
-                          b.i32(context.spec.getTeams() * threads),
+                          b.i32(context.spec.getTeams() * parts.threads),
                           /*reductionOp=*/NVVM::BarrierReductionAttr(),
                           /*reductionPredicate=*/Value());
 }
 
-void WgmmaResults::emitPart(
-    const TileCoord &tile, Value part,
-    function_ref<void(const ResultRow &row, Value inPart, Value fragment,
-                      Value col)>
-        write) {
-  const WgmmaLayout &shared = context.shared;
-  const GemmScheduleAttr schedule = context.spec.schedule;
-  bool isScaledA = context.spec.format.isScaledA;
-  int64_t count = rows * fragments;
-  Lanes number(b, this->number);
-  emitCount(
-      b, b.i32(llvm::divideCeil(count, threads)), {}, [&](Value i, ValueRange) {
-        Lanes item = Lanes(b, i) * threads + number;
-        auto emitItem = [&] {
-          Lanes inPart =
-              (item >> llvm::Log2_64(fragments)) + Lanes(b, firstRow);
-          Lanes fragment =
-              (item & (fragments - 1)) * width + Lanes(b, firstCol);
-          Lanes row = Lanes(b, tile.row) * schedule.getRows() + inPart;
-          Lanes col =
-              Lanes(b, tile.col) * context.spec.getResultCols() + fragment;
-          if (isScaledA)
-            col = col + Lanes(b, part) * shared.sumCols;
-          else
-            row = row + Lanes(b, part) * shared.sumRows;
-          const ProductRange &product = tile.product;
-          write({product.number, Lanes(b, tile.firstResult) + toI64(b, row),
-                 isBelow(b, row, product.rows), row, product.rows,
-                 product.firstBand},
-                inPart, fragment, col);
-        };
-        if (count % threads == 0)
-          emitItem();
-        else
-          emit::emitIf(b, compare(Predicate::ult, item, count), emitItem);
-        return SmallVector<Value>();
-      });
-}
-
-/// The sums of a fragment that begins at `place`, in f32 from the beginning of
-/// those of a part: those of each team, added in the order of their numbers,
-/// and brought to the size of results.
-Value WgmmaResults::loadSums(Value place) {
+/// Copies are those of the teams of the first CTA of the cluster, then of the
+/// next one.
+Value WgmmaResults::getSumAddress(int64_t copy, Value place) {
   const WgmmaLayout &shared = context.shared;
   int64_t teams = context.spec.getTeams();
-  SmallVector<Value> sums;
-  for (int64_t i = 0; i < context.cluster.parts * teams; ++i) {
-    int64_t first = shared.sums + i % teams * shared.sumBytes;
-    Value address =
-        b.offset(context.getShared(b, first), b.getF32Type(), place);
-    Value own = context.cluster.getPlace(b, address, b.i32(i / teams));
-    for (auto [j, word] : llvm::enumerate(
-             emitLoadWords(b, own, width * kWordBytes, kCopyBytes))) {
-      Value value = b.bitcast(b.getF32Type(), word);
-      if (i == 0)
-        sums.push_back(value);
-      else
-        sums[j] = Lanes(b, sums[j]) + Lanes(b, value);
-    }
-  }
-  if (int shift = context.spec.format.getSumShift())
-    for (Value &sum : sums)
-      sum = Lanes(b, sum) * std::ldexp(1.0f, shift);
-  return b.pack(sums);
+  int64_t first = shared.sums + copy % teams * shared.sumBytes;
+  Value address = b.offset(context.getShared(b, first), b.getF32Type(), place);
+  return context.cluster.getPlace(b, address, b.i32(copy / teams));
 }
 
 /// Stores the sums of a part of a tile to shared memory (PTX ISA, "Register
@@ -194,74 +154,13 @@ void WgmmaResults::emitStoreSums(ValueRange sums) {
 
 Value WgmmaResults::emitSums(const TileCoord &tile, ValueRange sums,
                              Value parity) {
-  const WgmmaLayout &shared = context.shared;
-  int64_t parts = getParts();
-  size_t each = sums.size() / parts;
-  SmallVector<Value> last =
-      emitCount(b, b.i32(parts), {parity}, [&](Value part, ValueRange carried) {
-        Value parity = carried.front();
-        if (context.cluster.parts > 1)
-          context.sumsEmpty.emitWaitEmpty(b, {ring, parity},
-                                          NVVM::MemScopeKind::CLUSTER);
-        // Registers have no numbers: each part has its code. What makes results
-        // of them stands once.
-        for (int64_t i = 0; i < parts; ++i)
-          emit::emitIf(b, compare(Predicate::eq, Lanes(b, part), i),
-                       [&] { emitStoreSums(sums.slice(i * each, each)); });
-        emitStored(parity);
-        emitPart(
-            tile, part,
-            [&](const ResultRow &row, Value inPart, Value fragment, Value col) {
-              SmallVector<Value> ofProducts;
-              for (int64_t i = 0; i < context.spec.products; ++i) {
-                int64_t first = i * (shared.sumCols / context.spec.products);
-                ofProducts.push_back(
-                    loadSums(Lanes(b, inPart) * shared.sumPitch +
-                             Lanes(b, fragment) + first));
-              }
-              createRowWriter(b, context.spec, context.arguments, row, width)
-                  ->emitFragment(ofProducts, col);
-            });
-        // Nothing that was written has to be seen by other CTAs: in the scope
-        // of the cluster an arrival would wait for all results.
-        if (context.cluster.parts > 1)
-          emitArrive(context.sumsEmpty, NVVM::MemScopeKind::CTA);
-        else
-          emitStored(parity);
-        return SmallVector<Value>{Lanes(b, parity) ^ Lanes(b, b.i32(1))};
-      });
-  if (context.spec.hasPadding())
-    emitInFirst([&] {
-      emitTilePadding(b, context.spec, context.arguments, tile, thread.number,
-                      getTeamThreads(context.spec));
-    });
-  return last.front();
+  return emitParts(tile, sums, parity).front();
 }
 
-void WgmmaResults::emitInFirst(function_ref<void()> body) {
+void WgmmaResults::emitOnce(function_ref<void()> body) {
   if (context.cluster.parts * context.spec.getTeams() == 1)
     return body();
   emit::emitIf(b, compare(Predicate::eq, Lanes(b, teamOfAll), 0), body);
-}
-
-void WgmmaResults::emitTile(const TileCoord &tile) {
-  emitCount(b, b.i32(getParts()), {}, [&](Value part, ValueRange) {
-    emitPart(tile, part, [&](const ResultRow &row, Value, Value, Value col) {
-      createRowWriter(b, context.spec, context.arguments, row, width)
-          ->emitZeros(col);
-    });
-    return SmallVector<Value>();
-  });
-}
-
-void WgmmaResults::emitRest(const ProductRange &product, Value cluster,
-                            Value clusters) {
-  if (!context.spec.hasRest())
-    return;
-  emitInFirst([&] {
-    emitSinkRest(b, context.spec, context.arguments, product, thread.number,
-                 cluster, clusters);
-  });
 }
 
 } // namespace blockscale::gemm

@@ -22,7 +22,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMAROLES_H
 
 #include "Products/Barriers.h"
-#include "Products/TileOrder.h"
+#include "Products/RegisterResults.h"
 #include "WgmmaLayout.h"
 
 #include "Emission/Lanes.h"
@@ -128,7 +128,7 @@ llvm::SmallVector<mlir::Value> emitDecode(KernelBuilder &b,
                                           mlir::Value tileOfRows);
 
 /// Writes results. The threads of a warpgroup get here together.
-class WgmmaResults : public OtherTiles {
+class WgmmaResults : public RegisterResults {
 public:
   WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
                const WgmmaThread &thread);
@@ -137,43 +137,25 @@ public:
   /// of the parts of tiles before this one, of which it gives the next.
   mlir::Value emitSums(const TileCoord &tile, mlir::ValueRange sums,
                        mlir::Value parity);
-  void emitTile(const TileCoord &tile) override;
-  void emitRest(const ProductRange &product, mlir::Value cluster,
-                mlir::Value clusters) override;
 
 private:
-  /// Runs `write` for the fragments of part `part` (i32) of a tile that the
-  /// thread has: with the row of the result, the row among sums in shared
-  /// memory, the first column there, and that of the result.
-  void
-  emitPart(const TileCoord &tile, mlir::Value part,
-           llvm::function_ref<void(const ResultRow &row, mlir::Value inPart,
-                                   mlir::Value fragment, mlir::Value col)>
-               write);
+  void emitBegin(mlir::ValueRange carried) override;
+  void emitStoreSums(mlir::ValueRange sums) override;
+  void emitStored(mlir::ValueRange carried) override;
+  llvm::SmallVector<mlir::Value> emitRead(mlir::ValueRange carried) override;
+  mlir::Value getSumAddress(int64_t copy, mlir::Value place) override;
+  /// Runs `body` in one team of the cluster.
+  void emitOnce(llvm::function_ref<void()> body) override;
   /// Arrives at the barriers of all CTAs of the cluster, for a warp.
   void emitArrive(const BarrierRing &barriers, mlir::NVVM::MemScopeKind scope);
-  /// Waits until all sums of a part are stored, or used, where no CTA shares
-  /// them.
-  void emitStored(mlir::Value parity);
-  mlir::Value loadSums(mlir::Value place);
-  /// Runs `body` in one team of the cluster.
-  void emitInFirst(llvm::function_ref<void()> body);
-  void emitStoreSums(mlir::ValueRange sums);
-  int64_t getParts() const;
+  /// Waits for the threads that share the results of a part, of all teams.
+  void emitBarrier();
 
-  KernelBuilder &b;
   const WgmmaContext &context;
   const WgmmaThread &thread;
-  /// Whether all threads of a team share the results of a part, or those of a
-  /// warpgroup, and how many they are.
-  bool sharesAll;
-  int64_t threads;
-  /// Columns of a fragment, and the rows and fragments that threads share.
-  int64_t width, rows, fragments;
-  /// The thread's number among them, that of its team in the cluster, their
-  /// first row and column among the sums in shared memory, and the number of
-  /// their barrier, i32.
-  mlir::Value number, teamOfAll, firstRow, firstCol, ring;
+  /// The number of the thread's team in the cluster, and that of the barrier of
+  /// those that share a part, i32.
+  mlir::Value teamOfAll, ring;
 };
 
 /// Emits the whole kernel. `arguments` hold its parameters.

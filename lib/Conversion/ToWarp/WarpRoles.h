@@ -21,7 +21,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOWARP_WARPROLES_H
 
 #include "Products/Barriers.h"
-#include "Products/TileOrder.h"
+#include "Products/RegisterResults.h"
 #include "WarpLayout.h"
 
 namespace blockscale::gemm {
@@ -67,7 +67,7 @@ void emitWarpProducts(KernelBuilder &b, const WarpContext &context,
                       const WarpThread &thread);
 
 /// Writes results. The threads that multiply get here together.
-class WarpResults : public OtherTiles {
+class WarpResults : public RegisterResults {
 public:
   WarpResults(KernelBuilder &b, const WarpContext &context,
               const WarpThread &thread);
@@ -75,27 +75,16 @@ public:
   /// Makes results of a tile of the sums in registers: those of the
   /// instructions of the first rows, column by column, then of the next rows.
   void emitSums(const TileCoord &tile, mlir::ValueRange sums);
-  void emitTile(const TileCoord &tile) override;
-  void emitRest(const ProductRange &product, mlir::Value cluster,
-                mlir::Value clusters) override;
 
 private:
-  /// Runs `write` for the fragments of part `part` (i32) of a tile that the
-  /// thread has: with the row of the result, the place of its sums in shared
-  /// memory, in f32, and the column of the result.
-  void emitPart(const TileCoord &tile, mlir::Value part,
-                llvm::function_ref<void(const ResultRow &row, mlir::Value place,
-                                        mlir::Value col)>
-                    write);
   void emitBarrier();
-  void emitStoreSums(mlir::ValueRange sums);
-  mlir::Value loadSums(mlir::Value place);
+  void emitStoreSums(mlir::ValueRange sums) override;
+  void emitStored(mlir::ValueRange carried) override;
+  llvm::SmallVector<mlir::Value> emitRead(mlir::ValueRange carried) override;
+  mlir::Value getSumAddress(int64_t copy, mlir::Value place) override;
 
-  KernelBuilder &b;
   const WarpContext &context;
   const WarpThread &thread;
-  /// Columns of a fragment.
-  int64_t width;
 };
 
 /// Emits the whole kernel. `arguments` hold its parameters.

@@ -1,0 +1,136 @@
+//===- RegisterResults.cpp - Sums of registers into results ---------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RegisterResults.h"
+
+#include "Arithmetic.h"
+#include "DeviceEmission/DeviceCode.h"
+#include "EpilogueWriter.h"
+#include "TilePadding.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace blockscale::gemm {
+
+using emit::Lanes;
+using Predicate = arith::CmpIPredicate;
+
+RegisterResults::RegisterResults(KernelBuilder &b, const GemmSpec &spec,
+                                 const GemmArguments &arguments, Value thread,
+                                 int64_t allThreads)
+    // What a sink takes has all columns of a fragment. Other results are stored
+    // by 16 bytes, so that threads beside each other store whole lines.
+    : b(b),
+      width(spec.epilogue ? kFragment : kCopyBytes / getByteSize(spec.result)),
+      spec(spec), arguments(arguments), thread(thread), allThreads(allThreads) {
+}
+
+void RegisterResults::emitItems(
+    const TileCoord &tile, Value part,
+    function_ref<void(const ResultRow &row, Value place, Value col)> write) {
+  int64_t count = parts.sharedRows * parts.fragments;
+  Lanes number(b, parts.number);
+  emitCount(
+      b, b.i32(llvm::divideCeil(count, parts.threads)), {},
+      [&](Value i, ValueRange) {
+        Lanes item = Lanes(b, i) * parts.threads + number;
+        auto emitItem = [&] {
+          Lanes inPart = item >> llvm::Log2_64(parts.fragments);
+          if (parts.firstRow)
+            inPart = inPart + Lanes(b, parts.firstRow);
+          Lanes fragment = (item & (parts.fragments - 1)) * width;
+          if (parts.firstCol)
+            fragment = fragment + Lanes(b, parts.firstCol);
+          Lanes row = Lanes(b, tile.row) * spec.schedule.getRows() + inPart;
+          Lanes col = Lanes(b, tile.col) * spec.getResultCols() + fragment;
+          if (parts.areColumns)
+            col = col + Lanes(b, part) * parts.cols;
+          else
+            row = row + Lanes(b, part) * parts.rows;
+          const ProductRange &product = tile.product;
+          write({product.number, Lanes(b, tile.firstResult) + toI64(b, row),
+                 isBelow(b, row, product.rows), row, product.rows,
+                 product.firstBand},
+                inPart * parts.pitch + fragment, col);
+        };
+        if (count % parts.threads == 0)
+          emitItem();
+        else
+          emit::emitIf(b, compare(Predicate::ult, item, count), emitItem);
+        return SmallVector<Value>();
+      });
+}
+
+/// The `width` sums (f32) from `place` on: those of each copy, added in the
+/// order of their numbers, and brought to the size of results.
+Value RegisterResults::loadSums(Value place) {
+  SmallVector<Value> sums;
+  for (int64_t i = 0; i < parts.copies; ++i)
+    for (auto [j, word] : llvm::enumerate(emitLoadWords(
+             b, getSumAddress(i, place), width * kWordBytes, kCopyBytes))) {
+      Value value = b.bitcast(b.getF32Type(), word);
+      if (i == 0)
+        sums.push_back(value);
+      else
+        sums[j] = Lanes(b, sums[j]) + Lanes(b, value);
+    }
+  if (parts.shift != 0)
+    for (Value &sum : sums)
+      sum = Lanes(b, sum) * std::ldexp(1.0f, parts.shift);
+  return b.pack(sums);
+}
+
+SmallVector<Value> RegisterResults::emitParts(const TileCoord &tile,
+                                              ValueRange sums,
+                                              ValueRange carried) {
+  size_t each = sums.size() / parts.count;
+  SmallVector<Value> last = emitCount(
+      b, b.i32(parts.count), carried, [&](Value part, ValueRange carried) {
+        emitBegin(carried);
+        // Registers cannot be indexed, so each part has stores of its own. What
+        // makes results of the stored sums is there once.
+        for (int64_t i = 0; i < parts.count; ++i)
+          emit::emitIf(b, compare(Predicate::eq, Lanes(b, part), i),
+                       [&] { emitStoreSums(sums.slice(i * each, each)); });
+        emitStored(carried);
+        emitItems(tile, part,
+                  [&](const ResultRow &row, Value place, Value col) {
+                    SmallVector<Value> ofProducts;
+                    for (int64_t i = 0; i < spec.products; ++i)
+                      ofProducts.push_back(loadSums(
+                          Lanes(b, place) + i * (parts.cols / spec.products)));
+                    createRowWriter(b, spec, arguments, row, width)
+                        ->emitFragment(ofProducts, col);
+                  });
+        return emitRead(carried);
+      });
+  if (spec.hasPadding())
+    emitOnce(
+        [&] { emitTilePadding(b, spec, arguments, tile, thread, allThreads); });
+  return last;
+}
+
+void RegisterResults::emitTile(const TileCoord &tile) {
+  emitCount(b, b.i32(parts.count), {}, [&](Value part, ValueRange) {
+    emitItems(tile, part, [&](const ResultRow &row, Value, Value col) {
+      createRowWriter(b, spec, arguments, row, width)->emitZeros(col);
+    });
+    return SmallVector<Value>();
+  });
+}
+
+void RegisterResults::emitRest(const ProductRange &product, Value cluster,
+                               Value clusters) {
+  if (spec.hasRest())
+    emitOnce([&] {
+      emitSinkRest(b, spec, arguments, product, thread, cluster, clusters);
+    });
+}
+
+} // namespace blockscale::gemm
