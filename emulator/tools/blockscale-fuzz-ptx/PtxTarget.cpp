@@ -53,8 +53,8 @@ static TensorMap makeMap(uint64_t address) {
   return map;
 }
 
-/// Zeros, but a buffer for what may be its address, and a tensor map for what
-/// has the size of one.
+/// The bytes of an argument: parameters of 8 bytes get the address of a buffer,
+/// those of the size of a tensor map get one, and others get zeros.
 static std::vector<uint8_t> makeArgument(const Variable &parameter,
                                          Device &device) {
   // A wrong size, which must be refused.

@@ -78,10 +78,11 @@ class Codes:
 
 @dataclasses.dataclass(frozen=True)
 class Pending:
-    """The result of an op on elements that one such op reads, which computes it, too: so that
-    a chain of them is one op of the module. `compute(body, *names)` takes the operands, each
-    in its dtype of `inner`, and gives the result's, rounded as the op alone rounds it. `depth`
-    is the number of ops of its longest chain, whose calls are one inside of the other."""
+    """An elementwise result that only one other elementwise op reads. That op computes it as
+    well, so that a chain of them is one op of the module. `compute(body, *names)` takes the
+    operands, each in its dtype of `inner`, and gives the result's, rounded as the op alone
+    rounds it. `depth` is the number of ops of its longest chain: that many calls of `compute`
+    are nested."""
 
     operands: tuple[Any, ...]
     inner: tuple[str, ...]

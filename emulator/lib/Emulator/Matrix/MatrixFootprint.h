@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Memory that tcgen05.mma, cp, ld and st read and write, known when they are
-// issued. Operands that mean nothing touch nothing: the work itself refuses
-// them.
+// issued. Invalid operands have an empty footprint: the instruction itself
+// refuses them.
 //
 //===----------------------------------------------------------------------===//
 
