@@ -7,7 +7,9 @@
   scripts/long/silent-holes.py [HOLES [SEED]]
 
 Ten holes, with a seed of the day, which is printed. The source is a copy in build/silent-holes,
-which is built once, and again with each hole. The last line is `N passed, N failed`.
+which is built once, and again with each hole. Where BLOCKSCALE_BUILD_DIR names a build, this
+checkout itself gets the holes, one after the other, and is built there. The last line is
+`N passed, N failed`.
 """
 
 import datetime
@@ -21,7 +23,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRATCH = ROOT / "build/silent-holes"
+SCRATCH = ROOT if "BLOCKSCALE_BUILD_DIR" in os.environ else ROOT / "build/silent-holes"
+BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", SCRATCH / "build"))
 PYTHON = ROOT / ".venv/bin/python"
 CALLS = 1000
 SUBJECTS = 140
@@ -75,12 +78,14 @@ def run(command, **options):
 
 def build():
     """Why the library is not built, or None."""
-    made = run(["ninja", "-C", SCRATCH / "build", "BlockScaleC"])
+    made = run(["ninja", "-C", BUILD, "BlockScaleC"])
     return None if made.returncode == 0 else made.stdout[-2000:]
 
 
 def copy_source():
-    """Makes the copy and builds it; why that failed, or None."""
+    """Makes the copy, if one is needed, and builds it; why that failed, or None."""
+    if SCRATCH == ROOT:
+        return build()
     shutil.rmtree(SCRATCH, ignore_errors=True)
     files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True,
                            check=True).stdout.split("\0")
@@ -98,7 +103,7 @@ def find_silent(seed):
     command = [PYTHON if PYTHON.exists() else sys.executable,
                SCRATCH / "test/Execution/Inputs/silence.py", f"--calls={CALLS}",
                f"--subjects={SUBJECTS}", f"--reserve={RESERVE}", f"--seed={seed}"]
-    library = str(SCRATCH / "build/lib/libBlockScaleC.so")
+    library = str(BUILD / "lib/libBlockScaleC.so")
     lines = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", start_new_session=True,
@@ -133,18 +138,20 @@ def main():
     holes = find_holes(ROOT)
     for path, place, text in random.Random(seed).sample(holes, min(count, len(holes))):
         original = (ROOT / path).read_text(encoding="utf-8")
-        (SCRATCH / path).write_text(
-            f"{original[:place]}static_cast<void>(0);{original[place + len(text):]}",
-            encoding="utf-8")
         what = f"without {path}: {' '.join(text.split())}"
-        if problem := build():
-            record(what, problem)
-        else:
+        try:
+            (SCRATCH / path).write_text(
+                f"{original[:place]}static_cast<void>(0);{original[place + len(text):]}",
+                encoding="utf-8")
+            if problem := build():
+                record(what, problem)
+                continue
             silent, is_whole = find_silent(seed)
             print(f"  {silent}")
             record(what, None if silent and is_whole else
                    f"expected a silent fault within {CALLS} calls, but got {silent}")
-        (SCRATCH / path).write_text(original, encoding="utf-8")
+        finally:
+            (SCRATCH / path).write_text(original, encoding="utf-8")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
