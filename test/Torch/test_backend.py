@@ -240,6 +240,32 @@ class ExactTest(unittest.TestCase):
         for one, other in zip(read_region(text).run_plain([x[None], data, scales]), (made, y)):
             self.assertTrue(torch.equal(one, other[None]))
 
+    def test_ops_on_elements(self):
+        """A region takes each op that imported programs have, and rounds it as the op alone."""
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(WIDTH, 32)
+
+            def forward(self, x):
+                near = torch.rsub(torch.sigmoid(x), 1) * torch.sign(x) + x.square().clamp_max(3)
+                steps = torch.ceil(x) + torch.floor(x) - torch.round(x) * torch.trunc(x)
+                waves = torch.sin(x) * torch.cos(x) + torch.expm1(x.clamp(-2, 2))
+                logs = torch.log1p(torch.abs(x)) * torch.log2(torch.abs(x) + 1)
+                return self.layer(torch.maximum(near + steps.clamp_min(-4) + waves * logs,
+                                                torch.minimum(near, steps)))
+        torch.manual_seed(0)
+        model = Model().bfloat16().eval()
+        blockscale.torch.quantize_(model, {
+            "version": 1, "leave_last_projection": False, "rules": [{"format": "mxfp8"}]})
+        x = torch.randn(7, WIDTH).bfloat16()
+        explanation = explain(model, x)
+        (kind, nodes), = explanation.taken
+        self.assertEqual((kind, len(nodes)), ("a region", explanation.count))
+        torch._dynamo.reset()
+        compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
+        self.assertTrue(torch.equal(compiled(x), model(x)))
+
     def test_kernels_of_a_gpu(self):
         """A gated layer in MXFP8 is three launches on a Hopper: norm and quantizer; two products,
         their activation and quantizer; and a product."""

@@ -14,7 +14,6 @@ from blockscale._linalg import (
     BITWISE,
     COMPARISONS,
     FLOAT_UNARY,
-    UNARY,
     Array,
     Body,
     emit_compare,
@@ -27,7 +26,15 @@ from blockscale._linalg import (
     is_float,
 )
 from blockscale.torch import _quantize, _torchao
-from blockscale.torch._importer import NUMBERS, Constant, Importer, handles, sizes_of
+from blockscale.torch._elements import ELEMENT_OPS
+from blockscale.torch._importer import (
+    HANDLERS,
+    NUMBERS,
+    Constant,
+    Importer,
+    handles,
+    sizes_of,
+)
 
 
 def _emit(importer: Importer, compute: Callable[..., str], *operands: Any) -> Array:
@@ -50,64 +57,20 @@ def _emit(importer: Importer, compute: Callable[..., str], *operands: Any) -> Ar
                             lambda body, *names: compute(body, *names, inner), inner=inner)
 
 
-def _leave_integers(compute: Callable[..., str]) -> Callable[..., str]:
-    return lambda body, x, dtype: compute(body, x, dtype) if is_float(dtype) else x
+def _import_element(importer: Importer, **arguments: Any) -> Array:
+    """An op that _elements.py defines."""
+    compute, operands = ELEMENT_OPS[str(importer.node.target)](**arguments)
+    return _emit(importer, compute, *operands)
 
 
-_UNARY = {
-    "relu": UNARY["relu"], "neg": UNARY["neg"], "sign": UNARY["sign"], "square": UNARY["square"],
-    **{name: FLOAT_UNARY[name] for name in (
-        "silu", "sigmoid", "tanh", "exp", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt",
-        "erf", "sin", "cos")},
-    **{name: _leave_integers(FLOAT_UNARY[op]) for name, op in (
-        ("ceil", "ceil"), ("floor", "floor"), ("trunc", "trunc"), ("round", "roundeven"))},
-}
-
-
-@handles(*(f"aten.{name}.default" for name in _UNARY))
-def import_unary(importer: Importer, input: Any) -> Array:
-    name = str(importer.node.target).split(".")[1]
-    return _emit(importer, _UNARY[name], input)
-
-
-@handles("aten.gelu.default")
-def import_gelu(importer: Importer, input: Any, approximate: str) -> Array:
-    return _emit(importer, FLOAT_UNARY["gelu_tanh" if approximate == "tanh" else "gelu"], input)
-
-
-@handles("aten.mul.Tensor", "aten.mul.Scalar")
-def import_mul(importer: Importer, input: Any, other: Any) -> Array:
-    combine = BITWISE["and"] if importer.get_dtype() == "i1" else Body.mul
-    return _emit(importer, combine, input, other)
+# Quantizers take some of them.
+handles(*(name for name in ELEMENT_OPS if name not in HANDLERS))(_import_element)
 
 
 @handles("aten.div.Tensor", "aten.div.Scalar")
 def import_div(importer: Importer, input: Any, other: Any) -> Array:
     scale = _quantize.import_global_scale(importer, input, other)
-    return scale or _emit(importer, Body.div, input, other)
-
-
-def _scale(alpha: float, combine: Callable[..., str]) -> Callable[..., str]:
-    if alpha == 1:
-        return combine
-    return lambda body, a, b, dtype: combine(
-        body, a, body.mul(b, body.constant(alpha, dtype), dtype), dtype)
-
-
-@handles("aten.add.Tensor", "aten.add.Scalar")
-def import_add(importer: Importer, input: Any, other: Any, alpha: float) -> Array:
-    combine = BITWISE["or"] if importer.get_dtype() == "i1" else Body.add
-    return _emit(importer, _scale(alpha, combine), input, other)
-
-
-@handles("aten.sub.Tensor", "aten.sub.Scalar")
-def import_sub(importer: Importer, input: Any, other: Any, alpha: float) -> Array:
-    return _emit(importer, _scale(alpha, Body.sub), input, other)
-
-
-@handles("aten.rsub.Scalar", "aten.rsub.Tensor")
-def import_rsub(importer: Importer, input: Any, other: Any, alpha: float) -> Array:
-    return _emit(importer, _scale(alpha, Body.sub), other, input)
+    return scale or _import_element(importer, input=input, other=other)
 
 
 @handles("aten.floor_divide.default", "aten.floor_divide.Scalar", "aten.remainder.Tensor",
@@ -142,46 +105,6 @@ def import_div_mode(importer: Importer, input: Any, other: Any, rounding_mode: A
 def import_isnan(importer: Importer, input: Any) -> Array:
     x = importer.tensor(input)
     return emit_compare(importer, "ne", x, x)
-
-
-@handles("aten.maximum.default", "aten.minimum.default", "aten.max.other", "aten.min.other")
-def import_maximum(importer: Importer, input: Any, other: Any) -> Array:
-    is_max = "max" in str(importer.node.target)
-    return _emit(importer, Body.maximum if is_max else Body.minimum, input, other)
-
-
-@handles("aten.clamp.default", "aten.clamp_min.default", "aten.clamp_max.default")
-def import_clamp(importer: Importer, input: Any, min: Any = None, max: Any = None) -> Array:
-    if any(each is not None and not isinstance(each, (int, float)) for each in (min, max)):
-        importer.refuse(f"expected limits that are numbers, but got {min} and {max}")
-
-    def clamp(body: Body, x: str, dtype: str) -> str:
-        if min is not None:
-            x = body.maximum(x, body.constant(min, dtype), dtype)
-        return x if max is None else body.minimum(x, body.constant(max, dtype), dtype)
-    return _emit(importer, clamp, input)
-
-
-#: Factors of x of the largest power that is a product.
-_LARGEST_POWER = 8
-
-
-@handles("aten.pow.Tensor_Scalar")
-def import_pow(importer: Importer, input: Any, exponent: Any) -> Array:
-    known = (0.5, -0.5, -1, *range(1, _LARGEST_POWER + 1))
-    if not isinstance(exponent, (int, float)) or exponent not in known:
-        importer.refuse(f"expected an exponent of 0.5, -0.5, -1 or 1 to {_LARGEST_POWER}, but got "
-                        f"{exponent}")
-    if exponent < 1:
-        name = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}[exponent]
-        return _emit(importer, FLOAT_UNARY[name], input)
-
-    def multiply(body: Body, x: str, dtype: str) -> str:
-        power = x
-        for _ in range(int(exponent) - 1):
-            power = body.mul(power, x, dtype)
-        return power
-    return _emit(importer, multiply, input)
 
 
 # Truth values.

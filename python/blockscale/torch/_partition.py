@@ -29,6 +29,7 @@ from torch import fx
 
 from blockscale._errors import Error
 from blockscale.torch._attention import Rewriter, is_attention
+from blockscale.torch._elements import COPY_OPS, ELEMENT_OPS
 from blockscale.torch._kernels import ROW_BUCKETS
 from blockscale.torch._regions import Key, get_name, is_rows, read_region, write_region
 
@@ -37,16 +38,9 @@ QUANTIZED = "blockscale.linear_quantized.default"
 MERGED = "blockscale.merged_linear_weight_only.default"
 _CONVERT = "prims.convert_element_type.default"
 _VAR_MEAN = "aten.var_mean.correction"
-#: Elementwise ops that kernels of ours compute beside others.
-_ELEMENTWISE = {f"aten.{name}" for name in (
-    "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "mul.Scalar", "add.Scalar",
-    "neg.default", "sigmoid.default", "tanh.default", "erf.default", "exp.default",
-    "rsqrt.default", "sqrt.default", "reciprocal.default", "relu.default", "silu.default",
-    "gelu.default", "pow.Tensor_Scalar", "maximum.default", "minimum.default",
-    "clamp.default", "clamp_min.default", "clamp_max.default", "_to_copy.default", "clone.default",
-)} | {_CONVERT}
-#: Those of them that compute nothing.
-_COPIES = (_CONVERT, "aten._to_copy.default", "aten.clone.default")
+#: Elementwise ops that kernels of ours compute beside others, and those that compute nothing.
+_COPIES = (*COPY_OPS, _CONVERT)
+_ELEMENTWISE = {*_COPIES, *ELEMENT_OPS}
 _FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 #: Ops before layers, and behind them, that a region has at most.
 _LARGEST_REGION = 64

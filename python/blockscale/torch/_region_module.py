@@ -20,10 +20,10 @@ from blockscale._errors import ArgumentError
 from blockscale._forms import OperandForm
 from blockscale._linalg import Array, Body, Builder, emit_elementwise
 from blockscale._linalg._body import Along
-from blockscale._linalg._elementwise import FLOAT_UNARY, UNARY
 from blockscale._linalg._reductions import emit_reduction
 from blockscale._trace import Module, Value
 from blockscale._types import Spec
+from blockscale.torch._elements import COPY_OPS, ELEMENT_OPS
 from blockscale.torch._products_kernels import Linear
 
 _ROWS = sympy.Symbol("rows", integer=True, positive=True)
@@ -56,66 +56,17 @@ class _Expression:
 
 
 _Operand = _Tensor | _Expression | int | float
-_UNARY = {**{name: FLOAT_UNARY[name] for name in (
-    "sigmoid", "tanh", "erf", "exp", "rsqrt", "sqrt", "reciprocal", "silu")},
-    "neg": UNARY["neg"], "relu": UNARY["relu"]}
-_BINARY = {"add": Body.add, "sub": Body.sub, "mul": Body.mul, "div": Body.div,
-           "maximum": Body.maximum, "minimum": Body.minimum}
-#: Factors of x of the largest power.
-_LARGEST_POWER = 8
 
 
 def _get_compute(name: str, args: list[Any], kwargs: dict[str, Any]
                  ) -> tuple[Callable[..., str], list[Any]]:
-    """How an op computes an element, and its operands."""
-    if name in ("_to_copy", "clone"):
+    """How an op computes an element in f32, and its operands."""
+    if name in COPY_OPS:
         return (lambda body, x: x), args[:1]
-    if name in _UNARY:
-        return (lambda body, x: _UNARY[name](body, x, "f32")), args[:1]
-    if name == "gelu":
-        kind = "gelu_tanh" if kwargs.get("approximate") == "tanh" else "gelu"
-        return (lambda body, x: FLOAT_UNARY[kind](body, x, "f32")), args[:1]
-    if name in _BINARY:
-        alpha = kwargs.get("alpha", 1)
-        if alpha != 1:
-            return (lambda body, a, b: _BINARY[name](body, a, body.mul(b, body.constant(alpha)))
-                    ), args[:2]
-        return (lambda body, a, b: _BINARY[name](body, a, b)), args[:2]
-    if name == "pow":
-        exponent = args[1]
-        if exponent in (0.5, -0.5, -1):
-            kind = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}[exponent]
-            return (lambda body, x: FLOAT_UNARY[kind](body, x, "f32")), args[:1]
-        if exponent not in range(1, _LARGEST_POWER + 1):
-            raise ArgumentError("expected an exponent of 0.5, -0.5, -1 or 1 to "
-                                f"{_LARGEST_POWER}, but got {exponent}")
-        return (lambda body, x: _multiply(body, x, int(exponent))), args[:1]
-    if name in ("clamp", "clamp_min", "clamp_max"):
-        low, high = _get_limits(name, args, kwargs)
-        return (lambda body, x: _clamp(body, x, low, high)), args[:1]
-    raise ArgumentError(f"expected an op on elements, but got {name}")
-
-
-def _multiply(body: Body, x: str, exponent: int) -> str:
-    power = x
-    for _ in range(exponent - 1):
-        power = body.mul(power, x)
-    return power
-
-
-def _get_limits(name: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    rest = dict(zip(("min", "max"), args[1:])) if name == "clamp" else {name[-3:]: args[1]}
-    found = {**rest, **{key: value for key, value in kwargs.items() if key in ("min", "max")}}
-    limits = found.get("min"), found.get("max")
-    if any(each is not None and not isinstance(each, (int, float)) for each in limits):
-        raise ArgumentError(f"expected limits that are numbers, but got {limits}")
-    return limits
-
-
-def _clamp(body: Body, x: str, low: Any, high: Any) -> str:
-    if low is not None:
-        x = body.maximum(x, body.constant(low))
-    return x if high is None else body.minimum(x, body.constant(high))
+    if name not in ELEMENT_OPS:
+        raise ArgumentError(f"expected an op on elements, but got {name}")
+    compute, operands = ELEMENT_OPS[name](*args, **kwargs)
+    return (lambda body, *names: compute(body, *names, "f32")), operands
 
 
 class RegionBuilder(Builder):
@@ -217,7 +168,7 @@ class RegionBuilder(Builder):
             return self._emit_linear(name, args, kwargs, dtype)
         if name == "aten.mean.dim":
             return self._emit_mean(self._get(args[0]), dtype)
-        compute, operands = _get_compute(name.split(".")[1], args, kwargs)
+        compute, operands = _get_compute(name, args, kwargs)
         values = tuple(self._get(each) for each in operands)
         tensors = [each for each in values if isinstance(each, (_Tensor, _Expression))]
         forms = {each.form for each in tensors}
