@@ -67,7 +67,7 @@ class LibraryTest(unittest.TestCase):
     def test_headers_are_there(self):
         # Those without types of MLIR, which the library does not show.
         self.assertEqual(sorted(file.stem for file in PACKAGE.glob("_include/blockscale-c/*")),
-                         ["Checkpoint", "Compile", "Numerics", "Run", "Runtime", "Xla"])
+                         ["Checkpoint", "Compile", "Numerics", "Policy", "Run", "Runtime", "Xla"])
 
 
 class WheelTest(unittest.TestCase):
