@@ -19,15 +19,15 @@ def chips():
     source = CHIPS.read_text(encoding="utf-8")
     kibibytes = dict(re.findall(r"(k\w+) = \{\d+, \d+, (\d+) << 10\}", source))
     rows = []
-    for text in re.findall(r'\{("sm_.*?)\},\n', source, re.DOTALL):
+    for text in re.findall(r'makeChip\(("sm_.*?\})\),\n', source, re.DOTALL):
         name, ptx, *_ = re.findall(r'"(?:\+ptx)?(\w+)"', text)
-        has = {key: value == "true" for key, value in re.findall(r"/\*(\w+)=\*/(\w+)", text)}
-        limits = re.search(r"/\*limits=\*/(?:\{\d+, \d+, (\d+) << 10|(k\w+))", text)
+        has = set(re.findall(r"&Chip::(\w+)", text))
+        limits = re.search(r"\{\d+, \d+, (\d+) << 10\}|\b(k[A-Z]\w+)", text)
         version = f"{ptx[0]}.{ptx[1:]}"
         by = {True: "`cvt`", False: "arithmetic"}
         rows.append([
-            name, by[has["fp4Cvt"]], "`cvt.rs`" if has["stochasticCvt"] else "arithmetic",
-            by[has["fp8Cvt"]], 32 if has["wideGlobalAccess"] else 16,
+            name, by["fp4Cvt" in has], "`cvt.rs`" if "stochasticCvt" in has else "arithmetic",
+            by["fp8Cvt" in has], 32 if "wideGlobalAccess" in has else 16,
             int(limits[1] or kibibytes[limits[2]]) - 1, version, CUDA[version]])
     return table(["", "to FP4, FP6, E8M0", "to E2M1 at random", "FP8", "widest access, bytes",
                   "shared memory, KiB", "PTX", "CUDA of the driver"], rows)

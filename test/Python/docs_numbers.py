@@ -5,9 +5,9 @@
 
 import numpy as np
 
+from golden import reference
 from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0
 from docs_pages import ROOT, main, table, text
-from golden import reference
 
 PAGE = ROOT / "docs/Numerics.md"
 

@@ -10,8 +10,8 @@ import unittest
 
 import numpy as np
 
-from blockscale_reference import E2M1, E4M3, E5M2
 from golden import GoldenTest, floats, load, reference
+from blockscale_reference import E2M1, E4M3, E5M2
 
 
 class CodecTest(GoldenTest):

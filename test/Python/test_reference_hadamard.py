@@ -10,8 +10,8 @@ import unittest
 
 import numpy as np
 
-from blockscale_reference.hadamard import SIGN_MASK
 from golden import GoldenTest, cases, floats, reference
+from blockscale_reference.hadamard import SIGN_MASK
 
 
 class HadamardTest(GoldenTest):

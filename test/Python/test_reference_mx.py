@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, INT8
 from golden import (
     FORMULA,
     GoldenTest,
@@ -24,6 +23,7 @@ from golden import (
     newest,
     reference,
 )
+from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, INT8
 
 
 class MxTest(GoldenTest):

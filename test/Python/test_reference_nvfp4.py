@@ -11,7 +11,6 @@ import unittest
 
 import numpy as np
 
-from blockscale_reference import E2M1
 from golden import (
     FORMULA,
     IS_NAN,
@@ -23,6 +22,7 @@ from golden import (
     load,
     reference,
 )
+from blockscale_reference import E2M1
 
 
 class Nvfp4Test(GoldenTest):

@@ -13,9 +13,9 @@ import unittest
 
 import numpy as np
 
+from golden import IS_NAN, ROOT, GoldenTest, floats, load, reference
 from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, INT8
 from blockscale_reference.nvfp4 import encode_scale
-from golden import IS_NAN, ROOT, GoldenTest, floats, load, reference
 
 ORACLES = os.path.join(ROOT, "test", "Data", "oracles")
 

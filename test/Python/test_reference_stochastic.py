@@ -11,8 +11,8 @@ import unittest
 
 import numpy as np
 
-from blockscale_reference import E2M1, E4M3
 from golden import reference
+from blockscale_reference import E2M1, E4M3
 
 ONES = [0xFFFFFFFF] * 4
 PI = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0]

@@ -10,9 +10,9 @@ import unittest
 
 import numpy as np
 
+from golden import GoldenTest, cases, floats, load, reference
 from blockscale_reference import E2M1
 from blockscale_reference.sweep import CANDIDATES, sweep_loss, sweep_scale
-from golden import GoldenTest, cases, floats, load, reference
 
 
 class SweepTest(GoldenTest):
