@@ -9,7 +9,7 @@ Usage: silence.py [--calls N] [--subjects N] [--reserve N] [--seed SEED] [--kind
                   [--only CALL]
 
 A call is a fault on a target; where the target is not the CPU, the fault runs on the CPU as well,
-as what it is compared with, and is not counted there. The seed is printed; it decides everything.
+as what it is compared with; what that gives is judged, too, and not counted. The seed is printed; it decides everything.
 Calls are drawn so that all operands and kinds have as many, in turn on all targets, and the counts
 are printed. silent_calls.py has the valid calls and says which sizes fit, silent_faults.py has the
 faults.
@@ -177,8 +177,10 @@ def run_subject(seed, number, calls):
                 outcomes.setdefault(i, outcome)
         if target == "cpu":
             outcome = outcomes[i]
+        problem = judge(subject, fault, outcome, valid, outcomes[i])
+        on_cpu = target != "cpu" and judge(subject, fault, outcomes[i], valid, outcomes[i])
         say(fault=i, target=target, door=door,
-            problem=judge(subject, fault, outcome, valid, outcomes[i]))
+            problem=problem or (f"on the CPU: {on_cpu}" if on_cpu else None))
 
 
 def say(**fields):
