@@ -9,10 +9,10 @@ Usage: silence.py [--calls N] [--subjects N] [--reserve N] [--seed SEED] [--kind
                   [--only CALL]
 
 A call is a fault on a target; where the target is not the CPU, the fault runs on the CPU as well,
-as what it is compared with; what that gives is judged, too, and not counted. The seed is printed; it decides everything.
-Calls are drawn so that all operands and kinds have as many, in turn on all targets, and the counts
-are printed. silent_calls.py has the valid calls and says which sizes fit, silent_faults.py has the
-faults.
+as what it is compared with; what that gives is judged, too, and not counted. The seed is printed;
+it decides everything. Calls are drawn so that all operands and kinds have as many, in turn on all
+targets, and the counts are printed. silent_calls.py has the valid calls and says which sizes fit,
+silent_faults.py has the faults.
 """
 
 import argparse
