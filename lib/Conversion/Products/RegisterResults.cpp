@@ -86,9 +86,9 @@ Value RegisterResults::loadSums(Value place) {
   return b.pack(sums);
 }
 
-SmallVector<Value> RegisterResults::emitParts(const TileCoord &tile,
-                                              ValueRange sums,
-                                              ValueRange carried) {
+SmallVector<Value> RegisterResults::emitSums(const TileCoord &tile,
+                                             ValueRange sums,
+                                             ValueRange carried) {
   size_t each = sums.size() / parts.count;
   SmallVector<Value> last = emitCount(
       b, b.i32(parts.count), carried, [&](Value part, ValueRange carried) {

@@ -58,22 +58,26 @@ public:
                   const GemmArguments &arguments, mlir::Value thread,
                   int64_t allThreads);
 
+  /// Makes results of the sums of a tile: those of the first part, then those
+  /// of the next, in the order of the family. `carried` goes through the parts;
+  /// what it becomes.
+  llvm::SmallVector<mlir::Value> emitSums(const TileCoord &tile,
+                                          mlir::ValueRange sums,
+                                          mlir::ValueRange carried = {});
   void emitTile(const TileCoord &tile) override;
   void emitRest(const ProductRange &product, mlir::Value cluster,
                 mlir::Value clusters) override;
 
 protected:
-  /// Makes results of the sums of a tile: those of the first part, then those
-  /// of the next. `carried` goes through the parts; what it becomes.
-  llvm::SmallVector<mlir::Value> emitParts(const TileCoord &tile,
-                                           mlir::ValueRange sums,
-                                           mlir::ValueRange carried = {});
-
   virtual void emitBegin(mlir::ValueRange carried) {}
   virtual void emitStoreSums(mlir::ValueRange sums) = 0;
   virtual void emitStored(mlir::ValueRange carried) = 0;
-  /// Gives what the next part is carried.
-  virtual llvm::SmallVector<mlir::Value> emitRead(mlir::ValueRange carried) = 0;
+  /// Gives what the next part is carried. Where nothing is, threads wait for
+  /// each other once more.
+  virtual llvm::SmallVector<mlir::Value> emitRead(mlir::ValueRange carried) {
+    emitStored(carried);
+    return {};
+  }
   /// The address of the sum at `place`, in f32 from the first of a part, in a
   /// copy of the sums.
   virtual mlir::Value getSumAddress(int64_t copy, mlir::Value place) = 0;

@@ -43,11 +43,6 @@ Value MmaResults::getSumAddress(int64_t copy, Value place) {
 
 void MmaResults::emitStored(ValueRange) { gpu::BarrierOp::create(b); }
 
-SmallVector<Value> MmaResults::emitRead(ValueRange) {
-  gpu::BarrierOp::create(b);
-  return {};
-}
-
 /// Stores the sums of a part of a tile (PTX ISA, "Matrix Fragments for
 /// mma.m16n8k16", "Accumulators"): two are of plain rows beside each other, and
 /// the next two of the row with scales that is eight rows behind.
@@ -81,10 +76,6 @@ void MmaResults::emitStoreSums(ValueRange sums) {
     store(sums.slice(i, 1), plain, scaled);
     store(sums.slice(i + 1, 1), plain + 1, scaled);
   }
-}
-
-void MmaResults::emitSums(const TileCoord &tile, ValueRange sums) {
-  emitParts(tile, sums);
 }
 
 } // namespace blockscale::gemm

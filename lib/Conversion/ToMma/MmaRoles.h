@@ -154,20 +154,16 @@ private:
   PlainPairs pairs;
 };
 
-/// Writes results. All threads of the CTA get here together.
+/// Writes results. All threads of the CTA get here together. Sums are, for each
+/// eight plain rows, those of each fragment of rows with scales.
 class MmaResults : public RegisterResults {
 public:
   MmaResults(KernelBuilder &b, const MmaContext &context,
              const MmaThread &thread);
 
-  /// Makes results of a tile of the sums in registers: for each eight plain
-  /// rows those of each fragment of rows with scales.
-  void emitSums(const TileCoord &tile, mlir::ValueRange sums);
-
 private:
   void emitStoreSums(mlir::ValueRange sums) override;
   void emitStored(mlir::ValueRange carried) override;
-  llvm::SmallVector<mlir::Value> emitRead(mlir::ValueRange carried) override;
   mlir::Value getSumAddress(int64_t copy, mlir::Value place) override;
 
   const MmaContext &context;

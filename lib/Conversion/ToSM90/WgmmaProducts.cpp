@@ -333,7 +333,7 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
                              slot.getAfter(b, slots, stages), sums);
       },
       [&] { return sums; });
-  Value parity = results.emitSums(tile, sums, carried.back());
+  Value parity = results.emitSums(tile, sums, carried.back()).front();
   SmallVector<Value> next = slot.getAfter(b, slots, end - begin).get();
   next.push_back(parity);
   return next;

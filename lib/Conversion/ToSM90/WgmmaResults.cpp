@@ -152,11 +152,6 @@ void WgmmaResults::emitStoreSums(ValueRange sums) {
   }
 }
 
-Value WgmmaResults::emitSums(const TileCoord &tile, ValueRange sums,
-                             Value parity) {
-  return emitParts(tile, sums, parity).front();
-}
-
 void WgmmaResults::emitOnce(function_ref<void()> body) {
   if (context.cluster.parts * context.spec.getTeams() == 1)
     return body();

@@ -127,16 +127,12 @@ llvm::SmallVector<mlir::Value> emitDecode(KernelBuilder &b,
                                           const WgmmaStep &step,
                                           mlir::Value tileOfRows);
 
-/// Writes results. The threads of a warpgroup get here together.
+/// Writes results. The threads of a warpgroup get here together. The parity
+/// (i32) of the parts of tiles so far is carried from one to the next.
 class WgmmaResults : public RegisterResults {
 public:
   WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
                const WgmmaThread &thread);
-
-  /// Makes results of a tile of the sums in registers. `parity` (i32) is that
-  /// of the parts of tiles before this one, of which it gives the next.
-  mlir::Value emitSums(const TileCoord &tile, mlir::ValueRange sums,
-                       mlir::Value parity);
 
 private:
   void emitBegin(mlir::ValueRange carried) override;

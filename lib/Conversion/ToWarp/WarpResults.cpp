@@ -34,7 +34,7 @@ WarpResults::WarpResults(KernelBuilder &b, const WarpContext &context,
   parts.number = thread.number;
 }
 
-void WarpResults::emitBarrier() {
+void WarpResults::emitStored(ValueRange) {
   NVVM::BarrierOp::create(b, /*res=*/Type(), b.i32(kResultBarrier),
                           b.i32(kMultiplyThreads),
                           /*reductionOp=*/NVVM::BarrierReductionAttr(),
@@ -44,13 +44,6 @@ void WarpResults::emitBarrier() {
 Value WarpResults::getSumAddress(int64_t, Value place) {
   return b.offset(context.getShared(b, context.shared.sums), b.getF32Type(),
                   place);
-}
-
-void WarpResults::emitStored(ValueRange) { emitBarrier(); }
-
-SmallVector<Value> WarpResults::emitRead(ValueRange) {
-  emitBarrier();
-  return {};
 }
 
 /// Stores the sums of one instruction along rows and of all along columns. Two
@@ -70,10 +63,6 @@ void WarpResults::emitStoreSums(ValueRange sums) {
       b.store(b.pack(sums.slice(j * kMmaSums + i * pair, pair)),
               b.offset(base, b.getF32Type(), b.i32(place)), pair * kWordBytes);
     }
-}
-
-void WarpResults::emitSums(const TileCoord &tile, ValueRange sums) {
-  emitParts(tile, sums);
 }
 
 } // namespace blockscale::gemm

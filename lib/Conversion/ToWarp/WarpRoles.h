@@ -66,21 +66,17 @@ void emitWarpLoads(KernelBuilder &b, const WarpContext &context);
 void emitWarpProducts(KernelBuilder &b, const WarpContext &context,
                       const WarpThread &thread);
 
-/// Writes results. The threads that multiply get here together.
+/// Writes results. The threads that multiply get here together. Sums are those
+/// of the instructions of the first rows, column by column, then of the next
+/// rows.
 class WarpResults : public RegisterResults {
 public:
   WarpResults(KernelBuilder &b, const WarpContext &context,
               const WarpThread &thread);
 
-  /// Makes results of a tile of the sums in registers: those of the
-  /// instructions of the first rows, column by column, then of the next rows.
-  void emitSums(const TileCoord &tile, mlir::ValueRange sums);
-
 private:
-  void emitBarrier();
   void emitStoreSums(mlir::ValueRange sums) override;
   void emitStored(mlir::ValueRange carried) override;
-  llvm::SmallVector<mlir::Value> emitRead(mlir::ValueRange carried) override;
   mlir::Value getSumAddress(int64_t copy, mlir::Value place) override;
 
   const WarpContext &context;
