@@ -104,7 +104,9 @@ blockscale_policy_decide(const blockscale_policy *policy,
                          const blockscale_layer *layer,
                          const blockscale_policy_decision **decision);
 /// Decides whether a layer whose form is known may have operands of `type`, by
-/// the clauses of types (policy_c5 and policy_c6).
+/// the clauses of types (policy_c5 and policy_c6). They read the formats, the
+/// transform and the cast of the form, and the decision has no other members of
+/// it.
 blockscale_status
 blockscale_layer_form_check(const blockscale_layer_form *form, const char *type,
                             const blockscale_policy_decision **decision);

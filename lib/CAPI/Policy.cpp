@@ -231,7 +231,7 @@ blockscale_layer_form_check(const blockscale_layer_form *form, const char *type,
     result->setObstacle(*obstacle);
   } else {
     result->is_quantized = 1;
-    result->form = *form;
+    result->form = toC(read);
   }
   result->refer();
   *decision = result.release();

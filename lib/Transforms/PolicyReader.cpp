@@ -29,7 +29,7 @@ using llvm::StringRef;
 namespace blockscale {
 
 static constexpr int64_t kPolicyVersion = 1;
-/// The largest file that is read.
+/// The longest text that is read.
 static constexpr uint64_t kMaxPolicyBytes = 1 << 20;
 
 namespace {
@@ -297,6 +297,10 @@ Result<QuantizationPolicy> parsePolicy(StringRef text, StringRef name) {
   auto fail = [&](const std::string &message) {
     return Status::failure(name.str() + ":" + message);
   };
+  if (text.size() > kMaxPolicyBytes)
+    return fail(" expected a policy of up to " +
+                std::to_string(kMaxPolicyBytes) + " bytes, but got " +
+                std::to_string(text.size()));
   Result<JsonValue> value =
       runtime::parseJson(std::string_view(text.data(), text.size()));
   if (!value.ok())

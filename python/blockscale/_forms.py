@@ -12,7 +12,7 @@ from blockscale._ops import FORMATS
 
 #: Where the global scale of activations comes from: there is none, the amax of the tensor, an
 #: amax that is given, or the decode scale itself.
-SCALINGS = ("none", "dynamic", "amax", "scale")
+SCALINGS = (*_native.SCALINGS, "scale")
 #: The recipes of formats without one (docs/Spec.md, section 2).
 _DEFAULT_RECIPES = {"nvfp4": "torchao"}
 _DEFAULT_RECIPE_OF_MX = "rceil"
@@ -66,11 +66,9 @@ class LayerForm:
 
     def find_clause(self, dtype: str) -> Clause | None:
         """The clause that a plain operand of a dtype, "f32", "bf16" or "f16", does not meet."""
-        weight, activation = (
-            _native.NativeOperand(None if each is None else each.format, None, "none", None, False)
-            for each in (self.weight, self.activation))
         found = check(_native.check_form(
-            _native.NativeForm(weight, activation, self.rht, self.cast), dtype))[0]
+            self.weight.format, None if self.activation is None else self.activation.format,
+            self.rht, self.cast, dtype))[0]
         return Clause(found.clause, found.expected, found.found) if found.clause else None
 
     def describe(self) -> str:

@@ -50,10 +50,7 @@ def _read(policy: Policy) -> _native.NativePolicy:
             raise ArgumentError(f"expected a policy of JSON's types, but got {error}") from error
         outcome = _native.parse_policy(text.encode(), _NAME)
     elif isinstance(policy, (str, os.PathLike)):
-        path = os.fspath(policy)
-        # Says why a file cannot be read as Python does.
-        read_file(path)
-        outcome = _native.open_policy(path)
+        outcome = _native.parse_policy(read_file(policy), os.fspath(policy))
     else:
         raise ArgumentError("expected a policy to be the path of a file or a dict, but got "
                             f"{type(policy).__name__}")

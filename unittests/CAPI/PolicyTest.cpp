@@ -154,6 +154,11 @@ TEST(PolicyTest, FilesAreRead) {
   EXPECT_NE(blockscale_policy_open(path.c_str(), &read), BLOCKSCALE_OK);
   EXPECT_EQ(blockscale_last_error(),
             path + ":1:13: expected version 1, but got 2");
+  std::string large(size_t{2} << 20, ' ');
+  EXPECT_NE(blockscale_policy_parse(large.data(), large.size(), "p", &read),
+            BLOCKSCALE_OK);
+  EXPECT_STREQ(blockscale_last_error(),
+               "p: expected a policy of up to 1048576 bytes, but got 2097152");
   EXPECT_EQ(blockscale_policy_open("/nowhere/policy.json", &read),
             BLOCKSCALE_FILE);
   std::remove(path.c_str());

@@ -22,17 +22,18 @@ from blockscale._native._executable import (
 from blockscale._native._library import LIBRARY, get_error
 from blockscale._native._numerics import get_global_scale, get_nonzero_amax, swizzle, unswizzle
 from blockscale._native._policy import (
+    SCALINGS,
     NativeForm,
     NativeOperand,
     NativePolicy,
     check_form,
     decide_layer,
     matches_pattern,
-    open_policy,
     parse_policy,
 )
 
 __all__ = [
+    "SCALINGS",
     "Arrays",
     "Exchanged",
     "Executable",
@@ -53,7 +54,6 @@ __all__ = [
     "has_products",
     "load_executable",
     "matches_pattern",
-    "open_policy",
     "parse_policy",
     "recipes",
     "set_cache_owners",

@@ -42,7 +42,6 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "compile": (c_int, [c_void_p, c_size_t, POINTER(_structures.CompileConfig),
                         POINTER(c_void_p)]),
     "check_nesting": (c_int, [c_void_p, c_size_t, POINTER(_structures.CompileConfig)]),
-    "policy_open": (c_int, [c_char_p, POINTER(c_void_p)]),
     "policy_parse": (c_int, [c_char_p, c_size_t, c_char_p, POINTER(c_void_p)]),
     "policy_destroy": (None, [c_void_p]),
     "policy_decide": (c_int, [c_void_p, POINTER(_structures.Layer),

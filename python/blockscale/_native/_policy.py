@@ -55,45 +55,39 @@ class NativePolicy:
         weakref.finalize(self, LIBRARY.blockscale_policy_destroy, self.handle)
 
 
-def encode_name(text: str) -> bytes:
+def _encode(text: str | None) -> bytes | None:
     """A name, which need not be Unicode: a path that is none has surrogates for its bytes."""
-    return text.encode("utf-8", errors="surrogateescape")
+    return None if text is None else text.encode("utf-8", errors="surrogateescape")
 
 
 def _decode(text: bytes | None) -> str | None:
     return None if text is None else text.decode("utf-8", errors="surrogateescape")
 
 
-def open_policy(path: str) -> _Outcome:
-    handle = ctypes.c_void_p()
-    status = LIBRARY.blockscale_policy_open(encode_name(path), handle)
-    return status, get_error(status), [], None if status else NativePolicy(handle)
-
-
 def parse_policy(text: bytes, name: str) -> _Outcome:
     """The policy of JSON that messages call `name`."""
     handle = ctypes.c_void_p()
-    status = LIBRARY.blockscale_policy_parse(text, len(text), encode_name(name), handle)
+    status = LIBRARY.blockscale_policy_parse(text, len(text), _encode(name), handle)
     return status, get_error(status), [], None if status else NativePolicy(handle)
 
 
 def decide_layer(policy: NativePolicy, name: str, n: int, k: int, is_last: bool,
                  dtype: str) -> _Outcome:
     """The NativeDecision for a layer of a dtype, "f32", "bf16" or "f16"."""
-    layer = _structures.Layer(name=encode_name(name), n=n, k=k, is_last=is_last,
+    layer = _structures.Layer(name=_encode(name), n=n, k=k, is_last=is_last,
                               type=dtype.encode())
     decision = POINTER(_structures.Decision)()
     status = LIBRARY.blockscale_policy_decide(policy.handle, layer, decision)
     return status, get_error(status), [], None if status else _take(decision)
 
 
-def check_form(form: NativeForm, dtype: str) -> _Outcome:
-    """The NativeDecision for a layer of a dtype whose form is known, by the clauses of types."""
-    weight, activation = (
-        _structures.OperandForm(format=None if each.format is None else each.format.encode())
-        for each in (form.weight, form.activation))
-    native = _structures.LayerForm(weight, activation, form.is_transformed,
-                                   None if form.cast is None else form.cast.encode())
+def check_form(weight: str, activation: str | None, is_transformed: bool, cast: str | None,
+               dtype: str) -> _Outcome:
+    """The NativeDecision for a layer of a dtype whose form is known, by the clauses of types.
+    `weight` and `activation` are formats."""
+    native = _structures.LayerForm(
+        _structures.OperandForm(format=_encode(weight)),
+        _structures.OperandForm(format=_encode(activation)), is_transformed, _encode(cast))
     decision = POINTER(_structures.Decision)()
     status = LIBRARY.blockscale_layer_form_check(native, dtype.encode(), decision)
     return status, get_error(status), [], None if status else _take(decision)
@@ -102,7 +96,7 @@ def check_form(form: NativeForm, dtype: str) -> _Outcome:
 def matches_pattern(pattern: str, name: str) -> _Outcome:
     """Whether a pattern of policies matches a whole name."""
     matches = ctypes.c_int()
-    status = LIBRARY.blockscale_pattern_matches(encode_name(pattern), encode_name(name), matches)
+    status = LIBRARY.blockscale_pattern_matches(_encode(pattern), _encode(name), matches)
     return status, get_error(status), [], bool(matches.value)
 
 
