@@ -16,6 +16,7 @@ import argparse
 import difflib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,13 +46,11 @@ def build_base(commit):
         subprocess.run(["git", "worktree", "prune"], cwd=ROOT, check=True)
         subprocess.run(["git", "worktree", "add", "--force", "--detach", folder, commit], cwd=ROOT,
                        check=True)
-    launcher = "ccache" if any(Path(each, "ccache").exists()
-                               for each in os.environ["PATH"].split(":")) else ""
-    environment = {**os.environ, "CMAKE_C_COMPILER_LAUNCHER": launcher,
-                   "CMAKE_CXX_COMPILER_LAUNCHER": launcher, "CCACHE_BASEDIR": str(folder),
-                   "CCACHE_NOHASHDIR": "1"}
-    if not launcher:
-        del environment["CMAKE_C_COMPILER_LAUNCHER"], environment["CMAKE_CXX_COMPILER_LAUNCHER"]
+    environment = dict(os.environ)
+    if shutil.which("ccache"):
+        environment |= {"CMAKE_C_COMPILER_LAUNCHER": "ccache",
+                        "CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_BASEDIR": str(folder),
+                        "CCACHE_NOHASHDIR": "1"}
     if not (folder / ".venv").exists():
         (folder / ".venv").symlink_to(ROOT / ".venv")
     for command in (["cmake", "--preset", "default"],
