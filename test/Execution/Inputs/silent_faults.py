@@ -59,14 +59,15 @@ def expected_of(subject, number, array):
 
 
 def sizes(subject, number, operand):
-    """Another size of a dimension; a fixed one, too."""
+    """Another size of a dimension; a fixed one, too, which the type tells to be wrong."""
     for axis, size in enumerate(operand.array.shape):
+        is_free = operand.sizes[axis] != "" and operand.sizes[axis][0] not in subject.fixed
         for changed in sorted({0, 1, size - 1, size + 1, 2 * size, size + 16} - {size, -1}):
             array = resized(operand.array, axis, changed)
             expected = expected_of(subject, number, array)
             yield Fault(number, "size", f"dimension {axis} of {changed} for {size}", array,
                         expected, part=f"dimension {axis - operand.array.ndim}",
-                        is_least=expected == REFUSED and changed == size - 1)
+                        is_least=(is_free and expected == REFUSED and changed == size - 1))
 
 
 def ranks(subject, number, operand):
