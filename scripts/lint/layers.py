@@ -179,8 +179,9 @@ def check_support(root):
 
 def find_layer(path):
     """The layer of a file, or nothing where it may include what it likes."""
-    parts = path.parts[1:] if path.parts[0] == "emulator" else path.parts
-    if parts is not path.parts and parts[0] == "tools":
+    is_emulator = path.parts[0] == "emulator"
+    parts = path.parts[is_emulator:]
+    if is_emulator and parts[0] == "tools":
         return "emulator/tools"
     if parts[0] == "lib":
         return parts[1]
