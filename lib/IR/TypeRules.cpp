@@ -9,6 +9,7 @@
 #include "blockscale/Numerics/BlockFormat.h"
 #include "blockscale/Numerics/DataLayout.h"
 #include "blockscale/Numerics/ScaleLayout.h"
+#include "blockscale/Numerics/ScaleSweep.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -91,6 +92,12 @@ bool isFourOverSix(Recipe recipe) {
 bool acceptsTails(Recipe recipe) {
   return numerics::acceptsTails(getNumerics(recipe));
 }
+
+bool computesFromAmax(Recipe recipe) {
+  return numerics::computesFromAmax(getNumerics(recipe));
+}
+
+Recipe getSweepRecipe() { return static_cast<Recipe>(numerics::kSweepRecipe); }
 
 static int64_t ceilDivDim(int64_t dim, int64_t divisor) {
   return ShapedType::isDynamic(dim) ? dim : llvm::divideCeil(dim, divisor);

@@ -298,7 +298,7 @@ struct ConvertCastTo : public OpRewritePattern<tosa::CastToBlockScaledOp> {
         /*block_amax=*/Value(), /*rng=*/Value(), /*offsets=*/Value(),
         getBlockAttr(rewriter, op.getBlockSize()),
         /*transposed=*/UnitAttr(), /*scale_dim=*/ScaleDimAttr(),
-        RecipeAttr::get(rewriter.getContext(), Recipe::Tosa));
+        RecipeAttr::get(rewriter.getContext(), kTosaRecipe));
     rewriter.replaceOp(
         op, {createResult(rewriter, loc, data, quantize.getData()),
              createResult(rewriter, loc, scale, quantize.getScale())});
@@ -326,7 +326,7 @@ struct ConvertCastFrom : public OpRewritePattern<tosa::CastFromBlockScaledOp> {
         createMatrix(rewriter, loc, op.getInputScale()),
         /*global_scale=*/Value(), /*global_amax=*/Value(),
         getBlockAttr(rewriter, op.getBlockSize()),
-        RecipeAttr::get(rewriter.getContext(), Recipe::Tosa));
+        RecipeAttr::get(rewriter.getContext(), kTosaRecipe));
     rewriter.replaceOp(op, createResult(rewriter, loc, type, values));
     return success();
   }

@@ -207,10 +207,11 @@ void PolicyReader::checkForm(const JsonValue &value, const ProductForm &form) {
       fail(value, "expected recipes without 4over6 with 'rht', but got " +
                       stringifyRecipe(*operand.recipe).str());
   if (form.weight.isSwept &&
-      (!form.weight.hasGlobal || form.weight.recipe != Recipe::Modelopt))
+      (!form.weight.hasGlobal || form.weight.recipe != getSweepRecipe()))
     fail(value,
          "expected weights that are swept to be nvfp4 with a global "
-         "scale and recipe modelopt, but got " +
+         "scale and recipe " +
+             stringifyRecipe(getSweepRecipe()).str() + ", but got " +
              getFormatName(*weight).str() +
              (form.weight.hasGlobal ? "" : " without a global scale") +
              (form.weight.recipe
@@ -245,7 +246,7 @@ ProductForm PolicyReader::readForm(const JsonValue &value) {
   // The sweep searches for this recipe. A recipe of the rule is that of the
   // activations then.
   if (form.weight.isSwept && !weights->find("recipe"))
-    form.weight.recipe = Recipe::Modelopt;
+    form.weight.recipe = getSweepRecipe();
   if (!isWeightOnly)
     form.activation = OperandReader(*this, value, "activations").read();
   if (ok())

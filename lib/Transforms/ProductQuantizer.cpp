@@ -224,16 +224,6 @@ Value ProductQuantizer::createAmax(Matrix x, const OperandForm &form) {
                                    DenseElementsAttr::get(type, *form.amax));
 }
 
-/// Whether the bytes of a recipe follow from the amax of the tensor, and to the
-/// last bit not from the decode scale, of which the encode scale that it
-/// computes with is no exact inverse. `compressed_tensors` rounds its encode
-/// scale to the type of x, so the decode scale is what a product shares with
-/// it.
-static bool computesFromAmax(Recipe recipe) {
-  return recipe == Recipe::Te || recipe == Recipe::Mslk ||
-         isFourOverSix(recipe);
-}
-
 Operand ProductQuantizer::quantize(Matrix x, const OperandForm &form) {
   MLIRContext *context = rewriter.getContext();
   int64_t block = form.format->blockSize;

@@ -8,6 +8,7 @@
 #include "blockscale/Transforms/ToTosa.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/FromTosa.h"
 #include "blockscale/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -74,8 +75,9 @@ static Obstacle findObstacle(QuantizeOp op) {
   if (Obstacle obstacle =
           findFormatObstacle(op.getBlock(), op.getScale().getType(), types))
     return obstacle;
-  if (op.getEffectiveRecipe() != Recipe::Tosa)
-    return FusionObstacle{"to_tosa_c2", "recipe tosa",
+  if (op.getEffectiveRecipe() != kTosaRecipe)
+    return FusionObstacle{"to_tosa_c2",
+                          ("recipe " + stringifyRecipe(kTosaRecipe)).str(),
                           stringifyRecipe(op.getEffectiveRecipe()).str()};
   if (!isTosaValue(op.getX().getType()))
     return FusionObstacle{"to_tosa_c2", "x of f32 or bf16",

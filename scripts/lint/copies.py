@@ -3,10 +3,10 @@
 """Layouts of scales and data and the rules of recipes are written in Numerics alone.
 
 Elsewhere in include/, lib/ and tools/, those of emulator/ among them, no constant of
-Numerics/ScaleLayout.h and Numerics/DataLayout.h has a second definition, no code spells out
-the numbers of a tile, and no `switch` tells recipes apart: what differs between them is a
-function or a column of the table in Numerics. emulator/lib/Emulator is a copy on purpose,
-since it checks what is generated.
+Numerics/ScaleLayout.h and Numerics/DataLayout.h has a second definition, no code spells out the
+numbers of a tile, and neither a `switch` nor a comparison tells recipes apart: what differs
+between them is a function or a column of the table in Numerics. emulator/lib/Emulator is a copy
+on purpose, since it checks what is generated.
 """
 
 import re
@@ -26,7 +26,9 @@ ALIKE = re.compile(r"\bconstexpr\b[^;={]*?\b(k\w*(?:RowGroup|Atom(?:Rows|Cols|By
 NUMBERS = re.compile(r"\{\s*(?:32,\s*4,\s*4|128,\s*4)\s*\}"
                      r"|(?:[cC]eilDiv|[fF]loorDiv|divideCeil|[rR]oundUp|alignTo)\w*"
                      r"\([^;]*\b128\)")
-CASE = re.compile(r"\bcase\s+(?:\w+::)*Recipe::(\w+)")
+RECIPE = r"(?:\w+::)*\bRecipe::(\w+)"
+CASE = re.compile(rf"\bcase\s+{RECIPE}")
+COMPARISON = re.compile(rf"[=!]=\s*{RECIPE}|{RECIPE}\s*[=!]=")
 
 
 def check(root):
@@ -51,3 +53,6 @@ def check(root):
             if match := CASE.search(code):
                 yield (f"{path}:{number}: expected what differs between recipes to stand in "
                        f"{HOME}, but it has a case for {match.group(1)}")
+            if match := COMPARISON.search(code):
+                yield (f"{path}:{number}: expected what differs between recipes to stand in "
+                       f"{HOME}, but it compares with {match.group(1) or match.group(2)}")

@@ -348,7 +348,8 @@ class CopiesTest(LintTest):
         self.write("lib/IR/A.cpp", "using numerics::kTileRows;\n"
                    "auto x = ceilDivide(rows, kTileRows); // as ceilDiv(rows, 128)\n"
                    "constexpr int64_t kThreads = 128;\n"
-                   "if (recipe == Recipe::Te) {}\n")
+                   "areSame(Recipe::Te, numerics::Recipe::Te); // recipe == Recipe::Te\n"
+                   "attr = RecipeAttr::get(context, Recipe::Te);\n")
         self.assertEqual(self.findings("copies"), [])
 
     # A constant of the layout, by its name or by one like it, and its numbers.
@@ -375,11 +376,19 @@ class CopiesTest(LintTest):
                 self.write("lib/Conversion/A.cpp", f"switch (r) {{\ncase {name}:\n}}\n")
                 self.assert_finds("copies", "lib/Conversion/A.cpp:2:", "a case for Te")
 
+    def test_comparison_of_recipes(self):
+        for code in ("recipe == Recipe::Te", "*form.recipe != numerics::Recipe::Te",
+                     "Recipe::Te == recipe", "numerics::Recipe::Te != recipe"):
+            with self.subTest(code):
+                self.write("lib/Conversion/A.cpp", f"if ({code})\n  return;\n")
+                self.assert_finds("copies", "lib/Conversion/A.cpp:1:", "compares with Te")
+
     # The emulator and the tests check the product, and Numerics is the one home.
     def test_copies_on_purpose(self):
         for path in ("emulator/lib/Emulator/A.cpp", "emulator/include/blockscale/Emulator/A.h",
                      "include/blockscale/Numerics/B.h", "unittests/A.cpp"):
-            self.write(path, "constexpr int kTileRows = 128;\ncase Recipe::Te:\n")
+            self.write(path, "constexpr int kTileRows = 128;\ncase Recipe::Te:\n"
+                       "if (recipe == Recipe::Te) {}\n")
         self.assertEqual(self.findings("copies"), [])
 
 

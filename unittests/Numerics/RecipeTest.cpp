@@ -72,6 +72,8 @@ TEST(Recipe, Traits) {
     EXPECT_EQ(acceptsTails(recipe), isPadding);
     EXPECT_EQ(keepsNegativeZero(recipe), !isPadding && !isLast);
     EXPECT_EQ(roundsToInput(recipe), isLast);
+    EXPECT_EQ(computesFromAmax(recipe),
+              isChoice || recipe == Recipe::Te || recipe == Recipe::Mslk);
     EXPECT_EQ(getScaleFormat(recipe),
               isNv ? ScaleFormat::E4M3 : ScaleFormat::E8M0);
   }

@@ -52,6 +52,13 @@ bool isFourOverSix(Recipe recipe);
 /// Whether the recipe defines a last block shorter than the block size.
 bool acceptsTails(Recipe recipe);
 
+/// Whether the bytes of the recipe follow from the amax of the tensor and not,
+/// to the last bit, from its decode scale (numerics::RecipeTrait).
+bool computesFromAmax(Recipe recipe);
+
+/// The recipe of blocks whose amaxes `scale_sweep` finds.
+Recipe getSweepRecipe();
+
 //===----------------------------------------------------------------------===//
 // Shapes
 //===----------------------------------------------------------------------===//

@@ -19,10 +19,19 @@
 
 namespace blockscale::numerics {
 
-/// Smallest block scales. `te` has none: its scale of a zero block is 0.
-inline constexpr float kTorchaoScaleFloor = kE4M3MinNormal;
-inline constexpr float kMslkScaleFloor = kE4M3MinSubnormal;
-inline constexpr float kModeloptScaleFloor = kE4M3MinSubnormal;
+/// The smallest scale of a block in an NVFP4 recipe, 0 where there is none: the
+/// scale of a zero block is 0 then.
+constexpr float getScaleFloor(Recipe recipe) {
+  switch (recipe) {
+  case Recipe::Torchao:
+    return kE4M3MinNormal;
+  case Recipe::Mslk:
+  case Recipe::Modelopt:
+    return kE4M3MinSubnormal;
+  default:
+    return 0.0f;
+  }
+}
 
 /// What compressed_tensors has in place of a block scale that E4M3 rounds to 0,
 /// and the least one that E4M3 does not: the tie 2^-10 goes to 0.
@@ -51,7 +60,7 @@ constexpr Number getBlockScale(Recipe recipe, Number amax,
                                const GlobalFactorsOf<Number> &global) {
   switch (recipe) {
   case Recipe::Mslk:
-    return maxKeepNan((amax / kE2M1Max) * global.encode, kMslkScaleFloor);
+    return maxKeepNan((amax / kE2M1Max) * global.encode, getScaleFloor(recipe));
   case Recipe::Te:
     return amax * (global.encode * kInverseE2M1Max);
   case Recipe::Te4over6Mae:
@@ -60,7 +69,7 @@ constexpr Number getBlockScale(Recipe recipe, Number amax,
   case Recipe::Modelopt: {
     Number scale = amax / (global.decode * kE2M1Max);
     return oneWhere(isEqual(scale, like(scale, 0.0f)),
-                    maxKeepNan(scale, kModeloptScaleFloor));
+                    maxKeepNan(scale, getScaleFloor(recipe)));
   }
   case Recipe::CompressedTensors:
   case Recipe::CompressedTensorsBF16:
@@ -71,7 +80,7 @@ constexpr Number getBlockScale(Recipe recipe, Number amax,
                   like(scale, kCompressedTensorsScaleOfZero), scale);
   }
   default:
-    return maxKeepNan((amax / kE2M1Max) / global.decode, kTorchaoScaleFloor);
+    return maxKeepNan((amax / kE2M1Max) / global.decode, getScaleFloor(recipe));
   }
 }
 
@@ -91,7 +100,7 @@ getBlockScaleOfGivenAmax(Recipe recipe, Number amax,
     return getBlockScale(recipe, amax, global);
   Number scale = oneWhereZero(Number(amax / kE2M1Max));
   return maxKeepNan((scale * kE4M3Max) / (global.amax / kE2M1Max),
-                    kModeloptScaleFloor);
+                    getScaleFloor(recipe));
 }
 
 /// E4M3 byte of a block scale. NaN gives 0x7F.

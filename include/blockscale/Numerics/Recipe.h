@@ -88,6 +88,17 @@ enum RecipeTrait : unsigned {
   /// Scales are those of amax * (1 / largest value), rounded up to a power of
   /// two.
   kRoundsScaleUp = 32,
+  /// Bytes follow from the amax of the tensor, and to the last bit not from its
+  /// decode scale, of which the encode scale that the recipe computes with is
+  /// no exact inverse.
+  kComputesFromAmax = 64,
+  /// The scale of a block is divided by the decode scale, not multiplied by the
+  /// encode scale.
+  kDividesScales = 128,
+  /// The scale of a block is at least `getScaleFloor` (BlockScale.h), whatever
+  /// its amax, and is the divisor of an encode scale: under a usual global
+  /// scale, the fast divisions of Division.h give the same bytes.
+  kHasShortDivisions = 256,
 };
 
 struct RecipeInfo {
@@ -104,11 +115,13 @@ struct RecipeInfo {
 };
 
 inline constexpr RecipeInfo kRecipeTable[] = {
-    {"torchao", ScaleFormat::E4M3, kE2M1Only, kKeepsNegativeZero},
-    {"mslk", ScaleFormat::E4M3, kE2M1Only, kKeepsNegativeZero},
-    {"te", ScaleFormat::E4M3, kE2M1Only, kAcceptsTails},
+    {"torchao", ScaleFormat::E4M3, kE2M1Only,
+     kKeepsNegativeZero | kDividesScales | kHasShortDivisions},
+    {"mslk", ScaleFormat::E4M3, kE2M1Only,
+     kKeepsNegativeZero | kComputesFromAmax | kHasShortDivisions},
+    {"te", ScaleFormat::E4M3, kE2M1Only, kAcceptsTails | kComputesFromAmax},
     {"modelopt", ScaleFormat::E4M3, kE2M1Only,
-     kAcceptsTails | kDividesElements | kDecodesInSteps},
+     kAcceptsTails | kDividesElements | kDecodesInSteps | kDividesScales},
     {"floor", ScaleFormat::E8M0, kMxElements, kKeepsNegativeZero},
     {"rceil", ScaleFormat::E8M0, kMxElements,
      kKeepsNegativeZero | kRoundsScaleUp},
@@ -117,9 +130,9 @@ inline constexpr RecipeInfo kRecipeTable[] = {
     {"ceil", ScaleFormat::E8M0, kMxElements, kKeepsNegativeZero},
     {"even", ScaleFormat::E8M0, kMxElements, kKeepsNegativeZero},
     {"te_4over6_mae", ScaleFormat::E4M3, kE2M1Only,
-     kAcceptsTails | kChoosesScale},
+     kAcceptsTails | kChoosesScale | kComputesFromAmax},
     {"te_4over6_mse", ScaleFormat::E4M3, kE2M1Only,
-     kAcceptsTails | kChoosesScale},
+     kAcceptsTails | kChoosesScale | kComputesFromAmax},
     {"tosa", ScaleFormat::E8M0, kMxElements, kKeepsNegativeZero},
     {"compressed_tensors", ScaleFormat::E4M3, kE2M1Only, kDividesElements,
      InputFormat::F32},
@@ -220,6 +233,18 @@ constexpr bool decodesInSteps(Recipe recipe) {
 
 constexpr bool roundsScaleUp(Recipe recipe) {
   return hasTrait(recipe, kRoundsScaleUp);
+}
+
+constexpr bool computesFromAmax(Recipe recipe) {
+  return hasTrait(recipe, kComputesFromAmax);
+}
+
+constexpr bool dividesScales(Recipe recipe) {
+  return hasTrait(recipe, kDividesScales);
+}
+
+constexpr bool hasShortDivisions(Recipe recipe) {
+  return hasTrait(recipe, kHasShortDivisions);
 }
 
 /// Whether numbers are rounded to the type of x.

@@ -31,8 +31,12 @@
 #define BLOCKSCALE_NUMERICS_SCALESWEEP_H
 
 #include "blockscale/Numerics/Codec.h"
+#include "blockscale/Numerics/Recipe.h"
 
 namespace blockscale::numerics {
+
+/// The recipe that quantizes blocks under the amaxes that are found.
+inline constexpr Recipe kSweepRecipe = Recipe::Modelopt;
 
 inline constexpr int kSweepCandidates = 126;
 inline constexpr int kSweepBlock = 16;

@@ -27,10 +27,15 @@
 #ifndef BLOCKSCALE_TRANSFORMS_FROMTOSA_H
 #define BLOCKSCALE_TRANSFORMS_FROMTOSA_H
 
+#include "blockscale/IR/BlockScaleDialect.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace blockscale {
+
+/// The recipe of TOSA's casts to block-scaled tensors.
+inline constexpr Recipe kTosaRecipe = Recipe::Tosa;
 
 /// Replaces TOSA's element type `mxint8` by i8, which the dialect has for
 /// MXINT8. Emits an error at each op that does more with such elements than to

@@ -70,11 +70,10 @@ private:
     return arith::MaximumFOp::create(b, lhs, constant(b, rhs, lhs.getType()));
   }
 
-  /// Whether the recipe has shortcuts. They are proved for amaxes of elements,
+  /// Whether divisions have shortcuts. They are proved for amaxes of elements,
   /// which a given amax need not be.
   bool hasShortcuts() const {
-    return !amaxIsGiven && (recipe == numerics::Recipe::Torchao ||
-                            recipe == numerics::Recipe::Mslk);
+    return !amaxIsGiven && numerics::hasShortDivisions(recipe);
   }
   /// Sets the global values of a recipe with shortcuts.
   void setShortcuts(KernelBuilder &b, Value global);
@@ -112,7 +111,8 @@ private:
   bool amaxIsGiven;
   /// The factors of recipes without shortcuts.
   std::optional<emit::GlobalFactors> factors;
-  /// g and S in recipes with shortcuts; null where 1 or unused.
+  /// g and S in recipes with shortcuts; null where 1 or unused. Scales are
+  /// divided by g where it is there, and else multiplied by S.
   Value decodeGlobal;
   Value encodeGlobal;
   /// The quotient `dividend` / `divisor` is S in recipes with shortcuts, which
@@ -132,7 +132,7 @@ void Nvfp4Quantizer::setShortcuts(KernelBuilder &b, Value global) {
   bool isAmax = numerics::isAmax(kind);
   global = numerics::readGlobal(kind, Lanes(b, global));
   divisor = global;
-  if (recipe == numerics::Recipe::Torchao) {
+  if (numerics::dividesScales(recipe)) {
     if (isAmax)
       divisor = mulInDouble(b, global, numerics::kInverseGlobalRange);
     decodeGlobal = divisor;
@@ -211,17 +211,14 @@ Value Nvfp4Quantizer::computeScaleShort(KernelBuilder &b, Value amax) {
   Type type = amax.getType();
   Value low = mul(b, amax, constant(b, numerics::kSixthLow, type));
   Value scale = b.fma(amax, constant(b, numerics::kSixthHigh, type), low);
-  if (recipe == numerics::Recipe::Mslk) {
-    if (encodeGlobal)
-      scale = mul(b, scale, splat(b, encodeGlobal, type));
-    return max(b, scale, numerics::kMslkScaleFloor);
-  }
   if (decodeGlobal) {
     scale = arith::MinimumFOp::create(b, scale, splat(b, largest, type));
     scale = divideByReciprocal(b, scale, splat(b, decodeGlobal, type),
                                splat(b, encodeGlobal, type));
+  } else if (encodeGlobal) {
+    scale = mul(b, scale, splat(b, encodeGlobal, type));
   }
-  return max(b, scale, numerics::kTorchaoScaleFloor);
+  return max(b, scale, numerics::getScaleFloor(recipe));
 }
 
 /// The scale is not 0, as recipes with shortcuts have a floor.
@@ -236,15 +233,14 @@ Value Nvfp4Quantizer::computeFactorShort(KernelBuilder &b, Value scale) {
 Value Nvfp4Quantizer::computeScaleInDouble(KernelBuilder &b, Value amax,
                                            Value encode) {
   Value scale = mulInDouble(b, amax, numerics::kInverseSix);
-  if (recipe == numerics::Recipe::Mslk)
-    return max(b, mul(b, scale, encode), numerics::kMslkScaleFloor);
-  return max(b, divideInDouble(b, scale, decodeGlobal),
-             numerics::kTorchaoScaleFloor);
+  scale = decodeGlobal ? divideInDouble(b, scale, decodeGlobal)
+                       : mul(b, scale, encode);
+  return max(b, scale, numerics::getScaleFloor(recipe));
 }
 
 CvtEmitter::RoundedPair Nvfp4Quantizer::roundScales(KernelBuilder &b, Value low,
                                                     Value high) {
-  if (recipe == numerics::Recipe::Torchao)
+  if (numerics::getScaleFloor(recipe) >= numerics::kE4M3MinNormal)
     return cvt.roundE4M3Pair(b, low, high);
   Value codes = cvt.encodeE4M3Pair(b, low, high);
   auto [first, second] = cvt.decodeE4M3Pair(b, codes);
