@@ -4,7 +4,7 @@
 """Model classes of the installed transformers, small and with random weights (model_zoo.py),
 quantized and used as people use models.
 
-  check_model_zoo.py [--only GLOB] [--jobs N] [--no-compile]
+  check_model_zoo.py [--only GLOB...] [--jobs N] [--no-compile]
 
 Three policies quantize each model. Each layer's result is compared with a product in float64 of
 codes that the numpy reference decodes, within the bound of sums and of the roundings to the
@@ -21,6 +21,7 @@ import contextlib
 import copy
 import dataclasses
 import fnmatch
+import functools
 import io
 import logging
 import multiprocessing
@@ -34,6 +35,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from functorch.compile import make_boxed_func
+from torch._dynamo.backends.common import aot_autograd
+from torch._inductor import lowering  # noqa: F401  Decompositions read what it has.
+from torch._inductor.decomposition import select_decomp_table
 
 import blockscale
 import blockscale.torch
@@ -52,6 +57,8 @@ POLICIES = {
 }
 #: The share of parameters of linear layers that has to be quantized, over all models.
 LEAST_SHARE = 0.95
+#: The largest difference of a compiled model, relative to the norm of its results.
+MOST_ERROR = 0.05
 #: How long a call of a plain model may take.
 MOST_SECONDS = 60
 #: An f32 sum of K products, relative to the sum of their magnitudes, for each 256 of them.
@@ -157,7 +164,7 @@ class Check:
     """All that is done with one model under one policy. `run` gives the problems."""
 
     def __init__(self, config, model, rule, compiles):
-        self._make = lambda: zoo.make_model(config, model)
+        self._make = functools.partial(zoo.make_model, config, model)
         self._policy = {"version": 1, "leave_last_projection": False, "rules": [rule]}
         self._compiles = compiles
         self.problems = []
@@ -241,16 +248,36 @@ class Check:
     def _compile(self, model):
         if not self._compiles:
             return
-        torch._dynamo.reset()
-        compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
-        result = zoo.call(compiled, self._given)
-        error = find_error(result, self._result)
-        if error > 0.05:
-            # Some models compute otherwise where they are compiled, by whatever backend.
-            torch._dynamo.reset()
-            traced = zoo.call(torch.compile(model, backend="eager"), self._given)
-            error = find_error(result, traced)
-        self._expect(f"a compiled model within 5 % of eager, but got {error:.3f}", error <= 0.05)
+        error = find_error(call_compiled(model, self._given), self._result)
+        if error > MOST_ERROR:
+            # Some models compute otherwise where PyTorch writes their ops out, whoever compiles.
+            written_out = call_compiled(model, self._given, backend=write_out)
+            error = find_error(call_compiled(model, self._given), written_out)
+        if error > MOST_ERROR and self.summary.quantized:
+            # Kernels round less often than the ops in whose place they are. A model that makes
+            # much of roundings to bf16 shows in f32 whether they compute the same.
+            error = self._find_error_in_f32()
+        self._expect(f"a compiled model within {MOST_ERROR:.0%} of eager, but got {error:.3f}",
+                     error <= MOST_ERROR)
+
+    def _find_error_in_f32(self):
+        model = self._make(torch.float32)
+        given = zoo.find_inputs(model, torch.float32)
+        if not blockscale.torch.quantize_(model, self._policy).quantized:
+            return torch.inf
+        return find_error(call_compiled(model, given), zoo.call(model, given))
+
+
+def write_out(module, inputs):
+    """A backend of torch.compile: the ops of Inductor's graphs, one by one, without ours."""
+    return aot_autograd(fw_compiler=lambda graph, _: make_boxed_func(graph.forward),
+                        decompositions=select_decomp_table())(module, inputs)
+
+
+def call_compiled(model, given, backend="blockscale"):
+    torch._dynamo.reset()
+    options = {"options": {"rest": "eager"}} if backend == "blockscale" else {}
+    return zoo.call(torch.compile(model, backend=backend, **options), given)
 
 
 def find_linear(model):
@@ -352,12 +379,14 @@ def check_type(name, compiles):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="*", metavar="GLOB", help="types with such names")
+    parser.add_argument("--only", default=["*"], nargs="+", metavar="GLOB",
+                        help="types with such names")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="types side by side")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)
-    names = [name for name in zoo.list_types() if fnmatch.fnmatch(name, arguments.only)]
+    names = [name for name in zoo.list_types()
+             if any(fnmatch.fnmatch(name, each) for each in arguments.only)]
     total, skipped = Outcome(), 0
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
         runs = [pool.submit(check_type, name, not arguments.no_compile) for name in names]

@@ -189,6 +189,24 @@ class WeightsTest(unittest.TestCase):
         model.half().bfloat16()
         check(model.attention)
 
+    def test_views_of_parts_of_one_product(self):
+        """Whose rows do not lie behind one another: some views of them are copies."""
+        class Flat(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = (nn.Linear(WIDTH, WIDTH) for _ in range(2))
+
+            def forward(self, x):
+                a, b = self.a(x), self.b(x)
+                return a.view(-1) + b.view(2, 5, 8, -1).transpose(1, 2)[:, :, :5].reshape(-1)
+
+        model, x = Flat().bfloat16().eval(), torch.randn(2, 5, WIDTH).bfloat16()
+        blockscale.torch.quantize_(model, {"version": 1, "leave_last_projection": False,
+                                           "rules": [WEIGHTS]})
+        self.assertEqual([kind for kind, _ in explain(model, x).taken], ["one product"])
+        compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
+        self.assertTrue(torch.equal(compiled(x), model(x)))
+
     def test_weights_that_do_not_lie_together(self):
         model, x = make(WEIGHTS)
         compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})

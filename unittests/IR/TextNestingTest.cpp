@@ -70,10 +70,12 @@ TEST(TextNestingTest, CountsWhatTheParserCallsItselfFor) {
 
 // An alias is as deep as what it stands for, whatever stands between.
 TEST(TextNestingTest, CountsThroughAliases) {
-  for (auto [prefix, first, open, close] :
+  for (const std::array<const char *, 4> &words :
        {std::array<const char *, 4>{"#a", "1 : i32", "[", "]"},
         {"!a", "i32", "tuple<", ">"},
         {"#a", "loc(\"x\")", "loc(\"y\"(", "))"}}) {
+    const char *prefix = words[0], *first = words[1], *open = words[2],
+               *close = words[3];
     unsigned each = std::string(close).size();
     auto make = [&](unsigned count) {
       std::string text = prefix + std::string("0 = ") + first + "\n";

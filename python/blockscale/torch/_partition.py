@@ -38,6 +38,7 @@ QUANTIZED = "blockscale.linear_quantized.default"
 MERGED = "blockscale.merged_linear_weight_only.default"
 _CONVERT = "prims.convert_element_type.default"
 _VAR_MEAN = "aten.var_mean.correction"
+_VIEW = "aten.view.default"
 #: Elementwise ops that kernels of ours compute beside others, and those that compute nothing.
 _COPIES = (*COPY_OPS, _CONVERT)
 _ELEMENTWISE = {*_COPIES, *ELEMENT_OPS}
@@ -382,11 +383,21 @@ class Partition:
                 item = self._graph.call_function(operator.getitem, (parts, number))
                 item.meta = dict(layer.meta, val=parts.meta["val"][number])
                 layer.replace_all_uses_with(item)
+        self._allow_strides()
         self.explanation.taken.append(("one product", tuple(layer.name for layer in layers)))
         for layer in layers:
             self._graph.erase_node(layer)
         self._number()
         return True
+
+
+    def _allow_strides(self) -> None:
+        """Lets views take what has other strides than when they were traced: a part of a merged
+        product, whose rows do not lie behind one another, and views of it. A reshape is a view
+        wherever one can be."""
+        for node in self._graph.nodes:
+            if _name(node) == _VIEW:
+                node.target = torch.ops.aten.reshape.default
 
 
 class _NoCall(Exception):
