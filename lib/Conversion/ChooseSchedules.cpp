@@ -5,10 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ToMma/MmaSchedule.h"
-#include "ToSM100/GemmSchedule.h"
-#include "ToSM90/WgmmaSchedule.h"
-#include "ToWarp/WarpSchedule.h"
+#include "ProductFamilies.h"
 #include "TunedSchedules.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Conversion/Passes.h"
@@ -48,51 +45,16 @@ static GemmScheduleAttr findSchedule(ArrayRef<Operation *> products) {
   return {};
 }
 
-/// The time of a product, which models give in microseconds or in seconds.
-static double getNanoseconds(const gemm::DecodedTimeline &timeline) {
-  return timeline.total * 1e3;
-}
-template <typename Timeline>
-static double getNanoseconds(const Timeline &timeline) {
-  return timeline.seconds * 1e9;
-}
-
 /// The schedules that the model considers for a product, the best first; none
 /// where the chip has no kernel for it. A remark says why that is the best,
 /// where it is wanted.
 static SmallVector<ScheduleCandidate>
 rate(const gemm::Product &product, const target::Chip &chip, bool hasRemark) {
   SmallVector<ScheduleCandidate> candidates;
-  auto rateBy = [&](const auto &format, auto rateAll, auto say) {
-    if (!format)
-      return;
-    auto rated = rateAll(product, *format, chip);
-    if (hasRemark)
-      say(product, *format, rated);
-    for (const auto &[schedule, timeline] : rated)
-      candidates.push_back({schedule, static_cast<int64_t>(std::llround(
-                                          getNanoseconds(timeline)))});
-  };
-  switch (gemm::getProductKernel(chip, product.hasPlainOperand())) {
-  case gemm::ProductKernel::Tcgen05:
-    rateBy(gemm::findGemmFormat(product, gemm::kTileSteps), gemm::rateSchedules,
-           gemm::remarkSchedule);
-    break;
-  case gemm::ProductKernel::Wgmma:
-    rateBy(gemm::WgmmaFormat::find(product), gemm::rateWgmmaSchedules,
-           gemm::remarkWgmmaSchedule);
-    break;
-  case gemm::ProductKernel::ScaledMma:
-    rateBy(gemm::findGemmFormat(product, gemm::kWarpStageSteps),
-           gemm::rateWarpSchedules, gemm::remarkWarpSchedule);
-    break;
-  case gemm::ProductKernel::PlainMma:
-    rateBy(gemm::DecodedFormat::find(product), gemm::rateMmaSchedules,
-           [](const auto &product, const auto &, const auto &rated) {
-             gemm::remarkMmaSchedule(product, rated);
-           });
-    break;
-  }
+  for (const auto &[schedule, timeline] :
+       gemm::getProductFamily(product, chip).rate(product, chip, hasRemark))
+    candidates.push_back(
+        {schedule, static_cast<int64_t>(std::llround(timeline.total * 1e3))});
   return candidates;
 }
 

@@ -6,17 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emission/OperandChecks.h"
-#include "Products/ProductClauses.h"
+#include "ProductFamilies.h"
 #include "ToGPU/KernelBody.h"
 #include "ToGPU/Ops/Kernels.h"
 #include "ToGPU/Plain/PlainKernel.h"
 #include "ToGPU/RowPrograms/RowKernel.h"
 #include "ToGPU/Rows/QuantizeLaunch.h"
 #include "ToGPU/Strips/StripChoice.h"
-#include "ToMma/Kernels.h"
-#include "ToSM100/Kernels.h"
-#include "ToSM90/Kernels.h"
-#include "ToWarp/Kernels.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/Conversion/Passes.h"
@@ -103,13 +99,8 @@ static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
   SmallVector<Operation *> all(body.others);
   llvm::append_range(all, body.producers);
   Operation *op = *llvm::find_if(body.others, isProduct);
-  bool isPlain = gemm::Product(cast<ProductOpInterface>(op)).hasPlainOperand();
-  constexpr LogicalResult (*lowerings[])(ArrayRef<Operation *>,
-                                         LaunchSite &) = {
-      gemm::lowerTcgen05Products, gemm::lowerWgmmaProducts,
-      gemm::lowerWarpProducts, gemm::lowerMmaProducts};
-  return lowerings[static_cast<size_t>(gemm::getProductKernel(chip, isPlain))](
-      all, site);
+  gemm::Product product(cast<ProductOpInterface>(op));
+  return gemm::getProductFamily(product, chip).lower(all, site);
 }
 
 static LogicalResult lowerElementwise(KernelOp kernel, const KernelBody &body,

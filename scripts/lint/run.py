@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-LINTS = ["layers", "copies", "licence", "mirror", "text", "seeds", "format",
+LINTS = ["layers", "copies", "near_copies", "licence", "mirror", "text", "seeds", "format",
          "python_rules", "python_types"]
 
 

@@ -392,6 +392,58 @@ class CopiesTest(LintTest):
         self.assertEqual(self.findings("copies"), [])
 
 
+class NearCopiesTest(LintTest):
+    """Lines of one family in the folder of another, with its names."""
+
+    OWN = tuple(f"int mine{i} = {i};" for i in range(60))
+    COMMON = tuple(f"auto x{i} = getLarge({i});" for i in range(60))
+
+    def write_pair(self, common, own):
+        for folder, name in (("ToBig", "Big"), ("ToSmall", "Small")):
+            self.write(f"lib/Conversion/{folder}/{name}Family.cpp")
+            # One line of each in turn, so that none are in a row.
+            text = [line.replace("Large", name) for pair in zip(self.COMMON[:common],
+                    [f"{name[0]}{line}" for line in self.OWN]) for line in pair]
+            text += [f"{name[0]}{line}" for line in self.OWN[common:own]]
+            self.write(f"lib/Conversion/{folder}/{name}Kernel.cpp", "\n".join(text) + "\n")
+
+    def test_what_is_alike_by_chance(self):
+        self.write_pair(20, 60)
+        self.assertEqual(self.findings("near_copies"), [])
+
+    def test_share(self):
+        self.write_pair(40, 40)
+        self.assert_finds("near_copies", "ToBig/BigKernel.cpp: has 40 of 80 lines in common with "
+                          "lib/Conversion/ToSmall/SmallKernel.cpp, 1 of them in a row")
+
+    def test_row(self):
+        for rows in (9, 10):
+            with self.subTest(rows=rows):
+                for folder, name in (("ToBig", "Big"), ("ToSmall", "Small")):
+                    own = [f"{name[0]}{line}" for line in self.OWN]
+                    copied = [line.replace("Large", name) for line in self.COMMON[:rows]]
+                    # Comments, includes and brackets are nobody's.
+                    text = ["// " + name, f'#include "{name}.h"', *own, "", *copied, "}"]
+                    self.write(f"lib/Conversion/{folder}/{name}Family.cpp", "\n".join(text))
+                if rows < 10:
+                    self.assertEqual(self.findings("near_copies"), [])
+                else:
+                    self.assert_finds("near_copies", "10 of them in a row from "
+                                      "'auto x0 = getX(0);' on")
+
+    # Short files, such as headers of a few declarations, and what one family has twice.
+    def test_what_is_no_copy(self):
+        for folder, name in (("ToBig", "Big"), ("ToSmall", "Small")):
+            self.write(f"lib/Conversion/{folder}/{name}Family.cpp")
+            self.write(f"lib/Conversion/{folder}/{name}.h",
+                       "\n".join(line.replace("Large", name) for line in self.COMMON[:9]))
+        text = "\n".join(self.COMMON)
+        self.write("lib/Conversion/ToBig/A.cpp", text)
+        self.write("lib/Conversion/ToBig/B.cpp", text)
+        self.write("lib/Conversion/Products/A.cpp", text)
+        self.assertEqual(self.findings("near_copies"), [])
+
+
 class FormatTest(LintTest):
     def setUp(self):
         super().setUp()

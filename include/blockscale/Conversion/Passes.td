@@ -240,11 +240,9 @@ def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
     `scaled_grouped_mm` the attribute `blockscale.schedule`, unless it has one:
     the schedule with the least time by the model of the instruction that
     multiplies, or the given schedule, or that of a product which shares its
-    kernel. The models are include/blockscale/Analysis/GemmTimeline.h on sm_100a,
-    sm_103a and sm_110a, lib/Conversion/ToSM90/WgmmaSchedule.cpp on sm_90a, and on
-    others lib/Conversion/ToWarp/WarpSchedule.cpp for two operands with scales and
-    lib/Conversion/ToMma/MmaSchedule.cpp for one. A remark (category `gpu-launch`)
-    gives the numbers.
+    kernel. The model is lib/Conversion/Products/ProductTimeline.h, with the
+    coefficients of the family (lib/Conversion/To*/*Family.cpp). A remark
+    (category `gpu-launch`) gives the numbers.
 
     The option `tuned` names a folder of measured choices (docs/Tuning.md). They
     are read, and nothing is measured: a product without a valid choice has the

@@ -22,6 +22,9 @@ inline constexpr int64_t kBandRows = 1024;
 /// taken to be alike.
 struct AssumedSizes {
   explicit AssumedSizes(const Product &product);
+  /// Those of a product of two matrices.
+  AssumedSizes(double rows, double cols, double depth)
+      : rows(rows), cols(cols), depth(depth) {}
 
   double rows, cols, depth, matrices = 1;
 };

@@ -11,17 +11,24 @@
 // of the plain one, each element times its scale. That is exact but for the
 // ends of E8M0's range (docs/Numerics.md, 13).
 //
+// A *step* is 64 elements of K; a stage of the ring has a few steps.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_DECODEDFORMAT_H
 #define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_DECODEDFORMAT_H
 
-#include "Product.h"
+#include "AssumedSizes.h"
+#include "GemmSpec.h"
 #include "blockscale/Numerics/Format.h"
+#include "blockscale/Target/Chip.h"
 
 #include <string>
 
 namespace blockscale::gemm {
+
+/// Elements of K of a step.
+inline constexpr int64_t kDecodedStep = 64;
 
 /// The formats of a product of a scaled and a plain operand.
 struct DecodedFormat {
@@ -46,6 +53,26 @@ struct DecodedFormat {
     return numerics::getFormatInfo(element).storageBits;
   }
 
+  /// Bits of an element of A, or of B.
+  int64_t getBits(bool ofA) const {
+    return ofA == isScaledA ? getBits() : plain.getIntOrFloatBitWidth();
+  }
+  /// Elements of K that rows of a dynamic length are a multiple of: those of a
+  /// copy.
+  int64_t getRowMultiple() const { return kCopyBytes * 8 / getBits(); }
+  /// Bytes of a row of codes in a step.
+  int64_t getCodeBytes() const { return kDecodedStep * getBits() / 8; }
+  /// Scales of a row in a step, and steps that share a tile of them.
+  int64_t getStepScales() const { return kDecodedStep / block; }
+  int64_t getTileSteps() const { return kTileCols / getStepScales(); }
+
+  /// Whether results of a tile come in whole fragments of columns, where plain
+  /// rows are columns; those of two products are apart.
+  bool hasFragments(int64_t plainRows, int64_t products) const {
+    return !isScaledA ||
+           (products > 1 ? plainRows == 2 * kFragment : plainRows >= kFragment);
+  }
+
   /// Sums are smaller than results by two to this power. E2M1 in registers
   /// wants a factor of 2^126 (2^14 beside f16). Scales of E4M3, which are at
   /// most 448, can take 2^118 (2^7) of it.
@@ -59,6 +86,44 @@ struct DecodedFormat {
   /// "bf16_e2m1_e4m3".
   std::string getName() const;
 };
+
+/// All that the code of a kernel depends on that decodes an operand. Families
+/// set the elements of a stage.
+struct DecodedSpec : GemmSpec {
+  DecodedSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
+              const target::Chip &chip)
+      : GemmSpec{format.getName(), format.block, /*stageElements=*/0, schedule},
+        chip(&chip), format(format) {}
+
+  /// Rows of the operand with scales, and plain rows, that a tile has.
+  int64_t getScaledRows() const {
+    return format.isScaledA ? schedule.getRows() : schedule.getCols();
+  }
+  int64_t getPlainRows() const {
+    return format.isScaledA ? schedule.getCols() : schedule.getRows();
+  }
+  /// Steps of a stage.
+  int64_t getStageSteps() const { return stageElements / kDecodedStep; }
+
+  const target::Chip *chip;
+  DecodedFormat format;
+};
+
+/// The rows of both operands that a tile has of each product.
+struct DecodedTile {
+  explicit DecodedTile(const DecodedSpec &spec);
+
+  int64_t plainRows, scaledRows;
+  /// Products with plain rows, or with rows with scales, of their own.
+  int64_t plainOwners, scaledOwners;
+  int64_t plainRowsOfEach, scaledRowsOfEach;
+  /// Bands of 128 rows that scales come in, of each product.
+  int64_t bandsOfEach;
+};
+
+/// Bytes of both operands and the scales of all matrices.
+double countOperandBytes(const AssumedSizes &sizes,
+                         const DecodedFormat &format);
 
 } // namespace blockscale::gemm
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GemmFormat.h"
+#include "blockscale/IR/TypeRules.h"
 
 using namespace mlir;
 using namespace blockscale::numerics;
@@ -36,6 +37,41 @@ std::optional<GemmFormat> GemmFormat::get(ElementFormat a, ElementFormat b,
   format.stepScales = format.stepElements / format.block;
   format.stageSteps = stageSteps;
   return format;
+}
+
+/// The format that operands of format `mine` are multiplied in beside those of
+/// `other`.
+static ElementFormat getMultiplied(ElementFormat mine, ElementFormat other,
+                                   bool canPad) {
+  int bits = getFormatInfo(mine).bits;
+  bool isAlike = mine == ElementFormat::E2M1 && (other == mine || canPad);
+  return bits == 8 || isAlike ? mine : ElementFormat::E4M3;
+}
+
+std::optional<GemmFormat> GemmFormat::find(const Product &product,
+                                           int64_t stageSteps) {
+  if (product.hasPlainOperand())
+    return std::nullopt;
+  RankedTensorType typeA = product.a.getType(), typeB = product.b.getType();
+  auto a = getElementFormat(typeA.getElementType());
+  auto b = getElementFormat(typeB.getElementType());
+  // Maps of padded codes have rows of whole boxes, from which copies begin.
+  bool canPad = product.groups != GroupDim::Columns &&
+                stageSteps * kStepBytes == kPaddedRowBytes;
+  canPad &= llvm::any_of(ArrayRef{typeA, typeB}, [](RankedTensorType type) {
+    int64_t depth = type.getShape().back();
+    return !ShapedType::isDynamic(depth) && depth % kPaddedRowBytes == 0;
+  });
+  Type scale = product.scaleA.getType().getElementType();
+  return get(getMultiplied(a, b, canPad), getMultiplied(b, a, canPad),
+             getScaleFormat(scale), stageSteps);
+}
+
+int64_t GemmFormat::getRowMultiple() const {
+  if (isPadded(a) || isPadded(b))
+    return kPaddedRowBytes;
+  // cuTensorMapEncodeTiled, "globalStrides".
+  return a == ElementFormat::E2M1 ? 2 * kCopyBytes : kCopyBytes;
 }
 
 std::string GemmFormat::getName() const {

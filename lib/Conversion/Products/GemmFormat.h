@@ -49,6 +49,13 @@ struct GemmFormat {
                                        numerics::ScaleFormat scale,
                                        int64_t stageSteps);
 
+  /// The formats that a product is computed in. Codes of 6 bits, which memory
+  /// has in a byte each, become FP8 before, and so do those of 4 bits beside
+  /// FP8 unless K is known to be a multiple of 128 and stages have rows of as
+  /// many bytes. None where the tensor cores have no such product.
+  static std::optional<GemmFormat> find(const Product &product,
+                                        int64_t stageSteps);
+
   numerics::ElementFormat a, b;
   numerics::ScaleFormat scale;
   mlir::NVVM::MMABlockScaleKind kind = {};
@@ -79,6 +86,9 @@ struct GemmFormat {
     return format == numerics::ElementFormat::E2M1 &&
            kind == mlir::NVVM::MMABlockScaleKind::MXF8F6F4;
   }
+  /// Elements of K that rows of a dynamic length are a multiple of: those of a
+  /// copy.
+  int64_t getRowMultiple() const;
   /// The part of the names of kernels that stands for the formats, for example
   /// "e4m3_e2m1_e8m0".
   std::string getName() const;
@@ -86,6 +96,14 @@ struct GemmFormat {
 
 /// All that the code of a kernel depends on that multiplies under block scales.
 struct ScaledGemmSpec : GemmSpec {
+  ScaledGemmSpec(const GemmFormat &format, GemmScheduleAttr schedule,
+                 int64_t products)
+      : GemmSpec{format.getName(), format.block, format.getStageElements(),
+                 schedule},
+        format(format) {
+    this->products = products;
+  }
+
   GemmFormat format;
 };
 

@@ -25,10 +25,6 @@ using numerics::kTileRows;
 /// them.
 inline constexpr int64_t kCopyBytes = 16;
 
-/// Bytes of shared memory that a CTA can have (CUDA, compute capability 9.0
-/// and 10.0).
-inline constexpr int64_t kMaxSharedBytes = 227 * 1024;
-
 /// What the code of a kernel depends on, whichever instruction multiplies.
 /// Each family of kernels adds its formats.
 struct GemmSpec {

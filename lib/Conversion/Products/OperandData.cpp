@@ -1,4 +1,4 @@
-//===- OperandData.cpp - Data of operands with scales ---------------------===//
+//===- OperandData.cpp - Data of operands on their way --------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,7 +8,6 @@
 #include "OperandData.h"
 #include "AlignedRows.h"
 #include "Emission/OperandChecks.h"
-#include "ScaledClauses.h"
 #include "WidenKernel.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -17,59 +16,72 @@ using namespace mlir;
 
 namespace blockscale::gemm {
 
-OperandData getOperandData(LaunchSite &site, Value data,
-                           numerics::ElementFormat format, Value matrices,
-                           Value rows, OpFoldResult depth) {
-  ImplicitLocOpBuilder &b = site.b;
-  numerics::ElementFormat stored = emit::getElementFormat(data);
-  Value memory = site.lookup(data);
-  Value allRows = emit::mul(b, matrices, rows);
-  Value elements = emit::toIndex(b, depth);
-  if (stored != format) {
-    memory = launchWiden(site, memory, stored, emit::mul(b, allRows, elements));
-    return {memory,
-            format,
-            matrices,
-            rows,
-            elements,
-            /*pitch=*/Value(),
-            /*isWorkspace=*/true};
-  }
-  AlignedRows aligned =
-      alignRows(site, memory, numerics::getFormatInfo(format).storageBits,
-                allRows, depth);
-  return {aligned.memory, format,        matrices,           rows,
-          elements,       aligned.pitch, aligned.isWorkspace};
-}
-
 Value atLeast(ImplicitLocOpBuilder &b, Value size, int64_t least) {
   return emit::max(b, size, emit::getIndex(b, least));
 }
 
-Value createDataMap(LaunchSite &site, const ScaledGemmSpec &spec,
-                    const OperandData &data, int64_t boxRows) {
-  ImplicitLocOpBuilder &b = site.b;
-  bool isPadded = spec.format.isPadded(data.format);
-  bool isPacked = data.format == numerics::ElementFormat::E2M1;
-  requireAlignment(b, data.memory, isPadded ? 2 * kCopyBytes : kCopyBytes);
+OperandData getData(const HostOperand &operand, int64_t bits) {
+  LaunchSite &site = operand.site;
+  return {site.lookup(operand.data), bits, operand.matrices, operand.rows,
+          emit::toIndex(site.b, operand.depth)};
+}
 
+OperandData getAlignedData(const HostOperand &operand, int64_t bits) {
+  OperandData data = getData(operand, bits);
+  Value allRows = emit::mul(operand.site.b, data.matrices, data.rows);
+  AlignedRows aligned =
+      alignRows(operand.site, data.memory, bits, allRows, operand.depth);
+  data.memory = aligned.memory;
+  data.pitch = aligned.pitch;
+  data.isWorkspace = aligned.isWorkspace;
+  return data;
+}
+
+void addMap(LaunchSite &site, const GemmSpec &spec, OperandData &data,
+            const MapBox &box) {
+  ImplicitLocOpBuilder &b = site.b;
+  requireAlignment(b, data.memory, box.isPadded ? 2 * kCopyBytes : kCopyBytes);
   Value elements = data.depth, rows = data.rows, matrices = data.matrices;
   if (spec.mayBeEmptySum && !data.pitch)
-    elements = atLeast(b, elements, getRowMultiple(spec.format));
+    elements = atLeast(b, elements, box.multiple);
   if (spec.groups != GroupDim::None)
     matrices = atLeast(b, matrices, 1);
   if (spec.hasRest())
     rows = atLeast(b, rows, 1);
-  Value bytes = isPacked ? emit::div(b, elements, 2) : elements;
-  Value dims[] = {isPadded ? elements : bytes, rows, matrices};
+  Value bytes = data.bits < 8 ? emit::div(b, elements, 8 / data.bits)
+                              : emit::mul(b, elements, data.bits / 8);
+  Value dims[] = {box.isPadded ? elements : bytes, rows, matrices};
   Value pitch = data.pitch ? data.pitch : bytes;
   Value strides[] = {pitch, emit::mul(b, rows, pitch)};
-  int64_t rowBytes = spec.format.getRowBytes();
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  return TensorMapOp::create(
+  data.map = TensorMapOp::create(
       b, pointer, getGlobalPointer(b, data.memory), dims, strides,
-      ArrayRef<int64_t>{rowBytes, boxRows, 1},
-      isPadded ? MapElement::U4Padded : MapElement::UInt8, rowBytes);
+      ArrayRef<int64_t>{box.rowBytes, box.rows, 1},
+      box.isPadded ? MapElement::U4Padded : MapElement::UInt8,
+      /*swizzle=*/box.rowBytes);
+}
+
+OperandData getScaledData(const HostOperand &operand,
+                          const ScaledGemmSpec &spec, int64_t boxRows) {
+  ImplicitLocOpBuilder &b = operand.site.b;
+  const GemmFormat &format = spec.format;
+  numerics::ElementFormat own = operand.isA ? format.a : format.b;
+  numerics::ElementFormat stored = emit::getElementFormat(operand.data);
+  int64_t bits = numerics::getFormatInfo(own).storageBits;
+  OperandData data;
+  if (stored == own) {
+    data = getAlignedData(operand, bits);
+  } else {
+    data = getData(operand, bits);
+    Value allRows = emit::mul(b, data.matrices, data.rows);
+    data.memory = launchWiden(operand.site, data.memory, stored,
+                              emit::mul(b, allRows, data.depth));
+    data.isWorkspace = true;
+  }
+  addMap(operand.site, spec, data,
+         {boxRows, format.getRowBytes(), format.getRowMultiple(),
+          format.isPadded(own)});
+  return data;
 }
 
 } // namespace blockscale::gemm

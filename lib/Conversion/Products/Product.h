@@ -34,6 +34,11 @@ struct Product {
   /// Products of its kernel, and whether other ops follow there.
   int64_t siblings = 1;
   bool hasEpilogue = false;
+  /// Whether no other kernel can add sums of parts of K: results of groups, and
+  /// those that other ops take, are made where all of a sum is.
+  bool needsWholeSums() const {
+    return groups != GroupDim::None || hasEpilogue;
+  }
 
 private:
   void lookAtKernel();

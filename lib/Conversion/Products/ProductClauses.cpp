@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProductClauses.h"
+#include "DecodedFormat.h"
+#include "GemmFormat.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 
@@ -22,35 +24,44 @@ ProductKernel getProductKernel(const target::Chip &chip, bool isPlain) {
                                              : ProductKernel::PlainMma;
 }
 
-/// What the names of the clauses of a chip begin with, for products with a
-/// plain operand if `isPlain`.
-static StringRef getClausePrefix(const target::Chip &chip, bool isPlain) {
+/// The name of a clause of the family that multiplies, on a chip, products with
+/// a plain operand if `isPlain`.
+static std::string getName(ProductClause clause, const target::Chip &chip,
+                           bool isPlain) {
   constexpr StringLiteral prefixes[] = {"sm100_mm_", "sm90_mm_", "warp_mm_",
                                         "mma_mm_"};
-  return prefixes[static_cast<size_t>(getProductKernel(chip, isPlain))];
+  return (prefixes[static_cast<size_t>(getProductKernel(chip, isPlain))] + "c" +
+          Twine(static_cast<int>(clause)))
+      .str();
 }
 
-std::string getClauseNote(const LaunchSite &site, StringRef clause,
-                          bool isPlain) {
-  return (Twine(", on ") + StringRef(site.getChip().name) + " (" +
-          getClausePrefix(site.getChip(), isPlain) + clause + "),")
+/// The part of the message of a check at run time that names the chip and the
+/// clause.
+static std::string getClauseNote(const Product &product, const LaunchSite &site,
+                                 ProductClause clause) {
+  const target::Chip &chip = site.getChip();
+  return (Twine(", on ") + StringRef(chip.name) + " (" +
+          getName(clause, chip, product.hasPlainOperand()) + "),")
       .str();
 }
 
 InFlightDiagnostic refuseProduct(const Product &product, const LaunchSite &site,
-                                 StringRef clause) {
+                                 ProductClause clause) {
+  const target::Chip &chip = site.getChip();
   return product.op->emitOpError()
-         << "has no kernel on " << site.getChip().name << " ("
-         << getClausePrefix(site.getChip(), product.hasPlainOperand()) << clause
-         << "): ";
+         << "has no kernel on " << chip.name << " ("
+         << getName(clause, chip, product.hasPlainOperand()) << "): ";
 }
 
-LogicalResult verifyScale(const Product &product, const LaunchSite &site,
-                          StringRef name, Value scale, bool isGrouped) {
+/// Verifies that scales are in the layout that kernels read; `isGrouped` says
+/// whether it is that of each group.
+static LogicalResult verifyScale(const Product &product, const LaunchSite &site,
+                                 StringRef name, Value scale, bool isGrouped) {
   LayoutAttr layout = getLayout(scale.getType());
   if (layout && layout.isGrouped() == isGrouped)
     return success();
-  InFlightDiagnostic diag = refuseProduct(product, site, "c1");
+  InFlightDiagnostic diag =
+      refuseProduct(product, site, ProductClause::ScaleLayout);
   diag << "expected " << name << " to be in the layout swizzle_128x4";
   if (isGrouped)
     diag << " of each group";
@@ -65,9 +76,51 @@ LogicalResult verifyScale(const Product &product, const LaunchSite &site,
   return diag;
 }
 
+LogicalResult verifyScaled(const Product &product, const LaunchSite &site) {
+  if (product.hasPlainOperand())
+    return refuseProduct(product, site, ProductClause::BothScaled)
+           << "expected both operands to have scales, but got plain "
+           << (product.scaleA ? product.b : product.a)
+                  .getType()
+                  .getElementType()
+           << "; quantize it (blockscale.quantize), or dequantize the other "
+              "operand and multiply by linalg";
+  if (failed(verifyScale(product, site, "scale_a", product.scaleA,
+                         product.groups != GroupDim::None)) ||
+      failed(verifyScale(product, site, "scale_b", product.scaleB,
+                         product.groups == GroupDim::Columns)))
+    return failure();
+  // Stages of any length have the same formats, but for padded codes.
+  if (GemmFormat::find(product, /*stageSteps=*/1))
+    return success();
+  return refuseProduct(product, site, ProductClause::Formats)
+         << "expected data of floating-point formats, which alone tensor cores "
+            "multiply under block scales, but got "
+         << product.a.getType().getElementType() << " and "
+         << product.b.getType().getElementType()
+         << "; quantize to one of these, or run the product on the CPU";
+}
+
+LogicalResult verifyDecoded(const Product &product, const LaunchSite &site,
+                            StringRef instruction) {
+  std::optional<DecodedFormat> format = DecodedFormat::find(product);
+  if (!format)
+    return refuseProduct(product, site, ProductClause::Formats)
+           << "expected one operand with scales and a plain one, which alone "
+           << instruction << " multiplies, but got "
+           << product.a.getType().getElementType() << " and "
+           << product.b.getType().getElementType()
+           << " with scales; dequantize one of them (blockscale.dequantize)";
+  bool isGrouped = product.groups == GroupDim::Columns ||
+                   (format->isScaledA && product.groups == GroupDim::Rows);
+  return verifyScale(product, site, format->isScaledA ? "scale_a" : "scale_b",
+                     format->isScaledA ? product.scaleA : product.scaleB,
+                     isGrouped);
+}
+
 LogicalResult verifySizes(const Product &product, LaunchSite &site,
                           const GemmSizes &sizes) {
-  constexpr StringLiteral clause = "c3";
+  constexpr ProductClause clause = ProductClause::Sizes;
   constexpr int64_t end = int64_t(1) << 31;
   ImplicitLocOpBuilder &b = site.b;
   std::pair<StringRef, OpFoldResult> named[] = {
@@ -88,21 +141,30 @@ LogicalResult verifySizes(const Product &product, LaunchSite &site,
     Value isSmall =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
                               emit::toIndex(b, size), emit::getIndex(b, end));
-    cf::AssertOp::create(
-        b, isSmall,
-        (product.op->getName().stripDialect() + ": expected " + name +
-         getClauseNote(site, clause, product.hasPlainOperand()) +
-         " to be below 2^31")
-            .str());
+    cf::AssertOp::create(b, isSmall,
+                         (product.op->getName().stripDialect() + ": expected " +
+                          name + getClauseNote(product, site, clause) +
+                          " to be below 2^31")
+                             .str());
   }
   return success();
+}
+
+void requireDepth(const Product &product, LaunchSite &site, int64_t multiple,
+                  OpFoldResult depth) {
+  // Rows are whole blocks, so that only a larger multiple needs a check.
+  auto block = cast<ProductOpInterface>(product.op).getBlockSize();
+  if (!getConstantIntValue(depth) && multiple > block)
+    site.call.requireMultiple(
+        depth, multiple,
+        "K" + getClauseNote(product, site, ProductClause::RowBytes));
 }
 
 LogicalResult verifySameSchedule(const Product &product, const LaunchSite &site,
                                  GemmScheduleAttr schedule) {
   Attribute own = product.op->getAttr(kScheduleAttrName);
   if (own && own != schedule)
-    return refuseProduct(product, site, "c4")
+    return refuseProduct(product, site, ProductClause::Schedule)
            << "expected the products of a kernel to have one schedule, "
            << schedule << ", but got " << own;
   return success();

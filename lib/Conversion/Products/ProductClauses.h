@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A product that the kernels of a chip do not support is an error with a clause
-// (docs/Products.md).
+// (docs/Products.md). Families of kernels number their clauses together, and
+// each has a prefix of its own: clause 2 is "sm100_mm_c2" of one family and
+// "mma_mm_c2" of another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,25 +30,56 @@ enum class ProductKernel { Tcgen05, Wgmma, ScaledMma, PlainMma };
 /// of two operands with scales.
 ProductKernel getProductKernel(const target::Chip &chip, bool isPlain);
 
-/// An error at the op, with the name of `clause`, for example
-/// "sm100_mm_c2" for "c2".
+/// What a product must be for a kernel, with the families that ask for it.
+enum class ProductClause {
+  /// c1 (all): the scales are in the layout swizzle_128x4, those that groups
+  /// part in its grouped form.
+  ScaleLayout = 1,
+  /// c2 (all): a row of data of a dynamic length is a multiple of 16 bytes.
+  RowBytes,
+  /// c3 (all): M, N, K and the number of matrices or groups are below 2^31.
+  Sizes,
+  /// c4 (all): the family has a kernel with the tile of the schedule
+  /// (`verifyTile`), and with its stages and parts of K (`verifySchedule`);
+  /// each of several products that has a schedule has the same.
+  Schedule,
+  /// c5 (all): tensor cores multiply the formats. Of two operands with scales
+  /// (sm100_mm, warp_mm) both are of floating-point formats; elsewhere one
+  /// operand has scales, and the other one is bf16 or f16.
+  Formats,
+  /// c6 (sm100_mm): both operands have scales.
+  BothScaled,
+  /// c7 (all): groups of K begin at multiples of 16 bytes of codes; others are
+  /// errors that the kernel finds, and count as empty.
+  GroupBegins,
+  /// c8 (sm90_mm): prepacked data has a static number of rows and K.
+  PackedSizes,
+};
+
+/// An error at the op, with the name of `clause`, for example "sm100_mm_c2" for
+/// RowBytes.
 mlir::InFlightDiagnostic refuseProduct(const Product &product,
                                        const LaunchSite &site,
-                                       llvm::StringRef clause);
-/// The part of the message of a check at run time that names the chip and the
-/// clause, of products with a plain operand if `isPlain`.
-std::string getClauseNote(const LaunchSite &site, llvm::StringRef clause,
-                          bool isPlain);
+                                       ProductClause clause);
 
-/// Verifies that scales are in the layout that kernels read; `isGrouped` says
-/// whether it is that of each group.
-mlir::LogicalResult verifyScale(const Product &product, const LaunchSite &site,
-                                llvm::StringRef name, mlir::Value scale,
-                                bool isGrouped);
+/// Verifies that both operands have scales, their layout, and that tensor cores
+/// multiply the formats under block scales.
+mlir::LogicalResult verifyScaled(const Product &product,
+                                 const LaunchSite &site);
+/// Verifies that one operand has scales, of which `instruction` multiplies what
+/// is decoded, and their layout.
+mlir::LogicalResult verifyDecoded(const Product &product,
+                                  const LaunchSite &site,
+                                  llvm::StringRef instruction);
 /// Verifies that sizes are below 2^31, at run time where they are not known
 /// before.
 mlir::LogicalResult verifySizes(const Product &product, LaunchSite &site,
                                 const GemmSizes &sizes);
+/// Requires, at run time, that a dynamic K is a multiple of `multiple`, as many
+/// elements as copies need. For a static one, rows are moved apart
+/// (AlignedRows.h).
+void requireDepth(const Product &product, LaunchSite &site, int64_t multiple,
+                  mlir::OpFoldResult depth);
 /// Verifies that a product has the schedule that its kernel runs by.
 mlir::LogicalResult verifySameSchedule(const Product &product,
                                        const LaunchSite &site,

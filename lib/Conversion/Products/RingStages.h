@@ -8,27 +8,50 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RINGSTAGES_H
 #define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RINGSTAGES_H
 
-#include "GemmRequest.h"
+#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Target/Chip.h"
 
 namespace blockscale::gemm {
 
 /// The schedule with `stages` stages.
-GemmScheduleAttr withStages(GemmScheduleAttr schedule, int64_t stages);
+inline GemmScheduleAttr withStages(GemmScheduleAttr schedule, int64_t stages) {
+  return GemmScheduleAttr::get(schedule.getContext(), schedule.getRows(),
+                               schedule.getCols(), stages, schedule.getBand(),
+                               schedule.getCtas(), schedule.getMulticast(),
+                               schedule.getSplits());
+}
 
-/// The numbers of stages that a kernel can have with a tile.
+/// The numbers of stages that a kernel can have with a tile: the fewest that it
+/// works with, and the most that fit into shared memory, which may be fewer
+/// than that.
 struct RingStages {
-  /// The fewest that the kernel works with, and the most that fit into shared
-  /// memory, which may be fewer than that.
   int64_t least, most;
-  /// Bytes of shared memory of a CTA with the fewest.
-  int64_t leastBytes;
 };
 
-/// Verifies clause c4 for the number of stages of a schedule. Where no number
-/// fits, the error is about the tile.
-mlir::LogicalResult verifyStages(const Product &product, const LaunchSite &site,
-                                 GemmScheduleAttr schedule,
-                                 const RingStages &stages);
+/// Where rings stop growing.
+struct RingLimits {
+  /// Stages that come and go together.
+  int64_t unit = 1;
+  /// CTAs that share the memory of a multiprocessor.
+  int64_t blocks = 1;
+};
+
+/// The most stages that fit into the shared memory of a chip where `Layout` is
+/// that of a CTA; 0 where none does.
+template <typename Layout, typename Spec>
+int64_t countStages(Spec spec, const target::Chip &chip,
+                    RingLimits limits = {}) {
+  auto fits = [&](int64_t stages) {
+    spec.schedule = withStages(spec.schedule, stages);
+    constexpr int64_t reserved = target::MultiprocessorLimits::kReservedBytes;
+    return (Layout(spec).bytes + reserved) * limits.blocks <=
+           chip.limits.sharedBytes;
+  };
+  int64_t stages = 0;
+  while (fits(stages + limits.unit))
+    stages += limits.unit;
+  return stages;
+}
 
 } // namespace blockscale::gemm
 

@@ -53,7 +53,7 @@ Value MmaDecoder::emitScalePair(Lanes low, Lanes high) {
 
 MmaDecoder::Words MmaDecoder::loadCodes(Value slot, Value inStage) {
   const MmaLayout &shared = context.shared;
-  int64_t rowBytes = context.spec.getCodeBytes();
+  int64_t rowBytes = context.spec.format.getCodeBytes();
   int64_t threadBytes = getRowWords() * kWordBytes;
   Lanes own = (Lanes(b, thread.warpRow) + Lanes(b, thread.row)) * rowBytes +
               Lanes(b, thread.member) * threadBytes +
@@ -93,9 +93,9 @@ MmaDecoder::Words MmaDecoder::loadFactors(const TileCoord &tile, Value slot,
       (Lanes(b, inStage) >> llvm::Log2_64(spec.getSharedTileSteps()));
   Lanes ofThread =
       Lanes(b, thread.member) >> llvm::Log2_64(format.block / kThreadElements);
-  Lanes inRow =
-      (Lanes(b, step) & (spec.getTileSteps() - 1)) * spec.getStepScales() +
-      ofThread;
+  Lanes inRow = (Lanes(b, step) & (spec.format.getTileSteps() - 1)) *
+                    spec.format.getStepScales() +
+                ofThread;
   Lanes byte = scaleTile * kTileBytes +
                numerics::getByteInTile(row, row.like(0)) + inRow;
   Value base =
@@ -106,7 +106,7 @@ MmaDecoder::Words MmaDecoder::loadFactors(const TileCoord &tile, Value slot,
   // those behind K in a tile, and what was there before where a step has no
   // tile.
   Lanes first =
-      Lanes(b, step) * kMmaStep + Lanes(b, thread.member) * kThreadElements;
+      Lanes(b, step) * kDecodedStep + Lanes(b, thread.member) * kThreadElements;
   Lanes exists = isBelow(first, Lanes(b, depth));
   SmallVector<Lanes> bytes;
   for (int64_t i = 0; i < kThreadRows; ++i) {

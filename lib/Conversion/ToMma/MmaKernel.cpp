@@ -21,18 +21,9 @@ using Predicate = arith::CmpIPredicate;
 
 MmaContext::MmaContext(KernelBuilder &b, const MmaSpec &spec,
                        const GemmArguments &arguments)
-    : spec(spec), arguments(arguments), tile(spec), shared(spec),
-      order(b, spec, arguments, {/*blocks=*/1, /*tiles=*/1, /*tile=*/b.i32(0)}),
-      memory(getDynamicSharedMemory(b)) {}
-
-Value MmaContext::getShared(KernelBuilder &b, int64_t offset) const {
-  return b.offset(memory, b.getI8Type(), b.i32(offset));
-}
-
-Value MmaContext::getShared(KernelBuilder &b, int64_t offset, Value slot,
-                            int64_t bytes) const {
-  return b.offset(memory, b.getI8Type(), Lanes(b, slot) * bytes + offset);
-}
+    : SharedMemory(b), spec(spec), arguments(arguments), tile(spec),
+      shared(spec), order(b, spec, arguments,
+                          {/*blocks=*/1, /*tiles=*/1, /*tile=*/b.i32(0)}) {}
 
 MmaThread::MmaThread(KernelBuilder &b, const MmaSpec &spec, Value number)
     : number(number) {

@@ -39,9 +39,8 @@ static int64_t chooseStageSteps(int64_t plainRows, int64_t teams) {
 
 MmaSpec::MmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
                  const target::Chip &chip)
-    : GemmSpec{format.getName(), format.block, /*stageElements=*/0, schedule},
-      chip(&chip), format(format) {
-  stageElements = chooseStageSteps(getPlainRows(), getTeams()) * kMmaStep;
+    : DecodedSpec(format, schedule, chip) {
+  stageElements = chooseStageSteps(getPlainRows(), getTeams()) * kDecodedStep;
 }
 
 int64_t MmaSpec::getTeams() const {
@@ -58,25 +57,12 @@ int64_t MmaSpec::getMaxResidentBlocks() const {
   return getThreads() > kLoneThreads && getPlainRows() >= kLoneRows ? 1 : 2;
 }
 
-MmaTile::MmaTile(const MmaSpec &spec)
-    : plainRows(spec.getPlainRows()), scaledRows(spec.getScaledRows()),
-      plainOwners(spec.format.isScaledA ? spec.products : 1),
-      scaledOwners(spec.format.isScaledA ? 1 : spec.products),
-      plainRowsOfEach(plainRows / plainOwners),
-      scaledRowsOfEach(scaledRows / scaledOwners),
-      bandsOfEach(llvm::divideCeil(scaledRowsOfEach, kTileRows)) {}
-
 MmaLayout::MmaLayout(const MmaSpec &spec) {
-  MmaTile tile(spec);
-  bytes = 0;
-  auto take = [&](int64_t count) {
-    int64_t begin = bytes;
-    bytes += count;
-    return begin;
-  };
+  DecodedTile tile(spec);
   int64_t stages = spec.schedule.getStages();
   plainBytes = spec.getStageSteps() * tile.plainRows * kPlainStepBytes;
-  codeBytes = spec.getStageSteps() * tile.scaledRows * spec.getCodeBytes();
+  codeBytes =
+      spec.getStageSteps() * tile.scaledRows * spec.format.getCodeBytes();
   scaleBytes = tile.scaledOwners * tile.bandsOfEach *
                spec.getStageScaleTiles() * kTileBytes;
   plain = take(stages * plainBytes);
@@ -95,18 +81,10 @@ MmaLayout::MmaLayout(const MmaSpec &spec) {
   bytes = std::max(bytes, spec.getTeams() * sumBytes);
 }
 
-int64_t MmaLayout::getMaxStages(MmaSpec spec, int64_t blocks) {
+int64_t MmaLayout::getMaxStages(const MmaSpec &spec, int64_t blocks) {
   constexpr int64_t enough = 8;
-  auto fits = [&](int64_t stages) {
-    spec.schedule = withStages(spec.schedule, stages);
-    constexpr int64_t reserved = target::MultiprocessorLimits::kReservedBytes;
-    return (MmaLayout(spec).bytes + reserved) * blocks <=
-           spec.chip->limits.sharedBytes;
-  };
-  int64_t stages = 0;
-  while (stages < enough && fits(stages + 1))
-    ++stages;
-  return stages;
+  return std::min(
+      countStages<MmaLayout>(spec, *spec.chip, {/*unit=*/1, blocks}), enough);
 }
 
 int64_t MmaLayout::getResidentBlocks(const MmaSpec &spec) {

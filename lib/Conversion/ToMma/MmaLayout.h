@@ -26,13 +26,11 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOMMA_MMALAYOUT_H
 
 #include "Products/DecodedFormat.h"
-#include "Products/GemmSpec.h"
-#include "blockscale/Target/Chip.h"
+#include "Products/SharedMemory.h"
 
 namespace blockscale::gemm {
 
-/// Elements of K of a step, of an instruction, and of a thread in a step.
-inline constexpr int64_t kMmaStep = 64;
+/// Elements of K of an instruction, and of a thread in a step.
 inline constexpr int64_t kMmaDepth = 16;
 inline constexpr int64_t kThreadElements = 16;
 /// Rows with scales and plain rows of an instruction, and the f32 sums of a
@@ -44,23 +42,17 @@ inline constexpr int64_t kFragmentSums = 4;
 inline constexpr int64_t kWarpFragments = 2;
 inline constexpr int64_t kWarpScaledRows = kWarpFragments * kScaledFragment;
 /// Bytes of a plain row in a step.
-inline constexpr int64_t kPlainStepBytes = 2 * kMmaStep;
+inline constexpr int64_t kPlainStepBytes = 2 * kDecodedStep;
 
 /// Stages that a schedule has at least: one that is multiplied, one that is
 /// there, and one that arrives.
 inline constexpr int64_t kLeastMmaStages = 3;
 
 /// All that the code of a kernel depends on.
-struct MmaSpec : GemmSpec {
+struct MmaSpec : DecodedSpec {
   MmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
           const target::Chip &chip);
 
-  int64_t getScaledRows() const {
-    return format.isScaledA ? schedule.getRows() : schedule.getCols();
-  }
-  int64_t getPlainRows() const {
-    return format.isScaledA ? schedule.getCols() : schedule.getRows();
-  }
   /// Warps beside each other along the rows with scales, teams of them, and all
   /// threads.
   int64_t getRowWarps() const { return getScaledRows() / kWarpScaledRows; }
@@ -70,14 +62,8 @@ struct MmaSpec : GemmSpec {
   }
   /// The most CTAs for which a multiprocessor has registers.
   int64_t getMaxResidentBlocks() const;
-  /// Steps of a stage, and those of each team.
-  int64_t getStageSteps() const { return stageElements / kMmaStep; }
+  /// Steps of a stage that each team has.
   int64_t getOwnSteps() const { return getStageSteps() / getTeams(); }
-  /// Bytes of a row of codes in a step.
-  int64_t getCodeBytes() const { return kMmaStep * format.getBits() / 8; }
-  /// Scales of a row in a step, and steps that share a tile of them.
-  int64_t getStepScales() const { return kMmaStep / format.block; }
-  int64_t getTileSteps() const { return kTileCols / getStepScales(); }
   /// Whether instructions of the chip convert codes to elements.
   bool hasConversion() const {
     return format.element == numerics::ElementFormat::E4M3 && chip->hasFp8Cvt();
@@ -95,7 +81,7 @@ struct MmaSpec : GemmSpec {
   /// Steps that share a tile of scales in shared memory: teams that load have
   /// tiles of their own.
   int64_t getSharedTileSteps() const {
-    return std::min(getTileSteps(), getLoadedSteps());
+    return std::min(format.getTileSteps(), getLoadedSteps());
   }
   /// Tiles of scales of a stage for each band.
   int64_t getStageScaleTiles() const {
@@ -118,31 +104,17 @@ struct MmaSpec : GemmSpec {
     return depth && groups != GroupDim::Columns && *depth % elements == 0;
   }
 
-  const target::Chip *chip;
-  DecodedFormat format;
   /// The length of rows, where it is known.
   std::optional<int64_t> depth;
 };
 
-/// The rows of both operands that a tile has of each product.
-struct MmaTile {
-  explicit MmaTile(const MmaSpec &spec);
-
-  int64_t plainRows, scaledRows;
-  /// Products with plain rows, or with rows with scales, of their own.
-  int64_t plainOwners, scaledOwners;
-  int64_t plainRowsOfEach, scaledRowsOfEach;
-  /// Bands of 128 rows that scales come in, of each product.
-  int64_t bandsOfEach;
-};
-
 /// Offsets in shared memory.
-struct MmaLayout {
+struct MmaLayout : SharedBytes {
   explicit MmaLayout(const MmaSpec &spec);
 
   /// The number of ring stages that fit into shared memory where so many CTAs
   /// share that of a multiprocessor.
-  static int64_t getMaxStages(MmaSpec spec, int64_t blocks = 1);
+  static int64_t getMaxStages(const MmaSpec &spec, int64_t blocks = 1);
   /// The CTAs among which the registers of a multiprocessor are divided: a CTA
   /// that needs all shared memory for its stages can have all registers, too.
   static int64_t getResidentBlocks(const MmaSpec &spec);
@@ -155,7 +127,6 @@ struct MmaLayout {
   /// of a row: `sumRows` rows of `sumCols`, `sumPitch` f32 apart, `sumBytes`
   /// bytes for each team. They are where stages were.
   int64_t sums, sumRows, sumCols, sumPitch, sumBytes;
-  int64_t bytes;
 };
 
 } // namespace blockscale::gemm

@@ -52,7 +52,7 @@ void MmaLoads::addRows(bool isPlain) {
       isPlain ? context.tile.plainOwners : context.tile.scaledOwners;
   int64_t rows =
       isPlain ? context.tile.plainRowsOfEach : context.tile.scaledRowsOfEach;
-  int64_t stepBytes = kMmaStep * bits / 8;
+  int64_t stepBytes = kDecodedStep * bits / 8;
   int64_t stepPieces = stepBytes / kCopyBytes;
   int64_t rowPieces = stepPieces * spec.getLoadedSteps();
   int64_t threads = spec.getLoaders();
@@ -120,7 +120,7 @@ void MmaLoads::addScales() {
       Lanes which = item >> llvm::Log2_64(tilePieces);
       Lanes inLoaded = which & (tiles - 1);
       Lanes ofStage =
-          (firstStep >> llvm::Log2_64(spec.getTileSteps())) + inLoaded;
+          (firstStep >> llvm::Log2_64(spec.format.getTileSteps())) + inLoaded;
       Lanes band = firstBand + (which >> llvm::Log2_64(tiles));
       ScalePiece own;
       own.tile = ofStage;
@@ -191,7 +191,7 @@ void MmaLoads::emitStage(Value stage, Value slot) {
                shared.codeBytes);
   Lanes isLoaded = isBelow(Lanes(b, stage), Lanes(b, tile.end));
   Lanes firstTile = (Lanes(b, stage) * spec.getStageSteps()) >>
-                    llvm::Log2_64(spec.getTileSteps());
+                    llvm::Log2_64(spec.format.getTileSteps());
   Value place = context.getShared(b, shared.scales, slot, shared.scaleBytes);
   for (const ScalePiece &piece : scales) {
     Lanes exists = isBelow(firstTile + Lanes(b, piece.tile),

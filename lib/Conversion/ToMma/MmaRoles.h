@@ -21,22 +21,18 @@
 #include "MmaLayout.h"
 #include "Products/PlainPairs.h"
 #include "Products/RegisterResults.h"
+#include "Products/SharedMemory.h"
 
 #include "Emission/Lanes.h"
 
 namespace blockscale::gemm {
 
 /// The values and places that the parts of a kernel share.
-struct MmaContext {
+struct MmaContext : SharedMemory {
   /// `arguments` have the sizes as i32.
   MmaContext(KernelBuilder &b, const MmaSpec &spec,
              const GemmArguments &arguments);
 
-  /// `offset` bytes from the beginning of shared memory.
-  mlir::Value getShared(KernelBuilder &b, int64_t offset) const;
-  /// Element `slot` of an array of elements of `bytes` bytes there.
-  mlir::Value getShared(KernelBuilder &b, int64_t offset, mlir::Value slot,
-                        int64_t bytes) const;
   /// Rows of B in memory, i32.
   mlir::Value getDataCols() const {
     return arguments.dataCols ? arguments.dataCols : arguments.cols;
@@ -48,10 +44,9 @@ struct MmaContext {
 
   const MmaSpec &spec;
   const GemmArguments &arguments;
-  MmaTile tile;
+  DecodedTile tile;
   MmaLayout shared;
   TileOrder order;
-  mlir::Value memory;
 };
 
 /// A thread, all i32.

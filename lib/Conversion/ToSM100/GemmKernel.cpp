@@ -15,40 +15,24 @@ namespace blockscale::gemm {
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
-static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
-  return b.offset(memory, b.getI8Type(), b.i32(offset));
-}
-
 GemmContext::GemmContext(KernelBuilder &b, const ScaledGemmSpec &spec,
                          const GemmArguments &arguments)
-    : spec(spec), arguments(arguments),
-      shared(spec.format, spec.schedule.getRows(), spec.schedule.getCols(),
-             spec.schedule.getStages()),
+    : SharedMemory(b), spec(spec), arguments(arguments), shared(spec),
       tensor(spec.format, spec.schedule.getRows(), spec.schedule.getCols()),
       mine(spec.schedule.getRows(), spec.schedule.getCols()),
       cluster(b, spec.schedule),
       order(b, spec, arguments,
             {cluster.getTileBlocks() * cluster.getPairs(), cluster.getPairs(),
              cluster.pair}),
-      memory(getDynamicSharedMemory(b)),
-      stageFull(getPlace(b, memory, shared.stageFull),
-                spec.schedule.getStages(), /*arrivals=*/1),
-      stageEmpty(getPlace(b, memory, shared.stageEmpty),
-                 spec.schedule.getStages(), /*arrivals=*/cluster.getPairs()),
+      stageFull(getShared(b, shared.stageFull), spec.schedule.getStages(),
+                /*arrivals=*/1),
+      stageEmpty(getShared(b, shared.stageEmpty), spec.schedule.getStages(),
+                 /*arrivals=*/cluster.getPairs()),
       sumEmptySlots(tensor.shared ? 1 : kAccumulators),
-      sumFull(getPlace(b, memory, shared.sumFull), kAccumulators,
+      sumFull(getShared(b, shared.sumFull), kAccumulators,
               /*arrivals=*/1),
-      sumEmpty(getPlace(b, memory, shared.sumEmpty), sumEmptySlots,
+      sumEmpty(getShared(b, shared.sumEmpty), sumEmptySlots,
                /*arrivals=*/kResultWarps * cluster.getTileBlocks()) {}
-
-Value GemmContext::getShared(KernelBuilder &b, int64_t offset) const {
-  return getPlace(b, memory, offset);
-}
-
-Value GemmContext::getShared(KernelBuilder &b, int64_t offset, Value slot,
-                             int64_t bytes) const {
-  return b.offset(memory, b.getI8Type(), Lanes(b, slot) * bytes + offset);
-}
 
 Value getTensorPointer(KernelBuilder &b, Value address, int64_t columns) {
   constexpr unsigned tensorMemory = 6; // NVPTX address space

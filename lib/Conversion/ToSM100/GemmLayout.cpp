@@ -14,21 +14,10 @@ using namespace mlir;
 
 namespace blockscale::gemm {
 
-GemmFormat getFormatOn(GemmFormat format, const target::Chip &chip) {
-  format.hasLongSteps =
-      chip.hasLongTcgen05() && format.kind != NVVM::MMABlockScaleKind::MXF8F6F4;
-  return format;
-}
-
-SharedLayout::SharedLayout(const GemmFormat &format, int64_t rows, int64_t cols,
-                           int64_t stages) {
-  bytes = 0;
-  auto take = [&](int64_t count) {
-    int64_t begin = bytes;
-    bytes += count;
-    return begin;
-  };
-  BlockRows mine(rows, cols);
+SharedLayout::SharedLayout(const ScaledGemmSpec &spec) {
+  const GemmFormat &format = spec.format;
+  int64_t stages = spec.schedule.getStages();
+  BlockRows mine(spec.schedule.getRows(), spec.schedule.getCols());
   // Data first: their stages begin at multiples of 1024.
   dataA = take(stages * getDataBytes(mine.dataA));
   dataB = take(stages * getDataBytes(mine.dataB));
@@ -39,14 +28,6 @@ SharedLayout::SharedLayout(const GemmFormat &format, int64_t rows, int64_t cols,
   sumFull = take(kAccumulators * kBarrierBytes);
   sumEmpty = take(kAccumulators * kBarrierBytes);
   tensorMemory = take(sizeof(uint32_t));
-}
-
-int64_t SharedLayout::getMaxStages(const GemmFormat &format, int64_t rows,
-                                   int64_t cols) {
-  int64_t stages = 1;
-  while (SharedLayout(format, rows, cols, stages + 1).bytes <= kMaxSharedBytes)
-    ++stages;
-  return stages;
 }
 
 /// Columns of accumulators that the epilogue empties at a time.

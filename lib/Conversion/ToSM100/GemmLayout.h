@@ -9,7 +9,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMLAYOUT_H
 
 #include "Products/GemmFormat.h"
-#include "blockscale/Target/Chip.h"
+#include "Products/SharedMemory.h"
 
 #include <array>
 
@@ -26,9 +26,6 @@ inline constexpr int64_t kLongStages = 3;
 inline constexpr int64_t kLongSteps = kLongStages * kRowBytes / kLongStepBytes;
 /// Tiles of scales along K that begin and end with such instructions.
 inline constexpr int64_t kLongScaleTiles = 3;
-
-/// The format as the chip multiplies it.
-GemmFormat getFormatOn(GemmFormat format, const target::Chip &chip);
 
 /// The columns of tensor memory that a tile of scales takes.
 inline constexpr int64_t kScaleTileColumns = 4;
@@ -51,13 +48,8 @@ struct BlockRows {
 
 /// Bytes from the beginning of shared memory. A buffer of stages has them one
 /// after the other.
-struct SharedLayout {
-  SharedLayout(const GemmFormat &format, int64_t rows, int64_t cols,
-               int64_t stages);
-
-  /// The number of ring stages that fit into shared memory.
-  static int64_t getMaxStages(const GemmFormat &format, int64_t rows,
-                              int64_t cols);
+struct SharedLayout : SharedBytes {
+  explicit SharedLayout(const ScaledGemmSpec &spec);
 
   /// Bytes of a ring stage for the data, or the scales, of an operand whose
   /// tile has `rows` rows.
@@ -73,7 +65,6 @@ struct SharedLayout {
   int64_t sumFull, sumEmpty;
   /// The place that the address of the tensor memory is written to.
   int64_t tensorMemory;
-  int64_t bytes;
 };
 
 /// Columns of tensor memory. Two accumulators of 256 columns and the scales do

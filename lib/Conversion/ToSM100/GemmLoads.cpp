@@ -23,7 +23,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
-#include "GemmClauses.h"
 #include "GemmRoles.h"
 #include "Products/Arithmetic.h"
 

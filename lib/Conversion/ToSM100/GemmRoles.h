@@ -22,6 +22,7 @@
 #include "Cluster.h"
 #include "GemmLayout.h"
 #include "Products/Barriers.h"
+#include "Products/SharedMemory.h"
 #include "Products/TileOrder.h"
 
 namespace blockscale::gemm {
@@ -30,16 +31,10 @@ namespace blockscale::gemm {
 inline constexpr int64_t kResultWarps = 4;
 
 /// The values and places that the roles of a kernel share.
-struct GemmContext {
+struct GemmContext : SharedMemory {
   /// `arguments` have the sizes as i32.
   GemmContext(KernelBuilder &b, const ScaledGemmSpec &spec,
               const GemmArguments &arguments);
-
-  /// `offset` bytes from the beginning of shared memory.
-  mlir::Value getShared(KernelBuilder &b, int64_t offset) const;
-  /// Element `slot` of an array of elements of `bytes` bytes there.
-  mlir::Value getShared(KernelBuilder &b, int64_t offset, mlir::Value slot,
-                        int64_t bytes) const;
 
   const ScaledGemmSpec &spec;
   const GemmArguments &arguments;
@@ -48,7 +43,6 @@ struct GemmContext {
   BlockRows mine;
   Cluster cluster;
   TileOrder order;
-  mlir::Value memory;
   BarrierRing stageFull, stageEmpty;
   /// The number of barriers in `sumEmpty`. Accumulators that share columns have
   /// one barrier there, for these columns.

@@ -14,13 +14,13 @@
 // Codes of 4 bits become elements in the low bits of exponent and mantissa of
 // bf16 or f16, which is the element times a power of two, and are multiplied by
 // the inverse of that. A scale of E4M3 takes that factor, too, as far as it
-// fits; sums are smaller by what is left (`WgmmaFormat::getSumShift`). A scale
-// of E8M0 takes it as a whole if it is 2 at most, as those of weights are. If a
-// thread of a warp has a larger one, or NaN, all of them multiply twice in this
-// step, as they always do where there are few teams. Wider codes become bf16 or
-// f16, which have all of them: E4M3 by conversions, others by moving bits
-// (Products/PlainPairs.h). Then the product with the scale rounds once, where a
-// value is not exact at all.
+// fits; sums are smaller by what is left (`DecodedFormat::getSumShift`). A
+// scale of E8M0 takes it as a whole if it is 2 at most, as those of weights
+// are. If a thread of a warp has a larger one, or NaN, all of them multiply
+// twice in this step, as they always do where there are few teams. Wider codes
+// become bf16 or f16, which have all of them: E4M3 by conversions, others by
+// moving bits (Products/PlainPairs.h). Then the product with the scale rounds
+// once, where a value is not exact at all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -136,7 +136,7 @@ private:
   KernelBuilder &b;
   const WgmmaContext &context;
   const WgmmaThread &thread;
-  const WgmmaFormat &format;
+  const DecodedFormat &format;
   PlainPairs pairs;
   std::unique_ptr<CvtEmitter> cvt;
 };
@@ -347,7 +347,7 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
       Lanes(b, step.inStage) >> llvm::Log2_64(format.getTileSteps());
   Lanes row(b, thread.row), scaleRow = row;
   // Each warpgroup has a product.
-  if (context.tile.scaleTiles > 1)
+  if (context.tile.scaledOwners > 1)
     scaleTile = scaleTile +
                 Lanes(b, thread.warpgroup) * context.spec.getStageScaleTiles();
   // Tiles can have half of a band.

@@ -30,10 +30,6 @@ static ThreadRegisters getRegisters(const WgmmaSpec &spec) {
                                    : ThreadRegisters{112, 32};
 }
 
-static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
-  return b.offset(memory, b.getI8Type(), b.i32(offset));
-}
-
 WgmmaCluster::WgmmaCluster(KernelBuilder &b, int64_t parts)
     : parts(parts), part(b.i32(0)) {
   if (parts > 1)
@@ -68,30 +64,19 @@ static int64_t countSumWarps(const WgmmaSpec &spec) {
 
 WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
                            const GemmArguments &arguments)
-    : spec(spec), arguments(arguments), tile(spec), shared(spec),
-      cluster(b, spec.getParts()),
+    : SharedMemory(b), spec(spec), arguments(arguments), tile(spec),
+      shared(spec), cluster(b, spec.getParts()),
       order(b, spec, arguments,
             {/*blocks=*/cluster.parts, /*tiles=*/1, /*tile=*/b.i32(0),
              cluster.parts, cluster.part}),
-      memory(getDynamicSharedMemory(b)),
-      stageFull(getPlace(b, memory, shared.stageFull),
-                spec.schedule.getStages(), /*arrivals=*/kLoadWarps),
-      stageEmpty(getPlace(b, memory, shared.stageEmpty),
-                 spec.schedule.getStages(),
+      stageFull(getShared(b, shared.stageFull), spec.schedule.getStages(),
+                /*arrivals=*/kLoadWarps),
+      stageEmpty(getShared(b, shared.stageEmpty), spec.schedule.getStages(),
                  /*arrivals=*/getTeamThreads(spec) / kWarpThreads),
-      sumsFull(getPlace(b, memory, shared.sumsFull), kTeamWarpgroups,
+      sumsFull(getShared(b, shared.sumsFull), kTeamWarpgroups,
                countSumWarps(spec)),
-      sumsEmpty(getPlace(b, memory, shared.sumsEmpty), kTeamWarpgroups,
+      sumsEmpty(getShared(b, shared.sumsEmpty), kTeamWarpgroups,
                 countSumWarps(spec)) {}
-
-Value WgmmaContext::getShared(KernelBuilder &b, int64_t offset) const {
-  return getPlace(b, memory, offset);
-}
-
-Value WgmmaContext::getShared(KernelBuilder &b, int64_t offset, Value slot,
-                              int64_t bytes) const {
-  return b.offset(memory, b.getI8Type(), Lanes(b, slot) * bytes + offset);
-}
 
 WgmmaThread::WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, Value inBlock)
     : team(b.i32(0)) {

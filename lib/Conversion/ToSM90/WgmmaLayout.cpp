@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "WgmmaLayout.h"
 #include "Products/Barriers.h"
-#include "Products/RingStages.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -20,30 +19,30 @@ static constexpr int64_t kSumPart = 64;
 /// Bytes of a row that the widest swizzle takes.
 static constexpr int64_t kMaxBoxBytes = 128;
 
-WgmmaTile::WgmmaTile(const WgmmaSpec &spec) {
-  bool isScaledA = spec.format.isScaledA;
-  plainRows = spec.getPlainRows();
-  // Products share A.
-  plainRowsOfEach = isScaledA ? plainRows / spec.products : plainRows;
-  scaleTiles = isScaledA ? 1 : spec.products;
-  scaledRows = spec.getScaledRows();
-  scaledRowsOfEach = scaledRows / scaleTiles;
+/// Steps of a stage. Where a tile has few rows, steps are short and stages
+/// small: one wait for two or four steps costs less, and copies, of which a
+/// thread cannot begin many, bring longer rows of codes.
+static int64_t chooseStageSteps(int64_t plainRows, int64_t scaledRows) {
+  if (plainRows <= kManyTeamsRows && scaledRows == kWarpgroupRows)
+    return 4;
+  return plainRows <= 128 ? 2 : 1;
+}
+
+WgmmaSpec::WgmmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
+                     const target::Chip &chip)
+    : DecodedSpec(format, schedule, chip) {
+  stageElements =
+      chooseStageSteps(getPlainRows(), getScaledRows()) * kDecodedStep;
 }
 
 WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
-  WgmmaTile tile(spec);
+  DecodedTile tile(spec);
   int64_t stages = spec.schedule.getStages();
-  bytes = 0;
-  auto take = [&](int64_t count) {
-    int64_t begin = bytes;
-    bytes += count;
-    return begin;
-  };
   int64_t rowBytes = spec.getStageSteps() * spec.format.getCodeBytes();
   plainBytes = spec.getStageSteps() * tile.plainRows * kPlainRowBytes;
   codeBytes = tile.scaledRows * rowBytes;
   boxBytes = std::min(rowBytes, kMaxBoxBytes);
-  scaleBytes = tile.scaleTiles * spec.getStageScaleTiles() * kTileBytes;
+  scaleBytes = tile.scaledOwners * spec.getStageScaleTiles() * kTileBytes;
   // What is swizzled comes first: its stages begin at multiples of 1024.
   plain = take(stages * plainBytes);
   codes = take(stages * codeBytes);
@@ -61,18 +60,6 @@ WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
   int64_t rings = spec.getParts() > 1 ? kTeamWarpgroups : 0;
   sumsFull = take(rings * kBarrierBytes);
   sumsEmpty = take(rings * kBarrierBytes);
-}
-
-int64_t WgmmaLayout::getMaxStages(WgmmaSpec spec) {
-  auto fits = [&](int64_t stages) {
-    spec.schedule = withStages(spec.schedule, stages);
-    return WgmmaLayout(spec).bytes <= kMaxSharedBytes;
-  };
-  int64_t stages = 0;
-  int64_t each = spec.getTeams();
-  while (fits(stages + each))
-    stages += each;
-  return stages;
 }
 
 } // namespace blockscale::gemm

@@ -80,7 +80,7 @@ private:
   KernelBuilder &b;
   const WgmmaContext &context;
   const WgmmaSpec &spec;
-  const WgmmaFormat &format;
+  const DecodedFormat &format;
   const GemmArguments &arguments;
   /// Whether the thread loads the plain operand, and not the one with scales.
   bool isPlain;
@@ -149,7 +149,7 @@ void LoadEmitter::emitPlain(const TileCoord &tile, Lanes depth, Value slot) {
                                    context.shared.plainBytes);
   int64_t offset = 0;
   for (int64_t i = 0; i < spec.getStageSteps(); ++i) {
-    Lanes byte = (depth + i * kStepElements) * (kPlainRowBytes / kStepElements);
+    Lanes byte = (depth + i * kDecodedStep) * (kPlainRowBytes / kDecodedStep);
     for (const ProductArguments &product : getOwners(isA)) {
       emitCopy(b.offset(target, b.getI8Type(), b.i32(offset)),
                isA ? arguments.mapA : product.mapB, {byte, row, matrix}, slot);
@@ -184,7 +184,7 @@ void LoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
   Lanes matrix(b, isA ? tile.product.matrixA : tile.product.matrixB);
   Lanes blockRows(
       b, emitCeilDiv(b, isA ? arguments.rows : arguments.cols, kWarpgroupRows));
-  Lanes blockCols(b, emitCeilDiv(b, arguments.depth, kStepElements));
+  Lanes blockCols(b, emitCeilDiv(b, arguments.depth, kDecodedStep));
   int64_t rowsOfEach = context.tile.scaledRowsOfEach / kWarpgroupRows;
   Lanes row = Lanes(b, isA ? tile.row : tile.col) * rowsOfEach;
   Value target = context.getShared(b, shared.codes, slot, shared.codeBytes);
@@ -251,12 +251,12 @@ void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
   Lanes firstStep = Lanes(b, stage) * spec.getStageSteps(), blocks = left;
   if (format.isPacked) {
     blocks = minUnsigned(
-        Lanes(b, emitCeilDiv(b, arguments.depth, kStepElements)) - firstStep,
+        Lanes(b, emitCeilDiv(b, arguments.depth, kDecodedStep)) - firstStep,
         left.like(spec.getStageSteps()));
     codeBytes = blocks * (context.tile.scaledRows * format.getCodeBytes());
   }
   context.stageFull.emitExpect(
-      b, slot, scaleBytes * context.tile.scaleTiles + codeBytes);
+      b, slot, scaleBytes * context.tile.scaledOwners + codeBytes);
   if (format.isPacked)
     emitPackedCodes(tile, firstStep, blocks, slot);
   emitScales(tile, firstTile, scaleBytes, slot);

@@ -271,14 +271,14 @@ SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
                                                  ValueRange sums) {
   context.stageFull.emitWaitFull(b, slot);
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  Value stepsLeft = emitCeilDiv(b, left, kStepElements);
+  Value stepsLeft = emitCeilDiv(b, left, kDecodedStep);
   SmallVector<Value> results =
       emitCount(b, stepsLeft, sums, [&](Value number, ValueRange values) {
         Lanes inProduct = Lanes(b, stage) * steps + Lanes(b, number);
         WgmmaStep step{slot.index, number, inProduct};
         SmallVector<Value> registers = emitDecode(tile, step);
         Value descriptor = getDescriptor(step);
-        Lanes ofStep = left - Lanes(b, number) * kStepElements;
+        Lanes ofStep = left - Lanes(b, number) * kDecodedStep;
         // Elements of K beyond the product can be those of another group, or
         // have scales that are no numbers.
         SmallVector<Value> sums(values);

@@ -23,6 +23,7 @@
 
 #include "Products/Barriers.h"
 #include "Products/RegisterResults.h"
+#include "Products/SharedMemory.h"
 #include "WgmmaLayout.h"
 
 #include "Emission/Lanes.h"
@@ -61,24 +62,17 @@ struct WgmmaCluster {
 };
 
 /// The values and places that the roles of a kernel share.
-struct WgmmaContext {
+struct WgmmaContext : SharedMemory {
   /// `arguments` have the sizes as i32.
   WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
                const GemmArguments &arguments);
 
-  /// Element `slot` of an array of elements of `bytes` bytes that is `offset`
-  /// bytes from the beginning of shared memory.
-  mlir::Value getShared(KernelBuilder &b, int64_t offset, mlir::Value slot,
-                        int64_t bytes) const;
-  mlir::Value getShared(KernelBuilder &b, int64_t offset) const;
-
   const WgmmaSpec &spec;
   const GemmArguments &arguments;
-  WgmmaTile tile;
+  DecodedTile tile;
   WgmmaLayout shared;
   WgmmaCluster cluster;
   TileOrder order;
-  mlir::Value memory;
   BarrierRing stageFull, stageEmpty;
   /// Barriers of the sums of each warpgroup: its warps in all CTAs of a cluster
   /// have stored them, and have read them.

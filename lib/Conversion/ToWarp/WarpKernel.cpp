@@ -16,28 +16,14 @@ namespace blockscale::gemm {
 
 using emit::Lanes;
 
-static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
-  return b.offset(memory, b.getI8Type(), b.i32(offset));
-}
-
 WarpContext::WarpContext(KernelBuilder &b, const ScaledGemmSpec &spec,
                          const GemmArguments &arguments)
-    : spec(spec), arguments(arguments), shared(spec),
+    : SharedMemory(b), spec(spec), arguments(arguments), shared(spec),
       order(b, spec, arguments, {/*blocks=*/1, /*tiles=*/1, /*tile=*/b.i32(0)}),
-      memory(getDynamicSharedMemory(b)),
-      stageFull(getPlace(b, memory, shared.stageFull),
-                spec.schedule.getStages(), /*arrivals=*/1),
-      stageEmpty(getPlace(b, memory, shared.stageEmpty),
-                 spec.schedule.getStages(), /*arrivals=*/kMultiplyWarps) {}
-
-Value WarpContext::getShared(KernelBuilder &b, int64_t offset) const {
-  return getPlace(b, memory, offset);
-}
-
-Value WarpContext::getShared(KernelBuilder &b, int64_t offset, Value slot,
-                             int64_t bytes) const {
-  return b.offset(memory, b.getI8Type(), Lanes(b, slot) * bytes + offset);
-}
+      stageFull(getShared(b, shared.stageFull), spec.schedule.getStages(),
+                /*arrivals=*/1),
+      stageEmpty(getShared(b, shared.stageEmpty), spec.schedule.getStages(),
+                 /*arrivals=*/kMultiplyWarps) {}
 
 WarpThread::WarpThread(KernelBuilder &b, Value number) : number(number) {
   Lanes all(b, number);

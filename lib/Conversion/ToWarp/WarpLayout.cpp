@@ -7,7 +7,6 @@
 
 #include "WarpLayout.h"
 #include "Products/Barriers.h"
-#include "Products/RingStages.h"
 
 namespace blockscale::gemm {
 
@@ -16,12 +15,6 @@ namespace blockscale::gemm {
 static constexpr int64_t kSumGap = 8;
 
 WarpLayout::WarpLayout(const ScaledGemmSpec &spec) {
-  bytes = 0;
-  auto take = [&](int64_t count) {
-    int64_t begin = bytes;
-    bytes += count;
-    return begin;
-  };
   int64_t stages = spec.schedule.getStages();
   dataBytesA = spec.schedule.getRows() * kWarpRowBytes;
   dataBytesB = spec.schedule.getCols() * kWarpRowBytes;
@@ -37,18 +30,6 @@ WarpLayout::WarpLayout(const ScaledGemmSpec &spec) {
   sums = take(kRepeatRows * sumPitch * kWordBytes);
   stageFull = take(stages * kBarrierBytes);
   stageEmpty = take(stages * kBarrierBytes);
-}
-
-int64_t WarpLayout::getMaxStages(ScaledGemmSpec spec,
-                                 const target::Chip &chip) {
-  auto getBytes = [&](int64_t stages) {
-    spec.schedule = withStages(spec.schedule, stages);
-    return WarpLayout(spec).bytes;
-  };
-  int64_t stages = 1;
-  while (getBytes(stages + 1) <= chip.limits.getSharedBytesOfBlock())
-    ++stages;
-  return stages;
 }
 
 } // namespace blockscale::gemm

@@ -23,6 +23,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOWARP_WARPLAYOUT_H
 
 #include "Products/GemmFormat.h"
+#include "Products/SharedMemory.h"
 
 namespace blockscale::gemm {
 
@@ -52,16 +53,9 @@ inline constexpr int64_t kMultiplyThreads = kMultiplyWarps * kWarpThreads;
 inline constexpr int64_t kRowRepeats = kWarpTileRows / kRepeatRows;
 inline constexpr int64_t kColRepeats = kWarpTileCols / kRepeatRows;
 
-/// Stages that a schedule has at least: one that is multiplied while the next
-/// one arrives.
-inline constexpr int64_t kLeastWarpStages = 2;
-
 /// Offsets in shared memory.
-struct WarpLayout {
+struct WarpLayout : SharedBytes {
   explicit WarpLayout(const ScaledGemmSpec &spec);
-
-  /// The number of ring stages that fit into a CTA's shared memory.
-  static int64_t getMaxStages(ScaledGemmSpec spec, const target::Chip &chip);
 
   int64_t dataA, dataB, scaleA, scaleB;
   /// Bytes of a stage of each.
@@ -70,7 +64,6 @@ struct WarpLayout {
   /// of a row: `kRepeatRows` rows, `sumPitch` f32 apart.
   int64_t sums, sumPitch;
   int64_t stageFull, stageEmpty;
-  int64_t bytes;
 };
 
 } // namespace blockscale::gemm

@@ -16,7 +16,6 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "Products/Arithmetic.h"
-#include "Products/ScaledClauses.h"
 #include "WarpRoles.h"
 
 using namespace mlir;

@@ -22,6 +22,7 @@
 
 #include "Products/Barriers.h"
 #include "Products/RegisterResults.h"
+#include "Products/SharedMemory.h"
 #include "WarpLayout.h"
 
 namespace blockscale::gemm {
@@ -30,22 +31,15 @@ namespace blockscale::gemm {
 inline constexpr int64_t kWarpGemmThreads = kMultiplyThreads + kWarpThreads;
 
 /// The values and places that the roles of a kernel share.
-struct WarpContext {
+struct WarpContext : SharedMemory {
   /// `arguments` have the sizes as i32.
   WarpContext(KernelBuilder &b, const ScaledGemmSpec &spec,
               const GemmArguments &arguments);
-
-  /// `offset` bytes from the beginning of shared memory.
-  mlir::Value getShared(KernelBuilder &b, int64_t offset) const;
-  /// Element `slot` of an array of elements of `bytes` bytes there.
-  mlir::Value getShared(KernelBuilder &b, int64_t offset, mlir::Value slot,
-                        int64_t bytes) const;
 
   const ScaledGemmSpec &spec;
   const GemmArguments &arguments;
   WarpLayout shared;
   TileOrder order;
-  mlir::Value memory;
   BarrierRing stageFull, stageEmpty;
 };
 

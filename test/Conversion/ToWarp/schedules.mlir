@@ -6,7 +6,7 @@
 #swizzled = #blockscale.layout<swizzle_128x4>
 
 // A tile for each multiprocessor at a time, and a stage takes as long to multiply as to arrive.
-// REMARK: tiles of 128 x 128 in 4 stages: of the clocks of a step of 128 of K, 1024 multiply, 432 read shared memory, 1042 load, so that it has to load; tiles: 4096, waves: 25, 93.3 % of the peak
+// REMARK: tiles of 128 x 128 in 4 stages: a step of 128 of K takes 0.43 us to multiply, 0.18 us to read shared memory, 0.43 us to load, so that it has to load; tiles: 4096, waves: 25, 703.3 us, 93.3 % of the peak
 // REMARK-SAME: assumed are 4096 FLOP of 4 bits, 128 bytes of shared memory and 17.7 of the L2 cache a clock and multiprocessor
 // CHECK-LABEL: func.func @large
 // CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 4, band = 8, ctas = 170>
@@ -21,7 +21,7 @@ func.func @large(%a: tensor<8192x8192xf4E2M1FN>, %s: tensor<8192x512xf8E4M3FN, #
 }
 
 // Few tiles with a long K are computed in parts. FP8 has half the rate of FP4.
-// REMARK: tiles of 128 x 128, K in 16 parts in 4 stages: of the clocks of a step of 64 of K, 1024 multiply
+// REMARK: tiles of 128 x 128, K in 16 parts in 4 stages: a step of 64 of K takes 0.43 us to multiply
 // CHECK-LABEL: func.func @few
 // CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 4, band = 8, ctas = 170, splits = 16>
 func.func @few(%a: tensor<256x16384xf8E4M3FN>, %s: tensor<256x512xf8E8M0FNU, #swizzled>) -> tensor<256x256xbf16> {
