@@ -29,6 +29,7 @@ from blockscale._errors import (
     Error,
     FileError,
 )
+from blockscale._jit import Traced, jit
 from blockscale._native import version as __version__
 from blockscale._ops import (
     amax,
@@ -43,7 +44,7 @@ from blockscale._ops import (
     scaled_mm,
     swizzle,
 )
-from blockscale._trace import Module, Traced, Value, jit
+from blockscale._trace import Module, Value
 from blockscale._types import DataLayout, Layout, Spec
 
 __all__ = [

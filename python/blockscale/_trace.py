@@ -6,14 +6,12 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
-import functools
 import inspect
 import os
 import re
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +25,6 @@ _TRACE: contextvars.ContextVar[Trace | None] = contextvars.ContextVar("trace", d
 Location = tuple[str, int] | tuple[str, int, str]
 _WIDTH = 100
 _INDENT = "\n        "
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Value:
@@ -211,7 +208,8 @@ class Module:
         check(_native.compile(text, self.name, [], 0, None, True, None, False, False, None))
 
 
-def _trace(function: Callable[..., Any], specs: Sequence[Spec]) -> Module:
+def trace_function(function: Callable[..., Any], specs: Sequence[Spec]) -> Module:
+    """A module of a function that is called on values of `specs`."""
     location = (function.__code__.co_filename, function.__code__.co_firstlineno)
     trace = Trace()
     names = list(inspect.signature(function).parameters)
@@ -233,71 +231,3 @@ def _trace(function: Callable[..., Any], specs: Sequence[Spec]) -> Module:
                     is_single)
     module.verify()
     return module
-
-
-def _get_parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    try:
-        # Annotations are text under `from __future__ import annotations`.
-        return inspect.signature(function, eval_str=True).parameters
-    except (NameError, AttributeError, SyntaxError, TypeError):
-        return inspect.signature(function).parameters
-
-
-class Traced(Generic[Function]):
-    """A function under @jit: `trace` makes a module for shapes and dtypes; a call
-    traces and compiles for those of its arrays, once, and runs on this CPU."""
-
-    __name__: str
-
-    def __init__(self, function: Function):
-        self.function = function
-        self.parameters = _get_parameters(function)
-        self._compiled: dict[tuple[Spec, ...], Any] = {}
-        self._lock = threading.Lock()
-        functools.update_wrapper(self, function)
-
-    def trace(self, *specs: Any) -> Module:
-        """A module for arrays of `specs`, each a Spec or an array that has it; those that
-        are left out are the parameters' annotations."""
-        from blockscale._arrays import get_spec
-
-        known = [spec if isinstance(spec, Spec) else get_spec(spec) for spec in specs]
-        for name, parameter in list(self.parameters.items())[len(known):]:
-            annotation = parameter.annotation
-            if not isinstance(annotation, Spec):
-                raise ArgumentError(f"expected a Spec for {name} of @{self.__name__}, as an "
-                                    "argument of trace() or its annotation")
-            known.append(annotation)
-        if len(known) != len(self.parameters):
-            raise ArgumentError(f"expected {len(self.parameters)} specs for "
-                                f"@{self.__name__}, but got {len(known)}")
-        return _trace(self.function, known)
-
-    def __call__(self, *arrays: Any) -> Any:
-        """Calls the function on arrays of NumPy or DLPack in this CPU's memory."""
-        from blockscale._arrays import get_spec
-        from blockscale._compile import compile as compile_module
-
-        if len(arrays) != len(self.parameters):
-            raise ArgumentError(f"@{self.__name__}: expected {len(self.parameters)} arrays, "
-                                f"but got {len(arrays)}")
-        key = tuple(parameter.annotation if isinstance(parameter.annotation, Spec)
-                    else get_spec(array)
-                    for parameter, array in zip(self.parameters.values(), arrays))
-        with self._lock:
-            compiled = self._compiled.get(key)
-        if compiled is None:
-            compiled = compile_module(self.trace(*key))
-            with self._lock:
-                compiled = self._compiled.setdefault(key, compiled)
-        return compiled(*arrays)
-
-
-def jit(function: Function) -> Traced[Function]:
-    """Makes a function on arrays of one of Python on traced values:
-
-        @jit
-        def amax(x: Spec((None, 64), "bf16")):
-            return blockscale.amax(x)
-    """
-    return Traced(function)

@@ -19,9 +19,10 @@ from blockscale import _native, _ops
 from blockscale._compile import Compiled
 from blockscale._compile import compile as compile_module
 from blockscale._errors import check
+from blockscale._jit import jit
 from blockscale._native import _checkpoint as _bytes
 from blockscale._ops import FORMATS
-from blockscale._trace import Module, Value, jit
+from blockscale._trace import Module, Value
 from blockscale._types import Spec
 from blockscale.checkpoint._layouts import PLAIN_DTYPES
 

@@ -20,8 +20,9 @@ from blockscale._linalg import (
     is_float,
     is_integer,
 )
-from blockscale.onnx._importer import NARROW, Constant, Importer, Operand, handles
+from blockscale.onnx._importer import NARROW, Importer, Operand, handles
 from blockscale.onnx._nodes import NAMES, TYPES, get_type_name
+from blockscale.onnx._operands import Constant
 
 
 def take(importer: Importer, operand: Operand, rank: int = 0) -> Array | int | float:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
@@ -19,7 +18,9 @@ from blockscale._linalg._builder import INDEX
 from blockscale._types import Spec
 from blockscale.onnx._model import Model, Node
 from blockscale.onnx._nodes import NAMES, get_type_name
+from blockscale.onnx._operands import Constant, Sizes, get_dtype
 from blockscale.onnx._recipes import DOMAIN
+from blockscale.onnx._sizes import fold_sizes
 
 Handler = Callable[..., Any]
 AnyHandler = TypeVar("AnyHandler", bound=Handler)
@@ -46,52 +47,11 @@ def handles(*names: str, domain: str = "", of_constants: bool = False
     return add
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Constant:
-    """What is known at import, as an array of NumPy and ml_dtypes."""
-
-    value: np.ndarray
-    name: str
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self.value.shape
-
-    @property
-    def dtype(self) -> str:
-        """The name in MLIR; that of NumPy where there is none."""
-        return get_dtype(self.value.dtype) or self.value.dtype.name
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Sizes:
-    """Numbers that are computed from sizes of inputs: an array of ints and expressions, which
-    are int64 in the model."""
-
-    value: np.ndarray
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self.value.shape
-
-    @property
-    def dtype(self) -> str:
-        return "i64"
-
-
 #: The result of a node that was refused.
 FAILED = object()
 #: A value of the graph. Any stands for what has `materialize`, and for None, an input that is left
 #: out.
 Operand: TypeAlias = Array | Constant | Sizes | Any
-
-
-def get_dtype(dtype: Any) -> str:
-    """The name in MLIR of a dtype of NumPy; "" where there is none."""
-    try:
-        return NAMES.get(onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), "")
-    except (KeyError, ValueError):
-        return ""
 
 
 class Refused(Exception):
@@ -262,9 +222,8 @@ class Importer(Builder):
         return HANDLERS.get((node.domain, node.op))
 
     def _call(self, node: Node, inputs: list[Any], handler: Handler) -> list[Any]:
-        from blockscale.onnx._sizes import fold_sizes
         if any(isinstance(each, Sizes) for each in inputs):
-            found = fold_sizes(self, node, inputs)
+            found = fold_sizes(node, inputs)
             if found is not None:
                 return [found]
         results = handler(self, inputs, node.attributes)

@@ -18,8 +18,9 @@ from blockscale._errors import ArgumentError, Problem
 from blockscale._linalg import Array, Size, check_options
 from blockscale._trace import Module
 from blockscale.onnx import _elementwise, _products, _quantize, _reductions, _shapes  # noqa: F401
-from blockscale.onnx._importer import FAILED, HANDLERS, Constant, Importer, Refused
+from blockscale.onnx._importer import FAILED, HANDLERS, Importer, Refused
 from blockscale.onnx._model import Source, read
+from blockscale.onnx._operands import Constant
 
 
 class Function:

@@ -29,13 +29,13 @@ from blockscale.onnx._codes import emit_decode, emit_encode, emit_scale_code
 from blockscale.onnx._importer import (
     NARROW,
     NUMBERS,
-    Constant,
     Importer,
     Operand,
     evaluate,
     handles,
 )
 from blockscale.onnx._nodes import NAMES, TYPES, get_type_name
+from blockscale.onnx._operands import Constant
 from blockscale.onnx._products import Decoded, transpose
 from blockscale.onnx._recipes import DOMAIN, NUMPY
 from blockscale.onnx._shapes import read_axes

@@ -38,7 +38,8 @@ from blockscale._linalg import (
     multiply,
     simplify,
 )
-from blockscale.onnx._importer import Constant, Importer, Operand, get_dtype, handles
+from blockscale.onnx._importer import Importer, Operand, handles
+from blockscale.onnx._operands import Constant, get_dtype
 from blockscale.onnx._sizes import make_sizes
 
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import sympy
 
+from blockscale._errors import ArgumentError
 from blockscale._linalg import simplify
-from blockscale.onnx._importer import Constant, Importer, Sizes
 from blockscale.onnx._model import Node
 from blockscale.onnx._nodes import TYPES
+from blockscale.onnx._operands import Constant, Sizes
 
 
 def make_sizes(values: Any) -> Constant | Sizes:
@@ -105,7 +106,7 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
 }
 
 
-def fold_sizes(importer: Importer, node: Node, inputs: list[Any]) -> Constant | Sizes | None:
+def fold_sizes(node: Node, inputs: list[Any]) -> Constant | Sizes | None:
     """The result of a node of sizes and constants, if it is one of sizes."""
     if node.domain or not all(isinstance(each, Sizes) or (
             isinstance(each, Constant) and each.value.dtype.kind in "biu") for each in inputs):
@@ -117,5 +118,6 @@ def fold_sizes(importer: Importer, node: Node, inputs: list[Any]) -> Constant | 
             return _compare(arrays)
         found = _fold(node, arrays)
     except (ValueError, TypeError, LookupError, ZeroDivisionError) as error:
-        importer.refuse(f"expected sizes of inputs that can be computed, but {error}")
+        raise ArgumentError(
+            f"expected sizes of inputs that can be computed, but {error}") from error
     return None if found is None else make_sizes(found)

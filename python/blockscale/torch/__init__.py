@@ -27,10 +27,10 @@ from blockscale._errors import UnsupportedError
 from blockscale.torch._calibrate import calibrate
 from blockscale.torch._checkpoint import load_quantized_
 from blockscale.torch._cuda import synchronize
+from blockscale.torch._mark import mark_state_dict
 from blockscale.torch._modules import QuantizedExperts, QuantizedLinear, QuantizedStack
 from blockscale.torch._program import Function, Imported, from_export, from_graph
 from blockscale.torch._quantize_model import quantize_
-from blockscale.torch._state import mark_state_dict
 from blockscale.torch._summary import LayerSummary, Summary
 
 __all__ = ["Function", "Imported", "LayerSummary", "QuantizedExperts", "QuantizedLinear",

@@ -12,8 +12,9 @@ import torch
 
 from blockscale import _ops
 from blockscale._forms import OperandForm
+from blockscale._jit import jit
 from blockscale._ops import FORMATS
-from blockscale._trace import Module, Value, jit
+from blockscale._trace import Module, Value
 from blockscale._types import Spec, element_name
 from blockscale.torch._forms import ROW_MAJOR, get_data_layout, get_scale_layout
 from blockscale.torch._kernels import Kernel, get_kernel

@@ -9,13 +9,12 @@ have nothing else, and of one size because loaders that copy into place ask for 
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm
@@ -108,7 +107,7 @@ def compare_mark(mark: Any, form: LayerForm) -> str:
             "was saved with")
 
 
-def _check_tensor(name: str, found: Any, expected: tuple[torch.dtype, list[int]] | None
+def check_tensor(name: str, found: Any, expected: tuple[torch.dtype, list[int]] | None
                   ) -> str:
     if expected is None:
         return f"'{name}': expected no such tensor, since the layer's form has none"
@@ -158,7 +157,7 @@ def check_state(module: QuantizedWeight, state: Mapping[str, Any], prefix: str) 
         problem = compare_mark(entries[MARK], module.form)
         if problem:
             return [f"'{name}': {problem}"]
-    problems = [_check_tensor(prefix + each, state[prefix + each], held.get(each))
+    problems = [check_tensor(prefix + each, state[prefix + each], held.get(each))
                 for each in tensors]
     unmarked = [each for each in tensors if each in held and each not in awaited]
     if unmarked:
@@ -168,38 +167,3 @@ def check_state(module: QuantizedWeight, state: Mapping[str, Any], prefix: str) 
     if not problems:
         module.awaited = awaited - set(tensors)
     return problems
-
-
-def mark_state_dict(state: Mapping[str, Any], model: nn.Module) -> dict[str, Any]:
-    """A state dict with the marks of a model's quantized weights, for one that was saved without
-    marks: by a version of BlockScale before these, or by other code. What the marks say is what
-    you know: that the model that was saved had been quantized by the policy of this one.
-
-    Args:
-      state: marks that it has stay as they are.
-      model: quantized, and what load_state_dict() will be called on.
-
-    Raises: ArgumentError where a tensor is not as the model has it, or no weight is without a mark.
-    """
-    from blockscale.torch._modules import QuantizedWeight
-
-    if not isinstance(model, nn.Module):
-        raise ArgumentError(f"expected a torch.nn.Module, but got {type(model).__name__}")
-    # A copy of a dict of PyTorch has its metadata.
-    marked = copy.copy(state) if isinstance(state, dict) else dict(state)
-    problems = list[str]()
-    for path, module in model.named_modules(remove_duplicate=False):
-        prefix = f"{path}." if path else ""
-        if (not isinstance(module, QuantizedWeight) or prefix + MARK in state
-                or prefix + "data" not in state):
-            continue
-        problems += [_check_tensor(prefix + each, state.get(prefix + each), expected)
-                     for each, expected in list_tensors(module).items()]
-        marked[prefix + MARK] = make_mark(module.form)
-    problems = [each for each in problems if each]
-    if problems:
-        raise ArgumentError("\n".join(problems))
-    if len(marked) == len(state):
-        raise ArgumentError("expected a state dict with a quantized weight that has no mark, but "
-                            "got none")
-    return marked

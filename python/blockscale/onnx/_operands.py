@@ -1,0 +1,54 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Values of a graph that are no arrays of the program: known ones, and sizes."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import onnx
+
+from blockscale.onnx._nodes import NAMES
+
+
+def get_dtype(dtype: Any) -> str:
+    """The name in MLIR of a dtype of NumPy; "" where there is none."""
+    try:
+        return NAMES.get(onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), "")
+    except (KeyError, ValueError):
+        return ""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Constant:
+    """What is known at import, as an array of NumPy and ml_dtypes."""
+
+    value: np.ndarray
+    name: str
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def dtype(self) -> str:
+        """The name in MLIR; that of NumPy where there is none."""
+        return get_dtype(self.value.dtype) or self.value.dtype.name
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sizes:
+    """Numbers that are computed from sizes of inputs: an array of ints and expressions, which
+    are int64 in the model."""
+
+    value: np.ndarray
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def dtype(self) -> str:
+        return "i64"
