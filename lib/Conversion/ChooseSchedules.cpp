@@ -40,7 +40,7 @@ static SmallVector<Operation *> getSiblings(Operation *product) {
 static GemmScheduleAttr findSchedule(ArrayRef<Operation *> products) {
   for (Operation *op : products)
     if (auto schedule =
-            op->getAttrOfType<GemmScheduleAttr>(gemm::kScheduleAttrName))
+            op->getAttrOfType<GemmScheduleAttr>(products::kScheduleAttrName))
       return schedule;
   return {};
 }
@@ -48,11 +48,12 @@ static GemmScheduleAttr findSchedule(ArrayRef<Operation *> products) {
 /// The schedules that the model considers for a product, the best first; none
 /// where the chip has no kernel for it. A remark says why that is the best,
 /// where it is wanted.
-static SmallVector<ScheduleCandidate>
-rate(const gemm::Product &product, const target::Chip &chip, bool hasRemark) {
+static SmallVector<ScheduleCandidate> rate(const products::Product &product,
+                                           const target::Chip &chip,
+                                           bool hasRemark) {
   SmallVector<ScheduleCandidate> candidates;
   for (const auto &[schedule, timeline] :
-       gemm::getProductFamily(product, chip).rate(product, chip, hasRemark))
+       products::getProductFamily(product, chip).rate(product, chip, hasRemark))
     candidates.push_back(
         {schedule, static_cast<int64_t>(std::llround(timeline.total * 1e3))});
   return candidates;
@@ -71,7 +72,7 @@ findCandidate(ArrayRef<ScheduleCandidate> candidates,
 
 /// Says at a product whether its schedule was measured, where and against
 /// which of the model, or why not.
-static void remarkTuned(const gemm::Product &product, const Twine &text) {
+static void remarkTuned(const products::Product &product, const Twine &text) {
   remark::analysis(product.op->getLoc(),
                    remark::RemarkOpts::name("tuned").category("gpu-launch"))
       << remark::add("{0}", text.str());
@@ -90,14 +91,14 @@ private:
   FailureOr<GemmScheduleAttr> parseGiven();
   /// Chooses among the model's candidates, which are there. Sets the schedule
   /// and the source of the choice.
-  void choose(const gemm::Product &product, const gemm::ProductKey &key,
+  void choose(const products::Product &product, const products::ProductKey &key,
               ArrayRef<ScheduleCandidate> rated, ScheduleChoice &choice) const;
   /// Gives the product a schedule. A record of it is added for the first
   /// product of a kernel.
-  void choose(const gemm::Product &product, const target::Chip &chip);
+  void choose(const products::Product &product, const target::Chip &chip);
 
   GemmScheduleAttr given;
-  std::optional<gemm::TunedSchedules> measured;
+  std::optional<products::TunedSchedules> measured;
   SmallVector<ScheduleChoice> choices;
 };
 
@@ -118,8 +119,8 @@ FailureOr<GemmScheduleAttr> ChooseSchedulesPass::parseGiven() {
   return parsed;
 }
 
-void ChooseSchedulesPass::choose(const gemm::Product &product,
-                                 const gemm::ProductKey &key,
+void ChooseSchedulesPass::choose(const products::Product &product,
+                                 const products::ProductKey &key,
                                  ArrayRef<ScheduleCandidate> rated,
                                  ScheduleChoice &choice) const {
   choice.schedule = rated.front().schedule;
@@ -141,18 +142,18 @@ void ChooseSchedulesPass::choose(const gemm::Product &product,
   choice.source = "tuned";
 }
 
-void ChooseSchedulesPass::choose(const gemm::Product &product,
+void ChooseSchedulesPass::choose(const products::Product &product,
                                  const target::Chip &chip) {
   // What is there is obeyed, or refused by the lowering.
   SmallVector<Operation *> siblings = getSiblings(product.op);
   GemmScheduleAttr written = findSchedule(siblings);
-  if (!written && product.op->hasAttr(gemm::kScheduleAttrName))
+  if (!written && product.op->hasAttr(products::kScheduleAttrName))
     return;
   ScheduleChoice choice;
   choice.schedule = written ? written : given;
   choice.source = written ? "attribute" : "option";
   bool isFirst = product.op == siblings.front();
-  gemm::ProductKey key(product);
+  products::ProductKey key(product);
   SmallVector<ScheduleCandidate> rated;
   if (isFirst || !choice.schedule)
     rated = rate(product, chip, /*hasRemark=*/!choice.schedule);
@@ -162,8 +163,8 @@ void ChooseSchedulesPass::choose(const gemm::Product &product,
       return;
     choose(product, key, rated, choice);
   }
-  if (!product.op->hasAttr(gemm::kScheduleAttrName))
-    product.op->setAttr(gemm::kScheduleAttrName, choice.schedule);
+  if (!product.op->hasAttr(products::kScheduleAttrName))
+    product.op->setAttr(products::kScheduleAttrName, choice.schedule);
   if (!isFirst)
     return;
   if (auto function = product.op->getParentOfType<FunctionOpInterface>())
@@ -191,7 +192,7 @@ void ChooseSchedulesPass::runOnOperation() {
     measured.emplace(tuned, *target);
   getOperation()->walk([&](Operation *op) {
     if (isProduct(op))
-      choose(gemm::Product(cast<ProductOpInterface>(op)), *target);
+      choose(products::Product(cast<ProductOpInterface>(op)), *target);
   });
   auto module = dyn_cast<ModuleOp>(getOperation());
   if (module && !choices.empty())

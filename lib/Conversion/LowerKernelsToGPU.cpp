@@ -99,8 +99,8 @@ static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
   SmallVector<Operation *> all(body.others);
   llvm::append_range(all, body.producers);
   Operation *op = *llvm::find_if(body.others, isProduct);
-  gemm::Product product(cast<ProductOpInterface>(op));
-  return gemm::getProductFamily(product, chip).lower(all, site);
+  products::Product product(cast<ProductOpInterface>(op));
+  return products::getProductFamily(product, chip).lower(all, site);
 }
 
 static LogicalResult lowerElementwise(KernelOp kernel, const KernelBody &body,

@@ -6,21 +6,21 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProductFamilies.h"
-#include "ToMma/MmaFamily.h"
-#include "ToSM100/Tcgen05Family.h"
-#include "ToSM90/WgmmaFamily.h"
-#include "ToWarp/WarpFamily.h"
+#include "ToPlainMma/PlainMmaFamily.h"
+#include "ToScaledMma/ScaledMmaFamily.h"
+#include "ToTcgen05/Tcgen05Family.h"
+#include "ToWgmma/WgmmaFamily.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 const ProductFamily &getProductFamily(const Product &product,
                                       const target::Chip &chip) {
   static const ProductFamily *const families[] = {
-      &kTcgen05Family, &kWgmmaFamily, &kWarpFamily, &kMmaFamily};
+      &kTcgen05Family, &kWgmmaFamily, &kScaledMmaFamily, &kPlainMmaFamily};
   ProductKernel kernel = getProductKernel(chip, product.hasPlainOperand());
   return **llvm::find_if(families, [&](const ProductFamily *family) {
     return family->kernel == kernel;
   });
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

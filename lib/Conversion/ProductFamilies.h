@@ -10,12 +10,12 @@
 
 #include "Products/ProductFamily.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The family whose kernels multiply such a product on a chip.
 const ProductFamily &getProductFamily(const Product &product,
                                       const target::Chip &chip);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTFAMILIES_H

@@ -18,7 +18,7 @@
 using namespace mlir;
 namespace json = llvm::json;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The version of the files, in manifests and choices.
 static constexpr int64_t kTunedVersion = 1;
@@ -271,4 +271,4 @@ TunedSchedules::find(const ProductKey &key,
   return findSchedule(*(*members)->get("schedule"), path, candidates);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

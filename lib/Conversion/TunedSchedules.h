@@ -21,7 +21,7 @@
 
 #include "llvm/Support/Error.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The choices of one environment for one chip.
 class TunedSchedules {
@@ -46,6 +46,6 @@ private:
   std::string miss;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TUNEDSCHEDULES_H

@@ -17,7 +17,7 @@ tools there include Emulator and a few of the project's folders beside the layer
 Folders of lib/Conversion are rooms, of which each includes only from those in ROOMS:
 
     Emission -> ToCPU, DeviceEmission;  DeviceEmission -> ToGPU, Products;
-    Products -> ToMma, ToSM90, ToSM100, ToWarp;
+    Products -> ToPlainMma, ToWgmma, ToTcgen05, ToScaledMma;
     all of them -> the passes that choose among them
 
 Folders of emulator/lib/Emulator are rooms too, and each includes only from those before it
@@ -52,8 +52,8 @@ ROOMS = {"Emission": [], "DeviceEmission": ["Emission"],
          "ToGPU/Ops": DEVICE,
          "ToGPU": [*ROWS, "ToGPU/RowPrograms", "ToGPU/Strips", "ToGPU/Ops"],
          "Products": DEVICE,
-         "ToSM90": [*DEVICE, "Products"], "ToSM100": [*DEVICE, "Products"],
-         "ToMma": [*DEVICE, "Products"], "ToWarp": [*DEVICE, "Products"]}
+         "ToWgmma": [*DEVICE, "Products"], "ToTcgen05": [*DEVICE, "Products"],
+         "ToPlainMma": [*DEVICE, "Products"], "ToScaledMma": [*DEVICE, "Products"]}
 # The rooms of emulator/lib/Emulator: each includes from itself and from those before it.
 EMULATOR_ROOMS = ["Diagnostics", "Ptx", "InstructionSet", "Arithmetic", "Memory", "Program",
                   "Hazards", "Matrix", "Async", "Machine", "Instructions"]

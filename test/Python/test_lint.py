@@ -160,23 +160,23 @@ class LayersTest(LintTest):
 
     def write_room_headers(self):
         for room in ("Emission", "DeviceEmission", "ToCPU", "ToGPU", "ToGPU/Rows", "ToGPU/Ops",
-                     "Products", "ToSM90", "ToSM100"):
+                     "Products", "ToWgmma", "ToTcgen05"):
             self.write(f"lib/Conversion/{room}/B.h")
 
     def test_rooms_include_what_is_below_them(self):
         self.write_room_headers()
-        self.write("lib/Conversion/ToSM100/A.cpp", '#include "Emission/B.h"\n'
+        self.write("lib/Conversion/ToTcgen05/A.cpp", '#include "Emission/B.h"\n'
                    '#include "DeviceEmission/B.h"\n#include "Products/B.h"\n'
                    '#include "B.h"\n')
         self.write("lib/Conversion/ToGPU/Strips/A.cpp", '#include "ToGPU/Rows/B.h"\n')
-        self.write("lib/Conversion/A.cpp", '#include "ToSM100/B.h"\n')
+        self.write("lib/Conversion/A.cpp", '#include "ToTcgen05/B.h"\n')
         self.assertEqual(self.findings("layers"), [])
 
     def test_rooms_do_not_include_their_neighbours(self):
-        pairs = [("ToGPU/Rows", "ToSM100"), ("ToSM100", "ToGPU"), ("ToGPU/Ops", "ToCPU"),
-                 ("ToCPU", "ToGPU/Rows"), ("ToSM100", "ToCPU"), ("ToCPU", "ToSM100"),
+        pairs = [("ToGPU/Rows", "ToTcgen05"), ("ToTcgen05", "ToGPU"), ("ToGPU/Ops", "ToCPU"),
+                 ("ToCPU", "ToGPU/Rows"), ("ToTcgen05", "ToCPU"), ("ToCPU", "ToTcgen05"),
                  ("Emission", "DeviceEmission"), ("ToGPU/Rows", "ToGPU/Ops"),
-                 ("ToGPU/Rows", "ToGPU"), ("Products", "ToSM100"), ("ToGPU", "Products")]
+                 ("ToGPU/Rows", "ToGPU"), ("Products", "ToTcgen05"), ("ToGPU", "Products")]
         for room, included in pairs:
             with self.subTest(room=room, included=included):
                 self.write_room_headers()
@@ -186,7 +186,7 @@ class LayersTest(LintTest):
                 (self.root / f"lib/Conversion/{room}/A.cpp").unlink()
 
     def test_rooms_are_named_from_their_folder_on(self):
-        self.write("lib/Conversion/ToGPU/Rows/A.cpp", '#include "../../ToSM100/B.h"\n')
+        self.write("lib/Conversion/ToGPU/Rows/A.cpp", '#include "../../ToTcgen05/B.h"\n')
         self.assert_finds("layers", "lib/Conversion/ToGPU/Rows/A.cpp:1:",
                           "expected the path of a header from lib/Conversion on")
 

@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "Products/ProductTimeline.h"
-#include "ToSM100/GemmLayout.h"
-#include "ToSM100/Tcgen05Family.h"
+#include "ToTcgen05/Tcgen05Family.h"
+#include "ToTcgen05/Tcgen05Layout.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
 using namespace blockscale;
-using namespace blockscale::gemm;
+using namespace blockscale::products;
 
 namespace {
 

@@ -250,7 +250,7 @@ def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
     attribute `blockscale.choices`, a record of what was chosen, by what, and,
     where the option `candidates` asks for them, of the model's best.
 
-    Example (test/Conversion/ToSM100/schedules.mlir):
+    Example (test/Conversion/ToTcgen05/schedules.mlir):
 
     ```mlir
     %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]

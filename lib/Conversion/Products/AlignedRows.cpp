@@ -16,7 +16,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 static constexpr int64_t kAlignThreads = 128;
 /// Bytes of codes of a block of NVFP4, which a thread moves.
@@ -144,4 +144,4 @@ AlignedRows alignRows(LaunchSite &site, Value memory, int64_t bits, Value rows,
   return aligned;
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

@@ -24,7 +24,7 @@
 
 #include "DeviceEmission/LaunchSite.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Rows of data that a tensor map can have.
 struct AlignedRows {
@@ -42,6 +42,6 @@ struct AlignedRows {
 AlignedRows alignRows(LaunchSite &site, mlir::Value memory, int64_t bits,
                       mlir::Value rows, mlir::OpFoldResult depth);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_ALIGNEDROWS_H

@@ -11,7 +11,7 @@
 #include "DeviceEmission/KernelBuilder.h"
 #include "Emission/Lanes.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// An i32 without sign, widened to i64.
 inline emit::Lanes toI64(KernelBuilder &b, mlir::Value value) {
@@ -40,6 +40,6 @@ inline int64_t getByteSize(mlir::Type type) {
   return type.getIntOrFloatBitWidth() / 8;
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_ARITHMETIC_H

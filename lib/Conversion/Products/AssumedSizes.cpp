@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 static double getSize(RankedTensorType type, int64_t fromEnd) {
   int64_t size = type.getDimSize(type.getRank() - fromEnd);
@@ -33,4 +33,4 @@ AssumedSizes::AssumedSizes(const Product &product) {
     depth = std::ceil(depth / matrices);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

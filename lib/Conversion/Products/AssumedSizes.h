@@ -9,7 +9,7 @@
 
 #include "Product.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Dynamic sizes are assumed to be this where schedules are chosen.
 inline constexpr int64_t kAssumedSize = 8192;
@@ -29,6 +29,6 @@ struct AssumedSizes {
   double rows, cols, depth, matrices = 1;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_ASSUMEDSIZES_H

@@ -12,7 +12,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 
@@ -85,4 +85,4 @@ void emitInOneThread(KernelBuilder &b, function_ref<void()> body) {
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

@@ -19,7 +19,7 @@
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 inline constexpr int64_t kBarrierBytes = 8;
 
@@ -83,6 +83,6 @@ private:
 /// and leave together.
 void emitInOneThread(KernelBuilder &b, llvm::function_ref<void()> body);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_BARRIERS_H

@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 std::optional<DecodedFormat> DecodedFormat::find(const Product &product) {
   if (!product.scaleA == !product.scaleB)
@@ -65,4 +65,4 @@ double countOperandBytes(const AssumedSizes &sizes,
          (scaledRows * scaledBytes + plainRows * 2);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

@@ -25,7 +25,7 @@
 
 #include <string>
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Elements of K of a step.
 inline constexpr int64_t kDecodedStep = 64;
@@ -125,6 +125,6 @@ struct DecodedTile {
 double countOperandBytes(const AssumedSizes &sizes,
                          const DecodedFormat &format);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_DECODEDFORMAT_H

@@ -11,7 +11,7 @@
 #include "Arithmetic.h"
 #include "GemmSpec.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Steps of K of a product of K `depth` (i32).
 inline mlir::Value getSteps(KernelBuilder &b, const GemmSpec &spec,
@@ -25,6 +25,6 @@ inline mlir::Value getScaleTiles(KernelBuilder &b, const GemmSpec &spec,
   return emitCeilDiv(b, depth, spec.block * kTileCols);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_DEPTHSTEPS_H

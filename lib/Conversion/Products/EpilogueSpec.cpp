@@ -9,7 +9,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 EpilogueSpec::EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip)
     : chip(&chip), source(epilogue.getValue()), sink(createSink(epilogue)) {
@@ -37,4 +37,4 @@ std::string EpilogueSpec::getName() const {
   return name + sink->getName();
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

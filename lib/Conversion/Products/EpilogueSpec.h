@@ -10,7 +10,7 @@
 
 #include "Sink.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The elementwise ops that follow products in their kernel, and its sink.
 struct EpilogueSpec {
@@ -29,6 +29,6 @@ struct EpilogueSpec {
   std::unique_ptr<const Sink> sink;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_EPILOGUESPEC_H

@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 
@@ -97,4 +97,4 @@ std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,
   return std::make_unique<ResultWriter>(b, spec, arguments, row, width);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

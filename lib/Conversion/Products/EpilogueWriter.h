@@ -10,7 +10,7 @@
 
 #include "ResultWriter.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Writes what elementwise ops and a sink make of one or two products. Columns
 /// are whole fragments.
@@ -45,6 +45,6 @@ std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,
                                            const ResultRow &row,
                                            int64_t width = kFragment);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_EPILOGUEWRITER_H

@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace blockscale::numerics;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 std::optional<GemmFormat> GemmFormat::get(ElementFormat a, ElementFormat b,
                                           ScaleFormat scale,
@@ -82,4 +82,4 @@ std::string GemmFormat::getName() const {
   return name + (hasLongSteps ? "_k96" : "");
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

@@ -31,7 +31,7 @@
 
 #include <string>
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Bytes of K of one instruction.
 inline constexpr int64_t kStepBytes = 32;
@@ -107,6 +107,6 @@ struct ScaledGemmSpec : GemmSpec {
   GemmFormat format;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_GEMMFORMAT_H

@@ -16,7 +16,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Whether what follows products takes no other values of the kernel's body.
 static LogicalResult verifyInputs(const Epilogue &epilogue) {
@@ -222,4 +222,4 @@ void launchSplit(const GemmRequest &request, LaunchSite &site,
   memref::DeallocOp::create(b, sums);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

@@ -17,7 +17,7 @@
 #include "GemmSpec.h"
 #include "blockscale/Analysis/Epilogue.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The sizes of a product, as the host knows them.
 struct GemmSizes {
@@ -88,6 +88,6 @@ void launchParts(const GemmRequest &request, LaunchSite &site, const Spec &spec,
               });
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_GEMMREQUEST_H

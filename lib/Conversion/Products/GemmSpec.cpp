@@ -15,7 +15,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 static StringRef getName(const GlobalOperand &factor) {
   if (factor.byValue)
@@ -49,7 +49,7 @@ static StringRef getName(GroupDim groups) {
 std::string GemmSpec::getName() const {
   std::string name;
   llvm::raw_string_ostream os(name);
-  os << gemm::getName(groups) << "_" << formats << "_" << result << "_"
+  os << products::getName(groups) << "_" << formats << "_" << result << "_"
      << schedule.getRows() << "x" << schedule.getCols() << "_stages"
      << schedule.getStages() << "_band" << schedule.getBand();
   if (schedule.getMulticast() > 1)
@@ -57,9 +57,9 @@ std::string GemmSpec::getName() const {
   if (schedule.getSplits() > 1)
     os << "_splits" << schedule.getSplits();
   if (factorA.isPresent())
-    os << "_a" << gemm::getName(factorA);
+    os << "_a" << products::getName(factorA);
   if (factorB.isPresent())
-    os << "_b" << gemm::getName(factorB);
+    os << "_b" << products::getName(factorB);
   if (scalesAfterRounding)
     os << "_after";
   if (bias)
@@ -128,4 +128,4 @@ void GemmArguments::emitPrefetch(KernelBuilder &b) const {
           /*predicate=*/Value(), /*tensormap=*/b.getUnitAttr());
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

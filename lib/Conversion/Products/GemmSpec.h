@@ -14,7 +14,7 @@
 
 #include <algorithm>
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 // Scales come in tiles of the 128x4 layout.
 using numerics::kTileBytes;
@@ -115,6 +115,6 @@ struct GemmArguments {
   mlir::Value dataCols;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_GEMMSPEC_H

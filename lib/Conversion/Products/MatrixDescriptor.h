@@ -17,7 +17,7 @@
 #include "DeviceEmission/KernelBuilder.h"
 #include "Emission/Lanes.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Addresses in descriptors count units of 16 bytes.
 inline constexpr int64_t kDescriptorUnit = 16;
@@ -33,6 +33,6 @@ inline mlir::Value emitDescriptor(KernelBuilder &b, mlir::Value pointer,
   return start | start.like(rest);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_MATRIXDESCRIPTOR_H

@@ -14,7 +14,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 Value atLeast(ImplicitLocOpBuilder &b, Value size, int64_t least) {
   return emit::max(b, size, emit::getIndex(b, least));
@@ -84,4 +84,4 @@ OperandData getScaledData(const HostOperand &operand,
   return data;
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

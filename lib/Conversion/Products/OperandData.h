@@ -16,7 +16,7 @@
 #include "DeviceEmission/LaunchSite.h"
 #include "GemmFormat.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// An operand of a product, A or B, where a kernel is launched. Sizes are
 /// index.
@@ -75,6 +75,6 @@ OperandData getScaledData(const HostOperand &operand,
 mlir::Value atLeast(mlir::ImplicitLocOpBuilder &b, mlir::Value size,
                     int64_t least);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_OPERANDDATA_H

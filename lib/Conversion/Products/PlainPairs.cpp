@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 using numerics::CodeFields;
@@ -158,4 +158,4 @@ Value PlainPairs::decode(ElementFormat format, const CodePair &codes,
   return b.fma(large, emitConstant(0), value);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

@@ -21,7 +21,7 @@
 #include "Emission/Lanes.h"
 #include "blockscale/Numerics/Codec.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The same 16 bits in both halves of a word.
 constexpr uint32_t twice(uint32_t bits) { return bits << 16 | bits; }
@@ -77,6 +77,6 @@ private:
   numerics::CodeFields plain;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PLAINPAIRS_H

@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 void Product::lookAtKernel() {
   auto kernel = op->getParentOfType<KernelOp>();
@@ -33,4 +33,4 @@ Product::Product(ProductOpInterface op)
   lookAtKernel();
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

@@ -10,7 +10,7 @@
 
 #include "blockscale/IR/BlockScaleDialect.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The operands of a product; absent ones are null. Groups cut the rows of A
 /// and of the result (2d-3d), or K, the columns of both operands (2d-2d).
@@ -44,6 +44,6 @@ private:
   void lookAtKernel();
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCT_H

@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 ProductKernel getProductKernel(const target::Chip &chip, bool isPlain) {
   if (chip.hasTcgen05())
@@ -170,4 +170,4 @@ LogicalResult verifySameSchedule(const Product &product, const LaunchSite &site,
   return success();
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

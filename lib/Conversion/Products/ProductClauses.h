@@ -17,14 +17,14 @@
 
 #include "GemmRequest.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The attribute that holds the schedule of an op. An op that has it keeps it,
 /// and none is chosen.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "blockscale.schedule";
 
-/// Kernels of products, by the instruction that multiplies: those of ToSM100,
-/// ToSM90, ToWarp and ToMma.
+/// Kernels of products, by the instruction that multiplies: those of ToTcgen05,
+/// ToWgmma, ToScaledMma and ToPlainMma.
 enum class ProductKernel { Tcgen05, Wgmma, ScaledMma, PlainMma };
 /// The one that a chip has for products with a plain operand, if `isPlain`, or
 /// of two operands with scales.
@@ -85,6 +85,6 @@ mlir::LogicalResult verifySameSchedule(const Product &product,
                                        const LaunchSite &site,
                                        GemmScheduleAttr schedule);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCTCLAUSES_H

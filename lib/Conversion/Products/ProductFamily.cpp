@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Verifies clause c4 for the number of stages of a schedule. Where no number
 /// fits, the error is about the tile.
@@ -111,4 +111,4 @@ void launchGemm(const GemmRequest &request, LaunchSite &site,
     memref::DeallocOp::create(b, workspace);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

@@ -51,7 +51,7 @@
 
 #include <cmath>
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// What a launch asks of a kernel's CTAs: threads, bytes of shared memory, CTAs
 /// of a cluster, and those among which the registers of a multiprocessor are
@@ -302,6 +302,6 @@ constexpr ProductFamily describeFamily() {
           }};
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCTFAMILY_H

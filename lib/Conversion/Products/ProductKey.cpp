@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The bucket of sizes that are not known.
 static constexpr const char *kAny = "any";
@@ -112,4 +112,4 @@ DictionaryAttr ProductKey::getAttribute(MLIRContext *context) const {
   return DictionaryAttr::get(context, members);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

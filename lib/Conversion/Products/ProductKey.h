@@ -19,7 +19,7 @@
 
 #include "Product.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The kernel of a product and the buckets of its sizes, in words.
 struct ProductKey {
@@ -42,6 +42,6 @@ struct ProductKey {
   llvm::SmallVector<Field> fields;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCTKEY_H

@@ -14,7 +14,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 static double ceilDiv(double x, int64_t y) {
   return std::ceil(x / static_cast<double>(y));
@@ -126,4 +126,4 @@ void remarkSchedule(const Product &product, int64_t stepElements,
                      others, note.str(), kAssumedSize);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

@@ -28,7 +28,7 @@
 #include "GemmSpec.h"
 #include "blockscale/Target/Gpu.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 inline constexpr double kMicroseconds = 1e6;
 
@@ -91,6 +91,6 @@ void sortSchedules(llvm::MutableArrayRef<RatedSchedule> rated);
 void remarkSchedule(const Product &product, int64_t stepElements,
                     llvm::ArrayRef<RatedSchedule> rated, llvm::StringRef note);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCTTIMELINE_H

@@ -16,7 +16,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 
@@ -305,4 +305,4 @@ std::unique_ptr<const Sink> makeSink(QuantizeOp op) {
   return std::make_unique<QuantizeSink>(op);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

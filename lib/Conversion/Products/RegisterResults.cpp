@@ -16,7 +16,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
@@ -133,4 +133,4 @@ void RegisterResults::emitRest(const ProductRange &product, Value cluster,
     });
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

@@ -26,7 +26,7 @@
 #include "ResultRow.h"
 #include "TileOrder.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The sums of a tile in shared memory, a part at a time, and the threads that
 /// make results of them.
@@ -106,6 +106,6 @@ private:
   int64_t allThreads;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_REGISTERRESULTS_H

@@ -10,7 +10,7 @@
 
 #include "blockscale/Analysis/Epilogue.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Results of a row that a thread writes at a time.
 inline constexpr int64_t kFragment = kEpilogueColumns;
@@ -28,6 +28,6 @@ struct ResultRow {
   mlir::Value inProduct, rows, firstBand;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTROW_H

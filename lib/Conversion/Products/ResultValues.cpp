@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 
@@ -111,4 +111,4 @@ Value ResultValues::emit(Value sums, Value col, int64_t count) {
   return round(y);
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

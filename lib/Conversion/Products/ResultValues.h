@@ -22,7 +22,7 @@
 #include "DeviceEmission/KernelBuilder.h"
 #include "Emission/Lanes.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Values of one row of one product.
 class ResultValues {
@@ -56,6 +56,6 @@ private:
   mlir::Value factorA, factorB;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTVALUES_H

@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
@@ -92,4 +92,4 @@ void ResultWriter::emitZeros(Value col) {
   });
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

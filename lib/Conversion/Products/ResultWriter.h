@@ -10,7 +10,7 @@
 
 #include "ResultValues.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Writes results of one row, which need not exist.
 class RowWriter {
@@ -61,6 +61,6 @@ private:
   llvm::SmallVector<mlir::Value> isAligned;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTWRITER_H

@@ -11,7 +11,7 @@
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Target/Chip.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The schedule with `stages` stages.
 inline GemmScheduleAttr withStages(GemmScheduleAttr schedule, int64_t stages) {
@@ -53,6 +53,6 @@ int64_t countStages(Spec spec, const target::Chip &chip,
   return stages;
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RINGSTAGES_H

@@ -10,7 +10,7 @@
 
 #include "DeviceEmission/DeviceCode.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Bytes of shared memory that a CTA takes: places follow each other.
 struct SharedBytes {
@@ -42,6 +42,6 @@ struct SharedMemory {
   mlir::Value memory;
 };
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_SHAREDMEMORY_H

@@ -14,7 +14,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 
@@ -91,4 +91,4 @@ std::unique_ptr<const Sink> createSink(const Epilogue &epilogue) {
   return std::make_unique<StoreSink>(epilogue.getValue());
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

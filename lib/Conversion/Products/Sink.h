@@ -26,7 +26,7 @@
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Target/Chip.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// The operands of a sink: values of the host, or parameters of the kernel
 /// while its code is emitted.
@@ -124,6 +124,6 @@ template <typename... Ops>
 struct SinkOpList {};
 using SinkOps = SinkOpList<QuantizeOp>;
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_SINK_H

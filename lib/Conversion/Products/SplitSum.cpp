@@ -12,7 +12,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 
@@ -53,4 +53,4 @@ void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, Value sums,
   });
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

@@ -17,7 +17,7 @@
 #include "DeviceEmission/KernelBuilder.h"
 #include "GemmSpec.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 inline constexpr int64_t kSumThreads = 128;
 
@@ -27,6 +27,6 @@ inline constexpr int64_t kSumThreads = 128;
 void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, mlir::Value sums,
                   GemmArguments arguments);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_SPLITSUM_H

@@ -16,7 +16,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 
@@ -263,4 +263,4 @@ TileOrder::Carried TileOrder::emitTiles(KernelBuilder &b, ValueRange inits,
   return carried;
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

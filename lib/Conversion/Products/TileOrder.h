@@ -23,7 +23,7 @@
 
 #include "DeviceEmission/KernelBuilder.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// One of the products of a kernel, that of a batch element or of a group.
 /// Values are i32 where nothing else is said.
@@ -159,6 +159,6 @@ emitCount(KernelBuilder &b, mlir::Value count, mlir::ValueRange inits,
                                                             mlir::ValueRange)>
               body);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_TILEORDER_H

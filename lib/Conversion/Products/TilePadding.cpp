@@ -12,7 +12,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
@@ -77,4 +77,4 @@ void emitSinkRest(KernelBuilder &b, const GemmSpec &spec,
   });
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

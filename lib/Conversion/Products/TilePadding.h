@@ -10,7 +10,7 @@
 
 #include "TileOrder.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// Writes the padding behind the last rows and columns of a product, if the
 /// tile has these and is smaller than what is padded. `threads` threads run it,
@@ -28,6 +28,6 @@ void emitSinkRest(KernelBuilder &b, const GemmSpec &spec,
                   mlir::Value thread, mlir::Value cluster,
                   mlir::Value clusters);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_TILEPADDING_H

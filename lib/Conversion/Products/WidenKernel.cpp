@@ -14,7 +14,7 @@
 
 using namespace mlir;
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 using emit::Lanes;
 using numerics::ElementFormat;
@@ -66,4 +66,4 @@ Value launchWiden(LaunchSite &site, Value data, ElementFormat format,
   return widened;
 }
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products

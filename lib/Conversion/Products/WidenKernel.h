@@ -11,7 +11,7 @@
 #include "DeviceEmission/LaunchSite.h"
 #include "blockscale/Numerics/Format.h"
 
-namespace blockscale::gemm {
+namespace blockscale::products {
 
 /// A workspace with the `elements` numbers of `data`, codes of 4 or 6 bits as
 /// memory holds them, in E4M3, which has all their values. They are a multiple
@@ -19,6 +19,6 @@ namespace blockscale::gemm {
 mlir::Value launchWiden(LaunchSite &site, mlir::Value data,
                         numerics::ElementFormat format, mlir::Value elements);
 
-} // namespace blockscale::gemm
+} // namespace blockscale::products
 
 #endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_WIDENKERNEL_H

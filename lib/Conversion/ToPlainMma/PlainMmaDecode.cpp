@@ -1,0 +1,180 @@
+//===- PlainMmaDecode.cpp - Scaled elements in registers ------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Codes become bf16 or f16, which have all elements: by conversions where the
+// chip has them, else by moving bits (Products/PlainPairs.h). Beside codes of
+// E2M1 a scale of E4M3 takes the factor that makes elements of moved bits, as
+// far as it fits; sums are smaller by what is left
+// (`DecodedFormat::getSumShift`). Then the product with the scale rounds once,
+// where a value is not exact at all.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/CvtEmitter.h"
+#include "DeviceEmission/DeviceCode.h"
+#include "PlainMmaRoles.h"
+#include "blockscale/Numerics/Codec.h"
+
+using namespace mlir;
+
+namespace blockscale::products {
+
+using emit::Lanes;
+using Predicate = arith::CmpIPredicate;
+
+/// Rows of a fragment between the two of a thread.
+static constexpr int64_t kRowDistance = 8;
+
+PlainMmaDecoder::PlainMmaDecoder(KernelBuilder &b,
+                                 const PlainMmaContext &context,
+                                 const PlainMmaThread &thread)
+    : b(b), context(context), thread(thread), format(context.spec.format),
+      pairs(b, format.plain) {}
+
+int64_t PlainMmaDecoder::getRowWords() const {
+  return kThreadElements * format.getBits() / 8 / kWordBytes;
+}
+
+/// A pair of scales of two bytes (i32), with the part of the factor of E2M1
+/// that they take.
+Value PlainMmaDecoder::emitScalePair(Lanes low, Lanes high) {
+  if (format.scale == numerics::ScaleFormat::E8M0)
+    return pairs.round(numerics::decodeE8M0Bits(low),
+                       numerics::decodeE8M0Bits(high));
+  int exponent = 0;
+  if (int shift = format.getSumShift())
+    exponent = pairs.getBiasDistance(format.element) - shift;
+  return pairs.decode(numerics::ElementFormat::E4M3, {low, 0, high, 0},
+                      exponent);
+}
+
+PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Value inStage) {
+  const PlainMmaLayout &shared = context.shared;
+  int64_t rowBytes = context.spec.format.getCodeBytes();
+  int64_t threadBytes = getRowWords() * kWordBytes;
+  Lanes own = (Lanes(b, thread.warpRow) + Lanes(b, thread.row)) * rowBytes +
+              Lanes(b, thread.member) * threadBytes +
+              Lanes(b, inStage) * (context.tile.scaledRows * rowBytes);
+  Value base =
+      b.offset(context.getShared(b, shared.codes, slot, shared.codeBytes),
+               b.getI8Type(), own);
+  Words words;
+  for (int64_t i = 0; i < kThreadRows; ++i)
+    for (Lanes word : emitLoadWords(
+             b,
+             b.offset(base, b.getI8Type(), b.i32(i * kRowDistance * rowBytes)),
+             threadBytes, threadBytes))
+      words.push_back(word);
+  return words;
+}
+
+PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
+                                                    Value slot, Value inStage,
+                                                    Value step, Value depth) {
+  const PlainMmaSpec &spec = context.spec;
+  const PlainMmaLayout &shared = context.shared;
+  // The first row of the warp among those of its product, and in its band.
+  // Tiles of fewer rows than a band have a part of one.
+  int64_t ofEach = context.tile.scaledRowsOfEach;
+  Lanes inTile(b, thread.warpRow);
+  Lanes owner = inTile >> llvm::Log2_64(ofEach);
+  Lanes row = inTile & (ofEach - 1);
+  if (ofEach < kTileRows)
+    row = row +
+          ((Lanes(b, context.getScaledTile(tile)) * ofEach) & (kTileRows - 1));
+  Lanes band =
+      owner * context.tile.bandsOfEach + (row >> llvm::Log2_64(kTileRows));
+  row = (row & (kTileRows - 1)) + Lanes(b, thread.row);
+  Lanes scaleTile =
+      band * spec.getStageScaleTiles() +
+      (Lanes(b, inStage) >> llvm::Log2_64(spec.getSharedTileSteps()));
+  Lanes ofThread =
+      Lanes(b, thread.member) >> llvm::Log2_64(format.block / kThreadElements);
+  Lanes inRow = (Lanes(b, step) & (spec.format.getTileSteps() - 1)) *
+                    spec.format.getStepScales() +
+                ofThread;
+  Lanes byte = scaleTile * kTileBytes +
+               numerics::getByteInTile(row, row.like(0)) + inRow;
+  Value base =
+      b.offset(context.getShared(b, shared.scales, slot, shared.scaleBytes),
+               b.getI8Type(), byte);
+  int64_t distance = numerics::getByteInTile(kRowDistance, int64_t(0));
+  // Beyond K are zeros, and in the last stage scales that can be anything:
+  // those behind K in a tile, and what was there before where a step has no
+  // tile.
+  Lanes first =
+      Lanes(b, step) * kDecodedStep + Lanes(b, thread.member) * kThreadElements;
+  Lanes exists = isBelow(first, Lanes(b, depth));
+  SmallVector<Lanes> bytes;
+  for (int64_t i = 0; i < kThreadRows; ++i) {
+    Value address = b.offset(base, b.getI8Type(), b.i32(i * distance));
+    Lanes byte = extend(Lanes(b, b.load(b.getI8Type(), address, 1)), 32);
+    bytes.push_back(spec.isMultipleOf(spec.stageElements)
+                        ? byte
+                        : select(exists, byte, byte.like(0)));
+  }
+  Words factors;
+  for (int64_t i = 0; i < kThreadRows; i += 2) {
+    Value both = emitScalePair(bytes[i], bytes[i + 1]);
+    for (int64_t j = 0; j < 2; ++j)
+      factors.push_back(b.toBits(b.splat(b.extract(both, j), 2)));
+  }
+  return factors;
+}
+
+/// The pairs of elements of a word of codes. They lack the factor of E2M1 where
+/// scales have it.
+PlainMmaDecoder::Words PlainMmaDecoder::decodeElements(Lanes word) {
+  Words elements;
+  if (context.spec.hasConversion()) {
+    std::unique_ptr<CvtEmitter> cvt = createCvtEmitter(*context.spec.chip);
+    for (Lanes codes : {word, word >> 16}) {
+      auto [low, high] = cvt->decodeE4M3Pair(b, truncate(codes, 16));
+      elements.push_back(pairs.round(low, high));
+    }
+    return elements;
+  }
+  for (const CodePair &codes : getCodePairs(format.element, word))
+    elements.push_back(format.getSumShift()
+                           ? pairs.decodeFields(format.element, codes)
+                           : pairs.decode(format.element, codes));
+  return elements;
+}
+
+/// The same times `factor`, as i32.
+PlainMmaDecoder::Words PlainMmaDecoder::decodeWord(Lanes word, Value factor) {
+  Words products;
+  Value scale = b.bitcast(pairs.getType(), factor);
+  for (Value both : decodeElements(word))
+    products.push_back(b.toBits(pairs.multiply(both, scale)));
+  return products;
+}
+
+PlainMmaDecoder::Words PlainMmaDecoder::decodeRow(ArrayRef<Value> codes,
+                                                  ArrayRef<Value> factors,
+                                                  int64_t half, int64_t row) {
+  int64_t rowWords = getRowWords(), halfWords = rowWords / 2;
+  Words elements;
+  for (Value word : codes.slice(row * rowWords + half * halfWords, halfWords))
+    llvm::append_range(elements, decodeWord(Lanes(b, word), factors[row]));
+  return elements;
+}
+
+PlainMmaDecoder::Words PlainMmaDecoder::getRegisters(ArrayRef<Words> rows) {
+  // PTX ISA, "Matrix Fragments for mma.m16n8k16": both rows of the first pair,
+  // then of the second.
+  constexpr int64_t instructions = kThreadElements / 2 / 4;
+  Words registers;
+  for (int64_t i = 0; i < kWarpFragments; ++i)
+    for (int64_t j = 0; j < instructions; ++j)
+      for (int64_t pairs = 0; pairs < 2; ++pairs)
+        for (int64_t row = 0; row < 2; ++row)
+          registers.push_back(rows[2 * i + row][2 * j + pairs]);
+  return registers;
+}
+
+} // namespace blockscale::products

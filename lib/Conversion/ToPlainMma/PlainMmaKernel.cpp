@@ -1,0 +1,361 @@
+//===- PlainMmaKernel.cpp - Stages into sums ------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "PlainMmaRoles.h"
+#include "Products/Arithmetic.h"
+#include "Products/DepthSteps.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale::products {
+
+using emit::Lanes;
+using Predicate = arith::CmpIPredicate;
+
+PlainMmaContext::PlainMmaContext(KernelBuilder &b, const PlainMmaSpec &spec,
+                                 const GemmArguments &arguments)
+    : SharedMemory(b), spec(spec), arguments(arguments), tile(spec),
+      shared(spec), order(b, spec, arguments,
+                          {/*blocks=*/1, /*tiles=*/1, /*tile=*/b.i32(0)}) {}
+
+PlainMmaThread::PlainMmaThread(KernelBuilder &b, const PlainMmaSpec &spec,
+                               Value number)
+    : number(number) {
+  Lanes all(b, number);
+  Lanes warp = all >> llvm::Log2_64(kWarpThreads);
+  Lanes inWarp = all & (kWarpThreads - 1);
+  lane = inWarp;
+  team = warp >> llvm::Log2_64(spec.getRowWarps());
+  warpRow = (warp & (spec.getRowWarps() - 1)) * kWarpScaledRows;
+  loader = spec.hasTeamLoads() ? all & (spec.getLoaders() - 1) : all;
+  row = inWarp >> 2;
+  member = inWarp & 3;
+}
+
+namespace {
+
+/// What a stage hands on to the next one: the slot of the ring that is read
+/// next, the sums, and of its first step the factors, the codes, and of the
+/// first half all elements with scales and those plain ones that are loaded
+/// ahead.
+struct PlainMmaPipeline {
+  Value slot;
+  SmallVector<Value> sums, factors, codes, elements, plain;
+
+  SmallVector<Value> get() const {
+    SmallVector<Value> values = {slot};
+    for (const SmallVector<Value> *each :
+         {&sums, &factors, &codes, &elements, &plain})
+      llvm::append_range(values, *each);
+    return values;
+  }
+  /// The same with `values`, which a loop carries.
+  PlainMmaPipeline with(ValueRange values) const {
+    PlainMmaPipeline next;
+    next.slot = values.front();
+    values = values.drop_front();
+    auto take = [&](SmallVector<Value> &to, size_t count) {
+      llvm::append_range(to, values.take_front(count));
+      values = values.drop_front(count);
+    };
+    take(next.sums, sums.size());
+    take(next.factors, factors.size());
+    take(next.codes, codes.size());
+    take(next.elements, elements.size());
+    take(next.plain, plain.size());
+    return next;
+  }
+};
+
+/// Fragments of plain rows that are loaded together, and registers of each for
+/// half of a step.
+constexpr int64_t kTogether = 2;
+constexpr int64_t kHalfRegisters = kCopyBytes / kWordBytes;
+
+/// Instructions of a stage whose plain elements are loaded together: those of a
+/// half of one of the team's steps, for `kTogether` fragments of plain rows
+/// from `fragment` on. The groups of a stage are in the order of their steps,
+/// halves and fragments.
+struct PlainMmaGroup {
+  int64_t step, half, fragment;
+};
+
+/// The barrier in hardware of the first team; those of others follow.
+constexpr int64_t kTeamBarrier = 1;
+
+class ProductEmitter {
+public:
+  ProductEmitter(KernelBuilder &b, const PlainMmaContext &context,
+                 const PlainMmaThread &thread)
+      : b(b), context(context), thread(thread), spec(context.spec),
+        decoder(b, context, thread) {}
+
+  void emitTile(const TileCoord &given, PlainMmaResults &results);
+
+private:
+  /// Groups of half of a step.
+  int64_t getHalfGroups() const {
+    return context.tile.plainRows / (kPlainFragment * kTogether);
+  }
+  /// How many groups plain elements are loaded before they are multiplied: two
+  /// where that leaves registers for codes, of 4 bits alone and not as ptxas
+  /// assigns registers for sm_120a, else none.
+  int64_t getAhead() const {
+    bool isSmall = spec.format.getBits() == 4;
+    return isSmall && !spec.chip->hasBlockScaleMma()
+               ? std::min<int64_t>(2, getHalfGroups())
+               : 0;
+  }
+  PlainMmaGroup getGroup(int64_t number) const {
+    int64_t halves = number / getHalfGroups();
+    return {halves / 2, halves % 2, number % getHalfGroups() * kTogether};
+  }
+  /// The plain elements that the thread has of group `group` of a stage.
+  SmallVector<Value> loadPlain(Value slot, const PlainMmaGroup &group);
+  /// Adds the products of a group.
+  void emitGroup(const PlainMmaGroup &group, ArrayRef<Value> elements,
+                 ArrayRef<Value> plain, MutableArrayRef<Value> sums);
+  void emitMma(ArrayRef<Value> scaled, ArrayRef<Value> plain,
+               MutableArrayRef<Value> sums);
+  /// Loads codes and scales of the thread's step `number` of a stage.
+  void loadStep(const TileCoord &tile, Value slot, Value stage, int64_t number,
+                PlainMmaPipeline &pipeline);
+  /// The number of the thread's step `number` in a stage, i32.
+  Lanes getInStage(int64_t number) {
+    return Lanes(b, thread.team) * spec.getOwnSteps() + number;
+  }
+  PlainMmaPipeline emitStage(const TileCoord &tile, Value stage,
+                             PlainMmaLoads &loads,
+                             const PlainMmaPipeline &pipeline);
+  /// The slots of the ring after and before `slot` (i32).
+  Value getNext(Value slot);
+  Value getPrevious(Value slot);
+  /// Waits until all but the last `pending` stages are there, and until those
+  /// who load together are through with the stage before.
+  void emitWait(int64_t pending) {
+    NVVM::CpAsyncWaitGroupOp::create(b, pending);
+    if (spec.hasTeamLoads())
+      NVVM::BarrierOp::create(b, /*res=*/Type(),
+                              Lanes(b, thread.team) + kTeamBarrier,
+                              b.i32(spec.getLoaders()),
+                              /*reductionOp=*/NVVM::BarrierReductionAttr(),
+                              /*reductionPredicate=*/Value());
+    else
+      gpu::BarrierOp::create(b);
+  }
+
+  KernelBuilder &b;
+  const PlainMmaContext &context;
+  const PlainMmaThread &thread;
+  const PlainMmaSpec &spec;
+  PlainMmaDecoder decoder;
+};
+
+} // namespace
+
+Value ProductEmitter::getNext(Value slot) {
+  Lanes next = Lanes(b, slot) + 1;
+  return select(compare(Predicate::eq, next, spec.schedule.getStages()),
+                next.like(0), next);
+}
+
+Value ProductEmitter::getPrevious(Value slot) {
+  Lanes number(b, slot);
+  return select(compare(Predicate::eq, number, 0),
+                number.like(spec.schedule.getStages() - 1), number - 1);
+}
+
+void ProductEmitter::emitMma(ArrayRef<Value> scaled, ArrayRef<Value> plain,
+                             MutableArrayRef<Value> sums) {
+  bool isBF16 = spec.format.plain.isBF16();
+  auto pair = VectorType::get({2}, spec.format.plain);
+  auto toOperands = [&](ArrayRef<Value> words) {
+    return llvm::map_to_vector(words, [&](Value word) {
+      return isBF16 ? word : b.bitcast(pair, word);
+    });
+  };
+  NVVM::MMATypes type = isBF16 ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
+  auto result = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(kFragmentSums, b.getF32Type()));
+  Value all = NVVM::MmaOp::create(
+      b, result, toOperands(scaled), toOperands(plain), ValueRange(sums),
+      ArrayRef<int64_t>{kScaledFragment, kPlainFragment, kPlainMmaDepth},
+      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+      std::array<NVVM::MMATypes, 2>{type, type},
+      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
+                                     NVVM::MMALayout::col});
+  for (auto [i, sum] : llvm::enumerate(sums))
+    sum = LLVM::ExtractValueOp::create(b, all, i);
+}
+
+SmallVector<Value> ProductEmitter::loadPlain(Value slot,
+                                             const PlainMmaGroup &group) {
+  const PlainMmaLayout &shared = context.shared;
+  // Pieces of 16 bytes of eight rows are exchanged, so that threads beside each
+  // other read different banks.
+  Lanes row(b, thread.row);
+  Lanes piece = ((Lanes(b, thread.member) << 1) ^ row) ^ row.like(group.half);
+  Lanes own =
+      row * kPlainStepBytes + piece * kCopyBytes +
+      getInStage(group.step) * (context.tile.plainRows * kPlainStepBytes);
+  Value base =
+      b.offset(context.getShared(b, shared.plain, slot, shared.plainBytes),
+               b.getI8Type(), own);
+  SmallVector<Value> words;
+  for (int64_t i = group.fragment; i < group.fragment + kTogether; ++i) {
+    Value address = b.offset(base, b.getI8Type(),
+                             b.i32(i * kPlainFragment * kPlainStepBytes));
+    for (Lanes word : emitLoadWords(b, address, kCopyBytes, kCopyBytes))
+      words.push_back(word);
+  }
+  return words;
+}
+
+void ProductEmitter::emitGroup(const PlainMmaGroup &group,
+                               ArrayRef<Value> elements, ArrayRef<Value> plain,
+                               MutableArrayRef<Value> sums) {
+  constexpr int64_t instructions = 2, registers = 4;
+  for (int64_t j = 0; j < instructions; ++j)
+    for (int64_t i = 0; i < kTogether; ++i)
+      for (int64_t m = 0; m < kWarpFragments; ++m)
+        emitMma(elements.slice((m * instructions + j) * registers, registers),
+                plain.slice(i * kHalfRegisters + 2 * j, 2),
+                sums.slice(((group.fragment + i) * kWarpFragments + m) *
+                               kFragmentSums,
+                           kFragmentSums));
+}
+
+void ProductEmitter::loadStep(const TileCoord &tile, Value slot, Value stage,
+                              int64_t number, PlainMmaPipeline &pipeline) {
+  Lanes inStage = getInStage(number);
+  Lanes step = Lanes(b, stage) * spec.getStageSteps() + inStage;
+  pipeline.factors =
+      decoder.loadFactors(tile, slot, inStage, step, tile.product.depth);
+  pipeline.codes = decoder.loadCodes(slot, inStage);
+}
+
+PlainMmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
+                                           PlainMmaLoads &loads,
+                                           const PlainMmaPipeline &pipeline) {
+  int64_t steps = spec.getOwnSteps();
+  int64_t stages = spec.schedule.getStages();
+  int64_t halfGroups = getHalfGroups(), ahead = getAhead();
+  int64_t groups = steps * 2 * halfGroups;
+  constexpr int64_t rows = PlainMmaDecoder::kThreadRows;
+  PlainMmaPipeline next = pipeline;
+  SmallVector<PlainMmaDecoder::Words> decoded;
+  int64_t number = 0;
+  auto emitNext = [&] {
+    PlainMmaGroup group = getGroup(number);
+    int64_t inHalf = number % halfGroups;
+    if (inHalf == 0 && group.half == 1) {
+      bool isLast = group.step + 1 == steps;
+      loadStep(tile, isLast ? next.slot : pipeline.slot,
+               isLast ? Value(Lanes(b, stage) + 1) : stage,
+               isLast ? 0 : group.step + 1, next);
+    }
+    int64_t other = number + ahead;
+    llvm::append_range(next.plain,
+                       other < groups
+                           ? loadPlain(pipeline.slot, getGroup(other))
+                           : loadPlain(next.slot, getGroup(other - groups)));
+    // Elements of the next half are decoded between instructions of this one.
+    while (static_cast<int64_t>(decoded.size()) * halfGroups <
+           rows * (inHalf + 1))
+      decoded.push_back(
+          decoder.decodeRow(next.codes, next.factors, 1 - group.half,
+                            static_cast<int64_t>(decoded.size())));
+    emitGroup(group, next.elements, next.plain, next.sums);
+    next.plain.erase(next.plain.begin(),
+                     next.plain.begin() + kTogether * kHalfRegisters);
+    if (++number % halfGroups == 0) {
+      next.elements = decoder.getRegisters(decoded);
+      decoded.clear();
+    }
+  };
+  // All are through with the stage before, and this one and the next are there.
+  emitWait(stages - kLeastPlainMmaStages);
+  next.slot = getNext(pipeline.slot);
+  while (number < groups) {
+    // The first instructions, whose operands are there, do not wait for it.
+    if (number == 1)
+      loads.emitStage(Lanes(b, stage) + (stages - 1),
+                      getPrevious(pipeline.slot));
+    emitNext();
+  }
+  return next;
+}
+
+void ProductEmitter::emitTile(const TileCoord &given,
+                              PlainMmaResults &results) {
+  int64_t stages = spec.schedule.getStages();
+  TileCoord tile = given;
+  // All tiles of a group of K have its size. Where plain elements are loaded
+  // ahead, what follows from it is computed again for each tile: kept from one
+  // to the next, it takes registers that sums need.
+  if (spec.groups == GroupDim::Columns && getAhead() > 0) {
+    Value depth = b.hide(tile.product.depth, tile.col);
+    tile.product.depth = depth;
+    tile.product.bandTiles = getScaleTiles(b, spec, depth);
+    tile.end = getSteps(b, spec, depth);
+  }
+  Lanes begin(b, tile.begin), end(b, tile.end);
+  PlainMmaLoads loads(b, context, thread, tile);
+  for (int64_t i = 0; i < stages - 1; ++i)
+    loads.emitStage(begin + i, b.i32(i));
+  emitWait(stages - 2);
+  PlainMmaPipeline first;
+  first.slot = b.i32(0);
+  first.sums.append(context.tile.plainRows / kPlainFragment * kWarpFragments *
+                        kFragmentSums,
+                    b.f32(0));
+  loadStep(tile, first.slot, begin, 0, first);
+  SmallVector<PlainMmaDecoder::Words> decoded;
+  for (int64_t row = 0; row < PlainMmaDecoder::kThreadRows; ++row)
+    decoded.push_back(
+        decoder.decodeRow(first.codes, first.factors, /*half=*/0, row));
+  first.elements = decoder.getRegisters(decoded);
+  for (int64_t i = 0; i < getAhead(); ++i)
+    llvm::append_range(first.plain, loadPlain(first.slot, getGroup(i)));
+  SmallVector<Value> last = emitCount(
+      b, end - begin, first.get(), [&](Value number, ValueRange values) {
+        return emitStage(tile, begin + Lanes(b, number), loads,
+                         first.with(values))
+            .get();
+      });
+  // Sums take the place of stages.
+  NVVM::CpAsyncWaitGroupOp::create(b, 0);
+  gpu::BarrierOp::create(b);
+  results.emitSums(tile, first.with(last).sums);
+}
+
+void emitPlainMma(KernelBuilder &b, const PlainMmaSpec &spec,
+                  GemmArguments arguments) {
+  arguments.narrowSizes(b);
+  if (spec.depth)
+    arguments.depth = b.i32(*spec.depth);
+  PlainMmaContext context(b, spec, arguments);
+  Lanes number(
+      b, arith::IndexCastOp::create(b, b.getI32Type(),
+                                    emitThreadNumber(b, spec.getThreads())));
+  context.order.emitCheckGroups(b, emit::isBelow(number, kWarpThreads), number);
+  PlainMmaThread thread(b, spec, number);
+  PlainMmaResults results(b, context, thread);
+  ProductEmitter products(b, context, thread);
+  context.order.emitTiles(
+      b, {},
+      [&](const TileCoord &tile, ValueRange) {
+        products.emitTile(tile, results);
+        return SmallVector<Value>();
+      },
+      &results);
+}
+
+} // namespace blockscale::products

@@ -1,0 +1,100 @@
+//===- PlainMmaLayout.cpp - Parts of a tile and shared memory -------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlainMmaLayout.h"
+#include "Products/RingStages.h"
+
+namespace blockscale::products {
+
+/// Plain rows of a tile whose sums go through shared memory at a time.
+static constexpr int64_t kSumPart = 64;
+
+/// Warps that a tile of few plain rows has, in teams.
+static constexpr int64_t kTeamWarps = 8;
+/// The most plain rows of a tile that has teams, and of one whose stages have
+/// four steps.
+static constexpr int64_t kMaxTeamRows = 64;
+static constexpr int64_t kMaxLongRows = 32;
+/// The most plain rows of a tile whose teams load. With more rows that was no
+/// faster.
+static constexpr int64_t kMaxTeamLoadRows = 16;
+
+/// The least plain rows of a tile whose threads, if they are more than these,
+/// need half of the registers of a multiprocessor and more.
+static constexpr int64_t kLoneRows = 64;
+static constexpr int64_t kLoneThreads = 128;
+
+/// Steps of a stage. Where a tile has few rows, stages are small: longer ones
+/// cost fewer waits, and copies bring longer parts of rows of codes.
+static int64_t chooseStageSteps(int64_t plainRows, int64_t teams) {
+  int64_t steps = plainRows <= kMaxLongRows   ? 4
+                  : plainRows <= kMaxTeamRows ? 2
+                                              : 1;
+  return std::max(steps, teams);
+}
+
+PlainMmaSpec::PlainMmaSpec(const DecodedFormat &format,
+                           GemmScheduleAttr schedule, const target::Chip &chip)
+    : DecodedSpec(format, schedule, chip) {
+  stageElements = chooseStageSteps(getPlainRows(), getTeams()) * kDecodedStep;
+}
+
+int64_t PlainMmaSpec::getTeams() const {
+  if (getPlainRows() > kMaxTeamRows)
+    return 1;
+  return std::max<int64_t>(kTeamWarps / getRowWarps(), 1);
+}
+
+bool PlainMmaSpec::hasTeamLoads() const {
+  return getTeams() > 1 && getPlainRows() <= kMaxTeamLoadRows;
+}
+
+int64_t PlainMmaSpec::getMaxResidentBlocks() const {
+  return getThreads() > kLoneThreads && getPlainRows() >= kLoneRows ? 1 : 2;
+}
+
+PlainMmaLayout::PlainMmaLayout(const PlainMmaSpec &spec) {
+  DecodedTile tile(spec);
+  int64_t stages = spec.schedule.getStages();
+  plainBytes = spec.getStageSteps() * tile.plainRows * kPlainStepBytes;
+  codeBytes =
+      spec.getStageSteps() * tile.scaledRows * spec.format.getCodeBytes();
+  scaleBytes = tile.scaledOwners * tile.bandsOfEach *
+               spec.getStageScaleTiles() * kTileBytes;
+  plain = take(stages * plainBytes);
+  codes = take(stages * codeBytes);
+  scales = take(stages * scaleBytes);
+  bool isScaledA = spec.format.isScaledA;
+  // A part has columns of both products.
+  int64_t part = std::min(tile.plainRows, kSumPart * tile.plainOwners);
+  sumRows = isScaledA ? tile.scaledRows : part;
+  sumCols = isScaledA ? part : tile.scaledRows;
+  // Threads of a warp store sums of eight rows with scales and of four plain
+  // ones, two apart, to different banks.
+  sumPitch = sumCols + (isScaledA ? 8 : 4);
+  sumBytes = sumRows * sumPitch * kWordBytes;
+  sums = 0;
+  bytes = std::max(bytes, spec.getTeams() * sumBytes);
+}
+
+int64_t PlainMmaLayout::getMaxStages(const PlainMmaSpec &spec, int64_t blocks) {
+  constexpr int64_t enough = 8;
+  return std::min(
+      countStages<PlainMmaLayout>(spec, *spec.chip, {/*unit=*/1, blocks}),
+      enough);
+}
+
+int64_t PlainMmaLayout::getResidentBlocks(const PlainMmaSpec &spec) {
+  int64_t blocks = spec.getMaxResidentBlocks();
+  // These have enough registers in any case. With more, ptxas orders their
+  // loads so that they take longer.
+  if (spec.format.getBits() == 4 && spec.hasTeamLoads())
+    return blocks;
+  return spec.schedule.getStages() <= getMaxStages(spec, blocks) ? blocks : 1;
+}
+
+} // namespace blockscale::products

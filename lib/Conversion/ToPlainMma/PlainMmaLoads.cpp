@@ -1,0 +1,210 @@
+//===- PlainMmaLoads.cpp - Operands into shared memory --------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "PlainMmaRoles.h"
+#include "Products/Arithmetic.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale::products {
+
+using emit::Lanes;
+using Predicate = arith::CmpIPredicate;
+
+/// Bytes from the begin of a row to that of the next, i64. Rows whose length is
+/// no multiple of a copy were moved apart (Products/AlignedRows.h).
+static Lanes getPitch(KernelBuilder &b, Value depth, int64_t bits) {
+  Lanes elements = toI64(b, depth);
+  Lanes bytes =
+      bits < 8 ? elements >> llvm::Log2_64(8 / bits) : elements * (bits / 8);
+  return (bytes + (kCopyBytes - 1)) & -kCopyBytes;
+}
+
+PlainMmaLoads::PlainMmaLoads(KernelBuilder &b, const PlainMmaContext &context,
+                             const PlainMmaThread &thread,
+                             const TileCoord &tile)
+    : b(b), context(context), spec(context.spec), thread(thread), tile(tile) {
+  Lanes end = Lanes(b, tile.end) * spec.stageElements;
+  limit = minUnsigned(Lanes(b, tile.product.depth), end);
+  addRows(/*isPlain=*/true);
+  addRows(/*isPlain=*/false);
+  addScales();
+}
+
+Lanes PlainMmaLoads::getFirstStep() {
+  Lanes team(b, thread.team);
+  return spec.hasTeamLoads() ? team * spec.getOwnSteps() : team.like(0);
+}
+
+void PlainMmaLoads::addRows(bool isPlain) {
+  const ProductRange &product = tile.product;
+  const GemmArguments &arguments = context.arguments;
+  bool isA = isPlain != spec.format.isScaledA;
+  int64_t bits = isPlain ? spec.format.plain.getIntOrFloatBitWidth()
+                         : spec.format.getBits();
+  int64_t owners =
+      isPlain ? context.tile.plainOwners : context.tile.scaledOwners;
+  int64_t rows =
+      isPlain ? context.tile.plainRowsOfEach : context.tile.scaledRowsOfEach;
+  int64_t stepBytes = kDecodedStep * bits / 8;
+  int64_t stepPieces = stepBytes / kCopyBytes;
+  int64_t rowPieces = stepPieces * spec.getLoadedSteps();
+  int64_t threads = spec.getLoaders();
+  Lanes number(b, thread.loader);
+  Lanes inTile = number >> llvm::Log2_64(rowPieces);
+  Lanes piece = getFirstStep() * stepPieces + (number & (rowPieces - 1));
+  Lanes step = piece >> llvm::Log2_64(stepPieces);
+  Lanes inStep = piece & (stepPieces - 1);
+  Lanes pitch = getPitch(b, arguments.depth, bits);
+  Lanes matrixRows = toI64(b, isA ? arguments.rows : context.getDataCols());
+  Lanes matrix = toI64(b, isA ? product.matrixA : product.matrixB);
+  Lanes row = Lanes(b, isA ? tile.row : tile.col) * rows + inTile;
+  Lanes before = matrix * matrixRows + toI64(b, row);
+  if (isA)
+    before = before + toI64(b, product.firstRow);
+  // The place in a row is computed again for each tile: kept from one to the
+  // next, it takes registers that sums need.
+  Lanes inRow = toI64(b, b.hide(piece, tile.col)) * kCopyBytes;
+  Lanes byte =
+      ((toI64(b, product.firstDepth) * bits) >> 3) + inRow + before * pitch;
+  // Rows of a thread are multiples of eight apart, so that all its pieces are
+  // exchanged alike.
+  Lanes place = isPlain ? inStep ^ (inTile & 7) : inStep;
+  Pieces own;
+  own.first = piece * (kCopyBytes * 8 / bits);
+  own.row = row;
+  own.rows = isA ? product.rows : context.getDataCols();
+  own.rowDistance = threads / rowPieces;
+  own.sourceDistance = pitch * own.rowDistance;
+  own.targetDistance = own.rowDistance * stepBytes;
+  own.count = llvm::divideCeil(rows * rowPieces, threads);
+  if (rows * rowPieces < threads)
+    own.inRange = compare(Predicate::ult, number, rows * rowPieces);
+  for (int64_t owner = 0; owner < owners; ++owner) {
+    own.source =
+        b.offset(isA ? arguments.packedA : arguments.products[owner].packedB,
+                 b.getI8Type(), byte);
+    own.target = step * (owners * rows * stepBytes) +
+                 (inTile + owner * rows) * stepBytes + place * kCopyBytes;
+    (isPlain ? plain : codes).push_back(own);
+  }
+}
+
+void PlainMmaLoads::addScales() {
+  const ProductRange &product = tile.product;
+  const GemmArguments &arguments = context.arguments;
+  bool isA = spec.format.isScaledA;
+  int64_t bands = context.tile.bandsOfEach;
+  int64_t stageTiles = spec.getStageScaleTiles();
+  int64_t tileSteps = spec.getSharedTileSteps();
+  int64_t tiles = spec.getLoadedSteps() / tileSteps;
+  constexpr int64_t tilePieces = kTileBytes / kCopyBytes;
+  int64_t pieces = bands * tiles * tilePieces;
+  int64_t threads = spec.getLoaders();
+  Lanes rowsBefore =
+      Lanes(b, context.getScaledTile(tile)) * context.tile.scaledRowsOfEach;
+  Lanes firstBand = rowsBefore >> llvm::Log2_64(kTileRows);
+  Lanes size(b, isA ? product.rows : context.getDataCols());
+  Lanes number(b, thread.loader);
+  Lanes firstStep = getFirstStep();
+  for (int64_t owner = 0; owner < context.tile.scaledOwners; ++owner)
+    for (int64_t i = 0; i < pieces; i += threads) {
+      Lanes item = number + i;
+      Lanes inTile = item & (tilePieces - 1);
+      Lanes which = item >> llvm::Log2_64(tilePieces);
+      Lanes inLoaded = which & (tiles - 1);
+      Lanes ofStage =
+          (firstStep >> llvm::Log2_64(spec.format.getTileSteps())) + inLoaded;
+      Lanes band = firstBand + (which >> llvm::Log2_64(tiles));
+      ScalePiece own;
+      own.tile = ofStage;
+      own.bandExists = isBelow(band * kTileRows, size);
+      Lanes first = toI64(b, band) * toI64(b, product.bandTiles) +
+                    Lanes(b, isA ? product.scalesA : product.scalesB) +
+                    toI64(b, ofStage);
+      own.source = b.offset(
+          isA ? arguments.scaleA : arguments.products[owner].scaleB,
+          b.getI8Type(), first * kTileBytes + toI64(b, inTile) * kCopyBytes);
+      // Where teams load, rows with scales are those of one band.
+      own.target =
+          item * kCopyBytes + ((firstStep >> llvm::Log2_64(tileSteps)) +
+                               owner * bands * stageTiles) *
+                                  kTileBytes;
+      if (i + threads > pieces)
+        own.inRange = compare(Predicate::ult, number, pieces - i);
+      scales.push_back(own);
+    }
+}
+
+void PlainMmaLoads::emitCopy(Value target, Value source, Value bytes,
+                             Value inRange) {
+  auto copy = [&] {
+    NVVM::CpAsyncOp::create(b, target, source, kCopyBytes,
+                            NVVM::LoadCacheModifierKind::CG, bytes);
+  };
+  if (inRange)
+    emit::emitIf(b, inRange, copy);
+  else
+    copy();
+}
+
+void PlainMmaLoads::emitPieces(const Pieces &pieces, int64_t bits, Value stage,
+                               Value slot, int64_t offset, int64_t stageBytes) {
+  // A piece that begins before the end is there as a whole, unless it ends a
+  // row. Its second half can be of another group, whose scale is taken as 0.
+  Lanes element = Lanes(b, stage) * spec.stageElements + Lanes(b, pieces.first);
+  Lanes end(b, limit);
+  Lanes isLoaded = spec.isMultipleOf(spec.stageElements)
+                       ? isBelow(Lanes(b, stage), Lanes(b, tile.end))
+                       : isBelow(element, end);
+  Lanes bytes(b, b.i32(kCopyBytes));
+  if (spec.hasCutPieces() && bits < 8)
+    bytes = minUnsigned((end - element) >> llvm::Log2_64(8 / bits), bytes);
+  Value source = b.offset(pieces.source, b.getI8Type(),
+                          toI64(b, stage) * (spec.stageElements * bits / 8));
+  Value target = b.offset(context.getShared(b, offset, slot, stageBytes),
+                          b.getI8Type(), pieces.target);
+  for (int64_t i = 0; i < pieces.count; ++i) {
+    Lanes row = Lanes(b, pieces.row) + i * pieces.rowDistance;
+    emitCopy(b.offset(target, b.getI8Type(), b.i32(i * pieces.targetDistance)),
+             source,
+             select(isBelow(row, Lanes(b, pieces.rows)) & isLoaded, bytes,
+                    bytes.like(0)),
+             pieces.inRange);
+    source = b.offset(source, b.getI8Type(), pieces.sourceDistance);
+  }
+}
+
+void PlainMmaLoads::emitStage(Value stage, Value slot) {
+  const PlainMmaLayout &shared = context.shared;
+  for (const Pieces &each : plain)
+    emitPieces(each, spec.format.plain.getIntOrFloatBitWidth(), stage, slot,
+               shared.plain, shared.plainBytes);
+  for (const Pieces &each : codes)
+    emitPieces(each, spec.format.getBits(), stage, slot, shared.codes,
+               shared.codeBytes);
+  Lanes isLoaded = isBelow(Lanes(b, stage), Lanes(b, tile.end));
+  Lanes firstTile = (Lanes(b, stage) * spec.getStageSteps()) >>
+                    llvm::Log2_64(spec.format.getTileSteps());
+  Value place = context.getShared(b, shared.scales, slot, shared.scaleBytes);
+  for (const ScalePiece &piece : scales) {
+    Lanes exists = isBelow(firstTile + Lanes(b, piece.tile),
+                           Lanes(b, tile.product.bandTiles)) &
+                   isLoaded & Lanes(b, piece.bandExists);
+    emitCopy(
+        b.offset(place, b.getI8Type(), piece.target),
+        b.offset(piece.source, b.getI8Type(), toI64(b, firstTile) * kTileBytes),
+        select(exists, firstTile.like(kCopyBytes), firstTile.like(0)),
+        piece.inRange);
+  }
+  NVVM::CpAsyncCommitGroupOp::create(b);
+}
+
+} // namespace blockscale::products

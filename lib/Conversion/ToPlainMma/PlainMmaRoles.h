@@ -1,0 +1,175 @@
+//===- PlainMmaRoles.h - The warps of a matrix product ----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All threads of a CTA load, and all multiply. A stage is loaded by cp.async
+// into the place of the one before the one that is multiplied. Before a stage
+// is multiplied, all wait until the next one is there, too: elements of a half
+// of a step are decoded, and plain ones loaded, among the instructions of the
+// half before, so that tensor cores always have some whose operands are there.
+// In tiles of few plain rows each team of warps loads the steps that it
+// multiplies, and "all" are those of the team.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOPLAINMMA_PLAINMMAROLES_H
+#define BLOCKSCALE_LIB_CONVERSION_TOPLAINMMA_PLAINMMAROLES_H
+
+#include "PlainMmaLayout.h"
+#include "Products/PlainPairs.h"
+#include "Products/RegisterResults.h"
+#include "Products/SharedMemory.h"
+
+#include "Emission/Lanes.h"
+
+namespace blockscale::products {
+
+/// The values and places that the parts of a kernel share.
+struct PlainMmaContext : SharedMemory {
+  /// `arguments` have the sizes as i32.
+  PlainMmaContext(KernelBuilder &b, const PlainMmaSpec &spec,
+                  const GemmArguments &arguments);
+
+  /// Rows of B in memory, i32.
+  mlir::Value getDataCols() const {
+    return arguments.dataCols ? arguments.dataCols : arguments.cols;
+  }
+  /// The tile's number along the rows with scales.
+  mlir::Value getScaledTile(const TileCoord &coord) const {
+    return spec.format.isScaledA ? coord.row : coord.col;
+  }
+
+  const PlainMmaSpec &spec;
+  const GemmArguments &arguments;
+  DecodedTile tile;
+  PlainMmaLayout shared;
+  TileOrder order;
+};
+
+/// A thread, all i32.
+struct PlainMmaThread {
+  PlainMmaThread(KernelBuilder &b, const PlainMmaSpec &spec,
+                 mlir::Value number);
+
+  /// Its number, those of its lane and of its team, and the first row with
+  /// scales of its warp in the tile.
+  mlir::Value number, lane, team, warpRow;
+  /// Its number among the threads that load together.
+  mlir::Value loader;
+  /// Its row among eight, and its number among the four threads of a row.
+  mlir::Value row, member;
+};
+
+/// Loads the stages of a tile. All threads of the CTA run it.
+class PlainMmaLoads {
+public:
+  PlainMmaLoads(KernelBuilder &b, const PlainMmaContext &context,
+                const PlainMmaThread &thread, const TileCoord &tile);
+
+  /// Begins to load stage `stage` (i32) of K into slot `slot` of the ring.
+  /// What is beyond the tile's part of K becomes zeros.
+  void emitStage(mlir::Value stage, mlir::Value slot);
+
+private:
+  /// Pieces of 16 bytes that a thread copies in each stage, all at the same
+  /// element `first` (i32) of rows of it. The first piece goes from `source`,
+  /// which is that of stage 0, to `target` (i32) in a stage, and is of row
+  /// `row` (i32) of `rows`; the others are of each `rowDistance`-th row after
+  /// it, `sourceDistance` bytes (i64) and `targetDistance` bytes apart.
+  struct Pieces {
+    mlir::Value source, target, first, row, rows, sourceDistance;
+    int64_t rowDistance, targetDistance, count;
+    /// Whether the thread has a piece; null where all have as many.
+    mlir::Value inRange;
+  };
+  /// The first step of a stage that the thread loads a part of, i32.
+  emit::Lanes getFirstStep();
+  void addRows(bool isPlain);
+  void addScales();
+  void emitPieces(const Pieces &pieces, int64_t bits, mlir::Value stage,
+                  mlir::Value slot, int64_t offset, int64_t stageBytes);
+  /// Copies the first `bytes` bytes (i32) of a piece, and zeros for the others.
+  void emitCopy(mlir::Value target, mlir::Value source, mlir::Value bytes,
+                mlir::Value inRange);
+
+  KernelBuilder &b;
+  const PlainMmaContext &context;
+  const PlainMmaSpec &spec;
+  const PlainMmaThread &thread;
+  const TileCoord &tile;
+  /// Of each product that has rows of its own.
+  llvm::SmallVector<Pieces, 2> plain, codes;
+  struct ScalePiece {
+    mlir::Value source, target, bandExists, inRange, tile;
+  };
+  llvm::SmallVector<ScalePiece> scales;
+  /// The end of the tile's part of K, in elements, i32.
+  mlir::Value limit;
+};
+
+/// Elements of a step that a thread has decoded, or begun to.
+class PlainMmaDecoder {
+public:
+  PlainMmaDecoder(KernelBuilder &b, const PlainMmaContext &context,
+                  const PlainMmaThread &thread);
+
+  /// Words of codes of a step, as loaded: of the rows of the first fragment,
+  /// then of the second.
+  using Words = llvm::SmallVector<mlir::Value>;
+  /// The codes of step `inStage` (i32) of a stage.
+  Words loadCodes(mlir::Value slot, mlir::Value inStage);
+  /// A pair of the plain type for each row: its scale twice. What is beyond
+  /// `depth` (i32) has a scale that is no NaN. `step` (i32) is the number of
+  /// the step along K.
+  Words loadFactors(const TileCoord &tile, mlir::Value slot,
+                    mlir::Value inStage, mlir::Value step, mlir::Value depth);
+  /// Rows of a thread in a step.
+  static constexpr int64_t kThreadRows = 2 * kWarpFragments;
+  /// The pairs of elements that the thread has of its row `row`, in half `half`
+  /// of a step.
+  Words decodeRow(llvm::ArrayRef<mlir::Value> codes,
+                  llvm::ArrayRef<mlir::Value> factors, int64_t half,
+                  int64_t row);
+  /// Pairs of all rows as instructions take them: for each instruction of a
+  /// fragment its four registers, instruction after instruction.
+  static Words getRegisters(llvm::ArrayRef<Words> rows);
+
+private:
+  int64_t getRowWords() const;
+  Words decodeElements(emit::Lanes word);
+  Words decodeWord(emit::Lanes word, mlir::Value factor);
+  mlir::Value emitScalePair(emit::Lanes low, emit::Lanes high);
+
+  KernelBuilder &b;
+  const PlainMmaContext &context;
+  const PlainMmaThread &thread;
+  const DecodedFormat &format;
+  PlainPairs pairs;
+};
+
+/// Writes results. All threads of the CTA get here together. Sums are, for each
+/// eight plain rows, those of each fragment of rows with scales.
+class PlainMmaResults : public RegisterResults {
+public:
+  PlainMmaResults(KernelBuilder &b, const PlainMmaContext &context,
+                  const PlainMmaThread &thread);
+
+private:
+  void emitStoreSums(mlir::ValueRange sums) override;
+  void emitStored(mlir::ValueRange carried) override;
+  mlir::Value getSumAddress(int64_t copy, mlir::Value place) override;
+
+  const PlainMmaContext &context;
+  const PlainMmaThread &thread;
+};
+
+/// Emits the whole kernel. `arguments` hold its parameters.
+void emitPlainMma(KernelBuilder &b, const PlainMmaSpec &spec,
+                  GemmArguments arguments);
+
+} // namespace blockscale::products
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOPLAINMMA_PLAINMMAROLES_H

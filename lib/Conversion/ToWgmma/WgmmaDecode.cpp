@@ -1,0 +1,393 @@
+//===- WgmmaDecode.cpp - Scaled elements in registers ---------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For each instruction of 16 elements of K a thread has elements 2 m, 2 m + 1,
+// 2 m + 8 and 2 m + 9 of its two rows, where m is its number among the four
+// threads of a row (PTX ISA, "Register Fragments for
+// wgmma.mma_async.m64nNk16"). It loads each pair by itself: a byte of codes of
+// 4 bits, or two bytes.
+//
+// Codes of 4 bits become elements in the low bits of exponent and mantissa of
+// bf16 or f16, which is the element times a power of two, and are multiplied by
+// the inverse of that. A scale of E4M3 takes that factor, too, as far as it
+// fits; sums are smaller by what is left (`DecodedFormat::getSumShift`). A
+// scale of E8M0 takes it as a whole if it is 2 at most, as those of weights
+// are. If a thread of a warp has a larger one, or NaN, all of them multiply
+// twice in this step, as they always do where there are few teams. Wider codes
+// become bf16 or f16, which have all of them: E4M3 by conversions, others by
+// moving bits (Products/PlainPairs.h). Then the product with the scale rounds
+// once, where a value is not exact at all.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/CvtEmitter.h"
+#include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/WarpExchange.h"
+#include "Products/PlainPairs.h"
+#include "WgmmaRoles.h"
+#include "blockscale/Numerics/Codec.h"
+#include "blockscale/Numerics/DataLayout.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#include <cmath>
+#include <map>
+
+using namespace mlir;
+
+namespace blockscale::products {
+
+using emit::Lanes;
+using numerics::getCodeBit;
+using numerics::getRegisterWord;
+using numerics::getUnitRegisters;
+using numerics::isInRest;
+using numerics::kRestBits;
+using numerics::kUnitWords;
+
+/// Bytes that a swizzle moves together, and those of a line that it moves them
+/// in.
+static constexpr int64_t kPiece = 16;
+static constexpr int64_t kSwizzleLine = 128;
+
+/// Threads that have elements of a row.
+static constexpr int64_t kRowThreads = 4;
+
+/// The most plain rows of a tile whose steps take longer to decode than to
+/// multiply.
+static constexpr int64_t kMaxExchangeRows = 128;
+
+namespace {
+
+/// How codes of E2M1, each a sign, two bits of exponent and one of mantissa,
+/// become elements in the halves of a word.
+struct E2M1Places {
+  /// The places of bits m, e0, e1 and s in the lower half: the lowest bits of
+  /// the exponent and the highest one of the mantissa.
+  int bits[4];
+  /// Of the two codes of a byte: multiplication by two powers of two moves them
+  /// to both places at once.
+  uint32_t magnitudeFactor, magnitudes, signFactor, signs;
+};
+
+constexpr E2M1Places kBF16Places = {{6, 7, 8, 15},
+                                    1u << 6 | 1u << 18,
+                                    0x01C001C0,
+                                    1u << 12 | 1u << 24,
+                                    0x80008000};
+constexpr E2M1Places kF16Places = {{9, 10, 11, 15},
+                                   1u << 9 | 1u << 21,
+                                   0x0E000E00,
+                                   1u << 12 | 1u << 24,
+                                   0x80008000};
+
+class DecodeEmitter {
+public:
+  DecodeEmitter(KernelBuilder &b, const WgmmaContext &context,
+                const WgmmaThread &thread)
+      : b(b), context(context), thread(thread), format(context.spec.format),
+        pairs(b, format.plain), cvt(createCvtEmitter(*context.spec.chip)) {}
+
+  SmallVector<Value> emit(const WgmmaStep &step, Value tileOfRows);
+
+private:
+  /// The scales of both rows in the step that the thread loads, twice 8 bits
+  /// each: all of them, or the two that it decodes for others, too.
+  SmallVector<Lanes> loadScales(Value scales, Lanes row, Value tileStep);
+  /// The factors of the elements of both rows: one for each of the step's
+  /// scales, twice in a pair of the plain type. `convert` makes a pair of the
+  /// plain type of two scales.
+  std::array<SmallVector<Value>, 2>
+  emitFactors(ArrayRef<Lanes> scales, function_ref<Value(Lanes)> convert);
+  /// Two scales of `bytes`, twice 8 bits, as a pair of the plain type.
+  Value emitScalePair(Lanes bytes);
+  /// Two scales of E8M0, each of which is 2 at most, times the factor of E2M1.
+  Value emitWholeFactorPair(Lanes bytes);
+  /// Whether a thread of the warp has a larger scale than 2, or NaN, among
+  /// `scales`.
+  Value hasLargeScale(ArrayRef<Lanes> scales);
+  /// The pairs that the thread has in both rows, two for each instruction, i32:
+  /// their bits in the plain type if codes have 4 bits, and codes of others.
+  using RowCodes = SmallVector<Lanes, 2 * kStepProducts>;
+  std::array<RowCodes, 2> loadCodes(const WgmmaStep &step);
+  std::array<RowCodes, 2> loadPackedCodes(const WgmmaStep &step);
+  /// The bits of a pair of elements of a byte of codes of E2M1, and of register
+  /// `reg` of a unit of packed codes.
+  Lanes emitE2M1Bits(Lanes codes);
+  Lanes emitPackedBits(ArrayRef<Lanes> words, int64_t reg);
+  /// A pair of elements. Where factors bring the one of E2M1, too, its bits are
+  /// taken as they are.
+  Value emitElements(Lanes codes, bool takesFactor);
+  const E2M1Places &getPlaces() const {
+    return format.plain.isBF16() ? kBF16Places : kF16Places;
+  }
+  bool isE2M1() const { return format.getBits() == 4; }
+  /// Whether scales take the factor of E2M1 in most steps, but not in all. The
+  /// branch costs a warp more than it saves, unless others run meanwhile.
+  bool takesFactorMostly() const {
+    return isE2M1() && format.scale == numerics::ScaleFormat::E8M0 &&
+           context.spec.getTeams() > 2;
+  }
+
+  KernelBuilder &b;
+  const WgmmaContext &context;
+  const WgmmaThread &thread;
+  const DecodedFormat &format;
+  PlainPairs pairs;
+  std::unique_ptr<CvtEmitter> cvt;
+};
+
+} // namespace
+
+Value DecodeEmitter::emitScalePair(Lanes bytes) {
+  Value low, high;
+  if (format.scale == numerics::ScaleFormat::E4M3) {
+    std::tie(low, high) = cvt->decodeE4M3Pair(b, bytes);
+  } else {
+    Lanes wide = extend(bytes, 32);
+    low = numerics::decodeE8M0Bits(wide & 0xFF);
+    high = numerics::decodeE8M0Bits(wide >> 8);
+  }
+  Value both = pairs.round(low, high);
+  if (int shift = format.getSumShift())
+    both = arith::MulFOp::create(
+        b, both,
+        pairs.emitConstant(
+            std::ldexp(1.0, pairs.getBiasDistance(format.element) - shift)));
+  return both;
+}
+
+/// Two bytes, each as 16 bits of a word.
+static Lanes widenBytes(Lanes bytes) {
+  Lanes wide = extend(bytes, 32);
+  return (wide | (wide << 8)) & 0x00FF00FF;
+}
+
+Value DecodeEmitter::emitWholeFactorPair(Lanes bytes) {
+  // Exponents of bf16 have the bias of E8M0, and are above seven bits.
+  Lanes exponents =
+      widenBytes(bytes) + twice(pairs.getBiasDistance(format.element));
+  return b.bitcast(pairs.getType(), exponents << 7);
+}
+
+Value DecodeEmitter::hasLargeScale(ArrayRef<Lanes> scales) {
+  // The largest byte whose factor is finite: exponent 254. What is above it
+  // carries into the highest bit of its half.
+  int largest = 254 - pairs.getBiasDistance(format.element);
+  Lanes carries = scales.front().like(0);
+  for (auto [i, bytes] : llvm::enumerate(scales)) {
+    Lanes each = widenBytes(bytes) + twice(0x7FFF - largest);
+    carries = i ? carries | each : each;
+  }
+  Value isAbove = compare(arith::CmpIPredicate::ne, carries & twice(0x8000), 0);
+  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(kAllLanes), isAbove,
+                                  NVVM::VoteSyncKind::any);
+}
+
+SmallVector<Lanes> DecodeEmitter::loadScales(Value scales, Lanes row,
+                                             Value tileStep) {
+  int64_t ofRow = format.getStepScales() / 2;
+  int64_t all = 2 * ofRow;
+  auto load = [&](Lanes number) {
+    Lanes ownRow = row + (number >> llvm::Log2_64(ofRow)) * kRowDistance;
+    Lanes byte = numerics::getByteInTile(ownRow, ownRow.like(0)) +
+                 Lanes(b, tileStep) * format.getStepScales() +
+                 (number & (ofRow - 1)) * 2;
+    Value address = b.offset(scales, b.getI8Type(), byte);
+    return Lanes(b, b.load(b.getIntegerType(16), address, 2));
+  };
+  // Four threads have elements of the same rows. Where decoding sets the pace,
+  // each decodes two scales, and they exchange them.
+  if (context.tile.plainRows <= kMaxExchangeRows)
+    return {load(Lanes(b, thread.member) & (all - 1))};
+  SmallVector<Lanes> loaded;
+  for (int64_t i = 0; i < all; ++i)
+    loaded.push_back(load(Lanes(b, b.i32(i))));
+  return loaded;
+}
+
+std::array<SmallVector<Value>, 2>
+DecodeEmitter::emitFactors(ArrayRef<Lanes> scales,
+                           function_ref<Value(Lanes)> convert) {
+  int64_t ofRow = format.getStepScales() / 2;
+  int64_t all = 2 * ofRow;
+  bool isOwn = scales.size() < static_cast<size_t>(all);
+  Value own = isOwn ? b.toBits(convert(scales.front())) : Value();
+  std::array<SmallVector<Value>, 2> factors;
+  for (int64_t i = 0; i < all; ++i) {
+    Value both = isOwn ? b.bitcast(pairs.getType(),
+                                   emitShuffleFrom(b, own, i, kRowThreads))
+                       : convert(scales[i]);
+    for (int64_t j = 0; j < 2; ++j)
+      factors[i / ofRow].push_back(b.splat(b.extract(both, j), 2));
+  }
+  return factors;
+}
+
+Lanes DecodeEmitter::emitE2M1Bits(Lanes codes) {
+  const E2M1Places &places = getPlaces();
+  Lanes magnitudes = (codes * places.magnitudeFactor) & places.magnitudes;
+  return magnitudes | ((codes * places.signFactor) & places.signs);
+}
+
+Lanes DecodeEmitter::emitPackedBits(ArrayRef<Lanes> words, int64_t reg) {
+  constexpr int width = 8 * kWordBytes;
+  Lanes source = isInRest(reg)
+                     // Bits of one word or the other.
+                     ? ((words[0] ^ words[1]) & kRestBits) ^ words[1]
+                     : words[getRegisterWord(reg)];
+  // Bits that are rotated by as many are moved together.
+  std::map<int, uint32_t> masks;
+  for (int half = 0; half < 2; ++half)
+    for (int bit = 0; bit < 4; ++bit) {
+      int from = getCodeBit(bit, reg, half).distance + bit;
+      int to = getPlaces().bits[bit] + 16 * half;
+      masks[(to - from + width) % width] |= uint32_t(1) << to;
+    }
+  Lanes bits = source.like(0);
+  for (auto [rotation, mask] : masks) {
+    uint32_t fromLeft = (uint32_t(1) << rotation) - 1;
+    Lanes moved = source;
+    if (!(mask & fromLeft))
+      moved = rotation ? source << rotation : source;
+    else if (!(mask & ~fromLeft))
+      moved = source >> (width - rotation);
+    else
+      moved = (source << rotation) | (source >> (width - rotation));
+    bits = bits | (moved & mask);
+  }
+  return bits;
+}
+
+Value DecodeEmitter::emitElements(Lanes codes, bool takesFactor) {
+  if (isE2M1()) {
+    Value elements = b.bitcast(pairs.getType(), codes);
+    if (takesFactor)
+      return elements;
+    return arith::MulFOp::create(
+        b, elements,
+        pairs.emitConstant(
+            std::ldexp(1.0, pairs.getBiasDistance(format.element))));
+  }
+  if (format.element != numerics::ElementFormat::E4M3)
+    return pairs.decode(format.element,
+                        getCodePairs(format.element, codes).front());
+  auto [low, high] = cvt->decodeE4M3Pair(b, truncate(codes, 16));
+  return pairs.round(low, high);
+}
+
+std::array<DecodeEmitter::RowCodes, 2>
+DecodeEmitter::loadCodes(const WgmmaStep &step) {
+  const WgmmaLayout &shared = context.shared;
+  Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
+  // A swizzle exchanges pieces by the lines of 128 bytes that they are in
+  // (CUDA driver API, cuTensorMapEncodeTiled). Both rows have the same order.
+  Lanes rowByte = Lanes(b, thread.row) * shared.boxBytes;
+  Lanes exchange =
+      (rowByte >> llvm::Log2_64(kSwizzleLine)) & (shared.boxBytes / kPiece - 1);
+  int64_t pairBytes = format.getBits() / 4;
+  Lanes own = rowByte + exchange * kPiece + Lanes(b, thread.member) * pairBytes;
+  Type type = b.getIntegerType(8 * pairBytes);
+  std::array<RowCodes, 2> rows;
+  for (int64_t at = 0; at < format.getCodeBytes(); at += kPiece) {
+    Lanes byte = Lanes(b, step.inStage) * format.getCodeBytes() + at;
+    Lanes box = byte >> llvm::Log2_64(shared.boxBytes);
+    Lanes piece = byte & (shared.boxBytes - 1);
+    Value address = b.offset(
+        codes, b.getI8Type(),
+        (own ^ piece) + box * (context.tile.scaledRows * shared.boxBytes));
+    // Pairs are eight elements apart.
+    for (int64_t inPiece = 0; inPiece < kPiece; inPiece += 4 * pairBytes)
+      for (auto [i, row] : llvm::enumerate(rows)) {
+        int64_t offset = i * kRowDistance * shared.boxBytes + inPiece;
+        Lanes loaded(b, b.load(type,
+                               b.offset(address, b.getI8Type(), b.i32(offset)),
+                               pairBytes));
+        Lanes pair = extend(loaded, 32);
+        row.push_back(format.getBits() == 4 ? emitE2M1Bits(pair) : pair);
+      }
+  }
+  return rows;
+}
+
+std::array<DecodeEmitter::RowCodes, 2>
+DecodeEmitter::loadPackedCodes(const WgmmaStep &step) {
+  const WgmmaLayout &shared = context.shared;
+  Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
+  int64_t blockBytes = kWarpgroupRows * format.getCodeBytes();
+  Lanes own =
+      Lanes(b, thread.warpgroup) * (context.spec.getStageSteps() * blockBytes) +
+      Lanes(b, step.inStage) * blockBytes +
+      (Lanes(b, thread.number) & (kWarpgroupThreads - 1)) * kPiece;
+  std::array<RowCodes, 2> rows;
+  for (int64_t at = 0; at < blockBytes; at += kWarpgroupThreads * kPiece) {
+    Value address = b.offset(codes, b.getI8Type(), own + at);
+    SmallVector<Lanes> words = emitLoadWords(b, address, kPiece, kPiece);
+    // Pairs of both rows, and those behind them along K.
+    for (size_t i = 0; i < words.size(); i += kUnitWords) {
+      auto unit = ArrayRef(words).slice(i, kUnitWords);
+      for (int64_t reg = 0; reg < getUnitRegisters(format.getBits()); ++reg)
+        rows[reg % 2].push_back(isE2M1() ? emitPackedBits(unit, reg)
+                                         : unit[reg / 2] >> (reg % 2 * 16));
+    }
+  }
+  return rows;
+}
+
+SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
+                                       Value tileOfRows) {
+  const WgmmaLayout &shared = context.shared;
+  Value scales =
+      context.getShared(b, shared.scales, step.slot, shared.scaleBytes);
+  Lanes scaleTile =
+      Lanes(b, step.inStage) >> llvm::Log2_64(format.getTileSteps());
+  Lanes row(b, thread.row), scaleRow = row;
+  // Each warpgroup has a product.
+  if (context.tile.scaledOwners > 1)
+    scaleTile = scaleTile +
+                Lanes(b, thread.warpgroup) * context.spec.getStageScaleTiles();
+  // Tiles can have half of a band.
+  if (context.tile.scaledRowsOfEach < kTileRows)
+    scaleRow = (row & (kWarpgroupRows - 1)) +
+               (Lanes(b, tileOfRows) & 1) * kWarpgroupRows;
+  scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
+  Lanes tileStep = Lanes(b, step.inProduct) & (format.getTileSteps() - 1);
+  SmallVector<Lanes> loaded = loadScales(scales, scaleRow, tileStep);
+  std::array<RowCodes, 2> codes =
+      format.isPacked ? loadPackedCodes(step) : loadCodes(step);
+  auto multiply = [&](bool takesFactor, function_ref<Value(Lanes)> convert) {
+    std::array<SmallVector<Value>, 2> factors = emitFactors(loaded, convert);
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < 2 * kStepProducts; ++i)
+      for (int64_t row = 0; row < 2; ++row) {
+        Value factor = factors[row][i * (kWgmmaElements / 2) / format.block];
+        Value elements = emitElements(codes[row][i], takesFactor);
+        registers.push_back(
+            b.toBits(arith::MulFOp::create(b, elements, factor)));
+      }
+    return registers;
+  };
+  auto multiplyByScales = [&] {
+    return multiply(/*takesFactor=*/format.getSumShift() != 0,
+                    [&](Lanes bytes) { return emitScalePair(bytes); });
+  };
+  if (!takesFactorMostly())
+    return multiplyByScales();
+  SmallVector<Type> types(kStepRegisters, b.getI32Type());
+  return emitIfElse(b, hasLargeScale(loaded), types, multiplyByScales, [&] {
+    return multiply(/*takesFactor=*/true,
+                    [&](Lanes bytes) { return emitWholeFactorPair(bytes); });
+  });
+}
+
+SmallVector<Value> emitDecode(KernelBuilder &b, const WgmmaContext &context,
+                              const WgmmaThread &thread, const WgmmaStep &step,
+                              Value tileOfRows) {
+  return DecodeEmitter(b, context, thread).emit(step, tileOfRows);
+}
+
+} // namespace blockscale::products

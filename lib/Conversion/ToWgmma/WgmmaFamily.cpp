@@ -1,0 +1,219 @@
+//===- WgmmaFamily.cpp - Products by wgmma --------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thread that waits for tensor cores to take its instruction does not decode,
+// so that a step takes as long as both together, but for what one warpgroup
+// decodes while the other one multiplies. Wide tiles hide decoding: then the
+// step takes as long as to multiply. Tiles come in waves of one for each
+// multiprocessor, and no product is faster than memory is read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WgmmaFamily.h"
+#include "WgmmaRoles.h"
+
+using namespace mlir;
+
+namespace blockscale::products {
+
+/// Rows of the plain operand that tiles have.
+static constexpr int64_t kPlainRows[] = {16, 32, 64, 128, 256};
+
+// Measured on an H100 and an H200, in microseconds. First decoding a step, by
+// whether data are packed, whether codes have eight bits, and whether tiles
+// have 64 rows instead of 128; then what it takes more where elements of E2M1
+// are multiplied twice.
+static constexpr double kStepDecode[2][2][2] = {{{0.22, 0.14}, {0.26, 0.16}},
+                                                {{0.15, 0.09}, {0.20, 0.12}}};
+static constexpr double kTwiceDecode = 0.02;
+// Making results of a part of a tile, twice as long where CTAs add their sums;
+// what every product takes beside its steps, and what one of clusters takes
+// more.
+static constexpr double kPartWrite = 0.6;
+static constexpr double kStart = 3.4;
+static constexpr double kClusterStart = 2.0;
+/// The part of multiplying that decoding does not hide, where it takes longer.
+static constexpr double kShownMultiply = 0.65;
+/// Bytes that come from the L2 cache to all multiprocessors, a microsecond.
+static constexpr double kCacheBytes = 1e7;
+/// The share of the memory's rate at which products read that wait for it:
+/// they are over before its rate is reached.
+static constexpr double kReadShare = 0.65;
+/// The share of multiprocessors that clusters of more than two CTAs can use:
+/// some of a GPU's larger parts, which a cluster has to fit in, are left over.
+static constexpr double kClusterShare = 0.93;
+
+/// The clusters that a GPU runs at a time.
+static int64_t countClusters(const target::Gpu &gpu, int64_t parts) {
+  double share = parts > 2 ? kClusterShare : 1;
+  return static_cast<int64_t>(gpu.multiprocessors * share) / parts;
+}
+
+namespace {
+
+struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
+  using Layout = WgmmaLayout;
+  static constexpr ProductKernel kernel = ProductKernel::Wgmma;
+  static constexpr int64_t kMinPartSteps = 4;
+  static constexpr bool addsInCluster = true;
+
+  static LogicalResult verify(const Product &product, const LaunchSite &site) {
+    if (failed(verifyDecoded(product, site, "wgmma")))
+      return failure();
+    RankedTensorType type = (product.scaleA ? product.a : product.b).getType();
+    for (int64_t dim : {type.getRank() - 2, type.getRank() - 1})
+      if (isPrepacked(type) && type.isDynamicDim(dim))
+        return refuseProduct(product, site, ProductClause::PackedSizes)
+               << "expected prepacked data of known rows and K, which its "
+                  "blocks "
+                  "do not tell, but got "
+               << type << "; unpack it (blockscale.prepack)";
+    return success();
+  }
+
+  static LogicalResult verifyTile(const Product &product,
+                                  const LaunchSite &site,
+                                  const DecodedFormat &format,
+                                  GemmScheduleAttr schedule) {
+    bool isScaledA = format.isScaledA, isOne = product.siblings == 1;
+    int64_t scaled = isScaledA ? schedule.getRows() : schedule.getCols();
+    int64_t plain = isScaledA ? schedule.getCols() : schedule.getRows();
+    if (scaled != kMaxScaledRows && !(scaled == kWarpgroupRows && isOne))
+      return refuseProduct(product, site, ProductClause::Schedule)
+             << "expected a schedule with tiles of "
+             << (isOne ? "64 or 128 " : "128 ")
+             << (isScaledA ? "rows" : "columns")
+             << ", those of the operand with scales, but got " << scaled;
+    int64_t least = isScaledA ? kFragment : 16;
+    int64_t most = 256;
+    if (isScaledA && !isOne)
+      least = most = 2 * kFragment;
+    if (!llvm::isPowerOf2_64(plain) || plain < least || plain > most)
+      return refuseProduct(product, site, ProductClause::Schedule)
+             << "expected a schedule with tiles of a power of two from "
+             << least << " to " << most << " "
+             << (isScaledA ? "columns" : "rows")
+             << ", those of the plain operand, but got " << plain;
+    return success();
+  }
+
+  /// Each team decodes one stage before the one before it is empty.
+  static RingStages getStages(const WgmmaSpec &spec, const target::Chip &chip) {
+    return {2 * spec.getTeams(),
+            countStages<WgmmaLayout>(spec, chip, {/*unit=*/spec.getTeams()})};
+  }
+
+  static LogicalResult verifyMore(const Product &product,
+                                  const LaunchSite &site,
+                                  const WgmmaSpec &spec) {
+    GemmScheduleAttr schedule = spec.schedule;
+    if (schedule.getStages() % spec.getTeams() != 0)
+      return refuseProduct(product, site, ProductClause::Schedule)
+             << "expected a schedule with a multiple of " << spec.getTeams()
+             << " stages, which so many teams of warpgroups share, but got "
+             << schedule.getStages();
+    if (!llvm::isPowerOf2_64(schedule.getSplits()) ||
+        schedule.getSplits() > kMaxParts)
+      return refuseProduct(product, site, ProductClause::Schedule)
+             << "expected a schedule with K in a power of two of parts, of at "
+                "most "
+             << kMaxParts << ", the CTAs of a cluster, but got "
+             << schedule.getSplits();
+    return success();
+  }
+
+  /// Threads that multiply need all registers of a multiprocessor.
+  static KernelBlock getBlock(const WgmmaSpec &spec) {
+    return {getWgmmaThreads(spec), WgmmaLayout(spec).bytes, spec.getParts()};
+  }
+
+  static OperandData getData(const HostOperand &operand,
+                             const WgmmaSpec &spec) {
+    bool isScaled = operand.isA == spec.format.isScaledA;
+    int64_t bits = spec.format.getBits(operand.isA);
+    if (isScaled && spec.format.isPacked)
+      return products::getData(operand, bits);
+    OperandData data = getAlignedData(operand, bits);
+    DecodedTile tile(spec);
+    addMap(operand.site, spec, data,
+           {isScaled ? tile.scaledRowsOfEach : tile.plainRowsOfEach,
+            isScaled ? WgmmaLayout(spec).boxBytes : kPlainRowBytes,
+            /*multiple=*/kCopyBytes * 8 / bits});
+    return data;
+  }
+
+  static void emit(KernelBuilder &b, const WgmmaSpec &spec,
+                   GemmArguments arguments) {
+    emitWgmma(b, spec, std::move(arguments));
+  }
+
+  static SmallVector<TileChoice> getTiles(const DecodedFormat &format,
+                                          int64_t products) {
+    SmallVector<TileChoice> tiles;
+    for (int64_t plain : kPlainRows)
+      for (int64_t scaled : {kMaxScaledRows, kWarpgroupRows}) {
+        if (!format.hasFragments(plain, products) ||
+            (products > 1 && scaled < kMaxScaledRows))
+          continue;
+        tiles.push_back({format.isScaledA ? scaled : plain,
+                         format.isScaledA ? plain : scaled, kMaxParts});
+      }
+    return tiles;
+  }
+
+  static RingChoice chooseRing(const WgmmaSpec &spec, const AssumedSizes &,
+                               const target::Chip &chip,
+                               const target::Gpu &gpu) {
+    RingStages stages = getStages(spec, chip);
+    if (stages.most < stages.least)
+      return {/*stages=*/0, /*ctas=*/0};
+    int64_t parts = spec.getParts();
+    return {stages.most, countClusters(gpu, parts) * parts};
+  }
+
+  static KernelCost getCost(const AssumedSizes &sizes, const WgmmaSpec &spec,
+                            const target::Gpu &gpu) {
+    WgmmaLayout shared(spec);
+    auto plain = static_cast<double>(spec.getPlainRows());
+    auto scaled = static_cast<double>(spec.getScaledRows());
+    bool isCluster = spec.getParts() > 1;
+    KernelCost cost;
+    cost.peak = gpu.getPeakFlops(target::Unit::Bf16) / kMicroseconds;
+    cost.multiply = 2.0 * scaled * plain * kDecodedStep * gpu.multiprocessors *
+                    kMicroseconds /
+                    (gpu.getPeakFlops(target::Unit::Bf16) * gpu.flopsShare);
+    bool isWide = spec.format.getBits() == 8;
+    cost.decode =
+        kStepDecode[spec.format.isPacked][isWide][spec.getTeams() > 1];
+    if (!isWide && !spec.format.getSumShift())
+      cost.decode += kTwiceDecode * scaled / kMaxScaledRows;
+    cost.shownMultiply = kShownMultiply;
+    cost.load = static_cast<double>(shared.plainBytes + shared.codeBytes +
+                                    shared.scaleBytes) /
+                static_cast<double>(spec.getStageSteps()) *
+                gpu.multiprocessors / kCacheBytes;
+    cost.slots = static_cast<double>(countClusters(gpu, spec.getParts()));
+    cost.write = std::ceil(plain / 64) * kPartWrite * (isCluster ? 2 : 1);
+    cost.start = kStart + (isCluster ? kClusterStart : 0);
+    cost.memory = countOperandBytes(sizes, spec.format) /
+                  (gpu.peakBytes * kReadShare / kMicroseconds);
+    return cost;
+  }
+
+  static std::string getNote(const DecodedFormat &format) {
+    return format.isPacked
+               ? "; data are prepacked"
+               : "; data are row-major, which take longer to decode than "
+                 "prepacked ones (blockscale.prepack)";
+  }
+};
+
+} // namespace
+
+const ProductFamily kWgmmaFamily = describeFamily<WgmmaFamily>();
+
+} // namespace blockscale::products

@@ -1,0 +1,151 @@
+//===- WgmmaKernel.cpp - Roles into a kernel ------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/WarpExchange.h"
+#include "Products/Arithmetic.h"
+#include "WgmmaRoles.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale::products {
+
+using emit::Lanes;
+using Predicate = arith::CmpIPredicate;
+
+/// Registers of a thread that multiplies, and of one of the warpgroup that
+/// loads. Together they are those that all threads of the CTA begin with:
+/// nobody would give more, and who asked for them would wait for ever.
+struct ThreadRegisters {
+  int64_t products, loads;
+};
+static ThreadRegisters getRegisters(const WgmmaSpec &spec) {
+  // Threads begin with 168 registers, or with 96 where there are 640 of them.
+  return spec.getWarpgroups() == 2 ? ThreadRegisters{232, 40}
+                                   : ThreadRegisters{112, 32};
+}
+
+WgmmaCluster::WgmmaCluster(KernelBuilder &b, int64_t parts)
+    : parts(parts), part(b.i32(0)) {
+  if (parts > 1)
+    part = NVVM::ClusterId::create(b, b.getI32Type());
+}
+
+void WgmmaCluster::emitBarrier(KernelBuilder &b) const {
+  if (parts == 1) {
+    gpu::BarrierOp::create(b);
+    return;
+  }
+  NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
+}
+
+Value WgmmaCluster::getPlace(KernelBuilder &b, Value pointer,
+                             Value number) const {
+  if (parts == 1)
+    return pointer;
+  auto type = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  return NVVM::MapaOp::create(b, type, pointer, number);
+}
+
+/// The warps whose sums make results together.
+static int64_t countSumWarps(const WgmmaSpec &spec) {
+  int64_t threads =
+      needsBothWarpgroups(spec) ? getTeamThreads(spec) : kWarpgroupThreads;
+  return spec.getParts() * spec.getTeams() * threads / kWarpThreads;
+}
+
+WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
+                           const GemmArguments &arguments)
+    : SharedMemory(b), spec(spec), arguments(arguments), tile(spec),
+      shared(spec), cluster(b, spec.getParts()),
+      order(b, spec, arguments,
+            {/*blocks=*/cluster.parts, /*tiles=*/1, /*tile=*/b.i32(0),
+             cluster.parts, cluster.part}),
+      stageFull(getShared(b, shared.stageFull), spec.schedule.getStages(),
+                /*arrivals=*/kLoadWarps),
+      stageEmpty(getShared(b, shared.stageEmpty), spec.schedule.getStages(),
+                 /*arrivals=*/getTeamThreads(spec) / kWarpThreads),
+      sumsFull(getShared(b, shared.sumsFull), kTeamWarpgroups,
+               countSumWarps(spec)),
+      sumsEmpty(getShared(b, shared.sumsEmpty), kTeamWarpgroups,
+                countSumWarps(spec)) {}
+
+WgmmaThread::WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, Value inBlock)
+    : team(b.i32(0)) {
+  int64_t threads = getTeamThreads(spec);
+  Lanes all = Lanes(b, inBlock) & (threads - 1);
+  // What a shuffle brings from one thread is the same for all of a warp, so
+  // that places of stages, which go by it, are computed once.
+  if (spec.getTeams() > 1)
+    team = emitShuffleFrom(b, Lanes(b, inBlock) >> llvm::Log2_64(threads),
+                           /*number=*/0, kWarpThreads);
+  number = all;
+  Lanes lanes = all & (kWarpThreads - 1);
+  warpgroup = all >> llvm::Log2_64(kWarpgroupThreads);
+  lane = lanes;
+  // A warp has 16 rows: its threads have those of two halves (PTX ISA,
+  // "Register Fragments for wgmma.mma_async.m64nNk16").
+  row =
+      (all >> llvm::Log2_64(kWarpThreads)) * (2 * kRowDistance) + (lanes >> 2);
+  member = lanes & 3;
+}
+
+void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
+               GemmArguments arguments) {
+  arguments.narrowSizes(b);
+  WgmmaContext context(b, spec, arguments);
+  Lanes thread(
+      b, arith::IndexCastOp::create(
+             b, b.getI32Type(), emitThreadNumber(b, getWgmmaThreads(spec))));
+  int64_t productThreads = getProductThreads(spec);
+  Lanes multiplies = compare(Predicate::ult, thread, productThreads);
+  Lanes warp = thread >> llvm::Log2_64(kWarpThreads);
+  int64_t firstLoader = productThreads / kWarpThreads;
+  Lanes isFirst = compare(Predicate::eq, warp, firstLoader);
+  ThreadRegisters registers = getRegisters(spec);
+  emit::emitIf(b, isFirst, [&] {
+    emitInOneThread(b, [&] {
+      arguments.emitPrefetch(b);
+      context.stageFull.emitInit(b);
+      context.stageEmpty.emitInit(b);
+      if (spec.getParts() > 1) {
+        context.sumsFull.emitInit(b);
+        context.sumsEmpty.emitInit(b);
+      }
+      NVVM::FenceMbarrierInitOp::create(b);
+    });
+  });
+  context.cluster.emitBarrier(b);
+  emit::emitIf(
+      b, multiplies,
+      [&] {
+        NVVM::SetMaxRegisterOp::create(b, registers.products,
+                                       NVVM::SetMaxRegisterAction::increase);
+        emitProducts(b, context, WgmmaThread(b, spec, thread));
+      },
+      [&] {
+        NVVM::SetMaxRegisterOp::create(b, registers.loads,
+                                       NVVM::SetMaxRegisterAction::decrease);
+        for (int64_t i = 0; i < kLoadWarps; ++i)
+          emit::emitIf(b, compare(Predicate::eq, warp, firstLoader + i), [&] {
+            emitInOneThread(b,
+                            [&] { emitLoads(b, context, /*isPlain=*/i > 0); });
+          });
+        // A warp that has nothing else to do.
+        context.order.emitCheckGroups(
+            b, compare(Predicate::eq, warp, firstLoader + kLoadWarps), thread);
+      });
+  // Others of the cluster read sums in memory that must still be there.
+  if (spec.getParts() > 1)
+    context.cluster.emitBarrier(b);
+}
+
+} // namespace blockscale::products

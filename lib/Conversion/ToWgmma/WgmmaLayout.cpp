@@ -1,0 +1,65 @@
+//===- WgmmaLayout.cpp - Tiles and memory of a CTA ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "WgmmaLayout.h"
+#include "Products/Barriers.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+
+using namespace mlir;
+
+namespace blockscale::products {
+
+/// Rows of the plain operand whose sums go through shared memory at a time.
+static constexpr int64_t kSumPart = 64;
+
+/// Bytes of a row that the widest swizzle takes.
+static constexpr int64_t kMaxBoxBytes = 128;
+
+/// Steps of a stage. Where a tile has few rows, steps are short and stages
+/// small: one wait for two or four steps costs less, and copies, of which a
+/// thread cannot begin many, bring longer rows of codes.
+static int64_t chooseStageSteps(int64_t plainRows, int64_t scaledRows) {
+  if (plainRows <= kManyTeamsRows && scaledRows == kWarpgroupRows)
+    return 4;
+  return plainRows <= 128 ? 2 : 1;
+}
+
+WgmmaSpec::WgmmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
+                     const target::Chip &chip)
+    : DecodedSpec(format, schedule, chip) {
+  stageElements =
+      chooseStageSteps(getPlainRows(), getScaledRows()) * kDecodedStep;
+}
+
+WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
+  DecodedTile tile(spec);
+  int64_t stages = spec.schedule.getStages();
+  int64_t rowBytes = spec.getStageSteps() * spec.format.getCodeBytes();
+  plainBytes = spec.getStageSteps() * tile.plainRows * kPlainRowBytes;
+  codeBytes = tile.scaledRows * rowBytes;
+  boxBytes = std::min(rowBytes, kMaxBoxBytes);
+  scaleBytes = tile.scaledOwners * spec.getStageScaleTiles() * kTileBytes;
+  // What is swizzled comes first: its stages begin at multiples of 1024.
+  plain = take(stages * plainBytes);
+  codes = take(stages * codeBytes);
+  scales = take(stages * scaleBytes);
+  int64_t part = std::min(tile.plainRows, kSumPart);
+  sumRows = spec.format.isScaledA ? tile.scaledRows : part;
+  sumCols = spec.format.isScaledA ? part : tile.scaledRows;
+  // Threads of a warp store sums of 8 scaled rows and of 4 plain ones, two
+  // apart, to different banks.
+  sumPitch = sumCols + (spec.format.isScaledA ? 8 : 4);
+  sumBytes = sumRows * sumPitch * 4;
+  sums = take(spec.getTeams() * sumBytes);
+  stageFull = take(stages * kBarrierBytes);
+  stageEmpty = take(stages * kBarrierBytes);
+  int64_t rings = spec.getParts() > 1 ? kTeamWarpgroups : 0;
+  sumsFull = take(rings * kBarrierBytes);
+  sumsEmpty = take(rings * kBarrierBytes);
+}
+
+} // namespace blockscale::products

@@ -1,0 +1,99 @@
+//===- WgmmaLayout.h - Tiles and memory of a CTA ----------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// wgmma multiplies bf16 or f16 and takes its first operand from registers,
+// where threads decode it (Products/DecodedFormat.h). A step is 128 bytes of a
+// row of the plain operand: four instructions of 16 elements.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOWGMMA_WGMMALAYOUT_H
+#define BLOCKSCALE_LIB_CONVERSION_TOWGMMA_WGMMALAYOUT_H
+
+#include "Products/DecodedFormat.h"
+#include "Products/SharedMemory.h"
+
+namespace blockscale::products {
+
+/// Elements of K of an instruction, and the instructions of a step.
+inline constexpr int64_t kWgmmaElements = 16;
+inline constexpr int64_t kStepProducts = kDecodedStep / kWgmmaElements;
+/// Bytes of K of a row of the plain operand that a step has.
+inline constexpr int64_t kPlainRowBytes = 128;
+
+/// The most CTAs of a cluster that every GPU can run (CUDA C++ Programming
+/// Guide, "Thread Block Clusters").
+inline constexpr int64_t kMaxParts = 8;
+/// Rows of the operand with scales that a warpgroup multiplies, the most
+/// warpgroups of a team, and the most rows of a tile.
+inline constexpr int64_t kWarpgroupRows = 64;
+inline constexpr int64_t kTeamWarpgroups = 2;
+inline constexpr int64_t kMaxScaledRows = kTeamWarpgroups * kWarpgroupRows;
+/// The most plain rows of a tile of four teams, whose threads have registers
+/// for no more sums, and the most CTAs that such a tile has: each team adds the
+/// sums of a row at least.
+inline constexpr int64_t kManyTeamsRows = 16;
+inline constexpr int64_t kManyTeamsParts = 4;
+
+/// All that the code of a kernel depends on.
+struct WgmmaSpec : DecodedSpec {
+  WgmmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
+            const target::Chip &chip);
+
+  /// CTAs of a cluster, each of which has a part of K of the same tiles. They
+  /// add their sums by the memory that clusters share.
+  int64_t getParts() const { return schedule.getSplits(); }
+  /// Teams, which take turns at the stages. A tile of 128 rows with scales has
+  /// one of two warpgroups. One of 64, so that few rows of weights are enough
+  /// for all multiprocessors, has several of one warpgroup: four where few
+  /// plain rows need few registers, so that some decode while others wait, else
+  /// two.
+  int64_t getTeams() const {
+    if (getScaledRows() == kMaxScaledRows)
+      return 1;
+    bool areMany =
+        getPlainRows() <= kManyTeamsRows && getParts() <= kManyTeamsParts;
+    return areMany ? 4 : 2;
+  }
+  /// Warpgroups that multiply.
+  int64_t getWarpgroups() const {
+    return getTeams() * getScaledRows() / kWarpgroupRows;
+  }
+  /// Tiles of scales of a stage, for each of their bands.
+  int64_t getStageScaleTiles() const {
+    return llvm::divideCeil(getStageSteps(), format.getTileSteps());
+  }
+};
+
+/// Whether sums of both warpgroups make a result, those of two products.
+inline bool needsBothWarpgroups(const WgmmaSpec &spec) {
+  return spec.products > 1 && !spec.format.isScaledA;
+}
+
+/// Bytes from the beginning of shared memory. A buffer of stages has them one
+/// after the other, and plain data and scales of a stage step by step.
+struct WgmmaLayout : SharedBytes {
+  explicit WgmmaLayout(const WgmmaSpec &spec);
+
+  int64_t plain, codes, scales;
+  /// Bytes of one stage of each.
+  int64_t plainBytes, codeBytes, scaleBytes;
+  /// Rows of codes of a stage come in boxes of `boxBytes` bytes of each row,
+  /// with their pieces of 16 bytes exchanged as by a swizzle of so many bytes.
+  int64_t boxBytes;
+  /// Sums on their way from the registers of a warpgroup to threads that have
+  /// results of a row: `sumRows` rows of `sumCols` f32, `sumPitch` f32 apart,
+  /// `sumBytes` bytes for each team.
+  int64_t sums;
+  int64_t sumRows, sumCols, sumPitch, sumBytes;
+  /// Barriers of stages, and those of sums of CTAs that add them.
+  int64_t stageFull, stageEmpty, sumsFull, sumsEmpty;
+};
+
+} // namespace blockscale::products
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOWGMMA_WGMMALAYOUT_H

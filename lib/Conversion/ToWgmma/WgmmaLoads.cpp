@@ -1,0 +1,319 @@
+//===- WgmmaLoads.cpp - Operands into shared memory -----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Data come by tensor maps, which fill rows and columns beyond the operand with
+// zeros. Scales of 128 rows are tiles one after the other along K, so a flat
+// copy brings those of a stage.
+//
+// Groups are parts of the one map of an operand. What a tile has beyond its
+// group are rows without results, or elements of K that are not multiplied.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "Products/Arithmetic.h"
+#include "WgmmaRoles.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale::products {
+
+using emit::Lanes;
+using Predicate = arith::CmpIPredicate;
+
+namespace {
+
+class LoadEmitter {
+public:
+  LoadEmitter(KernelBuilder &b, const WgmmaContext &context, bool isPlain)
+      : b(b), context(context), spec(context.spec), format(spec.format),
+        arguments(context.arguments), isPlain(isPlain) {}
+
+  void emit();
+
+private:
+  void emitStage(const TileCoord &tile, Value stage, Value slot);
+  void emitCopy(Value target, Value map, ValueRange coordinates, Value slot,
+                Value policy = {});
+  void emitPlain(const TileCoord &tile, Lanes depth, Value slot);
+  void emitCodes(const TileCoord &tile, Lanes depth, Value slot);
+  /// Copies packed codes of `blocks` blocks of each row of blocks (i32), from
+  /// block `first` on.
+  void emitPackedCodes(const TileCoord &tile, Lanes first, Lanes blocks,
+                       Value slot);
+  /// Copies `bytes` bytes (i32) of scales for each product.
+  void emitScales(const TileCoord &tile, Lanes firstTile, Value bytes,
+                  Value slot);
+  /// The byte of a row of codes that element `depth` of it is in.
+  Lanes getCodeByte(Lanes depth) const {
+    return format.getBits() == 4 ? depth >> 1 : depth;
+  }
+  /// The products that have A, or B, of their own: all share A.
+  ArrayRef<ProductArguments> getOwners(bool isA) const {
+    ArrayRef<ProductArguments> products(arguments.products);
+    return isA ? products.take_front() : products;
+  }
+  /// How the L2 cache keeps what is loaded of the scaled operand for a tile,
+  /// i64.
+  Value getPolicy(const TileCoord &tile);
+  /// Whether tiles begin at different stages of K.
+  bool canRotate() const {
+    return context.tile.plainRows <= kManyTeamsRows &&
+           spec.getStageSteps() % format.getTileSteps() == 0;
+  }
+  /// The rows of the plain operand of a product.
+  Value getPlainRows(const TileCoord &tile) const {
+    return format.isScaledA ? arguments.cols : tile.product.rows;
+  }
+  /// Full stages of the tile, and that of these which it begins with.
+  std::pair<Lanes, Lanes> getRotation(const TileCoord &tile);
+  /// The first row of a tile in the matrix of A or of B of a product that has
+  /// `rows` of them.
+  Lanes getFirstRow(const TileCoord &tile, bool isA, int64_t rows);
+
+  KernelBuilder &b;
+  const WgmmaContext &context;
+  const WgmmaSpec &spec;
+  const DecodedFormat &format;
+  const GemmArguments &arguments;
+  /// Whether the thread loads the plain operand, and not the one with scales.
+  bool isPlain;
+  /// Policies of the L2 cache, i64: such lines are replaced first, or as
+  /// others.
+  Value readOnce, readOften;
+};
+
+} // namespace
+
+/// The most plain rows of products whose tiles begin at different stages
+/// (`LoadEmitter::getRotation`).
+static constexpr int64_t kRotatedRows = 4;
+
+/// A policy of the L2 cache (PTX ISA, "createpolicy"), i64.
+static Value createPolicy(KernelBuilder &b, StringRef priority) {
+  std::string text =
+      ("createpolicy.fractional.L2::" + priority + ".b64 $0, 1.0;").str();
+  return LLVM::InlineAsmOp::create(
+             b, b.getI64Type(), ValueRange(), text, "=l",
+             /*has_side_effects=*/false, /*is_align_stack=*/false,
+             LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+             /*operand_attrs=*/ArrayAttr())
+      .getRes();
+}
+
+Value LoadEmitter::getPolicy(const TileCoord &tile) {
+  // Where all rows of the plain operand are in one tile, no other tile reads
+  // the same weights. What the cache has already is worth more.
+  Lanes plainRows(b, getPlainRows(tile));
+  return select(
+      compare(Predicate::ule, plainRows, context.tile.plainRowsOfEach),
+      Lanes(b, readOnce), Lanes(b, readOften));
+}
+
+Lanes LoadEmitter::getFirstRow(const TileCoord &tile, bool isA, int64_t rows) {
+  if (isA)
+    return Lanes(b, tile.product.firstRow) + Lanes(b, tile.row) * rows;
+  return Lanes(b, tile.col) * rows;
+}
+
+/// A pointer into the CTA's shared memory as one into that of its cluster, of
+/// which it is the only CTA: copies to the former have a form of their own only
+/// from PTX 8.6 on.
+static Value toCluster(KernelBuilder &b, Value pointer) {
+  constexpr unsigned clusterMemory = 7; // NVPTX address space
+  return LLVM::AddrSpaceCastOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), clusterMemory), pointer);
+}
+
+void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
+                           Value slot, Value policy) {
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+      b, toCluster(b, target), map, coordinates, context.stageFull.get(b, slot),
+      /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(), policy,
+      NVVM::TMALoadMode::TILE,
+      /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
+}
+
+void LoadEmitter::emitPlain(const TileCoord &tile, Lanes depth, Value slot) {
+  bool isA = !format.isScaledA;
+  int64_t rows = context.tile.plainRowsOfEach;
+  Lanes row = getFirstRow(tile, isA, rows);
+  Value matrix = isA ? tile.product.matrixA : tile.product.matrixB;
+  Value target = context.getShared(b, context.shared.plain, slot,
+                                   context.shared.plainBytes);
+  int64_t offset = 0;
+  for (int64_t i = 0; i < spec.getStageSteps(); ++i) {
+    Lanes byte = (depth + i * kDecodedStep) * (kPlainRowBytes / kDecodedStep);
+    for (const ProductArguments &product : getOwners(isA)) {
+      emitCopy(b.offset(target, b.getI8Type(), b.i32(offset)),
+               isA ? arguments.mapA : product.mapB, {byte, row, matrix}, slot);
+      offset += rows * kPlainRowBytes;
+    }
+  }
+}
+
+void LoadEmitter::emitCodes(const TileCoord &tile, Lanes depth, Value slot) {
+  bool isA = format.isScaledA;
+  int64_t rows = context.tile.scaledRowsOfEach;
+  Lanes row = getFirstRow(tile, isA, rows);
+  Value matrix = isA ? tile.product.matrixA : tile.product.matrixB;
+  const WgmmaLayout &shared = context.shared;
+  Value target = context.getShared(b, shared.codes, slot, shared.codeBytes);
+  int64_t offset = 0;
+  for (int64_t box = 0; box < shared.codeBytes / context.tile.scaledRows;
+       box += shared.boxBytes)
+    for (const ProductArguments &product : getOwners(isA)) {
+      emitCopy(b.offset(target, b.getI8Type(), b.i32(offset)),
+               isA ? arguments.mapA : product.mapB,
+               {getCodeByte(depth) + box, row, matrix}, slot, getPolicy(tile));
+      offset += rows * shared.boxBytes;
+    }
+}
+
+void LoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
+                                  Lanes blocks, Value slot) {
+  bool isA = format.isScaledA;
+  const WgmmaLayout &shared = context.shared;
+  int64_t blockBytes = kWarpgroupRows * format.getCodeBytes();
+  Lanes matrix(b, isA ? tile.product.matrixA : tile.product.matrixB);
+  Lanes blockRows(
+      b, emitCeilDiv(b, isA ? arguments.rows : arguments.cols, kWarpgroupRows));
+  Lanes blockCols(b, emitCeilDiv(b, arguments.depth, kDecodedStep));
+  int64_t rowsOfEach = context.tile.scaledRowsOfEach / kWarpgroupRows;
+  Lanes row = Lanes(b, isA ? tile.row : tile.col) * rowsOfEach;
+  Value target = context.getShared(b, shared.codes, slot, shared.codeBytes);
+  int64_t offset = 0;
+  for (int64_t i = 0; i < rowsOfEach; ++i)
+    for (const ProductArguments &product : getOwners(isA)) {
+      // Beyond the last row of blocks there are no results.
+      Lanes blockRow = minUnsigned(row + i, blockRows - 1);
+      Lanes block =
+          toI64(b, matrix * blockRows + blockRow) * toI64(b, blockCols) +
+          toI64(b, first);
+      NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+          b, toCluster(b, b.offset(target, b.getI8Type(), b.i32(offset))),
+          b.offset(isA ? arguments.packedA : product.packedB, b.getI8Type(),
+                   block * blockBytes),
+          context.stageFull.get(b, slot), blocks * blockBytes,
+          /*multicastMask=*/Value(), getPolicy(tile));
+      offset += spec.getStageSteps() * blockBytes;
+    }
+}
+
+void LoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
+                             Value bytes, Value slot) {
+  bool isA = format.isScaledA;
+  const ProductRange &product = tile.product;
+  // The tile of scales: of the band of 128 rows that the tile's rows are in,
+  // and of the stage along K.
+  Lanes rowsBefore =
+      Lanes(b, isA ? tile.row : tile.col) * context.tile.scaledRowsOfEach;
+  Lanes band = rowsBefore >> llvm::Log2_64(kTileRows);
+  Lanes scaleTile = toI64(b, band) * toI64(b, product.bandTiles) +
+                    Lanes(b, isA ? product.scalesA : product.scalesB) +
+                    toI64(b, firstTile);
+  Value target = context.getShared(b, context.shared.scales, slot,
+                                   context.shared.scaleBytes);
+  for (const auto &[i, own] : llvm::enumerate(getOwners(isA))) {
+    int64_t offset =
+        static_cast<int64_t>(i) * spec.getStageScaleTiles() * kTileBytes;
+    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+        b, toCluster(b, b.offset(target, b.getI8Type(), b.i32(offset))),
+        b.offset(isA ? arguments.scaleA : own.scaleB, b.getI8Type(),
+                 scaleTile * kTileBytes),
+        context.stageFull.get(b, slot), bytes,
+        /*multicastMask=*/Value(), getPolicy(tile));
+  }
+}
+
+void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
+  const WgmmaLayout &shared = context.shared;
+  Lanes depth =
+      Lanes(b, tile.product.firstDepth) + Lanes(b, stage) * spec.stageElements;
+  if (isPlain) {
+    context.stageFull.emitExpect(b, slot, depth.like(shared.plainBytes));
+    return emitPlain(tile, depth, slot);
+  }
+  // The last stage can have fewer tiles of scales. Boxes count in full,
+  // whatever of them is beyond the operand.
+  Lanes firstTile = (Lanes(b, stage) * spec.getStageSteps()) >>
+                    llvm::Log2_64(format.getTileSteps());
+  Lanes left = Lanes(b, tile.product.bandTiles) - firstTile;
+  Lanes scaleBytes =
+      minUnsigned(left, left.like(spec.getStageScaleTiles())) * kTileBytes;
+  Lanes codeBytes = left.like(shared.codeBytes);
+  Lanes firstStep = Lanes(b, stage) * spec.getStageSteps(), blocks = left;
+  if (format.isPacked) {
+    blocks = minUnsigned(
+        Lanes(b, emitCeilDiv(b, arguments.depth, kDecodedStep)) - firstStep,
+        left.like(spec.getStageSteps()));
+    codeBytes = blocks * (context.tile.scaledRows * format.getCodeBytes());
+  }
+  context.stageFull.emitExpect(
+      b, slot, scaleBytes * context.tile.scaledOwners + codeBytes);
+  if (format.isPacked)
+    emitPackedCodes(tile, firstStep, blocks, slot);
+  emitScales(tile, firstTile, scaleBytes, slot);
+  if (!format.isPacked)
+    emitCodes(tile, depth, slot);
+}
+
+/// Tiles that run at the same time would read the same few lines of the plain
+/// operand at the same time, from one place of the L2 cache. So each begins at
+/// another stage. With more rows there are more lines, and reading weights in
+/// the order of memory is worth more.
+std::pair<Lanes, Lanes> LoadEmitter::getRotation(const TileCoord &tile) {
+  Lanes end(b, tile.end), begin(b, tile.begin);
+  Lanes depth(b, tile.product.depth);
+  Lanes full =
+      minUnsigned(end, depth >> llvm::Log2_64(spec.stageElements)) - begin;
+  Lanes number(b, format.isScaledA ? tile.row : tile.col);
+  Lanes stages = maxUnsigned(full, full.like(1));
+  Lanes first = number - divide(b, number, stages) * stages;
+  Lanes areFew =
+      compare(Predicate::ule, Lanes(b, getPlainRows(tile)), kRotatedRows);
+  return {full, select(areFew, first, first.like(0))};
+}
+
+void LoadEmitter::emit() {
+  if (!isPlain) {
+    readOnce = createPolicy(b, "evict_first");
+    readOften = createPolicy(b, "evict_normal");
+  }
+  context.order.emitTiles(
+      b, RingSlot::getFirst(b).get(),
+      [&](const TileCoord &tile, ValueRange carried) {
+        Lanes begin(b, tile.begin);
+        Value count = Lanes(b, tile.end) - begin;
+        Lanes full(b, count), first = full.like(0);
+        if (canRotate())
+          std::tie(full, first) = getRotation(tile);
+        return emitCount(
+            b, count, carried, [&](Value number, ValueRange carried) {
+              RingSlot slot = RingSlot::of(carried);
+              context.stageEmpty.emitWaitEmpty(b, slot);
+              Lanes stage(b, number);
+              if (canRotate()) {
+                Lanes rotated = stage + first;
+                rotated = select(compare(Predicate::uge, rotated, full),
+                                 rotated - full, rotated);
+                stage = select(compare(Predicate::slt, stage, full), rotated,
+                               stage);
+              }
+              emitStage(tile, begin + stage, slot.index);
+              return slot.getNext(b, spec.schedule.getStages()).get();
+            });
+      });
+}
+
+void emitLoads(KernelBuilder &b, const WgmmaContext &context, bool isPlain) {
+  LoadEmitter(b, context, isPlain).emit();
+}
+
+} // namespace blockscale::products

@@ -1,0 +1,360 @@
+//===- WgmmaProducts.cpp - Stages into sums -------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// MLIR's nvvm.wgmma.mma_async has no form whose first operand is in registers,
+// so the instructions of a step are inline PTX. Those of a stage run while the
+// elements of the next step are decoded: of the same stage, or the first one of
+// the next. Until the stage is complete nothing but these instructions uses
+// their registers, which the wait takes as operands, so that they are not used
+// again before.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "Products/Arithmetic.h"
+#include "Products/MatrixDescriptor.h"
+#include "WgmmaRoles.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace blockscale::products {
+
+using emit::Lanes;
+using Predicate = arith::CmpIPredicate;
+
+/// Descriptor of a tile whose rows of 128 bytes are swizzled (PTX ISA,
+/// "Asynchronous Warpgroup Level Matrix Shared Memory Layout"): groups of eight
+/// rows are 1024 bytes apart.
+static constexpr uint64_t kPlainDescriptor =
+    uint64_t(1) << 16 | uint64_t(1024 / kDescriptorUnit) << 32 |
+    uint64_t(1) << 62;
+
+namespace {
+
+/// What the stages of a tile hand on: the slot of the next stage, the sums, and
+/// the elements of its first step.
+struct Pipeline {
+  Pipeline(ValueRange values, int64_t sums)
+      : slot(RingSlot::of(values)), sums(values.drop_front(2).take_front(sums)),
+        next(values.drop_front(2 + sums)) {}
+
+  SmallVector<Value> get() const {
+    SmallVector<Value> values = slot.get();
+    llvm::append_range(values, sums);
+    llvm::append_range(values, next);
+    return values;
+  }
+
+  RingSlot slot;
+  SmallVector<Value> sums, next;
+};
+
+class ProductEmitter {
+public:
+  ProductEmitter(KernelBuilder &b, const WgmmaContext &context,
+                 const WgmmaThread &thread)
+      : b(b), context(context), thread(thread), results(b, context, thread),
+        count(kWarpgroupRows * context.tile.plainRows / kWarpgroupThreads),
+        steps(context.spec.getStageSteps()), teams(context.spec.getTeams()) {}
+
+  void emit();
+
+private:
+  /// Begins to add the products of instructions [first, first + number) of a
+  /// step to the sums. `registers` has the elements of the scaled operand.
+  SmallVector<Value> emitMma(ValueRange sums, ArrayRef<Value> registers,
+                             Value descriptor, int64_t first, int64_t number);
+  /// Waits until the sums are complete, which use `registers`.
+  SmallVector<Value> emitWait(ValueRange sums, ArrayRef<Value> registers);
+  /// The descriptor of the plain operand of a step.
+  Value getDescriptor(const WgmmaStep &step);
+  SmallVector<Value> emitDecode(const TileCoord &tile, const WgmmaStep &step) {
+    return products::emitDecode(b, context, thread, step,
+                                context.spec.format.isScaledA ? tile.row
+                                                              : tile.col);
+  }
+  /// Waits for the first step of a stage and decodes it.
+  SmallVector<Value> emitFirstStep(const TileCoord &tile, const RingSlot &slot,
+                                   Value stage);
+  /// Gives the stage back to the one who fills it.
+  void emitRelease(Value slot);
+  /// Adds the product of a full stage, and decodes the first step of the next
+  /// one if there is one.
+  void emitStage(const TileCoord &tile, Value stage, bool hasNext,
+                 Pipeline &pipeline);
+  /// Adds the products of `stages` full stages (i32) of the team, from stage
+  /// `first` on. Values are the slot of that, and the sums.
+  SmallVector<Value> emitStages(const TileCoord &tile, Lanes first,
+                                Value stages, ValueRange values);
+  /// Adds the product of a stage that has `left` (i32) elements of K.
+  SmallVector<Value> emitLastStage(const TileCoord &tile, Value stage,
+                                   Lanes left, const RingSlot &slot,
+                                   ValueRange sums);
+  SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
+
+  KernelBuilder &b;
+  const WgmmaContext &context;
+  const WgmmaThread &thread;
+  WgmmaResults results;
+  /// Sums that a thread has, steps of a stage, and teams.
+  int64_t count, steps, teams;
+  /// The descriptor of the plain operand of stage 0, i64.
+  Value plain;
+};
+
+} // namespace
+
+/// The operands of inline PTX that has the sums as results and, in the same
+/// registers, as its first operands.
+static std::string getSumConstraints(int64_t count) {
+  std::string text;
+  for (int64_t i = 0; i < count; ++i)
+    text += "=f,";
+  for (int64_t i = 0; i < count; ++i)
+    text += std::to_string(i) + ",";
+  return text;
+}
+
+/// Emits inline PTX whose results are sums.
+static SmallVector<Value> emitOnSums(KernelBuilder &b, int64_t count,
+                                     ValueRange operands, StringRef text,
+                                     StringRef constraints) {
+  auto result = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(count, b.getF32Type()));
+  Value all = LLVM::InlineAsmOp::create(
+                  b, result, operands, text,
+                  getSumConstraints(count) + constraints.str() + "~{memory}",
+                  /*has_side_effects=*/true, /*is_align_stack=*/false,
+                  LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                  /*operand_attrs=*/ArrayAttr())
+                  .getRes();
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(LLVM::ExtractValueOp::create(b, all, i));
+  return values;
+}
+
+SmallVector<Value> ProductEmitter::emitMma(ValueRange sums,
+                                           ArrayRef<Value> registers,
+                                           Value descriptor, int64_t first,
+                                           int64_t number) {
+  StringRef type = context.spec.format.plain.isBF16() ? "bf16" : "f16";
+  std::string text, constraints;
+  llvm::raw_string_ostream os(text);
+  SmallVector<Value> operands(sums);
+  os << "{ .reg .pred adds; setp.eq.u32 adds, 0, 0; "
+        "wgmma.fence.sync.aligned; ";
+  // Operands are results, what they were before, registers and descriptors.
+  int64_t next = 2 * count;
+  std::string list;
+  for (int64_t i = 0; i < count; ++i)
+    list += (i ? ", $" : "$") + std::to_string(i);
+  for (int64_t i = first; i < first + number; ++i) {
+    os << "wgmma.mma_async.sync.aligned.m64n" << context.tile.plainRows
+       << "k16.f32." << type << "." << type << " {" << list << "}, {";
+    for (int64_t j = 0; j < 4; ++j) {
+      os << (j ? ", $" : "$") << next++;
+      operands.push_back(registers[4 * i + j]);
+    }
+    os << "}, $" << next++ << ", adds, 1, 1, 0; ";
+    operands.push_back(Lanes(b, descriptor) +
+                       i * (kWgmmaElements * 2 / kDescriptorUnit));
+    constraints += "r,r,r,r,l,";
+  }
+  os << "wgmma.commit_group.sync.aligned; }";
+  return emitOnSums(b, count, operands, text, constraints);
+}
+
+SmallVector<Value> ProductEmitter::emitWait(ValueRange sums,
+                                            ArrayRef<Value> registers) {
+  SmallVector<Value> operands(sums);
+  std::string constraints;
+  for (Value each : registers) {
+    operands.push_back(each);
+    constraints += "r,";
+  }
+  return emitOnSums(b, count, operands, "wgmma.wait_group.sync.aligned 0;",
+                    constraints);
+}
+
+Value ProductEmitter::getDescriptor(const WgmmaStep &step) {
+  int64_t stepBytes = context.tile.plainRows * kPlainRowBytes;
+  return Lanes(b, plain) +
+         toI64(b, step.slot) * (context.shared.plainBytes / kDescriptorUnit) +
+         toI64(b, step.inStage) * (stepBytes / kDescriptorUnit);
+}
+
+SmallVector<Value> ProductEmitter::emitFirstStep(const TileCoord &tile,
+                                                 const RingSlot &slot,
+                                                 Value stage) {
+  context.stageFull.emitWaitFull(b, slot);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  Lanes number = Lanes(b, stage) * steps;
+  return emitDecode(tile, {slot.index, b.i32(0), number});
+}
+
+void ProductEmitter::emitRelease(Value slot) {
+  // One thread arrives for all of a warp, whose reads come before.
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  emitInOneThread(b, [&] {
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(),
+                                   context.stageEmpty.get(b, slot),
+                                   /*count=*/Value(), NVVM::MemScopeKind::CTA);
+  });
+}
+
+void ProductEmitter::emitStage(const TileCoord &tile, Value stage, bool hasNext,
+                               Pipeline &pipeline) {
+  RingSlot slot = pipeline.slot;
+  for (int64_t i = 0; i < teams; ++i)
+    pipeline.slot = pipeline.slot.getNext(b, context.spec.schedule.getStages());
+  SmallVector<Value> used;
+  for (int64_t i = 0; i < steps; ++i) {
+    WgmmaStep step{slot.index, b.i32(i), Lanes(b, stage) * steps + i};
+    if (i > 0)
+      pipeline.next = emitDecode(tile, step);
+    llvm::append_range(used, pipeline.next);
+    pipeline.sums = emitMma(pipeline.sums, pipeline.next, getDescriptor(step),
+                            0, kStepProducts);
+  }
+  pipeline.next.clear();
+  if (hasNext)
+    pipeline.next = emitFirstStep(tile, pipeline.slot, Lanes(b, stage) + teams);
+  pipeline.sums = emitWait(pipeline.sums, used);
+  emitRelease(slot.index);
+}
+
+SmallVector<Value> ProductEmitter::emitStages(const TileCoord &tile,
+                                              Lanes first, Value stages,
+                                              ValueRange values) {
+  SmallVector<Value> carried(values);
+  llvm::append_range(carried, emitFirstStep(tile, RingSlot::of(values), first));
+  // Two steps have elements in two sets of registers. An iteration has both, so
+  // that none are copied for the next one.
+  int64_t each = steps == 1 ? 2 : 1;
+  Lanes last = Lanes(b, stages) - 1;
+  Lanes iterations = last >> llvm::Log2_64(each);
+  carried =
+      emitCount(b, iterations, carried, [&](Value number, ValueRange values) {
+        Pipeline pipeline(values, count);
+        for (int64_t i = 0; i < each; ++i)
+          emitStage(tile, first + (Lanes(b, number) * each + i) * teams,
+                    /*hasNext=*/true, pipeline);
+        return pipeline.get();
+      });
+  if (each > 1)
+    carried = emitIfElse(
+        b, compare(Predicate::ne, iterations * each, last),
+        TypeRange(ValueRange(carried)),
+        [&] {
+          Pipeline pipeline(carried, count);
+          emitStage(tile, first + (last - 1) * teams, /*hasNext=*/true,
+                    pipeline);
+          return pipeline.get();
+        },
+        [&] { return carried; });
+  Pipeline pipeline(carried, count);
+  emitStage(tile, first + last * teams, /*hasNext=*/false, pipeline);
+  return pipeline.sums;
+}
+
+SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
+                                                 Value stage, Lanes left,
+                                                 const RingSlot &slot,
+                                                 ValueRange sums) {
+  context.stageFull.emitWaitFull(b, slot);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  Value stepsLeft = emitCeilDiv(b, left, kDecodedStep);
+  SmallVector<Value> results =
+      emitCount(b, stepsLeft, sums, [&](Value number, ValueRange values) {
+        Lanes inProduct = Lanes(b, stage) * steps + Lanes(b, number);
+        WgmmaStep step{slot.index, number, inProduct};
+        SmallVector<Value> registers = emitDecode(tile, step);
+        Value descriptor = getDescriptor(step);
+        Lanes ofStep = left - Lanes(b, number) * kDecodedStep;
+        // Elements of K beyond the product can be those of another group, or
+        // have scales that are no numbers.
+        SmallVector<Value> sums(values);
+        for (int64_t i = 0; i < kStepProducts; ++i)
+          sums = emitIfElse(
+              b, compare(Predicate::sgt, ofStep, i * kWgmmaElements),
+              TypeRange(ValueRange(sums)),
+              [&] {
+                return emitWait(emitMma(sums, registers, descriptor, i, 1),
+                                registers);
+              },
+              [&] { return sums; });
+        return sums;
+      });
+  emitRelease(slot.index);
+  return results;
+}
+
+/// Emits the products of a tile. `carried` is the slot of the ring, and the
+/// parity of parts of results.
+SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
+                                            ValueRange carried) {
+  int64_t stageElements = context.spec.stageElements;
+  int64_t slots = context.spec.schedule.getStages();
+  Lanes depth(b, tile.product.depth);
+  Lanes begin(b, tile.begin), end(b, tile.end);
+  // Full stages; a last one with fewer elements may follow.
+  Lanes stages =
+      minUnsigned(end, depth >> llvm::Log2_64(stageElements)) - begin;
+  RingSlot slot = RingSlot::of(carried);
+  // Teams take turns. A slot is always that of the same one, which so sees each
+  // phase of its barriers.
+  Lanes distance = (Lanes(b, slot.index) ^ Lanes(b, thread.team)) & (teams - 1);
+  Lanes ofTeam = (stages + (teams - 1) - distance) >> llvm::Log2_64(teams);
+  Lanes hasAny = compare(Predicate::sgt, stages, 0);
+  Lanes hasOwn = hasAny & compare(Predicate::ugt, ofTeam, 0);
+  SmallVector<Value> sums(count, b.f32(0));
+  sums = emitIfElse(
+      b, hasOwn, TypeRange(ValueRange(sums)),
+      [&] {
+        SmallVector<Value> values = slot.getAfter(b, slots, distance).get();
+        llvm::append_range(values, sums);
+        return emitStages(tile, begin + distance, ofTeam, values);
+      },
+      [&] { return sums; });
+  Lanes hasLast = compare(Predicate::ugt, end - begin, stages);
+  Lanes isOwn = compare(Predicate::eq, stages & (teams - 1), distance);
+  sums = emitIfElse(
+      b, hasLast & isOwn, TypeRange(ValueRange(sums)),
+      [&] {
+        return emitLastStage(tile, begin + stages, depth & (stageElements - 1),
+                             slot.getAfter(b, slots, stages), sums);
+      },
+      [&] { return sums; });
+  Value parity = results.emitSums(tile, sums, carried.back()).front();
+  SmallVector<Value> next = slot.getAfter(b, slots, end - begin).get();
+  next.push_back(parity);
+  return next;
+}
+
+void ProductEmitter::emit() {
+  plain = emitDescriptor(b, context.getShared(b, context.shared.plain),
+                         kPlainDescriptor);
+  SmallVector<Value> first = RingSlot::getFirst(b).get();
+  first.push_back(b.i32(0));
+  context.order.emitTiles(
+      b, first,
+      [&](const TileCoord &tile, ValueRange carried) {
+        return emitTile(tile, carried);
+      },
+      &results);
+}
+
+void emitProducts(KernelBuilder &b, const WgmmaContext &context,
+                  const WgmmaThread &thread) {
+  ProductEmitter(b, context, thread).emit();
+}
+
+} // namespace blockscale::products

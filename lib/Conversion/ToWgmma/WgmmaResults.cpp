@@ -1,0 +1,161 @@
+//===- WgmmaResults.cpp - Sums into results -------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Threads have sums of two scaled rows, two plain ones apart. By shared memory,
+// 64 plain rows at a time, they become fragments of rows of the result, which
+// are written as on every chip. A warpgroup writes the results of its own sums,
+// so that the other one can multiply meanwhile. Teams, and the CTAs of a
+// cluster, have sums of the same results: each team adds those of some rows,
+// from the memory of all.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "Products/Arithmetic.h"
+#include "WgmmaRoles.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale::products {
+
+using emit::Lanes;
+using Predicate = arith::CmpIPredicate;
+
+/// The barrier of the first warpgroup. Barrier 0 is that of all threads.
+static constexpr int64_t kResultBarrier = 1;
+
+WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
+                           const WgmmaThread &thread)
+    : RegisterResults(b, context.spec, context.arguments, thread.number,
+                      getTeamThreads(context.spec)),
+      context(context), thread(thread) {
+  const WgmmaSpec &spec = context.spec;
+  const WgmmaLayout &shared = context.shared;
+  bool isScaledA = spec.format.isScaledA;
+  bool sharesAll = needsBothWarpgroups(spec);
+  teamOfAll =
+      Lanes(b, context.cluster.part) * spec.getTeams() + Lanes(b, thread.team);
+  parts.areColumns = isScaledA;
+  parts.count =
+      context.tile.plainRows / (isScaledA ? shared.sumCols : shared.sumRows);
+  parts.rows = shared.sumRows;
+  parts.cols = shared.sumCols;
+  parts.pitch = shared.sumPitch;
+  parts.threads = sharesAll ? getTeamThreads(spec) : kWarpgroupThreads;
+  parts.sharedRows = (isScaledA ? kWarpgroupRows : shared.sumRows) /
+                     (spec.getParts() * spec.getTeams());
+  int64_t cols =
+      isScaledA || sharesAll ? shared.sumCols / spec.products : kWarpgroupRows;
+  parts.fragments = cols / width;
+  Lanes warpgroup(b, thread.warpgroup);
+  Lanes none(b, b.i32(0));
+  parts.number = sharesAll ? Lanes(b, thread.number)
+                           : Lanes(b, thread.number) & (kWarpgroupThreads - 1);
+  parts.firstRow = Lanes(b, teamOfAll) * parts.sharedRows +
+                   (isScaledA ? warpgroup * kWarpgroupRows : none);
+  parts.firstCol = isScaledA || sharesAll ? none : warpgroup * kWarpgroupRows;
+  parts.copies = context.cluster.parts * spec.getTeams();
+  parts.shift = spec.format.getSumShift();
+  ring = sharesAll ? none : warpgroup;
+}
+
+void WgmmaResults::emitArrive(const BarrierRing &barriers,
+                              NVVM::MemScopeKind scope) {
+  // Each CTA has a thread that arrives there for all of a warp, whose accesses
+  // come before, so that the warp waits for these once.
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  int64_t parts = context.cluster.parts;
+  Value place = context.cluster.getPlace(b, barriers.get(b, ring),
+                                         Lanes(b, thread.lane) & (parts - 1));
+  emit::emitIf(b, isBelow(b, thread.lane, b.i32(parts)), [&] {
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), place, /*count=*/Value(),
+                                   scope);
+  });
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+}
+
+void WgmmaResults::emitBegin(ValueRange carried) {
+  if (context.cluster.parts > 1)
+    context.sumsEmpty.emitWaitEmpty(b, {ring, carried.front()},
+                                    NVVM::MemScopeKind::CLUSTER);
+}
+
+void WgmmaResults::emitStored(ValueRange carried) {
+  if (context.cluster.parts > 1) {
+    emitArrive(context.sumsFull, NVVM::MemScopeKind::CLUSTER);
+    context.sumsFull.emitWaitFull(b, {ring, carried.front()},
+                                  NVVM::MemScopeKind::CLUSTER);
+    return;
+  }
+  emitBarrier();
+}
+
+SmallVector<Value> WgmmaResults::emitRead(ValueRange carried) {
+  // Nothing that was written has to be seen by other CTAs: in the scope of the
+  // cluster an arrival would wait for all results.
+  if (context.cluster.parts > 1)
+    emitArrive(context.sumsEmpty, NVVM::MemScopeKind::CTA);
+  else
+    emitBarrier();
+  return {Lanes(b, carried.front()) ^ Lanes(b, b.i32(1))};
+}
+
+void WgmmaResults::emitBarrier() {
+  NVVM::BarrierOp::create(b, /*res=*/Type(), Lanes(b, ring) + kResultBarrier,
+                          b.i32(context.spec.getTeams() * parts.threads),
+                          /*reductionOp=*/NVVM::BarrierReductionAttr(),
+                          /*reductionPredicate=*/Value());
+}
+
+/// Copies are those of the teams of the first CTA of the cluster, then of the
+/// next one.
+Value WgmmaResults::getSumAddress(int64_t copy, Value place) {
+  const WgmmaLayout &shared = context.shared;
+  int64_t teams = context.spec.getTeams();
+  int64_t first = shared.sums + copy % teams * shared.sumBytes;
+  Value address = b.offset(context.getShared(b, first), b.getF32Type(), place);
+  return context.cluster.getPlace(b, address, b.i32(copy / teams));
+}
+
+/// Stores the sums of a part of a tile to shared memory (PTX ISA, "Register
+/// Fragments for wgmma.mma_async.m64nNk16", "Accumulator D").
+void WgmmaResults::emitStoreSums(ValueRange sums) {
+  const WgmmaLayout &shared = context.shared;
+  bool isScaledA = context.spec.format.isScaledA;
+  constexpr int64_t accumulator = 4;
+  Lanes row(b, thread.row), col = Lanes(b, thread.member) * 2;
+  // Distances, in f32, of sums of neighbouring scaled and plain rows.
+  int64_t scaledPitch = isScaledA ? shared.sumPitch : 1;
+  int64_t plainPitch = isScaledA ? 1 : shared.sumPitch;
+  Value base =
+      b.offset(context.getShared(b, shared.sums, thread.team, shared.sumBytes),
+               b.getF32Type(), row * scaledPitch + col * plainPitch);
+  auto address = [&](int64_t i) {
+    int64_t plain = i / accumulator * 8 + i % 2;
+    int64_t scaled = i % accumulator / 2 * kRowDistance;
+    return b.offset(base, b.getF32Type(),
+                    b.i32(plain * plainPitch + scaled * scaledPitch));
+  };
+  for (size_t i = 0; i < sums.size(); i += 2) {
+    if (isScaledA) {
+      b.store(b.pack(sums.slice(i, 2)), address(i), 2 * kWordBytes);
+      continue;
+    }
+    b.store(sums[i], address(i), kWordBytes);
+    b.store(sums[i + 1], address(i + 1), kWordBytes);
+  }
+}
+
+void WgmmaResults::emitOnce(function_ref<void()> body) {
+  if (context.cluster.parts * context.spec.getTeams() == 1)
+    return body();
+  emit::emitIf(b, compare(Predicate::eq, Lanes(b, teamOfAll), 0), body);
+}
+
+} // namespace blockscale::products
