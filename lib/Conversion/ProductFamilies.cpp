@@ -6,10 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProductFamilies.h"
-#include "ToPlainMma/PlainMmaFamily.h"
-#include "ToScaledMma/ScaledMmaFamily.h"
-#include "ToTcgen05/Tcgen05Family.h"
-#include "ToWgmma/WgmmaFamily.h"
 
 namespace blockscale::products {
 

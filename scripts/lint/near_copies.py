@@ -2,7 +2,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Families of kernels of products have no near copies of each other's files.
 
-Two files of different families are near copies if they share 45 % of the lines of the shorter one,
+Two files of different families are near copies if they share half of the lines of the shorter one,
 of 30 at least, or ten in a row, once the names of families are taken out. What is alike belongs to
 lib/Conversion/Products. Lines that any file of C++ has do not count.
 """
@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 CONVERSION = Path("lib/Conversion")
-SHARE, ROW, SHORT = 0.45, 10, 30
+SHARE, ROW, SHORT = 0.5, 10, 30
 COMMENT = re.compile(r"//.*")
 USUAL = re.compile(r"[{}();\s]*|using .*;|#.*|namespace.*|public:|private:|return \w+\(\);")
 

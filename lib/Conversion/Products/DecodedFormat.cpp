@@ -46,23 +46,4 @@ std::string DecodedFormat::getName() const {
   return name;
 }
 
-// Products share A.
-DecodedTile::DecodedTile(const DecodedSpec &spec)
-    : plainRows(spec.getPlainRows()), scaledRows(spec.getScaledRows()),
-      plainOwners(spec.format.isScaledA ? spec.products : 1),
-      scaledOwners(spec.format.isScaledA ? 1 : spec.products),
-      plainRowsOfEach(plainRows / plainOwners),
-      scaledRowsOfEach(scaledRows / scaledOwners),
-      bandsOfEach(llvm::divideCeil(scaledRowsOfEach, kTileRows)) {}
-
-double countOperandBytes(const AssumedSizes &sizes,
-                         const DecodedFormat &format) {
-  double scaledRows = format.isScaledA ? sizes.rows : sizes.cols;
-  double plainRows = format.isScaledA ? sizes.cols : sizes.rows;
-  double scaledBytes =
-      format.getBits() / 8.0 + 1.0 / static_cast<double>(format.block);
-  return sizes.matrices * sizes.depth *
-         (scaledRows * scaledBytes + plainRows * 2);
-}
-
 } // namespace blockscale::products

@@ -18,10 +18,8 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_DECODEDFORMAT_H
 #define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_DECODEDFORMAT_H
 
-#include "AssumedSizes.h"
 #include "GemmSpec.h"
 #include "blockscale/Numerics/Format.h"
-#include "blockscale/Target/Chip.h"
 
 #include <string>
 
@@ -86,44 +84,6 @@ struct DecodedFormat {
   /// "bf16_e2m1_e4m3".
   std::string getName() const;
 };
-
-/// All that the code of a kernel depends on that decodes an operand. Families
-/// set the elements of a stage.
-struct DecodedSpec : GemmSpec {
-  DecodedSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
-              const target::Chip &chip)
-      : GemmSpec{format.getName(), format.block, /*stageElements=*/0, schedule},
-        chip(&chip), format(format) {}
-
-  /// Rows of the operand with scales, and plain rows, that a tile has.
-  int64_t getScaledRows() const {
-    return format.isScaledA ? schedule.getRows() : schedule.getCols();
-  }
-  int64_t getPlainRows() const {
-    return format.isScaledA ? schedule.getCols() : schedule.getRows();
-  }
-  /// Steps of a stage.
-  int64_t getStageSteps() const { return stageElements / kDecodedStep; }
-
-  const target::Chip *chip;
-  DecodedFormat format;
-};
-
-/// The rows of both operands that a tile has of each product.
-struct DecodedTile {
-  explicit DecodedTile(const DecodedSpec &spec);
-
-  int64_t plainRows, scaledRows;
-  /// Products with plain rows, or with rows with scales, of their own.
-  int64_t plainOwners, scaledOwners;
-  int64_t plainRowsOfEach, scaledRowsOfEach;
-  /// Bands of 128 rows that scales come in, of each product.
-  int64_t bandsOfEach;
-};
-
-/// Bytes of both operands and the scales of all matrices.
-double countOperandBytes(const AssumedSizes &sizes,
-                         const DecodedFormat &format);
 
 } // namespace blockscale::products
 

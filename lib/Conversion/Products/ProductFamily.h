@@ -14,6 +14,7 @@
 //   Layout             shared memory of a CTA: made of a Spec, with `bytes`
 //   kernel             the ProductKernel that chips choose it by
 //   kMinPartSteps      the steps that a part of K has at least
+//   emit               the function that emits the code of a kernel
 //
 //   optional<Format> find(product, chip)
 //       the format of a product; none where the family multiplies no such
@@ -27,12 +28,8 @@
 //   KernelBlock getBlock(spec)
 //   OperandData getData(operand, spec)
 //       how data of A or B come to the kernel, with a map or without
-//   void emit(b, spec, arguments)
-//       the code of the kernel; arguments hold its parameters
 //
 //   SmallVector<TileChoice> getTiles(format, products)
-//   RingChoice chooseRing(spec, sizes, chip, gpu)
-//       for a tile that may be none; `spec` has any stages and CTAs
 //   int64_t getStepElements(format)
 //   KernelCost getCost(sizes, spec, gpu)
 //
@@ -43,7 +40,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCTFAMILY_H
 #define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCTFAMILY_H
 
-#include "DecodedFormat.h"
+#include "DecodedSpec.h"
 #include "OperandData.h"
 #include "ProductClauses.h"
 #include "ProductTimeline.h"
@@ -71,7 +68,7 @@ struct TileChoice {
   int64_t multicast = 1;
 };
 
-/// The stages of a schedule, none where its tile does not fit, and its CTAs.
+/// The stages of a schedule, and its CTAs.
 struct RingChoice {
   int64_t stages, ctas;
 };
@@ -93,6 +90,13 @@ struct FamilyDefaults {
   /// Tells a spec the length of rows, where it is known.
   template <typename Spec>
   static void setDepth(Spec &, int64_t) {}
+  /// The stages, of these numbers, and the CTAs of a schedule with the tile and
+  /// the parts of K of `spec`.
+  template <typename Spec>
+  static RingChoice chooseRing(const RingStages &stages, const Spec &,
+                               const AssumedSizes &, const target::Gpu &gpu) {
+    return {stages.most, gpu.multiprocessors};
+  }
   /// What remarks say of the model besides: "; ...".
   template <typename Format>
   static std::string getNote(const Format &) {
@@ -183,10 +187,11 @@ rateSchedules(const Product &product, const typename Family::Format &format,
           kBandRows / tile.rows, ring.ctas, tile.multicast, splits);
       return Family::createSpec(format, schedule, product.siblings, chip);
     };
-    RingChoice ring = Family::chooseRing(createSpec({1, 1}), sizes, chip, gpu);
-    if (ring.stages == 0)
+    auto spec = createSpec({1, 1});
+    RingStages stages = Family::getStages(spec, chip);
+    if (stages.most < stages.least)
       return;
-    auto spec = createSpec(ring);
+    spec = createSpec(Family::chooseRing(stages, spec, sizes, gpu));
     KernelCost cost = Family::getCost(sizes, spec, gpu);
     cost.stepElements = stepElements;
     cost.addsInCluster = Family::addsInCluster;
@@ -286,6 +291,12 @@ struct ProductFamily {
                                            const target::Chip &chip,
                                            bool hasRemark);
 };
+
+// The families, each of which is defined in its folder: of products of two
+// operands with scales by tcgen05.mma and by block-scaled mma.sync, and of an
+// operand with scales and a plain one by wgmma and by plain mma.sync.
+extern const ProductFamily kTcgen05Family, kScaledMmaFamily;
+extern const ProductFamily kWgmmaFamily, kPlainMmaFamily;
 
 template <typename Family>
 constexpr ProductFamily describeFamily() {

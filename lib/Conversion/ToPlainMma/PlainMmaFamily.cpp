@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlainMmaFamily.h"
 #include "PlainMmaRoles.h"
+#include "Products/ProductFamily.h"
 
 using namespace mlir;
 
@@ -69,6 +69,7 @@ struct PlainMmaFamily : DecodedFamily<PlainMmaSpec> {
   using Layout = PlainMmaLayout;
   static constexpr ProductKernel kernel = ProductKernel::PlainMma;
   static constexpr int64_t kMinPartSteps = 16;
+  static constexpr auto emit = emitPlainMma;
 
   static void setDepth(Spec &spec, int64_t depth) { spec.setDepth(depth); }
 
@@ -106,11 +107,6 @@ struct PlainMmaFamily : DecodedFamily<PlainMmaSpec> {
     return getAlignedData(operand, spec.format.getBits(operand.isA));
   }
 
-  static void emit(KernelBuilder &b, const PlainMmaSpec &spec,
-                   GemmArguments arguments) {
-    emitPlainMma(b, spec, std::move(arguments));
-  }
-
   static SmallVector<TileChoice> getTiles(const DecodedFormat &format,
                                           int64_t products) {
     SmallVector<TileChoice> tiles;
@@ -125,23 +121,18 @@ struct PlainMmaFamily : DecodedFamily<PlainMmaSpec> {
     return tiles;
   }
 
-  static RingChoice chooseRing(const PlainMmaSpec &spec,
-                               const AssumedSizes &sizes, const target::Chip &,
+  static RingChoice chooseRing(const RingStages &ring, const PlainMmaSpec &spec,
+                               const AssumedSizes &sizes,
                                const target::Gpu &gpu) {
+    int64_t most = spec.getPlainRows() > 64 ? kLargeStages : kSmallStages;
     // Where all tiles run at a time, they share no multiprocessor.
     int64_t resident = countTiles(sizes, spec.schedule) > gpu.multiprocessors
                            ? spec.getMaxResidentBlocks()
                            : 1;
     int64_t stages = PlainMmaLayout::getMaxStages(spec, resident);
-    if (stages < kLeastPlainMmaStages) {
-      resident = 1;
-      stages = PlainMmaLayout::getMaxStages(spec);
-    }
-    if (stages < kLeastPlainMmaStages)
-      return {/*stages=*/0, /*ctas=*/0};
-    return {std::min(stages,
-                     spec.getPlainRows() > 64 ? kLargeStages : kSmallStages),
-            gpu.multiprocessors * resident};
+    if (stages >= ring.least)
+      return {std::min(stages, most), gpu.multiprocessors * resident};
+    return {std::min(ring.most, most), gpu.multiprocessors};
   }
 
   static KernelCost getCost(const AssumedSizes &sizes, const PlainMmaSpec &spec,

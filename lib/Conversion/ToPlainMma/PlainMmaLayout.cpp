@@ -57,27 +57,12 @@ int64_t PlainMmaSpec::getMaxResidentBlocks() const {
   return getThreads() > kLoneThreads && getPlainRows() >= kLoneRows ? 1 : 2;
 }
 
-PlainMmaLayout::PlainMmaLayout(const PlainMmaSpec &spec) {
-  DecodedTile tile(spec);
-  int64_t stages = spec.schedule.getStages();
-  plainBytes = spec.getStageSteps() * tile.plainRows * kPlainStepBytes;
-  codeBytes =
-      spec.getStageSteps() * tile.scaledRows * spec.format.getCodeBytes();
-  scaleBytes = tile.scaledOwners * tile.bandsOfEach *
-               spec.getStageScaleTiles() * kTileBytes;
-  plain = take(stages * plainBytes);
-  codes = take(stages * codeBytes);
-  scales = take(stages * scaleBytes);
-  bool isScaledA = spec.format.isScaledA;
-  // A part has columns of both products.
-  int64_t part = std::min(tile.plainRows, kSumPart * tile.plainOwners);
-  sumRows = isScaledA ? tile.scaledRows : part;
-  sumCols = isScaledA ? part : tile.scaledRows;
-  // Threads of a warp store sums of eight rows with scales and of four plain
-  // ones, two apart, to different banks.
-  sumPitch = sumCols + (isScaledA ? 8 : 4);
-  sumBytes = sumRows * sumPitch * kWordBytes;
-  sums = 0;
+// A part of the sums has columns of both products.
+PlainMmaLayout::PlainMmaLayout(const PlainMmaSpec &spec)
+    : DecodedLayout(spec,
+                    DecodedTile(spec).bandsOfEach * spec.getStageScaleTiles(),
+                    std::min(spec.getPlainRows(),
+                             kSumPart * DecodedTile(spec).plainOwners)) {
   bytes = std::max(bytes, spec.getTeams() * sumBytes);
 }
 

@@ -25,8 +25,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOPLAINMMA_PLAINMMALAYOUT_H
 #define BLOCKSCALE_LIB_CONVERSION_TOPLAINMMA_PLAINMMALAYOUT_H
 
-#include "Products/DecodedFormat.h"
-#include "Products/SharedMemory.h"
+#include "Products/DecodedSpec.h"
 
 namespace blockscale::products {
 
@@ -41,9 +40,6 @@ inline constexpr int64_t kFragmentSums = 4;
 /// Fragments of rows with scales of a warp, and its rows.
 inline constexpr int64_t kWarpFragments = 2;
 inline constexpr int64_t kWarpScaledRows = kWarpFragments * kScaledFragment;
-/// Bytes of a plain row in a step.
-inline constexpr int64_t kPlainStepBytes = 2 * kDecodedStep;
-
 /// Stages that a schedule has at least: one that is multiplied, one that is
 /// there, and one that arrives.
 inline constexpr int64_t kLeastPlainMmaStages = 3;
@@ -108,8 +104,8 @@ struct PlainMmaSpec : DecodedSpec {
   std::optional<int64_t> depth;
 };
 
-/// Offsets in shared memory.
-struct PlainMmaLayout : SharedBytes {
+/// Shared memory, whose sums are where stages were.
+struct PlainMmaLayout : DecodedLayout {
   explicit PlainMmaLayout(const PlainMmaSpec &spec);
 
   /// The number of ring stages that fit into shared memory where so many CTAs
@@ -118,15 +114,6 @@ struct PlainMmaLayout : SharedBytes {
   /// The CTAs among which the registers of a multiprocessor are divided: a CTA
   /// that needs all shared memory for its stages can have all registers, too.
   static int64_t getResidentBlocks(const PlainMmaSpec &spec);
-
-  int64_t plain, codes, scales;
-  /// Bytes of a stage of each. Its steps are one after the other, and in each
-  /// its rows.
-  int64_t plainBytes, codeBytes, scaleBytes;
-  /// Sums on their way from the registers of warps to threads that have results
-  /// of a row: `sumRows` rows of `sumCols`, `sumPitch` f32 apart, `sumBytes`
-  /// bytes for each team. They are where stages were.
-  int64_t sums, sumRows, sumCols, sumPitch, sumBytes;
 };
 
 } // namespace blockscale::products

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ScaledMmaFamily.h"
+#include "Products/ProductFamily.h"
 #include "ScaledMmaRoles.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -45,6 +45,7 @@ struct ScaledMmaFamily : ScaledFamily {
   using Layout = ScaledMmaLayout;
   static constexpr ProductKernel kernel = ProductKernel::ScaledMma;
   static constexpr int64_t kMinPartSteps = 8;
+  static constexpr auto emit = emitScaledMma;
 
   static std::optional<GemmFormat> find(const Product &product,
                                         const target::Chip &) {
@@ -80,19 +81,8 @@ struct ScaledMmaFamily : ScaledFamily {
                                      : spec.getResultCols());
   }
 
-  static void emit(KernelBuilder &b, const ScaledGemmSpec &spec,
-                   GemmArguments arguments) {
-    emitScaledMma(b, spec, std::move(arguments));
-  }
-
   static SmallVector<TileChoice> getTiles(const GemmFormat &, int64_t) {
     return {{kMmaTileRows, kMmaTileCols, /*maxSplits=*/16}};
-  }
-
-  static RingChoice chooseRing(const ScaledGemmSpec &spec, const AssumedSizes &,
-                               const target::Chip &chip,
-                               const target::Gpu &gpu) {
-    return {getStages(spec, chip).most, gpu.multiprocessors};
   }
 
   static KernelCost getCost(const AssumedSizes &, const ScaledGemmSpec &spec,

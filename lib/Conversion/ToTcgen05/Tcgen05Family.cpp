@@ -21,7 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Tcgen05Family.h"
+#include "Products/ProductFamily.h"
 #include "Tcgen05Roles.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -66,55 +66,13 @@ static constexpr double kWriteThreads = 128;
 /// Clocks from the launch to the first product.
 static constexpr double kFill = 5500;
 
-KernelCost getTcgen05Cost(const ScaledGemmSpec &spec, const target::Gpu &gpu) {
-  const GemmFormat &format = spec.format;
-  GemmScheduleAttr schedule = spec.schedule;
-  bool isPacked = format.stepElements == 64;
-  double fp8Peak = gpu.getPeakFlops(target::Unit::Fp8) / kMicroseconds;
-  double clock = fp8Peak / (gpu.multiprocessors * kFp8Flops);
-  KernelCost cost;
-  cost.peak =
-      gpu.getPeakFlops(isPacked ? target::Unit::Fp4 : target::Unit::Fp8) /
-      kMicroseconds;
-  double flops = kFp8Flops * cost.peak / fp8Peak;
-  auto rows = static_cast<double>(schedule.getRows());
-  auto cols = static_cast<double>(schedule.getCols());
-  // Multiprocessors of a tile: each has a part of the rows of both operands.
-  auto blocks = static_cast<double>(schedule.getRows() / kTileRows);
-  double ofA = rows / blocks, ofB = cols / blocks;
-  auto scales =
-      (ofA + cols) * static_cast<double>(kTileSteps * format.stepScales);
-  // Codes that get a byte's place are half as many bytes before.
-  auto getLoaded = [&](numerics::ElementFormat operand) {
-    return format.isPadded(operand) ? kRowBytes / 2.0 : kRowBytes;
-  };
-  cost.multiply = 2 * rows * cols *
-                  static_cast<double>(format.getStageElements()) /
-                  (flops * blocks) / clock;
-  cost.read = ((ofA + ofB) * kRowBytes + scales) / kSharedBytes / clock;
-  cost.load = (ofA / static_cast<double>(schedule.getMulticast()) *
-                   getLoaded(format.a) +
-               ofB * getLoaded(format.b) + scales) /
-              kL2Bytes / clock;
-  double units = std::min<double>(static_cast<double>(schedule.getCtas()),
-                                  gpu.multiprocessors);
-  cost.slots = std::max(1.0, std::floor(units / blocks));
-  auto shared = static_cast<double>(
-      TensorLayout(format, schedule.getRows(), schedule.getCols()).shared);
-  cost.hiddenWrite =
-      (ofA * cols / kWriteThreads * kWriteInstructions + kWriteStart) / clock;
-  cost.write = cost.hiddenWrite * shared / cols;
-  cost.start = kFill / clock;
-  cost.sumStart = target::kLaunchSeconds * kMicroseconds;
-  return cost;
-}
-
 namespace {
 
 struct Tcgen05Family : ScaledFamily {
   using Layout = SharedLayout;
   static constexpr ProductKernel kernel = ProductKernel::Tcgen05;
   static constexpr int64_t kMinPartSteps = 4;
+  static constexpr auto emit = emitTcgen05;
   static constexpr bool hasMulticast = true;
 
   static std::optional<GemmFormat> find(const Product &product,
@@ -185,11 +143,6 @@ struct Tcgen05Family : ScaledFamily {
                : memory;
   }
 
-  static void emit(KernelBuilder &b, const ScaledGemmSpec &spec,
-                   GemmArguments arguments) {
-    emitTcgen05(b, spec, std::move(arguments));
-  }
-
   /// Tiles of a pair of CTAs are too large for products that need parts of K.
   static SmallVector<TileChoice> getTiles(const GemmFormat &,
                                           int64_t products) {
@@ -203,15 +156,48 @@ struct Tcgen05Family : ScaledFamily {
     return tiles;
   }
 
-  static RingChoice chooseRing(const ScaledGemmSpec &spec, const AssumedSizes &,
-                               const target::Chip &chip,
-                               const target::Gpu &gpu) {
-    return {getStages(spec, chip).most, gpu.multiprocessors};
-  }
-
   static KernelCost getCost(const AssumedSizes &, const ScaledGemmSpec &spec,
                             const target::Gpu &gpu) {
-    return getTcgen05Cost(spec, gpu);
+    const GemmFormat &format = spec.format;
+    GemmScheduleAttr schedule = spec.schedule;
+    bool isPacked = format.stepElements == 64;
+    double fp8Peak = gpu.getPeakFlops(target::Unit::Fp8) / kMicroseconds;
+    double clock = fp8Peak / (gpu.multiprocessors * kFp8Flops);
+    KernelCost cost;
+    cost.peak =
+        gpu.getPeakFlops(isPacked ? target::Unit::Fp4 : target::Unit::Fp8) /
+        kMicroseconds;
+    double flops = kFp8Flops * cost.peak / fp8Peak;
+    auto rows = static_cast<double>(schedule.getRows());
+    auto cols = static_cast<double>(schedule.getCols());
+    // Multiprocessors of a tile: each has a part of the rows of both operands.
+    auto blocks = static_cast<double>(schedule.getRows() / kTileRows);
+    double ofA = rows / blocks, ofB = cols / blocks;
+    auto scales =
+        (ofA + cols) * static_cast<double>(kTileSteps * format.stepScales);
+    // Codes that get a byte's place are half as many bytes before.
+    auto getLoaded = [&](numerics::ElementFormat operand) {
+      return format.isPadded(operand) ? kRowBytes / 2.0 : kRowBytes;
+    };
+    cost.multiply = 2 * rows * cols *
+                    static_cast<double>(format.getStageElements()) /
+                    (flops * blocks) / clock;
+    cost.read = ((ofA + ofB) * kRowBytes + scales) / kSharedBytes / clock;
+    cost.load = (ofA / static_cast<double>(schedule.getMulticast()) *
+                     getLoaded(format.a) +
+                 ofB * getLoaded(format.b) + scales) /
+                kL2Bytes / clock;
+    double units = std::min<double>(static_cast<double>(schedule.getCtas()),
+                                    gpu.multiprocessors);
+    cost.slots = std::max(1.0, std::floor(units / blocks));
+    auto shared = static_cast<double>(
+        TensorLayout(format, schedule.getRows(), schedule.getCols()).shared);
+    cost.hiddenWrite =
+        (ofA * cols / kWriteThreads * kWriteInstructions + kWriteStart) / clock;
+    cost.write = cost.hiddenWrite * shared / cols;
+    cost.start = kFill / clock;
+    cost.sumStart = target::kLaunchSeconds * kMicroseconds;
+    return cost;
   }
 
   static std::string getNote(const GemmFormat &) {

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WgmmaFamily.h"
+#include "Products/ProductFamily.h"
 #include "WgmmaRoles.h"
 
 using namespace mlir;
@@ -59,6 +59,7 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
   using Layout = WgmmaLayout;
   static constexpr ProductKernel kernel = ProductKernel::Wgmma;
   static constexpr int64_t kMinPartSteps = 4;
+  static constexpr auto emit = emitWgmma;
   static constexpr bool addsInCluster = true;
 
   static LogicalResult verify(const Product &product, const LaunchSite &site) {
@@ -141,14 +142,9 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     DecodedTile tile(spec);
     addMap(operand.site, spec, data,
            {isScaled ? tile.scaledRowsOfEach : tile.plainRowsOfEach,
-            isScaled ? WgmmaLayout(spec).boxBytes : kPlainRowBytes,
+            isScaled ? WgmmaLayout(spec).boxBytes : kPlainStepBytes,
             /*multiple=*/kCopyBytes * 8 / bits});
     return data;
-  }
-
-  static void emit(KernelBuilder &b, const WgmmaSpec &spec,
-                   GemmArguments arguments) {
-    emitWgmma(b, spec, std::move(arguments));
   }
 
   static SmallVector<TileChoice> getTiles(const DecodedFormat &format,
@@ -165,12 +161,8 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     return tiles;
   }
 
-  static RingChoice chooseRing(const WgmmaSpec &spec, const AssumedSizes &,
-                               const target::Chip &chip,
-                               const target::Gpu &gpu) {
-    RingStages stages = getStages(spec, chip);
-    if (stages.most < stages.least)
-      return {/*stages=*/0, /*ctas=*/0};
+  static RingChoice chooseRing(const RingStages &stages, const WgmmaSpec &spec,
+                               const AssumedSizes &, const target::Gpu &gpu) {
     int64_t parts = spec.getParts();
     return {stages.most, countClusters(gpu, parts) * parts};
   }

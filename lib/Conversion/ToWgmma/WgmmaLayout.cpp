@@ -35,25 +35,12 @@ WgmmaSpec::WgmmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
       chooseStageSteps(getPlainRows(), getScaledRows()) * kDecodedStep;
 }
 
-WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
-  DecodedTile tile(spec);
+WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec)
+    : DecodedLayout(spec, spec.getStageScaleTiles(),
+                    std::min(spec.getPlainRows(), kSumPart)) {
   int64_t stages = spec.schedule.getStages();
-  int64_t rowBytes = spec.getStageSteps() * spec.format.getCodeBytes();
-  plainBytes = spec.getStageSteps() * tile.plainRows * kPlainRowBytes;
-  codeBytes = tile.scaledRows * rowBytes;
-  boxBytes = std::min(rowBytes, kMaxBoxBytes);
-  scaleBytes = tile.scaledOwners * spec.getStageScaleTiles() * kTileBytes;
-  // What is swizzled comes first: its stages begin at multiples of 1024.
-  plain = take(stages * plainBytes);
-  codes = take(stages * codeBytes);
-  scales = take(stages * scaleBytes);
-  int64_t part = std::min(tile.plainRows, kSumPart);
-  sumRows = spec.format.isScaledA ? tile.scaledRows : part;
-  sumCols = spec.format.isScaledA ? part : tile.scaledRows;
-  // Threads of a warp store sums of 8 scaled rows and of 4 plain ones, two
-  // apart, to different banks.
-  sumPitch = sumCols + (spec.format.isScaledA ? 8 : 4);
-  sumBytes = sumRows * sumPitch * 4;
+  boxBytes =
+      std::min(spec.getStageSteps() * spec.format.getCodeBytes(), kMaxBoxBytes);
   sums = take(spec.getTeams() * sumBytes);
   stageFull = take(stages * kBarrierBytes);
   stageEmpty = take(stages * kBarrierBytes);

@@ -14,17 +14,13 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOWGMMA_WGMMALAYOUT_H
 #define BLOCKSCALE_LIB_CONVERSION_TOWGMMA_WGMMALAYOUT_H
 
-#include "Products/DecodedFormat.h"
-#include "Products/SharedMemory.h"
+#include "Products/DecodedSpec.h"
 
 namespace blockscale::products {
 
 /// Elements of K of an instruction, and the instructions of a step.
 inline constexpr int64_t kWgmmaElements = 16;
 inline constexpr int64_t kStepProducts = kDecodedStep / kWgmmaElements;
-/// Bytes of K of a row of the plain operand that a step has.
-inline constexpr int64_t kPlainRowBytes = 128;
-
 /// The most CTAs of a cluster that every GPU can run (CUDA C++ Programming
 /// Guide, "Thread Block Clusters").
 inline constexpr int64_t kMaxParts = 8;
@@ -74,22 +70,13 @@ inline bool needsBothWarpgroups(const WgmmaSpec &spec) {
   return spec.products > 1 && !spec.format.isScaledA;
 }
 
-/// Bytes from the beginning of shared memory. A buffer of stages has them one
-/// after the other, and plain data and scales of a stage step by step.
-struct WgmmaLayout : SharedBytes {
+/// Shared memory. Plain data and scales of a stage are step by step.
+struct WgmmaLayout : DecodedLayout {
   explicit WgmmaLayout(const WgmmaSpec &spec);
 
-  int64_t plain, codes, scales;
-  /// Bytes of one stage of each.
-  int64_t plainBytes, codeBytes, scaleBytes;
   /// Rows of codes of a stage come in boxes of `boxBytes` bytes of each row,
   /// with their pieces of 16 bytes exchanged as by a swizzle of so many bytes.
   int64_t boxBytes;
-  /// Sums on their way from the registers of a warpgroup to threads that have
-  /// results of a row: `sumRows` rows of `sumCols` f32, `sumPitch` f32 apart,
-  /// `sumBytes` bytes for each team.
-  int64_t sums;
-  int64_t sumRows, sumCols, sumPitch, sumBytes;
   /// Barriers of stages, and those of sums of CTAs that add them.
   int64_t stageFull, stageEmpty, sumsFull, sumsEmpty;
 };

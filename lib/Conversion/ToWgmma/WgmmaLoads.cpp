@@ -149,11 +149,11 @@ void LoadEmitter::emitPlain(const TileCoord &tile, Lanes depth, Value slot) {
                                    context.shared.plainBytes);
   int64_t offset = 0;
   for (int64_t i = 0; i < spec.getStageSteps(); ++i) {
-    Lanes byte = (depth + i * kDecodedStep) * (kPlainRowBytes / kDecodedStep);
+    Lanes byte = (depth + i * kDecodedStep) * (kPlainStepBytes / kDecodedStep);
     for (const ProductArguments &product : getOwners(isA)) {
       emitCopy(b.offset(target, b.getI8Type(), b.i32(offset)),
                isA ? arguments.mapA : product.mapB, {byte, row, matrix}, slot);
-      offset += rows * kPlainRowBytes;
+      offset += rows * kPlainStepBytes;
     }
   }
 }

@@ -185,7 +185,7 @@ SmallVector<Value> ProductEmitter::emitWait(ValueRange sums,
 }
 
 Value ProductEmitter::getDescriptor(const WgmmaStep &step) {
-  int64_t stepBytes = context.tile.plainRows * kPlainRowBytes;
+  int64_t stepBytes = context.tile.plainRows * kPlainStepBytes;
   return Lanes(b, plain) +
          toI64(b, step.slot) * (context.shared.plainBytes / kDescriptorUnit) +
          toI64(b, step.inStage) * (stepBytes / kDescriptorUnit);

@@ -1,0 +1,52 @@
+//===- DecodedSpec.cpp - Kernels that decode an operand -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DecodedSpec.h"
+
+namespace blockscale::products {
+
+// Products share A.
+DecodedTile::DecodedTile(const DecodedSpec &spec)
+    : plainRows(spec.getPlainRows()), scaledRows(spec.getScaledRows()),
+      plainOwners(spec.format.isScaledA ? spec.products : 1),
+      scaledOwners(spec.format.isScaledA ? 1 : spec.products),
+      plainRowsOfEach(plainRows / plainOwners),
+      scaledRowsOfEach(scaledRows / scaledOwners),
+      bandsOfEach(llvm::divideCeil(scaledRowsOfEach, kTileRows)) {}
+
+DecodedLayout::DecodedLayout(const DecodedSpec &spec, int64_t scaleTiles,
+                             int64_t sumPart) {
+  DecodedTile tile(spec);
+  int64_t stages = spec.schedule.getStages();
+  plainBytes = spec.getStageSteps() * tile.plainRows * kPlainStepBytes;
+  codeBytes =
+      spec.getStageSteps() * tile.scaledRows * spec.format.getCodeBytes();
+  scaleBytes = tile.scaledOwners * scaleTiles * kTileBytes;
+  // What is swizzled comes first: its stages begin at multiples of 1024.
+  plain = take(stages * plainBytes);
+  codes = take(stages * codeBytes);
+  scales = take(stages * scaleBytes);
+  bool isScaledA = spec.format.isScaledA;
+  sumRows = isScaledA ? tile.scaledRows : sumPart;
+  sumCols = isScaledA ? sumPart : tile.scaledRows;
+  // Threads of a warp store sums of eight rows with scales and of four plain
+  // ones, two apart, to different banks.
+  sumPitch = sumCols + (isScaledA ? 8 : 4);
+  sumBytes = sumRows * sumPitch * kWordBytes;
+}
+
+double countOperandBytes(const AssumedSizes &sizes,
+                         const DecodedFormat &format) {
+  double scaledRows = format.isScaledA ? sizes.rows : sizes.cols;
+  double plainRows = format.isScaledA ? sizes.cols : sizes.rows;
+  double scaledBytes =
+      format.getBits() / 8.0 + 1.0 / static_cast<double>(format.block);
+  return sizes.matrices * sizes.depth *
+         (scaledRows * scaledBytes + plainRows * 2);
+}
+
+} // namespace blockscale::products
