@@ -20,6 +20,9 @@ Folders of lib/Conversion are rooms, of which each includes only from those in R
     Products -> ToPlainMma, ToWgmma, ToTcgen05, ToScaledMma;
     all of them -> the passes that choose among them
 
+Folders of lib/Transforms are rooms in the order of TRANSFORMS_ROOMS: each includes the private
+headers of those before it.
+
 Folders of emulator/lib/Emulator are rooms too, and each includes only from those before it
 in EMULATOR_ROOMS. EMULATOR_HEADERS lists the public headers and the room that each is of.
 """
@@ -54,6 +57,9 @@ ROOMS = {"Emission": [], "DeviceEmission": ["Emission"],
          "Products": DEVICE,
          "ToWgmma": [*DEVICE, "Products"], "ToTcgen05": [*DEVICE, "Products"],
          "ToPlainMma": [*DEVICE, "Products"], "ToScaledMma": [*DEVICE, "Products"]}
+# The rooms of lib/Transforms: each includes from itself and from those before it.
+TRANSFORMS_ROOMS = ["Storage", "Checks", "Verification", "Constants", "Elementwise", "Raising",
+                    "Products", "Policy", "Tosa", "Kernels"]
 # The rooms of emulator/lib/Emulator: each includes from itself and from those before it.
 EMULATOR_ROOMS = ["Diagnostics", "Ptx", "InstructionSet", "Arithmetic", "Memory", "Program",
                   "Hazards", "Matrix", "Async", "Machine", "Instructions"]
@@ -119,6 +125,27 @@ def check_rooms(root):
                 yield (f"{path}:{number}: {room} may include from "
                        f"{', '.join(ROOMS[room]) or 'no other room'}, "
                        f"but includes {included or name}")
+
+
+def check_transforms_rooms(root):
+    base = Path("lib/Transforms")
+    for path in files(root, ".h", ".cpp"):
+        if not path.is_relative_to(base) or path.parent == base:
+            continue
+        room = path.relative_to(base).parts[0]
+        if room not in TRANSFORMS_ROOMS:
+            yield (f"{path}: expected a room of {base}, which are "
+                   f"{', '.join(TRANSFORMS_ROOMS)}, but got {room}")
+            continue
+        before = TRANSFORMS_ROOMS[:TRANSFORMS_ROOMS.index(room)]
+        for number, line in lines(root, path):
+            match = LOCAL_INCLUDE.match(line)
+            included = match.group(1).partition("/")[0] if match else room
+            if included == ".." or (included in TRANSFORMS_ROOMS and included != room
+                                    and included not in before):
+                yield (f"{path}:{number}: {room} may include from "
+                       f"{', '.join(before) or 'no other room'}, "
+                       f"but includes {match.group(1)}")
 
 
 def check_emulator_file(root, path, room, is_public):
@@ -192,6 +219,7 @@ def find_layer(path):
 
 def check(root):
     yield from check_rooms(root)
+    yield from check_transforms_rooms(root)
     yield from check_emulator_rooms(root)
     yield from check_support(root)
     for path in files(root, ".h", ".cpp", ".td", ".inc"):

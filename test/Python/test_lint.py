@@ -191,6 +191,20 @@ class LayersTest(LintTest):
                           "expected the path of a header from lib/Conversion on")
 
     # A room of the emulator includes from those before it, by the path from lib/ on.
+    def test_rooms_of_transforms(self):
+        self.write("lib/Transforms/Kernels/A.cpp", '#include "Storage/B.h"\n#include "C.h"\n'
+                   '#include "blockscale/Transforms/D.h"\n')
+        self.write("lib/Transforms/Top.cpp", '#include "Kernels/A.h"\n')
+        self.assertEqual(self.findings("layers"), [])
+        for name in ("Kernels/A.h", "../Kernels/A.h"):
+            with self.subTest(name):
+                self.write("lib/Transforms/Storage/A.cpp", f'#include "{name}"\n')
+                self.assert_finds("layers", "lib/Transforms/Storage/A.cpp:1:",
+                                  f"Storage may include from no other room, but includes {name}")
+        (self.root / "lib/Transforms/Storage/A.cpp").unlink()
+        self.write("lib/Transforms/Other/A.cpp", "\n")
+        self.assert_finds("layers", "lib/Transforms/Other/A.cpp:", "but got Other")
+
     def test_rooms_of_the_emulator_include_earlier_ones(self):
         self.write("emulator/lib/Emulator/Machine/A.cpp", '#include "Emulator/Machine/A.h"\n'
                    '#include "Emulator/Hazards/B.h"\n#include "blockscale/Emulator/Report.h"\n'

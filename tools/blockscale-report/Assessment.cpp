@@ -7,7 +7,7 @@
 
 #include "Assessment.h"
 
-#include "blockscale/Analysis/CostModel.h"
+#include "blockscale/Analysis/Cost/CostModel.h"
 #include "blockscale/Driver/Executable.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Codec.h"

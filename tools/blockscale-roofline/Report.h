@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_TOOLS_ROOFLINE_REPORT_H
 #define BLOCKSCALE_TOOLS_ROOFLINE_REPORT_H
 
-#include "blockscale/Analysis/LinearModel.h"
+#include "blockscale/Analysis/Cost/LinearModel.h"
 
 #include "llvm/Support/raw_ostream.h"
 

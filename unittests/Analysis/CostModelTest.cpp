@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Analysis/CostModel.h"
+#include "blockscale/Analysis/Cost/CostModel.h"
 
 #include "blockscale/IR/BlockScaleDialect.h"
 

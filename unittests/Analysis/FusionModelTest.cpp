@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Analysis/FusionModel.h"
+#include "blockscale/Analysis/Fusion/FusionModel.h"
 
 #include "blockscale/IR/BlockScaleDialect.h"
 

@@ -19,7 +19,7 @@
 #ifndef BLOCKSCALE_ANALYSIS_EPILOGUE_H
 #define BLOCKSCALE_ANALYSIS_EPILOGUE_H
 
-#include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/Fusion/FusionLegality.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 

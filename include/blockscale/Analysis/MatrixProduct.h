@@ -23,7 +23,7 @@
 #ifndef BLOCKSCALE_ANALYSIS_MATRIXPRODUCT_H
 #define BLOCKSCALE_ANALYSIS_MATRIXPRODUCT_H
 
-#include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/Fusion/FusionLegality.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

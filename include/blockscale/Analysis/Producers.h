@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_ANALYSIS_PRODUCERS_H
 #define BLOCKSCALE_ANALYSIS_PRODUCERS_H
 
-#include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/Fusion/FusionLegality.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 

@@ -17,7 +17,7 @@
 #ifndef BLOCKSCALE_ANALYSIS_ROUNDTRIP_H
 #define BLOCKSCALE_ANALYSIS_ROUNDTRIP_H
 
-#include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/Fusion/FusionLegality.h"
 
 namespace blockscale {
 

@@ -28,7 +28,7 @@
 #ifndef BLOCKSCALE_ANALYSIS_ROWPROGRAM_H
 #define BLOCKSCALE_ANALYSIS_ROWPROGRAM_H
 
-#include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/Fusion/FusionLegality.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 

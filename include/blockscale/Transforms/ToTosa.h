@@ -30,7 +30,7 @@
 #ifndef BLOCKSCALE_TRANSFORMS_TOTOSA_H
 #define BLOCKSCALE_TRANSFORMS_TOTOSA_H
 
-#include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/Fusion/FusionLegality.h"
 
 #include "mlir/IR/Operation.h"
 

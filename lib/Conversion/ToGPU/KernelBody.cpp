@@ -8,7 +8,7 @@
 #include "KernelBody.h"
 #include "DeviceEmission/ElementSource.h"
 #include "blockscale/Analysis/Epilogue.h"
-#include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/Fusion/FusionLegality.h"
 #include "blockscale/Analysis/Producers.h"
 
 using namespace mlir;

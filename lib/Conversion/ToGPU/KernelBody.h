@@ -9,7 +9,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELBODY_H
 
 #include "ToGPU/Strips/StripKernel.h"
-#include "blockscale/Analysis/KernelFamily.h"
+#include "blockscale/Analysis/Fusion/KernelFamily.h"
 
 namespace blockscale {
 

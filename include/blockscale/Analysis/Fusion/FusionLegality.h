@@ -1,0 +1,94 @@
+//===- FusionLegality.h - What may run as one kernel ------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rules of what ops can share a kernel. Passes that form kernels and passes
+// that lower them ask here, so that they agree.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_ANALYSIS_FUSION_FUSIONLEGALITY_H
+#define BLOCKSCALE_ANALYSIS_FUSION_FUSIONLEGALITY_H
+
+#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Target/Chip.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+namespace blockscale {
+
+/// A clause that an op does not meet.
+struct FusionObstacle {
+  /// Its name, for example `one_read_c2`.
+  llvm::StringRef clause;
+  std::string expected;
+  std::string found;
+};
+
+/// Prints "(one_read_c2): expected .., but got ..".
+llvm::raw_ostream &operator<<(llvm::raw_ostream &os,
+                              const FusionObstacle &obstacle);
+mlir::Diagnostic &operator<<(mlir::Diagnostic &diag,
+                             const FusionObstacle &obstacle);
+
+/// Why `op` cannot share a kernel on a GPU with other quantizations of its x,
+/// which the kernel reads once:
+///
+///  - one_read_c1: x is bf16.
+///  - one_read_c2: scales follow from the amax of a block, which is computed:
+///    no 4over6 recipe, no `block_amax`.
+///  - one_read_c3: rounding to nearest (no `rng`), and `offsets` only of blocks
+///    of several rows.
+///  - one_read_c4: the global operand, if any, has one value for the tensor or
+///    for each matrix.
+///  - one_read_c5: the layout of the scales is not grouped, unless the kernel
+///    `isAlone` with it, but for a transform.
+std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op,
+                                                  bool isAlone = false);
+
+/// Why `op` cannot share such a kernel, by some of these clauses: one_read_c1,
+/// no groups (one_read_c3), and one value for the tensor or for each matrix
+/// (one_read_c4).
+std::optional<FusionObstacle> findOneReadObstacle(AmaxOp op);
+
+/// Why `op`, which could share a kernel with `amaxes` of its block, takes a
+/// second pass over x:
+///
+///  - one_pass_c1: no operand of `op` needs one of them.
+std::optional<FusionObstacle>
+findOnePassObstacle(QuantizeOp op, llvm::ArrayRef<AmaxOp> amaxes);
+
+/// The attribute of a quantization that names its group.
+inline constexpr llvm::StringLiteral kGroupAttrName = "blockscale.group";
+
+/// Why `ops`, which are of one x, cannot share a kernel with `first`, which are
+/// of another:
+///
+///  - group_c1: x has rank 2, and as many columns, a static number of them.
+///  - group_c2: the ops are the same, in the same order.
+///  - group_c3: so are their attributes and types, but for numbers of rows.
+std::optional<FusionObstacle>
+findGroupObstacle(llvm::ArrayRef<mlir::Operation *> first,
+                  llvm::ArrayRef<mlir::Operation *> ops);
+
+/// Why a kernel of `chip` cannot transform x in registers for the quantizations
+/// of the result:
+///
+///  - rht_c1: groups run down the columns of x (`dim 0`).
+///  - rht_c2: columns of x are a multiple of 16; rows are one by `hadamard_c4`.
+///    On SM100 rows, with the leading dimensions flattened into them, are a
+///    multiple of 64 and columns of 128 (TransformerEngine's rule), and both of
+///    128 where a quantization has `offsets` or a group. What is dynamic is no
+///    multiple.
+///  - rht_c3: what uses the result are quantizations and amaxes in its block
+///    that meet the clauses above, and sizes: no memory holds it.
+///  - rht_c4 (of all members of a group at once): the clauses hold for each.
+std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
+                                                    const target::Chip &chip);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_ANALYSIS_FUSION_FUSIONLEGALITY_H

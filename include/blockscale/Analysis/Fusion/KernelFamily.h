@@ -1,0 +1,41 @@
+//===- KernelFamily.h - How ops become the code of a GPU --------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_ANALYSIS_FUSION_KERNELFAMILY_H
+#define BLOCKSCALE_ANALYSIS_FUSION_KERNELFAMILY_H
+
+#include "blockscale/IR/BlockScaleDialect.h"
+
+namespace blockscale {
+
+/// The ops of a kernel that need code, without what gives them sizes,
+/// constants and destinations.
+struct KernelBody {
+  explicit KernelBody(llvm::ArrayRef<mlir::Operation *> ops);
+  explicit KernelBody(KernelOp kernel);
+
+  /// Whether one op besides transforms needs code.
+  bool hasOneResultOp() const;
+
+  /// Linalg ops, which make what others read or are yielded.
+  llvm::SmallVector<mlir::Operation *> producers;
+  llvm::SmallVector<mlir::Operation *> others;
+  /// The dequantization of what one of `others` quantizes, which that one's
+  /// code computes along with it; null where there is none.
+  DequantizeOp decoder;
+};
+
+/// The family of the code for a kernel of `ops`. Whoever forms kernels writes
+/// it down; this is asked nowhere else.
+KernelFamily chooseFamily(llvm::ArrayRef<mlir::Operation *> ops);
+
+/// The family that `kernel` has, or the one it is given if it names none.
+KernelFamily getFamily(KernelOp kernel);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_ANALYSIS_FUSION_KERNELFAMILY_H

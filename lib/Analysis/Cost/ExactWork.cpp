@@ -1,0 +1,172 @@
+//===- ExactWork.cpp - Bytes and FLOP of ops, as memory holds them --------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpWork.h"
+
+#include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/ScaleSweep.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using blockscale::target::Unit;
+
+namespace blockscale {
+
+//===----------------------------------------------------------------------===//
+// FLOP
+//===----------------------------------------------------------------------===//
+
+// FLOP of f32 lanes for each element. Divisions and conversions between formats
+// count as one or none, as they cost less or more elsewhere.
+
+static constexpr double kGlobalScaleFlops = 1;
+static constexpr double kDequantizeFlops = 1;
+/// The multiplication by 1/4 and four rounds of sums.
+static constexpr double kHadamardFlops = 5;
+/// The error of an element under one scale: the multiplications there and back
+/// and the difference.
+static constexpr double kErrorFlops = 3;
+/// An error, squared and added.
+static constexpr double kTrialFlops = kErrorFlops + 2;
+/// An error, multiplied by a row of a Hessian of 16 x 16 and added.
+static constexpr double kHessianTrialFlops =
+    kTrialFlops + 2 * numerics::kSweepBlock;
+
+static double getQuantizeFlops(QuantizeOp op) {
+  double amax = op.getBlockAmax() ? 0 : kAmaxFlops;
+  if (isFourOverSix(op.getEffectiveRecipe()))
+    return amax + 2 * kTrialFlops;
+  return amax + kQuantizeFlops - kAmaxFlops;
+}
+
+Unit getProductUnit(Type a, Type b) {
+  if (isa<BFloat16Type, Float16Type>(a) || isa<BFloat16Type, Float16Type>(b))
+    return Unit::Bf16;
+  bool isFp4 = isa<Float4E2M1FNType>(a) && isa<Float4E2M1FNType>(b);
+  return isFp4 ? Unit::Fp4 : Unit::Fp8;
+}
+
+/// What makes up the FLOP of an op: those of one element of a value, or of one
+/// element of `value` and row of `rowsOf`.
+struct Flops {
+  Value value;
+  double perElement;
+  Unit unit = Unit::F32;
+  Value rowsOf = {};
+};
+
+template <typename ProductOp>
+static Flops getProductFlops(ProductOp op) {
+  return {op.getA(), 2,
+          getProductUnit(op.getA().getType().getElementType(),
+                         op.getB().getType().getElementType()),
+          op.getB()};
+}
+
+/// The FLOP of `op`; nothing for an op that only moves elements.
+static std::optional<Flops> getFlops(Operation *op) {
+  using Result = std::optional<Flops>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([](AmaxOp op) -> Result { return Flops{op.getX(), kAmaxFlops}; })
+      .Case([](GlobalScaleOp op) -> Result {
+        return Flops{op.getAmax(), kGlobalScaleFlops};
+      })
+      .Case([](HadamardOp op) -> Result {
+        return Flops{op.getX(), kHadamardFlops};
+      })
+      .Case([](ScaleSweepOp op) -> Result {
+        double trial = op.getHessian() ? kHessianTrialFlops : kTrialFlops;
+        return Flops{op.getX(), numerics::kSweepCandidates * trial};
+      })
+      .Case([](QuantizeOp op) -> Result {
+        return Flops{op.getX(), getQuantizeFlops(op)};
+      })
+      .Case([](DequantizeOp op) -> Result {
+        return Flops{op.getData(), kDequantizeFlops};
+      })
+      .Case<ScaledMMOp, ScaledGroupedMMOp>(
+          [](auto op) -> Result { return getProductFlops(op); })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+static llvm::Error addFlops(Operation *op, ShapeEvaluator &sizes, Work &work) {
+  std::optional<Flops> flops = getFlops(op);
+  if (!flops)
+    return llvm::Error::success();
+  auto shape = sizes.getShape(flops->value);
+  if (!shape)
+    return shape.takeError();
+  double count = flops->perElement;
+  for (int64_t size : *shape)
+    count *= size;
+  if (flops->rowsOf) {
+    auto rows = sizes.getShape(flops->rowsOf);
+    if (!rows)
+      return rows.takeError();
+    count *= (*rows)[rows->size() - 2];
+  }
+  work.flopsOf(flops->unit) += count;
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+static llvm::Expected<double> getStoredBytes(Value value,
+                                             ShapeEvaluator &sizes) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return 0;
+  auto shape = sizes.getShape(value);
+  if (!shape)
+    return shape.takeError();
+  auto stored = cast<RankedTensorType>(getStorageType(type.clone(*shape)));
+  double bytes = stored.getElementTypeBitWidth() / 8.0;
+  for (int64_t size : stored.getShape())
+    bytes *= size;
+  return bytes;
+}
+
+llvm::Error addStoredBytes(ArrayRef<Value> values, ShapeEvaluator &sizes,
+                           Work &work) {
+  for (Value value : values) {
+    llvm::Expected<double> bytes = getStoredBytes(value, sizes);
+    if (!bytes)
+      return bytes.takeError();
+    work.bytes += *bytes;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<Work> getExactWork(Operation *op, ShapeEvaluator &sizes) {
+  Work work;
+  llvm::SmallSetVector<Value, 8> moved;
+  if (auto kernel = dyn_cast<KernelOp>(op)) {
+    // Block arguments are logical at every stage; an operand may be several.
+    llvm::SmallPtrSet<Value, 8> operands;
+    for (auto [operand, argument] :
+         llvm::zip_equal(kernel.getOperands(), kernel.getBody().getArguments()))
+      if (operands.insert(operand).second)
+        moved.insert(argument);
+    for (Operation &each : kernel.getBody().front())
+      if (llvm::Error error = addFlops(&each, sizes, work))
+        return error;
+  } else {
+    moved.insert_range(op->getOperands());
+    moved.insert_range(op->getResults());
+    if (llvm::Error error = addFlops(op, sizes, work))
+      return error;
+  }
+  if (llvm::Error error = addStoredBytes(moved.getArrayRef(), sizes, work))
+    return error;
+  return work;
+}
+
+} // namespace blockscale

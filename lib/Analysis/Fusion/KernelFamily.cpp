@@ -1,0 +1,77 @@
+//===- KernelFamily.cpp - How ops become the code of a GPU ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Analysis/Fusion/KernelFamily.h"
+#include "blockscale/Analysis/Epilogue.h"
+#include "blockscale/Analysis/Fusion/FusionLegality.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+/// Whether threads that have rows quantize `op`, which is alone. They divide
+/// rows of a static length; threads that have fragments do not, but meet the
+/// clauses of kernels that are shared.
+static bool hasRows(QuantizeOp op) {
+  bool isDynamic = ShapedType::isDynamic(op.getX().getType().getShape().back());
+  return op.hasRowBlocks() && (!isDynamic || findOneReadObstacle(op));
+}
+
+KernelBody::KernelBody(ArrayRef<Operation *> ops) {
+  for (Operation *op : ops)
+    if (isa<linalg::LinalgOp>(op))
+      producers.push_back(op);
+    else if (auto dequantize = dyn_cast<DequantizeOp>(op);
+             dequantize && !decoder &&
+             llvm::is_contained(ops, dequantize.getQuantizer()))
+      decoder = dequantize;
+    else if (!isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op))
+      others.push_back(op);
+}
+
+KernelBody::KernelBody(KernelOp kernel)
+    : KernelBody(
+          llvm::map_to_vector(kernel.getBody().front().without_terminator(),
+                              [](Operation &op) { return &op; })) {}
+
+bool KernelBody::hasOneResultOp() const {
+  return llvm::count_if(
+             others, [](Operation *op) { return !isa<HadamardOp>(op); }) == 1;
+}
+
+static KernelFamily chooseFamily(const KernelBody &body) {
+  ArrayRef<Operation *> producers = body.producers, others = body.others;
+  if (llvm::any_of(producers, [](Operation *op) {
+        return cast<linalg::LinalgOp>(op).getNumReductionLoops() != 0;
+      }))
+    return KernelFamily::Program;
+  if (llvm::any_of(others, isProduct))
+    return KernelFamily::Product;
+  if (others.empty())
+    return producers.empty() ? KernelFamily::Op : KernelFamily::Elementwise;
+  auto quantize = dyn_cast<QuantizeOp>(others.front());
+  if (others.size() > 1 || (!producers.empty() && !quantize))
+    return KernelFamily::Strips;
+  if (quantize)
+    return hasRows(quantize) ? KernelFamily::Rows : KernelFamily::Strips;
+  return KernelFamily::Op;
+}
+
+KernelFamily chooseFamily(ArrayRef<Operation *> ops) {
+  return chooseFamily(KernelBody(ops));
+}
+
+KernelFamily getFamily(KernelOp kernel) {
+  std::optional<KernelFamily> family = kernel.getFamily();
+  return family ? *family : chooseFamily(KernelBody(kernel));
+}
+
+} // namespace blockscale

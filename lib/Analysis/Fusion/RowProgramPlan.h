@@ -1,0 +1,21 @@
+//===- RowProgramPlan.h - Kernels of norms ----------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_ANALYSIS_FUSION_ROWPROGRAMPLAN_H
+#define BLOCKSCALE_LIB_ANALYSIS_FUSION_ROWPROGRAMPLAN_H
+
+#include "FusionDraft.h"
+
+namespace blockscale {
+
+/// Plans a kernel for each row program of `function` ("RowProgram.h"), with
+/// what quantizes its result where kernels may have that.
+void planRowPrograms(mlir::FunctionOpInterface function, FusionDraft &draft);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_ANALYSIS_FUSION_ROWPROGRAMPLAN_H

@@ -1,0 +1,154 @@
+//===- BufferizeKernels.cpp - Bufferize around kernel bodies --------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Storage/StorageRules.h"
+#include "blockscale/Transforms/Passes.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
+#include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_BUFFERIZEKERNELS
+#include "blockscale/Transforms/Passes.h.inc"
+
+/// Upstream drops encodings and gives f4 elements a byte each, silently.
+static LogicalResult verifyStorageTypes(Operation *op) {
+  Type type = findType(op, isPackedOrSwizzled);
+  if (!type)
+    return success();
+  return op->emitOpError() << "expected storage types before bufferization "
+                              "(blockscale-materialize-storage), but got "
+                           << type;
+}
+
+/// Upstream's analysis crashes on loops of branches that carry tensors.
+static LogicalResult verifyStructured(Operation *op) {
+  for (Region &region : op->getRegions())
+    for (Block &block : llvm::drop_begin(region, region.empty() ? 0 : 1))
+      for (Type type : block.getArgumentTypes())
+        if (isa<TensorType>(type))
+          return op->emitOpError()
+                 << "expected tensors in structured control flow (scf), but "
+                    "got a branch with "
+                 << type;
+  return success();
+}
+
+static LogicalResult verifyBufferizable(ModuleOp module) {
+  WalkResult result = module.walk<WalkOrder::PreOrder>([](Operation *op) {
+    if (failed(verifyStorageTypes(op)) || failed(verifyStructured(op)))
+      return WalkResult::interrupt();
+    return isa<KernelOp>(op) ? WalkResult::skip() : WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// What an op makes a tensor of without new elements; null where it does not.
+static Value getViewed(Operation *op) {
+  if (isa_and_present<tensor::CastOp, tensor::ExpandShapeOp,
+                      tensor::CollapseShapeOp, tensor::ExtractSliceOp>(op))
+    return op->getOperand(0);
+  return {};
+}
+
+/// Whether an op that may execute behind `op` reads `value`, or what is the
+/// same tensor in another shape.
+static bool isReadBehind(Value value, Operation *op) {
+  while (Value viewed = getViewed(value.getDefiningOp()))
+    value = viewed;
+  SmallVector<Value> values = {value};
+  while (!values.empty())
+    for (Operation *user : values.pop_back_val().getUsers()) {
+      if (getViewed(user))
+        values.push_back(user->getResult(0));
+      else if (user != op && !(user->getBlock() == op->getBlock() &&
+                               user->isBeforeInBlock(op)))
+        return true;
+    }
+  return false;
+}
+
+/// Gives an op another tensor to overwrite where what it overwrites is read
+/// behind it:
+///
+///   %z = linalg.generic ins(%y) outs(%y)
+///   return %z, %y
+/// becomes
+///   %e = tensor.empty()
+///   %z = linalg.generic ins(%y) outs(%e)
+///   return %z, %y
+///
+/// with a copy of %y in place of %e where the op reads it, as loops do.
+/// Otherwise the elimination of empty tensors would let both results of the
+/// function have the place of %z.
+static void separateInits(RewriterBase &rewriter, Operation *op,
+                          MutableArrayRef<OpOperand> inits) {
+  if (isa<KernelOp>(op) || op->getParentOfType<KernelOp>())
+    return;
+  for (OpOperand &init : inits) {
+    Value value = init.get();
+    if (!isa<RankedTensorType>(value.getType()) ||
+        value.getDefiningOp<tensor::EmptyOp>() || !isReadBehind(value, op))
+      continue;
+    rewriter.setInsertionPoint(op);
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    Value place;
+    if (linalgOp && !linalgOp.payloadUsesValueFromOperand(&init))
+      place = tensor::EmptyOp::create(
+          rewriter, op->getLoc(),
+          tensor::getMixedSizes(rewriter, op->getLoc(), value),
+          getElementTypeOrSelf(value));
+    else
+      place = bufferization::AllocTensorOp::create(
+          rewriter, op->getLoc(), cast<RankedTensorType>(value.getType()),
+          /*dynamicSizes=*/ValueRange(), /*copy=*/value);
+    rewriter.modifyOpInPlace(op, [&] { init.set(place); });
+  }
+}
+
+namespace {
+
+struct BufferizeKernelsPass
+    : public impl::BufferizeKernelsBase<BufferizeKernelsPass> {
+  void runOnOperation() override {
+    if (failed(verifyBufferizable(getOperation())))
+      return signalPassFailure();
+    IRRewriter rewriter(&getContext());
+    getOperation().walk([&](Operation *op) {
+      if (auto writer = dyn_cast<DestinationStyleOpInterface>(op))
+        separateInits(rewriter, op, writer.getDpsInitsMutable());
+      else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+        separateInits(rewriter, op, loop.getInitsMutable());
+    });
+    if (failed(bufferization::eliminateEmptyTensors(rewriter, getOperation())))
+      return signalPassFailure();
+    bufferization::OneShotBufferizationOptions options;
+    options.bufferizeFunctionBoundaries = true;
+    options.allowReturnAllocsFromLoops = true;
+    options.setFunctionBoundaryTypeConversion(
+        bufferization::LayoutMapOption::IdentityLayoutMap);
+    options.opFilter.denyOperation([](Operation *op) {
+      return op->getParentOfType<KernelOp>() != nullptr;
+    });
+    bufferization::BufferizationState state;
+    if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options,
+                                                        state)))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace blockscale

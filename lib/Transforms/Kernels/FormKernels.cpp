@@ -1,0 +1,123 @@
+//===- FormKernels.cpp - Make the kernels of a plan -----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FusionRecord.h"
+#include "KernelWrapping.h"
+#include "RowPrograms.h"
+#include "blockscale/Analysis/Fusion/FusionPlan.h"
+#include "blockscale/Analysis/Fusion/KernelGroups.h"
+#include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/Passes.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_FORMKERNELS
+#include "blockscale/Transforms/Passes.h.inc"
+
+/// Gives the readers of ops that two kernels compute copies of these.
+static IRMapping makeCopies(FunctionOpInterface function,
+                            const FusionPlan &plan) {
+  SmallVector<Operation *> ops;
+  function->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (plan.copies.contains(op))
+      ops.push_back(op);
+  });
+  IRMapping copies;
+  OpBuilder builder(function->getContext());
+  for (Operation *op : ops) {
+    builder.setInsertionPointAfter(op);
+    builder.clone(*op, copies);
+  }
+  for (const auto &[op, readers] : plan.copies)
+    for (Operation *reader : readers)
+      for (OpOperand &operand : reader->getOpOperands())
+        if (operand.get().getDefiningOp() == op)
+          operand.set(copies.lookup(operand.get()));
+  return copies;
+}
+
+/// Wraps the ops of a kernel, or their copies.
+static LogicalResult makeKernel(const PlannedKernel &planned,
+                                const IRMapping &copies) {
+  auto getOp = [&](Operation *op) {
+    return planned.copied.contains(op) ? copies.lookup(op) : op;
+  };
+  auto ops = llvm::map_to_vector(planned.ops, getOp);
+  auto results =
+      llvm::map_to_vector(planned.results, [&](Value value) -> Value {
+        auto result = cast<OpResult>(value);
+        return getOp(result.getOwner())->getResult(result.getResultNumber());
+      });
+  FailureOr<KernelOp> kernel;
+  if (planned.family == KernelFamily::Program)
+    kernel = wrapRowProgram(ops, results);
+  else
+    kernel = wrapInKernel(ops, results, getOp(planned.place));
+  if (failed(kernel))
+    return failure();
+  kernel->setFamily(planned.family);
+  if (planned.choice)
+    recordChoice(*kernel, *planned.choice);
+  return success();
+}
+
+namespace {
+
+struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
+  using FormKernelsBase::FormKernelsBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    for (int64_t size : dynamicSizes)
+      if (size <= 0)
+        return emitError(UnknownLoc::get(context))
+               << "expected option 'dynamic-sizes' to be positive sizes, but "
+                  "got "
+               << size;
+    return success();
+  }
+
+  void runOnOperation() override {
+    if (failed(verifyGroups(collectOps(getOperation()))))
+      return signalPassFailure();
+    FusionOptions options{target::findChip(chip), fuse, recompute,
+                          llvm::to_vector(dynamicSizes)};
+    if (!chip.empty() && !options.chip) {
+      emitError(getOperation()->getLoc())
+          << "expected the chip to be one of " << target::listChips()
+          << ", but got '" << chip << "'";
+      return signalPassFailure();
+    }
+    if (failed(apply(planFusion(getOperation(), options))))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult apply(const FusionPlan &plan) {
+    for (const FusionRemark &remark : plan.remarks)
+      if (remark.isPlain)
+        remarkPlain(remark.op, remark.text);
+      else
+        remark.op->emitRemark(remark.text);
+    IRMapping copies = makeCopies(getOperation(), plan);
+    for (const PlannedKernel &kernel : plan.kernels)
+      if (failed(makeKernel(kernel, copies)))
+        return failure();
+    for (Operation *op : plan.unneeded) {
+      if (Value source = getUnchangedSource(op))
+        op->replaceAllUsesWith(ValueRange(source));
+      op->erase();
+    }
+    return success();
+  }
+};
+
+} // namespace
+} // namespace blockscale
