@@ -2,9 +2,8 @@
 # compile options, where it puts programs and libraries, and its test runner. The
 # project includes this behind MLIR, the emulator alone (emulator/CMakeLists.txt)
 # with nothing but LLVM.
-if(NOT LLVM_VERSION_MAJOR EQUAL 22)
-  message(FATAL_ERROR "BlockScale needs LLVM 22, but ${LLVM_DIR} is ${LLVM_PACKAGE_VERSION}")
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/LLVMVersions.cmake)
+blockscale_check_llvm(${LLVM_PACKAGE_VERSION} ${LLVM_DIR})
 find_program(LLVM_EXTERNAL_LIT NAMES lit llvm-lit HINTS ${LLVM_TOOLS_BINARY_DIR}
              DOC "LLVM's test runner")
 

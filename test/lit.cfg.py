@@ -14,8 +14,10 @@ Substitutions beside the tools' names:
   %cmake-options for projects that use it
   %emulated-cuda a driver whose GPU is the emulator (emulator/lib/CudaRuntime)
   %fake-cuda a driver without a GPU, whose calls can fail (unittests/Runtime/FakeCuda.cpp)
+  %llvm-version that of LLVM, as 22.1.8
 Features: `ptxas` where one of CUDA 13 or later is found, `no-ptxas` where none
-is; `asan`, `tsan` in a build with that sanitizer.
+is; `asan`, `tsan` in a build with that sanitizer; the release of LLVM, as
+`llvm-22`.
 """
 
 import os
@@ -58,6 +60,7 @@ config.substitutions += [
     ("%cmake-options", config.cmake_options),
     ("%include", os.path.join(source, "include")),
     ("%mlir-include", config.mlir_include_dir),
+    ("%llvm-version", config.llvm_version),
     ("%libraries", os.path.join(config.blockscale_build_dir, "lib")),
     ("%emulated-cuda",
      os.path.join(config.blockscale_build_dir, "lib/blockscale/libcuda.so.1")),
@@ -78,6 +81,7 @@ llvm_config.add_tool_substitutions(
 ptxas = subprocess.run([os.path.join(source, "scripts/find-ptxas.sh")],
                        stdout=subprocess.DEVNULL)
 config.available_features.add("ptxas" if ptxas.returncode == 0 else "no-ptxas")
+config.available_features.add(f"llvm-{config.llvm_version.split('.')[0]}")
 for sanitizer, feature in (("Address", "asan"), ("Thread", "tsan")):
     if sanitizer in config.blockscale_sanitizer:
         config.available_features.add(feature)

@@ -8,6 +8,7 @@
 #include "blockscale/Emit/HostCode.h"
 #include "PackedCalls.h"
 #include "TableLookups.h"
+#include "blockscale/IR/Upstream.h"
 
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -42,7 +43,7 @@ static llvm::Error checkSubtarget(const llvm::Target &target,
         " (x86-64, x86-64-v3, ...), but got '" + cpu + "'");
   for (llvm::StringRef feature : features.getFeatures()) {
     auto isFeature = [&](const llvm::SubtargetFeatureKV &known) {
-      return feature.drop_front() == known.Key;
+      return feature.drop_front() == upstream::getFeatureName(known);
     };
     if (!llvm::SubtargetFeatures::hasFlag(feature) ||
         llvm::none_of(known->getAllProcessorFeatures(), isFeature))
@@ -104,10 +105,13 @@ std::vector<std::string> listFeatures(const llvm::TargetMachine &machine) {
   // Others say how code is tuned, which any machine runs.
   llvm::StringMap<bool> instructions = llvm::sys::getHostCPUFeatures();
   std::vector<std::string> features;
+  const llvm::MCSubtargetInfo &subtarget = upstream::getSubtarget(machine);
   for (const llvm::SubtargetFeatureKV &feature :
-       machine.getMCSubtargetInfo()->getEnabledProcessorFeatures())
-    if (instructions.contains(feature.Key))
-      features.push_back(feature.Key);
+       subtarget.getAllProcessorFeatures()) {
+    llvm::StringRef name = upstream::getFeatureName(feature);
+    if (subtarget.hasFeature(feature.Value) && instructions.contains(name))
+      features.push_back(name.str());
+  }
   return features;
 }
 

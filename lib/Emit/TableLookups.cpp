@@ -7,6 +7,7 @@
 
 #include "TableLookups.h"
 #include "blockscale/Conversion/E2M1.h"
+#include "blockscale/IR/Upstream.h"
 #include "blockscale/Numerics/Codec.h"
 
 #include "llvm/ADT/Sequence.h"
@@ -78,7 +79,7 @@ static bool decodesE2M1(const llvm::Function &function) {
 void useTableLookups(llvm::Module &module, const llvm::TargetMachine &machine) {
   if (!machine.getTargetTriple().isX86())
     return;
-  const llvm::MCSubtargetInfo &subtarget = *machine.getMCSubtargetInfo();
+  const llvm::MCSubtargetInfo &subtarget = upstream::getSubtarget(machine);
   bool has16 = subtarget.checkFeatures("+avx512f");
   if (!has16 && !subtarget.checkFeatures("+avx2"))
     return;

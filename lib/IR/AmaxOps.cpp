@@ -99,8 +99,8 @@ static constexpr int64_t kSweepBlock = 16;
 
 LogicalResult ScaleSweepOp::inferReturnTypes(
     MLIRContext *context, std::optional<Location> location, ValueRange operands,
-    DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
-    SmallVectorImpl<Type> &types) {
+    DictionaryAttr attributes, upstream::Properties properties,
+    RegionRange regions, SmallVectorImpl<Type> &types) {
   auto x = operands.empty() ? RankedTensorType()
                             : dyn_cast<RankedTensorType>(operands[0].getType());
   if (!x || x.getRank() < 1)

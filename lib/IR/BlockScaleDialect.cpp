@@ -44,6 +44,19 @@ static void printLayoutGroups(AsmPrinter &printer, int64_t groups,
     printer << ", groups = " << groups << ", dim = " << dim;
 }
 
+/// An attribute of an enumeration as its word alone, `te` of
+/// `#blockscale<recipe te>`. A variable of the format would print a space or
+/// none before the word, as the release of MLIR has it.
+template <typename AttrTy>
+static ParseResult parseWord(OpAsmParser &parser, AttrTy &attribute) {
+  return parser.parseCustomAttributeWithFallback(attribute);
+}
+
+template <typename AttrTy>
+static void printWord(OpAsmPrinter &printer, Operation *, AttrTy attribute) {
+  printer << stringifyEnum(attribute.getValue());
+}
+
 /// The block scales of a product: `%sa, %sb`, with `none` for a plain
 /// operand's.
 static ParseResult

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/IR/Upstream.h"
 
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
@@ -36,8 +37,8 @@ static FailureOr<Value> allocateLike(RewriterBase &rewriter, Value buffer,
     if (type.isDynamicDim(dim))
       sizes.push_back(
           memref::DimOp::create(rewriter, buffer.getLoc(), buffer, dim));
-  return options.createAlloc(
-      rewriter, buffer.getLoc(),
+  return upstream::createAlloc(
+      options, rewriter, buffer.getLoc(),
       MemRefType::get(type.getShape(), type.getElementType(),
                       MemRefLayoutAttrInterface(), type.getMemorySpace()),
       sizes);
@@ -100,8 +101,9 @@ struct KernelModel
     rewriter.inlineRegionBefore(kernel.getBody(), buffered.getBody(),
                                 buffered.getBody().begin());
     for (auto [place, buffer] : llvm::zip_equal(outputPlaces, outputs))
-      if (place != buffer && failed(options.createMemCpy(
-                                 rewriter, kernel.getLoc(), place, buffer)))
+      if (place != buffer &&
+          failed(upstream::createMemCpy(options, rewriter, kernel.getLoc(),
+                                        place, buffer)))
         return failure();
     replaceOpWithBufferizedValues(rewriter, kernel, outputs);
     return success();
@@ -126,7 +128,8 @@ private:
       return buffer;
     FailureOr<Value> copy = allocateLike(rewriter, buffer, options);
     if (succeeded(copy) && isRead(operand) &&
-        failed(options.createMemCpy(rewriter, buffer.getLoc(), buffer, *copy)))
+        failed(upstream::createMemCpy(options, rewriter, buffer.getLoc(),
+                                      buffer, *copy)))
       return failure();
     return copy;
   }

@@ -38,14 +38,14 @@ static gpu::TargetAttrInterface getNVVMTarget(TargetAttr target) {
   return cast<gpu::TargetAttrInterface>(static_cast<Attribute>(attr));
 }
 
-std::optional<SmallVector<char, 0>>
+std::optional<SerializedObject>
 TargetAttr::serializeToObject(Operation *module,
                               const gpu::TargetOptions &options) const {
   return getNVVMTarget(*this).serializeToObject(module, options);
 }
 
 Attribute TargetAttr::createObject(Operation *module,
-                                   const SmallVector<char, 0> &object,
+                                   const SerializedObject &object,
                                    const gpu::TargetOptions &options) const {
   return getNVVMTarget(*this).createObject(module, object, options);
 }

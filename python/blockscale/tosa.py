@@ -161,7 +161,7 @@ def _explain(text: str, path: str, errors: tuple[Diagnostic, ...]) -> Error:
         return error
     listed = ", ".join(f"{name} ({count} times)" if count > 1 else name
                        for name, count in sorted(unknown.items()))
-    message = (f"{path}: expected ops and types of TOSA that MLIR 22 has, but got {listed}; "
+    message = (f"{path}: expected ops and types of TOSA that this MLIR has, but got {listed}; "
                "they are of a later version")
     error = CompileError(message)
     error.diagnostics = (Diagnostic("error", message, path),)
@@ -180,7 +180,7 @@ def read(path: str | os.PathLike[str], *, name: str | None = None,
     Constants of more than 1 KiB are resources.
 
     Raises FileError where the file cannot be read or is damaged, ArgumentError where tosa-opt is
-    not found, and CompileError where MLIR 22 does not know its ops or types; the message names
+    not found, and CompileError where this MLIR does not know its ops or types; the message names
     all of them.
     """
     path = os.fspath(path)

@@ -40,6 +40,25 @@ class LintTest(unittest.TestCase):
             self.assertIn(part, findings[0])
 
 
+class ReleasesTest(LintTest):
+    HEADER = "include/blockscale/IR/Upstream.h"
+
+    def test_one_header_asks(self):
+        for line in ("#if LLVM_VERSION_MAJOR >= 23", "#if __clang_major__ > 22"):
+            with self.subTest(line):
+                self.write("lib/A/A.cpp", f"\n{line}\n#endif\n")
+                self.assert_finds("releases", "lib/A/A.cpp:2: ", f"expected {self.HEADER} to ask")
+
+    def test_what_passes(self):
+        self.write("lib/A/A.cpp", "os << LLVM_VERSION_STRING << upstream::kRelease;\n")
+        self.write(self.HEADER, "#if LLVM_VERSION_MAJOR >= 23\n#endif\n" * 20)
+        self.assertEqual(self.findings("releases"), [])
+
+    def test_places_are_few(self):
+        self.write(self.HEADER, "#if LLVM_VERSION_MAJOR >= 23\n#endif\n" * 21)
+        self.assert_finds("releases", f"{self.HEADER}: expected at most 20 places", "but got 21")
+
+
 class SeedsTest(LintTest):
     def test_clocks_and_the_system(self):
         for name, line in (

@@ -160,7 +160,7 @@ func.func @outside(%a: tensor<?xindex>, %d: index) -> tensor<?xindex> {
 // DEVICE-LABEL: func.func @steps
 // DEVICE: ^bb0(%[[K:.+]]: index):
 // DEVICE: cf.assert %{{.+}}, "scf.for at {{.+}}: expected a step to be at least 1"
-// DEVICE: %[[STEP:.+]] = arith.select %{{.+}}, %c1, %[[K]] : index
+// DEVICE: %[[STEP:.+]] = arith.{{select %.+, %c1,|maxsi}} %[[K]]{{(, %c1)?}} : index
 // DEVICE: scf.for %{{.+}} = %c0 to %c6 step %[[STEP]]
 #row = affine_map<(i) -> (i)>
 func.func @steps(%a: tensor<4xindex>) -> tensor<4xindex> {

@@ -11,7 +11,7 @@ module attributes {transform.with_named_sequence} {
   }
   func.func @swizzled(%x: tensor<64x128xbf16>) -> tensor<64x4xf8E8M0FNU, #swizzled> {
     // expected-error @below {{'blockscale.quantize' op expected linear scales to tile, which blockscale.swizzle makes, but got 'tensor<64x4xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>'}}
-    // expected-error @below {{faild to tile operation}}
+    // expected-error @below {{ to tile operation}}
     // expected-error @below {{failed to generate tiling loops}}
     %q, %s = blockscale.quantize %x block [1, 32] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU, #swizzled>
     return %s : tensor<64x4xf8E8M0FNU, #swizzled>
@@ -31,7 +31,7 @@ module attributes {transform.with_named_sequence} {
   }
   func.func @swizzled_operand(%q: tensor<64x128xf8E4M3FN>, %s: tensor<64x4xf8E8M0FNU, #swizzled>) -> tensor<64x128xf32> {
     // expected-error @below {{'blockscale.dequantize' op expected linear scales to tile, which blockscale.swizzle makes, but got 'tensor<64x4xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>'}}
-    // expected-error @below {{faild to tile operation}}
+    // expected-error @below {{ to tile operation}}
     // expected-error @below {{failed to generate tiling loops}}
     %0 = blockscale.dequantize %q, %s block [1, 32] : tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU, #swizzled> -> tensor<64x128xf32>
     return %0 : tensor<64x128xf32>
@@ -50,7 +50,7 @@ module attributes {transform.with_named_sequence} {
   }
   func.func @random(%x: tensor<64x128xbf16>, %r: tensor<2xi64>) -> tensor<64x128xf4E2M1FN> {
     // expected-error @below {{'blockscale.quantize' op expected neither rng nor offsets to tile, which depend on the place in x, but got rng}}
-    // expected-error @below {{faild to tile operation}}
+    // expected-error @below {{ to tile operation}}
     // expected-error @below {{failed to generate tiling loops}}
     %q, %s = blockscale.quantize %x block [1, 16] rng(%r : tensor<2xi64>) : tensor<64x128xbf16> -> tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN>
     return %q : tensor<64x128xf4E2M1FN>
@@ -69,7 +69,7 @@ module attributes {transform.with_named_sequence} {
   }
   func.func @groups(%x: tensor<64x128xbf16>, %ends: tensor<2xi32>) -> tensor<64x128xf4E2M1FN> {
     // expected-error @below {{expected neither rng nor offsets to tile, which depend on the place in x, but got offsets}}
-    // expected-error @below {{faild to tile operation}}
+    // expected-error @below {{ to tile operation}}
     // expected-error @below {{failed to generate tiling loops}}
     %q, %s = blockscale.quantize %x block [1, 16] offsets(%ends : tensor<2xi32>) : tensor<64x128xbf16> -> tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN>
     return %q : tensor<64x128xf4E2M1FN>
@@ -88,7 +88,7 @@ module attributes {transform.with_named_sequence} {
   }
   func.func @columns(%x: tensor<64x96xbf16>) -> tensor<64x96xf4E2M1FN> {
     // expected-error @below {{'blockscale.quantize' op expected tiles of whole blocks, a multiple of 16 along dimension 1, but got size 24}}
-    // expected-error @below {{faild to tile operation}}
+    // expected-error @below {{ to tile operation}}
     // expected-error @below {{failed to generate tiling loops}}
     %q, %s = blockscale.quantize %x block [1, 16] : tensor<64x96xbf16> -> tensor<64x96xf4E2M1FN>, tensor<64x6xf8E4M3FN>
     return %q : tensor<64x96xf4E2M1FN>
@@ -107,7 +107,7 @@ module attributes {transform.with_named_sequence} {
   }
   func.func @rows(%x: tensor<96x96xbf16>) -> tensor<96x96xf8E4M3FN> {
     // expected-error @below {{expected tiles of whole blocks, a multiple of 32 along dimension 0, but got size 48}}
-    // expected-error @below {{faild to tile operation}}
+    // expected-error @below {{ to tile operation}}
     // expected-error @below {{failed to generate tiling loops}}
     %q, %s = blockscale.quantize %x block [32, 32] : tensor<96x96xbf16> -> tensor<96x96xf8E4M3FN>, tensor<3x3xf8E8M0FNU>
     return %q : tensor<96x96xf8E4M3FN>
@@ -126,7 +126,7 @@ module attributes {transform.with_named_sequence} {
   }
   func.func @hadamard(%x: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
     // expected-error @below {{'blockscale.hadamard' op expected tiles of whole blocks, a multiple of 16 along dimension 0, but got size 8}}
-    // expected-error @below {{faild to tile operation}}
+    // expected-error @below {{ to tile operation}}
     // expected-error @below {{failed to generate tiling loops}}
     %0 = blockscale.hadamard %x dim 0 : tensor<64x64xbf16>
     return %0 : tensor<64x64xbf16>
@@ -147,7 +147,7 @@ module attributes {transform.with_named_sequence} {
   func.func @unknown(%x: tensor<64x96xbf16>, %n: index) -> tensor<64x96xf4E2M1FN> {
     %size = arith.muli %n, %n : index
     // expected-error @below {{'blockscale.quantize' op expected tiles of whole blocks, a multiple of 16 along dimension 1, but got a size not known to be one}}
-    // expected-error @below {{faild to tile operation}}
+    // expected-error @below {{ to tile operation}}
     // expected-error @below {{failed to generate tiling loops}}
     %q, %s = blockscale.quantize %x block [1, 16] : tensor<64x96xbf16> -> tensor<64x96xf4E2M1FN>, tensor<64x6xf8E4M3FN>
     return %q : tensor<64x96xf4E2M1FN>

@@ -97,7 +97,7 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
     UnitAttr:$nonzero_amax);
   let results = (outs RankedTensorOf<[F32]>:$scale);
   let assemblyFormat = [{
-    $amax (`recipe` `` $recipe^)? (`nonzero_amax` $nonzero_amax^)? attr-dict `:` type($amax)
+    $amax (`recipe` custom<Word>($recipe)^)? (`nonzero_amax` $nonzero_amax^)? attr-dict `:` type($amax)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

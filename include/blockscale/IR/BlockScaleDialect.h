@@ -8,8 +8,9 @@
 #ifndef BLOCKSCALE_IR_BLOCKSCALEDIALECT_H
 #define BLOCKSCALE_IR_BLOCKSCALEDIALECT_H
 
+#include "blockscale/IR/Upstream.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
-#include "mlir/Dialect/GPU/IR/CompilationInterfaces.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"

@@ -69,7 +69,7 @@ def BlockScale_KernelOp : BlockScale_Op<"kernel", [
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     (`ins` `(` $inputs^ `:` type($inputs) `)`)?
-    `outs` `(` $outputs `:` type($outputs) `)` (`family` `` $family^)?
+    `outs` `(` $outputs `:` type($outputs) `)` (`family` custom<Word>($family)^)?
     attr-dict-with-keyword
     custom<BodyAndResults>($body, type($results))
   }];

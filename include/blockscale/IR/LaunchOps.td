@@ -51,7 +51,7 @@ def BlockScale_TensorMapOp : BlockScale_Op<"tensor_map",
   let results = (outs LLVM_PointerInAddressSpace<0>:$map);
   let assemblyFormat = [{
     $address `dims` `[` $dims `]` (`strides` `[` $strides^ `]`)? `box` $box
-    `element` `` $element `swizzle` $swizzle attr-dict
+    `element` custom<Word>($element) `swizzle` $swizzle attr-dict
   }];
   let hasVerifier = 1;
 }

@@ -92,7 +92,7 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     `block` $block
     (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
-    (`global_scaling` `` $global_scaling^)?
+    (`global_scaling` custom<Word>($global_scaling)^)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
     (`unchecked_origins` $unchecked_origins^)? attr-dict `:` type($a) `,` type($b) `,`
     custom<ProductScaleTypes>(ref($scale_a), ref($scale_b), type($scale_a), type($scale_b))
@@ -172,7 +172,7 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     custom<ProductScales>($scale_a, $scale_b) `)` `block` $block
     (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
-    (`global_scaling` `` $global_scaling^)?
+    (`global_scaling` custom<Word>($global_scaling)^)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
     (`unchecked_origins` $unchecked_origins^)? attr-dict `:` type($a) `,` type($b) `,` type($offsets) `,`
     custom<ProductScaleTypes>(ref($scale_a), ref($scale_b), type($scale_a), type($scale_b))

@@ -153,8 +153,8 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     UnitAttr:$nonzero_amax);
   let results = (outs BlockScale_DataTensor:$data, BlockScale_ScaleTensor:$scale);
   let assemblyFormat = [{
-    $x `block` $block (`transposed` $transposed^)? (`scale_dim` `` $scale_dim^)?
-    (`recipe` `` $recipe^)?
+    $x `block` $block (`transposed` $transposed^)? (`scale_dim` custom<Word>($scale_dim)^)?
+    (`recipe` custom<Word>($recipe)^)?
     (`global_scale` `(` $global_scale^ `:` type($global_scale) `)`)?
     (`global_amax` `(` $global_amax^ `:` type($global_amax) `)`)?
     (`nonzero_amax` $nonzero_amax^)?
@@ -236,7 +236,7 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
     UnitAttr:$unchecked_origins);
   let results = (outs BlockScale_ResultTensor:$result);
   let assemblyFormat = [{
-    $data `,` $scale `block` $block (`recipe` `` $recipe^)?
+    $data `,` $scale `block` $block (`recipe` custom<Word>($recipe)^)?
     (`global_scale` `(` $global_scale^ `:` type($global_scale) `)`)?
     (`global_amax` `(` $global_amax^ `:` type($global_amax) `)`)?
     (`unchecked_origins` $unchecked_origins^)?

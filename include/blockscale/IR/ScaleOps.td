@@ -106,7 +106,7 @@ def BlockScale_ExpandScaleOp : BlockScale_TensorOp<"expand_scale"> {
     BlockScale_ScaleDimAttr:$scale_dim);
   let results = (outs BlockScale_ScaleTensor:$result);
   let assemblyFormat = [{
-    $source `block` $block `scale_dim` `` $scale_dim (`sizes` `(` $size^ `)`)?
+    $source `block` $block `scale_dim` custom<Word>($scale_dim) (`sizes` `(` $size^ `)`)?
     attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;

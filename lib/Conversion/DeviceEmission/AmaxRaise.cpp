@@ -7,6 +7,7 @@
 
 #include "AmaxRaise.h"
 #include "DeviceCode.h"
+#include "blockscale/IR/Upstream.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -44,9 +45,9 @@ void launchClear(LaunchSite &site, ArrayRef<AmaxBuffer> buffers) {
 }
 
 Lanes emitWarpMaximum(KernelBuilder &b, Lanes bits) {
-  return Lanes(b,
-               NVVM::ReduxOp::create(b, b.getI32Type(), bits,
-                                     NVVM::ReduxKind::UMAX, b.i32(kAllLanes)));
+  return Lanes(b, NVVM::ReduxOp::create(b, b.getI32Type(), bits,
+                                        upstream::KindOf<NVVM::ReduxOp>::UMAX,
+                                        b.i32(kAllLanes)));
 }
 
 void emitRaise(KernelBuilder &b, ArrayRef<AmaxPart> parts, Value thread,

@@ -8,6 +8,7 @@
 #include "GroupCheck.h"
 #include "DeviceCode.h"
 #include "ErrorWriter.h"
+#include "blockscale/IR/Upstream.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -71,9 +72,9 @@ void GroupChecker::emit(Value lane) {
         return minUnsigned(Lanes(b, least), number);
       },
       kWarpThreads);
-  Lanes least(b,
-              NVVM::ReduxOp::create(b, b.getI32Type(), own,
-                                    NVVM::ReduxKind::UMIN, b.i32(kAllLanes)));
+  Lanes least(b, NVVM::ReduxOp::create(b, b.getI32Type(), own,
+                                       upstream::KindOf<NVVM::ReduxOp>::UMIN,
+                                       b.i32(kAllLanes)));
   Lanes isFound = compare(arith::CmpIPredicate::ne, least, Lanes(b, none));
   emit::emitIf(b, isFound & emit::isEqual(least, Lanes(b, own)), [&] {
     Lanes group = extend(least, 64);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SoftwareCvt.h"
+#include "blockscale/IR/Upstream.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -109,9 +110,8 @@ public:
                                          Value codes) override {
     auto bytes = VectorType::get({2}, b.getI8Type());
     auto halves = VectorType::get({2}, b.getF16Type());
-    Value values = NVVM::ConvertF8x2ToF16x2Op::create(
-        b, halves, b.bitcast(bytes, codes), /*relu=*/false,
-        b.getType<Float8E4M3FNType>());
+    Value values = upstream::createF8x2ToF16x2<NVVM::ConvertF8x2ToF16x2Op>(
+        b, halves, b.bitcast(bytes, codes), b.getType<Float8E4M3FNType>());
     auto extend = [&](int64_t i) -> Value {
       return arith::ExtFOp::create(b, b.getF32Type(), b.extract(values, i));
     };

@@ -9,6 +9,7 @@
 #include "PlainMmaRoles.h"
 #include "Products/Arithmetic.h"
 #include "Products/DepthSteps.h"
+#include "blockscale/IR/Upstream.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -142,11 +143,8 @@ private:
   void emitWait(int64_t pending) {
     NVVM::CpAsyncWaitGroupOp::create(b, pending);
     if (spec.hasTeamLoads())
-      NVVM::BarrierOp::create(b, /*res=*/Type(),
-                              Lanes(b, thread.team) + kTeamBarrier,
-                              b.i32(spec.getLoaders()),
-                              /*reductionOp=*/NVVM::BarrierReductionAttr(),
-                              /*reductionPredicate=*/Value());
+      upstream::createBarrier<NVVM::BarrierOp>(
+          b, Lanes(b, thread.team) + kTeamBarrier, b.i32(spec.getLoaders()));
     else
       gpu::BarrierOp::create(b);
   }

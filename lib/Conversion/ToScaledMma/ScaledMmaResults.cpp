@@ -8,6 +8,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "Products/Arithmetic.h"
 #include "ScaledMmaRoles.h"
+#include "blockscale/IR/Upstream.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -36,10 +37,8 @@ ScaledMmaResults::ScaledMmaResults(KernelBuilder &b,
 }
 
 void ScaledMmaResults::emitStored(ValueRange) {
-  NVVM::BarrierOp::create(b, /*res=*/Type(), b.i32(kResultBarrier),
-                          b.i32(kMultiplyThreads),
-                          /*reductionOp=*/NVVM::BarrierReductionAttr(),
-                          /*reductionPredicate=*/Value());
+  upstream::createBarrier<NVVM::BarrierOp>(b, b.i32(kResultBarrier),
+                                           b.i32(kMultiplyThreads));
 }
 
 Value ScaledMmaResults::getSumAddress(int64_t, Value place) {

@@ -23,6 +23,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "Products/MatrixDescriptor.h"
 #include "Tcgen05Roles.h"
+#include "blockscale/IR/Upstream.h"
 
 using namespace mlir;
 
@@ -80,6 +81,20 @@ static uint32_t getDescriptor(const GemmFormat &format,
          static_cast<uint32_t>(schedule.getCols() >> 3) << 17 | hasE8M0 << 23 |
          static_cast<uint32_t>(schedule.getRows() >> 4) << 24 | scaleId << 29 |
          static_cast<uint32_t>(isLong) << 31;
+}
+
+/// The kind of a format, in the enumeration that the instruction has.
+static auto getInstructionKind(NVVM::MMABlockScaleKind kind) {
+  using Kind = upstream::KindOf<NVVM::Tcgen05MMABlockScaleOp>;
+  switch (kind) {
+  case NVVM::MMABlockScaleKind::MXF8F6F4:
+    return Kind::MXF8F6F4;
+  case NVVM::MMABlockScaleKind::MXF4:
+    return Kind::MXF4;
+  case NVVM::MMABlockScaleKind::MXF4NVF4:
+    return Kind::MXF4NVF4;
+  }
+  llvm_unreachable("unknown kind");
 }
 
 static NVVM::Tcgen05MMABlockScale getBlockScale(const GemmFormat &format) {
@@ -211,7 +226,7 @@ void ProductEmitter::emitProduct(Value accumulator, Value adds,
   uint32_t descriptor =
       products::getDescriptor(spec.format, spec.schedule, scale, isLong);
   NVVM::Tcgen05MMABlockScaleOp::create(
-      b, spec.format.kind, context.cluster.getGroup(),
+      b, getInstructionKind(spec.format.kind), context.cluster.getGroup(),
       getBlockScale(spec.format), NVVM::Tcgen05MMACollectorOp::DISCARD,
       accumulator, data[0], data[1], b.i32(descriptor), adds, scales[0],
       scales[1]);

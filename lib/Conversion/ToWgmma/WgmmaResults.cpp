@@ -17,6 +17,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "Products/Arithmetic.h"
 #include "WgmmaRoles.h"
+#include "blockscale/IR/Upstream.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -107,10 +108,9 @@ SmallVector<Value> WgmmaResults::emitRead(ValueRange carried) {
 }
 
 void WgmmaResults::emitBarrier() {
-  NVVM::BarrierOp::create(b, /*res=*/Type(), Lanes(b, ring) + kResultBarrier,
-                          b.i32(context.spec.getTeams() * parts.threads),
-                          /*reductionOp=*/NVVM::BarrierReductionAttr(),
-                          /*reductionPredicate=*/Value());
+  upstream::createBarrier<NVVM::BarrierOp>(
+      b, Lanes(b, ring) + kResultBarrier,
+      b.i32(context.spec.getTeams() * parts.threads));
 }
 
 /// Copies are those of the teams of the first CTA of the cluster, then of the

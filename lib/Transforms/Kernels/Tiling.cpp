@@ -189,6 +189,12 @@ namespace {
 template <typename OpTy>
 struct BlockwiseTiling
     : public TilingInterface::ExternalModel<BlockwiseTiling<OpTy>, OpTy> {
+  // LLVM 23 has variants of two methods, which take the alignment of tiles too
+  // and by default call those below.
+  using Defaults = TilingInterface::ExternalModel<BlockwiseTiling<OpTy>, OpTy>;
+  using Defaults::generateResultTileValue;
+  using Defaults::getTiledImplementation;
+
   SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op) const {
     auto type = cast<RankedTensorType>(getDomain(cast<OpTy>(op)).getType());
     return SmallVector<utils::IteratorType>(type.getRank(),

@@ -25,7 +25,7 @@
 // CHECK-LABEL: func.func private @n_quantize_0(
 // CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<4x512xi8>
 // CHECK:         [[BYTES:%.+]] = arith.trunci {{%.+}} : vector<2xi32> to vector<2xi8>
-// CHECK:         [[REPEATED:%.+]] = vector.shuffle [[BYTES]], [[BYTES]] {{.*}} : vector<2xi8>, vector<2xi8>
+// CHECK:         [[REPEATED:%.+]] = vector.shuffle [[BYTES]], {{%.+}} {{\[[01, ]+\]}} : vector<2xi8>, vector<2xi8>
 // CHECK:         vector.store [[REPEATED]], [[SCALES]]{{.*}} vector<64xi8>
 #swizzled = #blockscale.layout<swizzle_128x4>
 func.func @compact(%x: memref<64x96xbf16>, %q: memref<64x96xf8E4M3FN>, %s: memref<2x3xf8E8M0FNU>) {

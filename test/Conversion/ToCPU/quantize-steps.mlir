@@ -35,29 +35,29 @@
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xi32>, vector<8xi32>
 // CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
-// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], [[AMAX]] [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
-// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], [[AMAX]] [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], {{%.+}} [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], {{%.+}} [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 8, 1, 9, 4, 12, 5, 13] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 10, 3, 11, 6, 14, 7, 15] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xi32>, vector<8xi32>
 // CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
-// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], [[AMAX]] [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
-// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], [[AMAX]] [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], {{%.+}} [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], {{%.+}} [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 8, 1, 9, 4, 12, 5, 13] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 10, 3, 11, 6, 14, 7, 15] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xi32>, vector<8xi32>
 // CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
-// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], [[AMAX]] [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
-// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], [[AMAX]] [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], {{%.+}} [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], {{%.+}} [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 8, 1, 9, 4, 12, 5, 13] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 10, 3, 11, 6, 14, 7, 15] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xi32>, vector<8xi32>
 // CHECK:             vector.shuffle {{%.+}}, {{%.+}} [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xi32>, vector<8xi32>
 // CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
-// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], [[AMAX]] [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
-// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], [[AMAX]] [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[LEFT:%.+]] = vector.shuffle [[AMAX:%.+]], {{%.+}} [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
+// CHECK-DAG:         [[RIGHT:%.+]] = vector.shuffle [[AMAX]], {{%.+}} [4, 5, 6, 7] : vector<8xi32>, vector<8xi32>
 // CHECK-COUNT-2:     arith.divf {{%.+}}, {{%.+}} : vector<16xf32>
 // CHECK:             [[BYTES:%.+]] = arith.bitcast {{%.+}} : vector<16xi8> to vector<16xf8E4M3FN>
 // CHECK:             vector.store [[BYTES]], [[S]][[[ROW]], [[BLOCK]]] : memref<4x32xf8E4M3FN>, vector<16xf8E4M3FN>
@@ -72,20 +72,20 @@
 // CHECK:               scf.for [[VECTOR:%.+]] = {{%.+}} to [[C4]] step {{%.+}} {
 // CHECK-COUNT-4:         vector.load [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
 // CHECK:                 [[PER_BLOCK:%.+]] = vector.load [[STARTS]][[[GROUP]], {{%.+}}] : memref<8x64xi32>, vector<4xi32>
-// CHECK:                 vector.shuffle [[PER_BLOCK]], [[PER_BLOCK]] [0, 1, 2, 3, 0, 1, 2, 3] : vector<4xi32>, vector<4xi32>
+// CHECK:                 vector.shuffle [[PER_BLOCK]], {{%.+}} [0, 1, 2, 3, 0, 1, 2, 3] : vector<4xi32>, vector<4xi32>
 // CHECK-COUNT-3:         vector.load [[STARTS]][[[GROUP]], {{%.+}}] : memref<8x64xi32>, vector<4xi32>
 // CHECK-NOT:             vector<8xf32>
 // CHECK-COUNT-4:         arith.minui {{%.+}}, {{%.+}} : vector<16xi16>
-// CHECK:                 [[DATA:%.+]] = vector.shuffle [[LANES:%.+]], [[LANES]] [0, 4, 1, 5, 2, 6, 3, 7] : vector<8xi32>, vector<8xi32>
+// CHECK:                 [[DATA:%.+]] = vector.shuffle [[LANES:%.+]], {{%.+}} [0, 4, 1, 5, 2, 6, 3, 7] : vector<8xi32>, vector<8xi32>
 // CHECK:                 [[CODES:%.+]] = vector.bitcast [[DATA]] : vector<8xi32> to vector<32xi8>
 // CHECK:                 vector.store [[CODES]], [[Q]][[[ROW]], {{%.+}}] : memref<4x256xi8>, vector<32xi8>
 // CHECK:             } else {
 // CHECK:               scf.for [[VECTOR:%.+]] = {{%.+}} to [[C4]] step {{%.+}} {
 // CHECK-COUNT-4:         vector.load [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<8xi32>
 // CHECK:                 [[PER_BLOCK:%.+]] = vector.load [[FACTORS]][[[GROUP]], {{%.+}}] : memref<8x16xf32>, vector<4xf32>
-// CHECK:                 vector.shuffle [[PER_BLOCK]], [[PER_BLOCK]] [0, 1, 2, 3, 0, 1, 2, 3] : vector<4xf32>, vector<4xf32>
+// CHECK:                 vector.shuffle [[PER_BLOCK]], {{%.+}} [0, 1, 2, 3, 0, 1, 2, 3] : vector<4xf32>, vector<4xf32>
 // CHECK-COUNT-8:         arith.mulf {{%.+}}, {{%.+}} : vector<8xf32>{{$}}
-// CHECK:                 [[DATA:%.+]] = vector.shuffle [[LANES:%.+]], [[LANES]] [0, 4, 1, 5, 2, 6, 3, 7] : vector<8xi32>, vector<8xi32>
+// CHECK:                 [[DATA:%.+]] = vector.shuffle [[LANES:%.+]], {{%.+}} [0, 4, 1, 5, 2, 6, 3, 7] : vector<8xi32>, vector<8xi32>
 // CHECK:                 [[CODES:%.+]] = vector.bitcast [[DATA]] : vector<8xi32> to vector<32xi8>
 // CHECK:                 vector.store [[CODES]], [[Q]][[[ROW]], {{%.+}}] : memref<4x256xi8>, vector<32xi8>
 // CHECK-NOT:     vector.load

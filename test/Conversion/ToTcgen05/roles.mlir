@@ -50,7 +50,7 @@
 // CHECK-COUNT-12: nvvm.tcgen05.cp
 // CHECK-NOT: nvvm.tcgen05.cp
 // CHECK-COUNT-4: nvvm.tcgen05.mma.block_scale
-// CHECK-SAME: blockScale = #nvvm.tcgen05_mma_block_scale<block16>{{.*}}kind = #nvvm.block_scale_kind<mxf4nvf4>
+// CHECK-SAME: blockScale = #nvvm.tcgen05_mma_block_scale<block16>{{.*}}kind = #nvvm.{{block_scale|tcgen05_mma}}_kind<mxf4nvf4>
 // CHECK-NEXT: llvm.getelementptr %[[EMPTY]]
 // CHECK-NEXT: nvvm.tcgen05.commit
 // The last one has as many as there is K.
