@@ -9,10 +9,13 @@
 
 #include "blockscale/Driver/BytecodeReader.h"
 #include "blockscale/IR/TextNesting.h"
+#include "blockscale/IR/Upstream.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
@@ -20,6 +23,9 @@ using blockscale::runtime::Result;
 using Kind = blockscale::BytecodeAnswer::Kind;
 
 namespace blockscale {
+
+/// The most bytes of a release that a message shows.
+static constexpr size_t kLongestRelease = 16;
 
 static Result<BytecodeAnswer> ask(StringRef content,
                                   const std::string &reader) {
@@ -30,6 +36,43 @@ static Result<BytecodeAnswer> ask(StringRef content,
   if (!program.ok())
     return program.status();
   return askBytecodeReader(*program, content);
+}
+
+/// The release of MLIR, such as "23.1.4", that wrote `content`, where it is
+/// later than the one that reads it, which may not know all that it finds. A
+/// release reads what earlier ones wrote.
+static StringRef findLaterRelease(StringRef content) {
+  // Bytecode begins with four bytes that mark it and one that is the version of
+  // the format. Behind them is who wrote it.
+  constexpr size_t kHead = 5;
+  StringRef writer = content.substr(kHead);
+  unsigned release = 0;
+  if (!writer.consume_front("MLIR"))
+    return {};
+  writer =
+      writer.take_while([](char c) { return llvm::isDigit(c) || c == '.'; })
+          .take_front(kLongestRelease);
+  if (writer.split('.').first.getAsInteger(10, release) ||
+      release <= upstream::kRelease)
+    return {};
+  return writer;
+}
+
+/// What is wrong with bytecode that the reader refuses, for the reason `why` if
+/// it gives one.
+static std::string describeRefusal(StringRef content, StringRef name,
+                                   StringRef why) {
+  StringRef release = findLaterRelease(content);
+  if (!release.empty())
+    return llvm::formatv("expected bytecode that MLIR {0} reads, but '{1}' was "
+                         "written by MLIR {2} ({3}); give MLIR text instead",
+                         upstream::kRelease, name, release,
+                         why.empty() ? "the reader ended" : why);
+  if (!why.empty())
+    return why.str();
+  return llvm::formatv("expected MLIR bytecode as MLIR wrote it, but '{0}' is "
+                       "damaged",
+                       name);
 }
 
 /// The module that `content` is, or null after an error was emitted, whatever
@@ -49,11 +92,8 @@ static OwningOpRef<ModuleOp> parseBytecode(StringRef content, StringRef name,
       return {};
     return parseSourceString<ModuleOp>(answer->text, &context, name);
   case Kind::Error:
-    emitError(unknown) << answer->text;
-    return {};
   case Kind::Damaged:
-    emitError(unknown) << "expected MLIR bytecode as MLIR wrote it, but '"
-                       << name << "' is damaged";
+    emitError(unknown) << describeRefusal(content, name, answer->text);
     return {};
   }
   return {};

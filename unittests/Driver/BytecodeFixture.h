@@ -14,6 +14,7 @@
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include "gtest/gtest.h"
@@ -33,14 +34,18 @@ func.func @q(%x: tensor<?x64xbf16>)
   return %d, %s : tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
 })";
 
-inline std::string writeBytecode(llvm::StringRef text = kQuantize) {
+/// The bytecode of `text`, which says that `writer` wrote it.
+inline std::string
+writeBytecode(llvm::StringRef text = kQuantize,
+              llvm::StringRef writer = "MLIR" LLVM_VERSION_STRING) {
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   mlir::MLIRContext context(registry);
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   std::string bytes;
   llvm::raw_string_ostream os(bytes);
-  EXPECT_TRUE(succeeded(mlir::writeBytecodeToFile(*module, os)));
+  EXPECT_TRUE(succeeded(mlir::writeBytecodeToFile(
+      *module, os, mlir::BytecodeWriterConfig(writer))));
   return bytes;
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BytecodeFixture.h"
+#include "blockscale/IR/Upstream.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,6 +18,17 @@
 
 using namespace mlir;
 using namespace blockscale;
+
+/// Whether the error names the release that can read the file and the later
+/// one that wrote it.
+static bool namesReleases(const Reading &reading, const std::string &later) {
+  return StringRef(reading.error)
+             .starts_with("expected bytecode that MLIR " +
+                          std::to_string(upstream::kRelease) +
+                          " reads, but 'm.mlirbc' was written by MLIR " +
+                          later + " (") &&
+         StringRef(reading.error).ends_with("); give MLIR text instead");
+}
 
 namespace {
 
@@ -104,6 +116,40 @@ TEST(BytecodeTest, HalfOfOneIsRefused) {
   Reading reading(whole.substr(0, whole.size() / 2));
   EXPECT_FALSE(reading.isGood());
   EXPECT_NE(reading.error, "");
+}
+
+// What a later release wrote is read where that is possible. Otherwise the
+// error says why it may not be.
+TEST(BytecodeTest, OfALaterReleaseIsReadOrNamesIt) {
+  std::string later = std::to_string(upstream::kRelease + 1) + ".2.3";
+  std::string whole = writeBytecode(kQuantize, "MLIR" + later + "git");
+  Reading good(whole);
+  EXPECT_TRUE(good.isGood()) << good.error;
+  Reading half(whole.substr(0, whole.size() / 2));
+  EXPECT_TRUE(namesReleases(half, later)) << half.error;
+  // The reader crashes, or does not.
+  std::string damaged = readDamaged();
+  damaged.replace(damaged.find("MLIR22"), 6, "MLIR99");
+  Reading crashed(damaged);
+  EXPECT_TRUE(namesReleases(crashed, "99.1.8")) << crashed.error;
+}
+
+// Nothing that others wrote is blamed on a release.
+TEST(BytecodeTest, OfOtherWritersNamesNone) {
+  for (const char *writer :
+       {"MLIR" LLVM_VERSION_STRING, "MLIR21.1.0", "MLIR", "MLIR.9", "MLIRgit",
+        "MLIR99999999999.1.0", "StableHLO_v99.0.0"}) {
+    std::string whole = writeBytecode(kQuantize, writer);
+    Reading half(whole.substr(0, whole.size() / 2));
+    EXPECT_FALSE(half.isGood());
+    EXPECT_EQ(half.error.find("written by"), std::string::npos)
+        << writer << ": " << half.error;
+  }
+  // Bytes that end before the writer does.
+  for (size_t size = 4; size < 12; ++size) {
+    Reading reading(writeBytecode().substr(0, size));
+    EXPECT_EQ(reading.error.find("written by"), std::string::npos) << size;
+  }
 }
 
 } // namespace

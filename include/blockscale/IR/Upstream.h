@@ -38,6 +38,9 @@ using SerializedObject = mlir::SmallVector<char, 0>;
 
 namespace upstream {
 
+/// The release of LLVM and MLIR that this is built with.
+inline constexpr unsigned kRelease = LLVM_VERSION_MAJOR;
+
 /// Properties of an operation that is not made yet.
 #if LLVM_VERSION_MAJOR >= 23
 using Properties = mlir::PropertyRef;
