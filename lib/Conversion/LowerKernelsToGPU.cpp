@@ -87,20 +87,13 @@ static LogicalResult lowerProgram(KernelOp kernel, const KernelBody &,
 
 static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
                                    LaunchSite &site) {
-  if (failed(verifyOperands(body)))
-    return failure();
-  const target::Chip &chip = site.getChip();
-  for (Operation *op : body.others)
-    if (auto product = dyn_cast<ProductOpInterface>(op);
-        product && !chip.hasWgmma() && failed(emit::verifyRowMajor(product)))
-      return failure();
-  if (failed(site.verify()))
+  if (failed(verifyOperands(body)) || failed(site.verify()))
     return failure();
   SmallVector<Operation *> all(body.others);
   llvm::append_range(all, body.producers);
   Operation *op = *llvm::find_if(body.others, isProduct);
   products::Product product(cast<ProductOpInterface>(op));
-  return products::getProductFamily(product, chip).lower(all, site);
+  return products::getProductFamily(product, site.getChip()).lower(all, site);
 }
 
 static LogicalResult lowerElementwise(KernelOp kernel, const KernelBody &body,

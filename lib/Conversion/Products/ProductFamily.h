@@ -41,6 +41,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCTFAMILY_H
 
 #include "DecodedSpec.h"
+#include "Emission/OperandChecks.h"
 #include "OperandData.h"
 #include "ProductClauses.h"
 #include "ProductTimeline.h"
@@ -80,6 +81,10 @@ struct FamilyDefaults {
   /// Whether the CTAs of a cluster have the parts of K and add their sums, so
   /// that every product can be parted.
   static constexpr bool addsInCluster = false;
+
+  /// Whether kernels read data in the order of registers. For others, they are
+  /// brought back to row-major order before.
+  static constexpr bool readsPacked = false;
 
   /// Clause c4 for what else a schedule has.
   template <typename Spec>
@@ -224,7 +229,10 @@ llvm::LogicalResult lowerProducts(llvm::ArrayRef<mlir::Operation *> ops,
   if (failed(request))
     return llvm::failure();
   for (const Product &each : request->products)
-    if (failed(Family::verify(each, site)))
+    if ((!Family::readsPacked &&
+         failed(
+             emit::verifyRowMajor(llvm::cast<ProductOpInterface>(each.op)))) ||
+        failed(Family::verify(each, site)))
       return llvm::failure();
   const Product &product = request->getFirst();
   typename Family::Format format = *Family::find(product, chip);

@@ -38,8 +38,9 @@ ProductTimeline::ProductTimeline(const AssumedSizes &sizes,
       step(std::max({multiply, read, load,
                      decode ? decode + cost.shownMultiply * multiply : 0})) {
   int64_t splits = spec.schedule.getSplits();
+  int64_t stageSteps = spec.stageElements / cost.stepElements;
   steps = ceilDiv(ceilDiv(sizes.depth, spec.stageElements), splits) *
-          static_cast<double>(spec.stageElements / cost.stepElements);
+          static_cast<double>(stageSteps);
   tiles = countTiles(sizes, spec.schedule, cost.addsInCluster);
   waves = std::ceil(tiles / cost.slots);
   double tile = std::max(steps * step + cost.write, cost.hiddenWrite);

@@ -176,6 +176,6 @@ struct PlainMmaFamily : DecodedFamily<PlainMmaSpec> {
 
 } // namespace
 
-const ProductFamily kPlainMmaFamily = describeFamily<PlainMmaFamily>();
+constexpr ProductFamily kPlainMmaFamily = describeFamily<PlainMmaFamily>();
 
 } // namespace blockscale::products

@@ -128,6 +128,6 @@ struct ScaledMmaFamily : ScaledFamily {
 
 } // namespace
 
-const ProductFamily kScaledMmaFamily = describeFamily<ScaledMmaFamily>();
+constexpr ProductFamily kScaledMmaFamily = describeFamily<ScaledMmaFamily>();
 
 } // namespace blockscale::products

@@ -171,7 +171,7 @@ struct Tcgen05Family : ScaledFamily {
     auto rows = static_cast<double>(schedule.getRows());
     auto cols = static_cast<double>(schedule.getCols());
     // Multiprocessors of a tile: each has a part of the rows of both operands.
-    auto blocks = static_cast<double>(schedule.getRows() / kTileRows);
+    auto blocks = static_cast<double>(Cluster::getTileBlocks(schedule));
     double ofA = rows / blocks, ofB = cols / blocks;
     auto scales =
         (ofA + cols) * static_cast<double>(kTileSteps * format.stepScales);
@@ -213,6 +213,6 @@ struct Tcgen05Family : ScaledFamily {
 
 } // namespace
 
-const ProductFamily kTcgen05Family = describeFamily<Tcgen05Family>();
+constexpr ProductFamily kTcgen05Family = describeFamily<Tcgen05Family>();
 
 } // namespace blockscale::products

@@ -61,6 +61,7 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
   static constexpr int64_t kMinPartSteps = 4;
   static constexpr auto emit = emitWgmma;
   static constexpr bool addsInCluster = true;
+  static constexpr bool readsPacked = true;
 
   static LogicalResult verify(const Product &product, const LaunchSite &site) {
     if (failed(verifyDecoded(product, site, "wgmma")))
@@ -206,6 +207,6 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
 
 } // namespace
 
-const ProductFamily kWgmmaFamily = describeFamily<WgmmaFamily>();
+constexpr ProductFamily kWgmmaFamily = describeFamily<WgmmaFamily>();
 
 } // namespace blockscale::products
