@@ -7,8 +7,10 @@
 
 #include "ToCPU/OutlinedFunctions.h"
 #include "blockscale/Conversion/Passes.h"
+#include "blockscale/IR/Upstream.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/OperationSupport.h"
@@ -64,7 +66,7 @@ func::FuncOp Outliner::create(linalg::LinalgOp op, ValueRange operands,
   auto function = func::FuncOp::create(
       op.getLoc(), "outlined", b.getFunctionType(operands.getTypes(), {}));
   // A function that all of these are inlined to takes LLVM far longer.
-  function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
+  function->setAttr(upstream::kPassthrough, b.getStrArrayAttr({"noinline"}));
   b.setInsertionPointToStart(function.addEntryBlock());
   IRMapping inside;
   inside.map(operands, function.getArguments());

@@ -7,7 +7,7 @@
 // Ops that do the same share a function, whatever memory they use. Constants are in it.
 // CHECK-LABEL: func.func private @twice_generic_0
 // CHECK-SAME: (%[[X:.+]]: memref<?x4xf32>, %[[Y:.+]]: memref<?x4xf32>)
-// CHECK-SAME: llvm.linkage = #llvm.linkage<internal>, passthrough = ["noinline"]
+// CHECK-SAME: llvm.linkage = #llvm.linkage<internal>, {{(llvm\.)?}}passthrough = ["noinline"]
 // CHECK: %[[C:.+]] = arith.constant 2.000000e+00 : f32
 // CHECK: linalg.generic {{.*}} ins(%[[X]] : memref<?x4xf32>) outs(%[[Y]] : memref<?x4xf32>)
 // CHECK: arith.mulf %{{.+}}, %[[C]]

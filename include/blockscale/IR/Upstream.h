@@ -48,6 +48,13 @@ using Properties = mlir::PropertyRef;
 using Properties = mlir::OpaqueProperties;
 #endif
 
+/// The attribute of a func.func whose words are attributes of LLVM's function.
+#if LLVM_VERSION_MAJOR >= 23
+inline constexpr const char *kPassthrough = "llvm.passthrough";
+#else
+inline constexpr const char *kPassthrough = "passthrough";
+#endif
+
 /// The enumeration that an operation's attribute `kind` has.
 template <typename Op>
 using KindOf = decltype(std::declval<Op>().getKind());

@@ -7,6 +7,7 @@
 
 #include "E2M1Function.h"
 #include "blockscale/Conversion/E2M1.h"
+#include "blockscale/IR/Upstream.h"
 #include "blockscale/Numerics/Codec.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -31,7 +32,7 @@ E2M1Function::E2M1Function(ImplicitLocOpBuilder &caller) {
   function = func::FuncOp::create(b, (parent.getName() + "_decode_e2m1").str(),
                                   b.getFunctionType(ofWords, ofNumbers));
   function.setPrivate();
-  function->setAttr("passthrough",
+  function->setAttr(upstream::kPassthrough,
                     b.getStrArrayAttr({"alwaysinline", kDecodesE2M1}));
   // Renames the function where the module has another one of the name.
   SymbolTable(parent->getParentOfType<ModuleOp>())

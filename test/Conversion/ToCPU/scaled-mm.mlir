@@ -157,7 +157,7 @@ func.func @plain(%a: memref<7x64xbf16>, %b: memref<8x64xf8E4M3FN>, %sb: memref<8
 // lanes in squares. A function decodes the codes, for which the CPU may have an
 // instruction.
 // CHECK-LABEL: func.func private @row_scaled_mm_0_decode_e2m1(
-// CHECK-SAME:      [[WORDS:%.+]]: vector<16xi32>) -> vector<16xf32> attributes {passthrough = ["alwaysinline", "blockscale-decodes-e2m1"]}
+// CHECK-SAME:      [[WORDS:%.+]]: vector<16xi32>) -> vector<16xf32> attributes {{[{](llvm\.)?}}passthrough = ["alwaysinline", "blockscale-decodes-e2m1"]}
 // CHECK:         arith.shli [[WORDS]]
 // CHECK:         arith.minui
 // CHECK:         return {{%.+}} : vector<16xf32>
