@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the PTX of this tree's compiler with that of another commit's, for each product of
-benchmarks/compile_time.py on four chips, and with --all for its other kernels on the chips of
-that benchmark. A change that only moves code makes the same PTX, byte for byte but for the names
-of kernels. Both refusing a module with one message counts as the same.
+"""Compares the code of this tree's compiler with that of another commit's: the PTX of each product
+of benchmarks/compile_time.py on four chips; with --all that of its other kernels on the chips of
+that benchmark, and their LLVM IR for the CPU; and with --modules both for each module in a folder,
+as build/test/Execution has thousands once the tests ran. A change that only moves code makes the
+same code, byte for byte but for the names of kernels. Both refusing a module with one message
+counts as the same.
 
-  scripts/long/ptx_same.py [BASE] [--all] [--tool COMPILER]
+  scripts/long/ptx_same.py [BASE] [--all] [--modules FOLDER] [--tool COMPILER]
 
 Without BASE it is the commit before this one. That commit is built in build/ptx_same, and only
 once. Of each difference the first lines are shown. The last line is `N passed, N failed`.
@@ -59,17 +61,31 @@ def build_base(commit):
     return compiler
 
 
-def find_works(with_all):
-    """Name and text of modules, and the chips that they are compiled for."""
+def find_modules(folder):
+    """Name and text of each module of the files in a folder, equal ones once."""
+    found = {}
+    for path in sorted(folder.rglob("*.mlir")):
+        parts = re.split(r"^// -----.*$", path.read_text(encoding="utf-8"), flags=re.M)
+        for number, text in enumerate(parts):
+            found.setdefault(text, f"{path.relative_to(folder)} part {number}")
+    return [(name, text) for text, name in found.items()]
+
+
+def find_works(with_all, folder=None):
+    """Name and text of modules, and the targets that they are compiled for."""
     works = [(name, text, PRODUCT_CHIPS) for name, text, _ in products()]
     if with_all:
-        works += [(name, text, CHIPS) for name, text in modules().items()]
+        works += [(name, text, (*CHIPS, "cpu")) for name, text in modules().items()]
+    if folder:
+        works += [(name, text, (*PRODUCT_CHIPS, "cpu")) for name, text in find_modules(folder)]
     return works
 
 
 def compile_module(compiler, path, chip):
-    """The PTX without the names of its kernels, or what the compiler says."""
-    run = subprocess.run([compiler, path, f"--target={chip}", "--emit=ptx", "-o", "-"],
+    """The code, of GPUs without the names of kernels, or what the compiler says."""
+    # Code of the CPU is compared before LLVM optimizes it, which takes the most time.
+    form = ("--emit=llvm", "--optimize=0") if chip == "cpu" else ("--emit=ptx",)
+    run = subprocess.run([compiler, path, f"--target={chip}", *form, "-o", "-"],
                          capture_output=True, text=True)
     if run.returncode:
         return f"exit status {run.returncode}: {run.stderr}"
@@ -80,7 +96,7 @@ def compile_module(compiler, path, chip):
 
 
 def compare(base, compiler, path, chip):
-    """The first lines in which the compilers differ, and whether both made PTX."""
+    """The first lines in which the compilers differ, their number, and whether code was made."""
     before, after = (compile_module(each, path, chip) for each in (base, compiler))
     lines = [] if before == after else list(difflib.unified_diff(
         before.splitlines(), after.splitlines(), "base", "this tree", lineterm="", n=1))
@@ -92,6 +108,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base", nargs="?", default="HEAD~1")
     parser.add_argument("--all", action="store_true", help="kernels that are no products, too")
+    parser.add_argument("--modules", type=Path, metavar="FOLDER", help="modules in it, too")
     parser.add_argument("--tool", type=Path, help="instead of this tree's compiler")
     options = parser.parse_args()
     commit = subprocess.run(["git", "rev-parse", "--verify", f"{options.base}^{{commit}}"],
@@ -106,7 +123,7 @@ def main():
     passed = failed = refused = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = []
-        for number, (name, text, chips) in enumerate(find_works(options.all)):
+        for number, (name, text, chips) in enumerate(find_works(options.all, options.modules)):
             path = Path(folder, f"{number}.mlir")
             path.write_text(text, encoding="utf-8")
             runs += [(name, chip, pool.submit(compare, base, compiler, path, chip))
@@ -118,7 +135,7 @@ def main():
             if count:
                 print(f"FAIL {name} on {chip} differs in {count} lines of a diff:")
                 print(*(f"  {line}" for line in shown), sep="\n", flush=True)
-    print(f"{passed + failed - refused} modules became PTX, {refused} were refused")
+    print(f"{passed + failed - refused} modules became code, {refused} were refused")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -35,7 +35,7 @@ void launchClear(LaunchSite &site, ArrayRef<AmaxBuffer> buffers) {
   site.launch(
       name, {threads, getCeilDiv(site.b, most, threads), {}}, signature,
       [&](KernelBuilder &b) {
-        Value item = emitGlobalThreadNumber(b, threads);
+        Lanes item = emitGlobalThreadNumber(b, threads);
         for (const AmaxBuffer &buffer : operands)
           emit::emitIf(b, isBelow(b, item, toIndex(b, buffer.count)), [&] {
             Value address = emitAddress(b, buffer.memref, b.getF32Type(), item);
@@ -50,16 +50,13 @@ Lanes emitWarpMaximum(KernelBuilder &b, Lanes bits) {
                                         b.i32(kAllLanes)));
 }
 
-void emitRaise(KernelBuilder &b, ArrayRef<AmaxPart> parts, Value thread,
+void emitRaise(KernelBuilder &b, ArrayRef<AmaxPart> parts, Lanes thread,
                int64_t warps, Value partial) {
-  Value warp = emit::div(b, thread, kWarpThreads);
-  Value lane = emit::rem(b, thread, kWarpThreads);
-  auto isZero = [&](Value number) {
-    return isBelow(b, number, getIndex(b, 1));
-  };
-  auto getPlace = [&](size_t part, Value ofWarp) {
-    Value index =
-        emit::add(b, ofWarp, getIndex(b, static_cast<int64_t>(part) * warps));
+  Lanes warp = thread / kWarpThreads;
+  Lanes lane = thread % kWarpThreads;
+  auto isZero = [](Lanes number) { return isBelow(number, 1); };
+  auto getPlace = [&](size_t part, Lanes ofWarp) {
+    Lanes index = ofWarp + static_cast<int64_t>(part) * warps;
     return emitAddress(b, partial, b.getI32Type(), index);
   };
   SmallVector<Lanes> bits;
@@ -72,10 +69,10 @@ void emitRaise(KernelBuilder &b, ArrayRef<AmaxPart> parts, Value thread,
   gpu::BarrierOp::create(b);
   emit::emitIf(b, isZero(warp), [&] {
     // Threads beyond the number of warps have their values again.
-    Value other = emit::rem(b, lane, warps);
+    Lanes other = lane % warps;
     for (auto [i, part] : llvm::enumerate(parts)) {
-      Lanes value(b, b.load(b.getI32Type(), getPlace(i, other), sizeof(float)));
-      value = emitWarpMaximum(b, value);
+      Lanes value = emitWarpMaximum(
+          b, b.load(b.getI32Type(), getPlace(i, other), sizeof(float)));
       Value address = part.address;
       emit::emitIf(b, isZero(lane), [&] {
         LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, address, value,

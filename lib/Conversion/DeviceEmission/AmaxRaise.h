@@ -42,7 +42,7 @@ emit::Lanes emitWarpMaximum(KernelBuilder &b, emit::Lanes bits);
 /// `warps` warps, must come here. `partial` is shared memory of a word for each
 /// part and warp.
 void emitRaise(KernelBuilder &b, llvm::ArrayRef<AmaxPart> parts,
-               mlir::Value thread, int64_t warps, mlir::Value partial);
+               emit::Lanes thread, int64_t warps, mlir::Value partial);
 
 } // namespace blockscale
 

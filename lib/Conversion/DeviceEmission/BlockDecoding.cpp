@@ -52,14 +52,14 @@ static SmallVector<Value> packRounded(KernelBuilder &b, ArrayRef<Lanes> values,
 }
 
 SmallVector<Value> BlockDecoding::emit(KernelBuilder &b, ValueRange words,
-                                       ValueRange pairs) const {
+                                       ArrayRef<Lanes> pairs) const {
   int64_t bits = numerics::getFormatInfo(format).storageBits;
   int64_t count = static_cast<int64_t>(words.size()) * kWordBits / bits;
   Lanes decode =
       emit::emitGlobalFactors(b, recipe, global, /*value=*/Value()).decode;
   SmallVector<Lanes> factors;
   for (int64_t block = 0; block < count / blockElements; ++block) {
-    Lanes pair = extend(Lanes(b, pairs[block / 2]), kWordBits);
+    Lanes pair = extend(pairs[block / 2], kWordBits);
     Lanes byte = block % 2 == 0 ? pair & 0xFF : pair >> 8;
     factors.push_back(numerics::getBlockFactor(
         recipe, numerics::decodeScaleByProduct(scaleFormat, byte), decode));

@@ -27,7 +27,7 @@ struct BlockDecoding {
   /// The values of whole blocks as i32 words: of the codes in `words`, and the
   /// bytes of their scales in `pairs` (i16).
   llvm::SmallVector<mlir::Value> emit(KernelBuilder &b, mlir::ValueRange words,
-                                      mlir::ValueRange pairs) const;
+                                      llvm::ArrayRef<emit::Lanes> pairs) const;
 
   numerics::Recipe recipe;
   numerics::ElementFormat format;

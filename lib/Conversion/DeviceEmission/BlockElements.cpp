@@ -11,6 +11,8 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 static int64_t countElements(Value vector) {
   return cast<VectorType>(vector.getType()).getNumElements();
 }
@@ -21,19 +23,18 @@ static VectorType getVector(Value like, Type element, int64_t factor = 1) {
 
 /// A word of which `bytes` bytes are loaded in accesses of 2 or 4; those above
 /// are 0.
-static Value loadWord(KernelBuilder &b, Value address, int64_t bytes,
+static Lanes loadWord(KernelBuilder &b, Value address, int64_t bytes,
                       int64_t loadBytes) {
   if (bytes <= 0)
     return b.i32(0);
   if (loadBytes >= kWordBytes)
     return b.load(b.getI32Type(), address, kWordBytes);
   Type half = b.getI16Type();
-  Value word = b.zext32(b.load(half, address, loadBytes));
+  Lanes word = b.zext32(b.load(half, address, loadBytes));
   if (bytes < kWordBytes)
     return word;
-  Value high = b.load(half, b.offset(address, half, b.i64(1)), loadBytes);
-  return arith::OrIOp::create(
-      b, word, arith::ShLIOp::create(b, b.zext32(high), b.i32(16)));
+  Lanes high = b.load(half, b.offset(address, half, b.i64(1)), loadBytes);
+  return word | b.zext32(high) << 16;
 }
 
 BlockElements BlockElements::load(KernelBuilder &b, Value pointer, Type type,
@@ -69,7 +70,7 @@ BlockElements BlockElements::fromWords(ArrayRef<Value> words, Type type) {
   return block;
 }
 
-Value BlockElements::computeAmax(KernelBuilder &b, CvtEmitter &cvt) const {
+Lanes BlockElements::computeAmax(KernelBuilder &b, CvtEmitter &cvt) const {
   auto max = [&](Value lhs, Value rhs) -> Value {
     return arith::MaximumFOp::create(b, lhs, rhs);
   };
@@ -80,31 +81,31 @@ Value BlockElements::computeAmax(KernelBuilder &b, CvtEmitter &cvt) const {
       for (int64_t i = 0; i < countElements(vector); ++i)
         magnitudes.push_back(b.abs(b.extract(x, i)));
     }
-    return reduceInTree(magnitudes, max);
+    return {b, reduceInTree(magnitudes, max)};
   }
   SmallVector<Value> pairs;
   auto pairType = VectorType::get({2}, type);
   for (Value vector : words)
     for (int64_t i = 0; i < countElements(vector); ++i)
       pairs.push_back(b.bitcast(pairType, b.extract(vector, i)));
-  Value pair = cvt.reduceMagnitudes(b, pairs);
+  Lanes pair = cvt.reduceMagnitudes(b, pairs);
   Value turned = LLVM::ShuffleVectorOp::create(b, pair, pair, {1, 0});
   pair = cvt.reduceMagnitudes(b, {pair, turned});
   if (type.isF16())
     return cvt.widenPair(b, b.toBits(b.abs(pair)), type).first;
-  Value bits = b.toBits(pair);
-  return b.toFloat(arith::AndIOp::create(b, bits, b.i32(0x7FFF0000u)));
+  Lanes bits = b.toBits(pair);
+  return b.toFloat(bits & 0x7FFF0000u);
 }
 
-using EvenAndOdd = std::pair<Value, Value>;
+using EvenAndOdd = std::pair<Lanes, Lanes>;
 
 /// The f32 of the even and of the odd elements of words of two bf16. A bf16 is
 /// the high half of its f32: even elements are shifted up, odd ones masked.
 static EvenAndOdd splitBF16(KernelBuilder &b, Value words) {
   VectorType floats = getVector(words, b.getF32Type());
   int64_t size = countElements(words);
-  Value even = arith::ShLIOp::create(b, words, b.i32Splat(16, size));
-  Value odd = arith::AndIOp::create(b, words, b.i32Splat(0xFFFF0000u, size));
+  Lanes even = words << b.i32Splat(16, size);
+  Lanes odd = words & b.i32Splat(0xFFFF0000u, size);
   return {b.bitcast(floats, even), b.bitcast(floats, odd)};
 }
 
@@ -113,16 +114,17 @@ static EvenAndOdd splitF16(KernelBuilder &b, Value words) {
   Value halves =
       b.bitcast(getVector(words, b.getF16Type(), /*factor=*/2), words);
   SmallVector<Value> even, odd;
-  for (int64_t i = 0; i < countElements(halves); ++i)
+  for (int64_t i = 0; i < countElements(halves); ++i) {
+    Value half = b.extract(halves, i);
     (i % 2 == 0 ? even : odd)
-        .push_back(
-            arith::ExtFOp::create(b, b.getF32Type(), b.extract(halves, i)));
+        .push_back(arith::ExtFOp::create(b, b.getF32Type(), half));
+  }
   return {b.pack(even), b.pack(odd)};
 }
 
 SmallVector<Value>
 BlockElements::mapToF32(KernelBuilder &b,
-                        function_ref<Value(Value)> map) const {
+                        function_ref<Lanes(Lanes)> map) const {
   SmallVector<Value> elements;
   for (Value vector : words) {
     VectorType floats = getVector(vector, b.getF32Type());

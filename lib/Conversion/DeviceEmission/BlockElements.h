@@ -28,13 +28,13 @@ public:
   llvm::ArrayRef<mlir::Value> getWords() const { return words; }
 
   /// max |x| as f32. NaN propagates.
-  mlir::Value computeAmax(KernelBuilder &b, CvtEmitter &cvt) const;
+  emit::Lanes computeAmax(KernelBuilder &b, CvtEmitter &cvt) const;
 
   /// Each element as f32 after `map`, which is applied to whole vectors of f32
   /// and must be elementwise.
   llvm::SmallVector<mlir::Value>
   mapToF32(KernelBuilder &b,
-           llvm::function_ref<mlir::Value(mlir::Value)> map) const;
+           llvm::function_ref<emit::Lanes(emit::Lanes)> map) const;
 
 private:
   /// The elements as they were loaded: vectors of 32-bit words.

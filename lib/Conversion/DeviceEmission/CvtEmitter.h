@@ -26,53 +26,53 @@ public:
   /// bits: eight of E2M1, four of other formats. Elements are results of
   /// arithmetic, of which NaN has no sign (PTX ISA, "Floating Point
   /// Instructions").
-  virtual mlir::Value encodeWord(KernelBuilder &b,
+  virtual emit::Lanes encodeWord(KernelBuilder &b,
                                  numerics::ElementFormat format,
                                  mlir::ValueRange elements) = 0;
 
   /// E2M1 codes of eight elements, rounded stochastically (numerics:
   /// `encodeE2M1Stochastic`) under two words (numerics: `getRandomByte`).
-  virtual mlir::Value encodeStochasticWord(KernelBuilder &b,
+  virtual emit::Lanes encodeStochasticWord(KernelBuilder &b,
                                            mlir::ValueRange elements,
                                            mlir::ValueRange randomWords) = 0;
 
   /// E4M3 bytes of two f32 as an i16, `low` in the low byte.
-  virtual mlir::Value encodeE4M3Pair(KernelBuilder &b, mlir::Value low,
-                                     mlir::Value high) = 0;
+  virtual emit::Lanes encodeE4M3Pair(KernelBuilder &b, emit::Lanes low,
+                                     emit::Lanes high) = 0;
 
   /// The two f32 whose E4M3 bytes `encodeE4M3Pair` gave.
-  virtual std::pair<mlir::Value, mlir::Value>
-  decodeE4M3Pair(KernelBuilder &b, mlir::Value codes) = 0;
+  virtual std::pair<emit::Lanes, emit::Lanes>
+  decodeE4M3Pair(KernelBuilder &b, emit::Lanes codes) = 0;
 
   /// The f32 of the two elements of an i32, the one in the low bits first.
   /// Their type is bf16 or f16.
-  std::pair<mlir::Value, mlir::Value>
-  widenPair(KernelBuilder &b, mlir::Value word, mlir::Type element);
+  std::pair<emit::Lanes, emit::Lanes>
+  widenPair(KernelBuilder &b, emit::Lanes word, mlir::Type element);
 
   struct RoundedPair {
-    mlir::Value codes;
-    mlir::Value low, high;
+    emit::Lanes codes;
+    emit::Lanes low, high;
   };
   /// The E4M3 bytes of two f32 that are NaN or not below its smallest normal
   /// value, and the values of the bytes.
-  virtual RoundedPair roundE4M3Pair(KernelBuilder &b, mlir::Value low,
-                                    mlir::Value high) = 0;
+  virtual RoundedPair roundE4M3Pair(KernelBuilder &b, emit::Lanes low,
+                                    emit::Lanes high) = 0;
 
   /// The vector of the greatest magnitudes, with any signs, among vectors of
   /// two bf16 or of two f16. NaN propagates.
-  virtual mlir::Value reduceMagnitudes(KernelBuilder &b,
+  virtual emit::Lanes reduceMagnitudes(KernelBuilder &b,
                                        mlir::ValueRange pairs) = 0;
 
   /// E8M0 bytes of two f32 as an i16, rounded up to powers of two (numerics:
   /// `encodeE8M0RoundUp`).
-  virtual mlir::Value encodeE8M0RoundUpPair(KernelBuilder &b, mlir::Value low,
-                                            mlir::Value high,
+  virtual emit::Lanes encodeE8M0RoundUpPair(KernelBuilder &b, emit::Lanes low,
+                                            emit::Lanes high,
                                             numerics::Overflow overflow) = 0;
 
 protected:
   /// The f32 of the two bf16 of an i32, the one in the low bits first.
-  virtual std::pair<mlir::Value, mlir::Value>
-  widenBF16Pair(KernelBuilder &b, mlir::Value word) = 0;
+  virtual std::pair<emit::Lanes, emit::Lanes>
+  widenBF16Pair(KernelBuilder &b, emit::Lanes word) = 0;
 };
 
 /// Conversions by those `cvt` that the chip has, and by arithmetic elsewhere.

@@ -14,72 +14,72 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
 using emit::Lanes;
-using emit::mul;
 
 //===----------------------------------------------------------------------===//
 // Positions
 //===----------------------------------------------------------------------===//
 
-Value emitThreadNumber(KernelBuilder &b, int64_t threads) {
-  return gpu::ThreadIdOp::create(b, gpu::Dimension::x, b.getIndexAttr(threads));
+Lanes emitThreadNumber(KernelBuilder &b, int64_t threads) {
+  return {b, gpu::ThreadIdOp::create(b, gpu::Dimension::x,
+                                     b.getIndexAttr(threads))};
 }
 
-Value emitBlockNumber(KernelBuilder &b) {
-  return gpu::BlockIdOp::create(b, gpu::Dimension::x);
+Lanes emitBlockNumber(KernelBuilder &b) {
+  return {b, gpu::BlockIdOp::create(b, gpu::Dimension::x)};
 }
 
-Value emitGlobalThreadNumber(KernelBuilder &b, int64_t threads) {
-  return add(b, mul(b, emitBlockNumber(b), threads),
-             emitThreadNumber(b, threads));
+Lanes emitGlobalThreadNumber(KernelBuilder &b, int64_t threads) {
+  Lanes before = emitBlockNumber(b) * threads;
+  return before + emitThreadNumber(b, threads);
 }
 
-Value emitMatrixNumber(KernelBuilder &b) {
-  Value y = gpu::BlockIdOp::create(b, gpu::Dimension::y);
-  Value z = gpu::BlockIdOp::create(b, gpu::Dimension::z);
-  return add(b, mul(b, z, kMaxGridY), y);
+Lanes emitMatrixNumber(KernelBuilder &b) {
+  Lanes y(b, gpu::BlockIdOp::create(b, gpu::Dimension::y));
+  Lanes z(b, gpu::BlockIdOp::create(b, gpu::Dimension::z));
+  return z * kMaxGridY + y;
 }
 
-Value toIndex(KernelBuilder &b, Value integer) {
-  return arith::IndexCastOp::create(b, b.getIndexType(), integer);
+Lanes toIndex(KernelBuilder &b, Value integer) {
+  return {b, arith::IndexCastOp::create(b, b.getIndexType(), integer)};
 }
 
-Value isBelow(KernelBuilder &b, Value value, Value bound) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value, bound);
+Lanes isBelow(KernelBuilder &b, Value value, Value bound) {
+  return isBelow(Lanes(b, value), Lanes(b, bound));
 }
 
-Value isIn(KernelBuilder &b, Value value, Value begin, Value end) {
-  Value above =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, value, begin);
-  return arith::AndIOp::create(b, above, isBelow(b, value, end));
+Lanes isIn(KernelBuilder &b, Value value, Value begin, Value end) {
+  Lanes isBehind =
+      compare(arith::CmpIPredicate::uge, Lanes(b, value), Lanes(b, begin));
+  return isBehind & isBelow(b, value, end);
+}
+
+SmallVector<Lanes> emitIfElse(KernelBuilder &b, Value condition, LanesBody body,
+                              LanesBody otherwise) {
+  if (!condition)
+    return body();
+  auto emitInside = [&](LanesBody branch) {
+    return [&b, branch](OpBuilder &inside, Location loc) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToEnd(inside.getInsertionBlock());
+      scf::YieldOp::create(b, llvm::to_vector_of<Value>(branch()));
+    };
+  };
+  auto branch =
+      scf::IfOp::create(b, condition, emitInside(body), emitInside(otherwise));
+  return llvm::map_to_vector(branch.getResults(),
+                             [&](Value result) { return Lanes(b, result); });
 }
 
 SmallVector<Lanes> emitIfElseZero(KernelBuilder &b, Value condition,
-                                  function_ref<SmallVector<Lanes>()> body) {
-  SmallVector<Value> values;
-  auto yield = [&](OpBuilder &inside, ValueRange values) {
-    scf::YieldOp::create(inside, b.getLoc(), values);
-  };
-  auto branch = scf::IfOp::create(
-      b, condition,
-      [&](OpBuilder &inside, Location) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(inside.getInsertionBlock());
-        values = llvm::to_vector_of<Value>(body());
-        yield(b, values);
-      },
-      [&](OpBuilder &inside, Location loc) {
-        SmallVector<Value> zeros;
-        for (Value value : values)
-          zeros.push_back(arith::ConstantOp::create(
-              inside, loc, inside.getZeroAttr(value.getType())));
-        yield(inside, zeros);
-      });
+                                  LanesBody body) {
   SmallVector<Lanes> results;
-  for (Value result : branch.getResults())
-    results.emplace_back(b, result);
-  return results;
+  return emitIfElse(
+      b, condition, [&] { return results = body(); },
+      [&] {
+        return llvm::map_to_vector(results,
+                                   [](Lanes result) { return result.like(0); });
+      });
 }
 
 SmallVector<Value> emitIfElse(KernelBuilder &b, Value condition,
@@ -121,8 +121,7 @@ Value emitAddress(KernelBuilder &b, Value pointer, Type type, Value index) {
 Lanes emitLoadBits(KernelBuilder &b, Value pointer, Type type, Value index) {
   unsigned width = type.getIntOrFloatBitWidth();
   Type bits = b.getIntegerType(width);
-  return Lanes(b,
-               b.load(bits, emitAddress(b, pointer, bits, index), width / 8));
+  return b.load(bits, emitAddress(b, pointer, bits, index), width / 8);
 }
 
 SmallVector<Lanes> emitLoadWords(KernelBuilder &b, Value address, int64_t bytes,
@@ -133,7 +132,7 @@ SmallVector<Lanes> emitLoadWords(KernelBuilder &b, Value address, int64_t bytes,
     Value place = b.offset(address, b.getI8Type(), b.i64(at));
     Value loaded = b.load(accessType, place, access);
     for (int64_t i = 0; i < access / kWordBytes; ++i)
-      words.emplace_back(b, b.extract(loaded, i));
+      words.push_back(b.extract(loaded, i));
   }
   return words;
 }
@@ -155,9 +154,8 @@ void emitStoreBytes(KernelBuilder &b, ArrayRef<Value> words, Value address,
         std::min<int64_t>(access, llvm::bit_floor<uint64_t>(bytes - done));
     Value part;
     if (size < kWordBytes) {
-      part = arith::ShRUIOp::create(b, words[done / kWordBytes],
-                                    b.i32(done % kWordBytes * 8));
-      part = arith::TruncIOp::create(b, b.getIntegerType(size * 8), part);
+      Lanes word(b, words[done / kWordBytes]);
+      part = truncate(word >> (done % kWordBytes * 8), size * 8);
     } else {
       part = b.pack(words.slice(done / kWordBytes, size / kWordBytes));
     }

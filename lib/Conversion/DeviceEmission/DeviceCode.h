@@ -20,27 +20,30 @@ namespace blockscale {
 //===----------------------------------------------------------------------===//
 
 /// Number of the thread in its block of `threads`.
-mlir::Value emitThreadNumber(KernelBuilder &b, int64_t threads);
+emit::Lanes emitThreadNumber(KernelBuilder &b, int64_t threads);
 /// Number of the CTA along x.
-mlir::Value emitBlockNumber(KernelBuilder &b);
+emit::Lanes emitBlockNumber(KernelBuilder &b);
 /// Number of the thread among those of all blocks along x.
-mlir::Value emitGlobalThreadNumber(KernelBuilder &b, int64_t threads);
+emit::Lanes emitGlobalThreadNumber(KernelBuilder &b, int64_t threads);
 /// Number of the matrix, from the CTA's y and z (Launcher::Shape).
-mlir::Value emitMatrixNumber(KernelBuilder &b);
+emit::Lanes emitMatrixNumber(KernelBuilder &b);
 
-mlir::Value toIndex(KernelBuilder &b, mlir::Value integer);
+emit::Lanes toIndex(KernelBuilder &b, mlir::Value integer);
 
-mlir::Value isBelow(KernelBuilder &b, mlir::Value value, mlir::Value bound);
+emit::Lanes isBelow(KernelBuilder &b, mlir::Value value, mlir::Value bound);
 
 /// Whether begin <= value < end.
-mlir::Value isIn(KernelBuilder &b, mlir::Value value, mlir::Value begin,
+emit::Lanes isIn(KernelBuilder &b, mlir::Value value, mlir::Value begin,
                  mlir::Value end);
 
-/// Emits `body` under `condition` and returns its results where that holds,
-/// elsewhere zeros.
+/// The results of `body` where the i1 `condition` holds, or is absent, and
+/// those of `otherwise`, or zeros, elsewhere.
+using LanesBody = llvm::function_ref<llvm::SmallVector<emit::Lanes>()>;
+llvm::SmallVector<emit::Lanes> emitIfElse(KernelBuilder &b,
+                                          mlir::Value condition, LanesBody body,
+                                          LanesBody otherwise);
 llvm::SmallVector<emit::Lanes>
-emitIfElseZero(KernelBuilder &b, mlir::Value condition,
-               llvm::function_ref<llvm::SmallVector<emit::Lanes>()> body);
+emitIfElseZero(KernelBuilder &b, mlir::Value condition, LanesBody body);
 
 //===----------------------------------------------------------------------===//
 // Memory

@@ -22,7 +22,7 @@ SmallVector<Lanes> emitLoadCodes(KernelBuilder &b, Value address, int64_t count,
   if (bytes >= 4) {
     words = emitLoadWords(b, address, bytes, std::min(bytes, kVectorBytes));
   } else {
-    Lanes loaded(b, b.load(b.getIntegerType(bytes * 8), address, bytes));
+    Lanes loaded = b.load(b.getIntegerType(bytes * 8), address, bytes);
     words.push_back(extend(loaded, 32));
   }
   for (int64_t at = 0; at < count * bits; at += bits)
@@ -49,8 +49,8 @@ Lanes emitRoundToE2M1(KernelBuilder &b, Lanes magnitude) {
   Lanes power =
       toF32(maxUnsigned(toBits(magnitude) & numerics::kFloatInfinityBits,
                         toBits(magnitude.like(1.0))));
-  Value moved = b.fma(power, magnitude.like(0x1p22), magnitude);
-  return Lanes(b, b.fma(power, magnitude.like(-0x1p22), moved));
+  Lanes moved = b.fma(power, magnitude.like(0x1p22), magnitude);
+  return b.fma(power, magnitude.like(-0x1p22), moved);
 }
 
 } // namespace blockscale

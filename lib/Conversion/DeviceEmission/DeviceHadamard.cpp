@@ -13,6 +13,8 @@ using blockscale::numerics::kHadamardSize;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 /// A quarter of a bf16 is exact, so that the first round may scale and add at
 /// once.
 void emitHadamard(KernelBuilder &b, MutableArrayRef<emit::Lanes> x,
@@ -23,7 +25,7 @@ void emitHadamard(KernelBuilder &b, MutableArrayRef<emit::Lanes> x,
   for (int64_t i = 0; i < kHadamardSize; i += 2) {
     emit::Lanes left = x[i] * getFactor(i), right = x[i + 1];
     auto addTimes = [&](float factor) {
-      return emit::Lanes(b, b.fma(right, right.like(factor), left));
+      return b.fma(right, right.like(factor), left);
     };
     x[i] = addTimes(getFactor(i + 1));
     x[i + 1] = addTimes(-getFactor(i + 1));

@@ -11,6 +11,8 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 DeviceQuantizer::~DeviceQuantizer() = default;
 
 std::unique_ptr<DeviceQuantizer>
@@ -26,11 +28,10 @@ createDeviceQuantizer(CvtEmitter &cvt, numerics::Recipe recipe,
 
 SmallVector<Value> DeviceQuantizer::encode(KernelBuilder &b,
                                            const BlockElements &block,
-                                           Value factor,
+                                           Lanes factor,
                                            ValueRange randomWords) {
-  SmallVector<Value> elements = block.mapToF32(b, [&](Value vector) {
-    int64_t size = cast<VectorType>(vector.getType()).getNumElements();
-    return scale(b, vector, b.splat(factor, size));
+  SmallVector<Value> elements = block.mapToF32(b, [&](Lanes vector) {
+    return scale(b, vector, b.splat(factor, vector.getCount()));
   });
   int64_t perWord = 32 / numerics::getFormatInfo(getFormat()).storageBits;
   SmallVector<Value> words;

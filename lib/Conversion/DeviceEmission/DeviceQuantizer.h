@@ -29,32 +29,33 @@ public:
 
   /// Derives the constants that all blocks of a thread share. `global` is f32,
   /// or null where absent.
-  virtual void setGlobal(KernelBuilder &b, mlir::Value global) = 0;
+  virtual void setGlobal(KernelBuilder &b, emit::Lanes global) = 0;
 
   struct Scales {
     /// The scale bytes, two in an i16 with the first low; the byte of a missing
     /// second block is 0.
-    llvm::SmallVector<mlir::Value, 2> pairs;
+    llvm::SmallVector<emit::Lanes, 2> pairs;
     /// The factor of each block, which `encode` takes.
-    llvm::SmallVector<mlir::Value, 4> factors;
+    llvm::SmallVector<emit::Lanes, 4> factors;
   };
 
   /// Scales of blocks from their amaxes, and their elements where
   /// the recipe asks for them.
-  virtual Scales computeScales(KernelBuilder &b, mlir::ValueRange amaxes,
+  virtual Scales computeScales(KernelBuilder &b,
+                               llvm::ArrayRef<emit::Lanes> amaxes,
                                llvm::ArrayRef<BlockElements> blocks) = 0;
 
   /// Codes of a block as i32 words, in element order. Rounding is stochastic
   /// where there are random words, one for four elements.
   llvm::SmallVector<mlir::Value> encode(KernelBuilder &b,
                                         const BlockElements &block,
-                                        mlir::Value factor,
+                                        emit::Lanes factor,
                                         mlir::ValueRange randomWords);
 
   /// Elements (a vector of f32) as the format's cast takes them, each with the
   /// factor of its block.
-  virtual mlir::Value scale(KernelBuilder &b, mlir::Value elements,
-                            mlir::Value factors) = 0;
+  virtual emit::Lanes scale(KernelBuilder &b, emit::Lanes elements,
+                            emit::Lanes factors) = 0;
 
 protected:
   virtual numerics::ElementFormat getFormat() const = 0;

@@ -20,6 +20,8 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 ElementSource::ElementSource(Value x)
     : x(x), element(getElementTypeOrSelf(x.getType())) {
   visit(x);
@@ -135,22 +137,12 @@ ElementSource::evaluate(KernelBuilder &b, ArrayRef<ElementWords> words) const {
     for (auto [input, own] : llvm::zip_equal(inputs, words))
       vectors[{input.logical, static_cast<int>(input.spread)}] =
           getPair(b, input, own, i);
-    for (linalg::LinalgOp op : ops) {
-      SmallVector<Value> arguments;
-      for (OpOperand *operand : op.getDpsInputOperands()) {
-        Value value = operand->get();
-        if (TypedAttr constant = getUniformConstant(value)) {
-          auto type = VectorType::get({2}, constant.getType());
-          arguments.push_back(arith::ConstantOp::create(
-              b, DenseElementsAttr::get(type, constant)));
-          continue;
-        }
-        Spread spread = *getSpread(op.getMatchingIndexingMap(operand));
-        arguments.push_back(vectors.lookup({value, static_cast<int>(spread)}));
-      }
+    for (linalg::LinalgOp op : ops)
       vectors[{op->getResult(0), static_cast<int>(Spread::Elements)}] =
-          emitLinalgBody(b, *op.getBlock(), arguments).front();
-    }
+          emitLinalgOp(b, op, /*size=*/2, [&](OpOperand &operand) {
+            Spread spread = *getSpread(op.getMatchingIndexingMap(&operand));
+            return vectors.lookup({operand.get(), static_cast<int>(spread)});
+          }).front();
     auto append = [&](Value logical, ElementWords &words) {
       appendPair(b,
                  vectors.lookup({logical, static_cast<int>(Spread::Elements)}),
@@ -167,15 +159,15 @@ ElementWords ElementSource::loadOne(KernelBuilder &b, const Input &input,
                                     Value argument, Value index) const {
   bool isBf16 = input.element.isBF16();
   Type bits = b.getIntegerType(input.getBytes() * 8);
-  Value value = input.byValue
+  Lanes value = input.byValue
                     ? b.bitcast(bits, argument)
                     : b.load(bits, emitAddress(b, argument, bits, index),
                              input.getBytes());
   if (!isBf16)
     return {value};
   value = b.zext32(value);
-  Value high = arith::ShLIOp::create(b, value, b.i32(16));
-  return {arith::OrIOp::create(b, value, high)};
+  Lanes high = value << 16;
+  return {value | high};
 }
 
 //===----------------------------------------------------------------------===//

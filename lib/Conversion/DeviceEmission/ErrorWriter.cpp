@@ -84,9 +84,9 @@ static void emitRecord(KernelBuilder &b, ErrorOp op, Lanes rule, Lanes group,
                                   : sizeof(ErrorRecordVariable));
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalMemory);
   constexpr unsigned wordBytes = sizeof(int64_t);
-  Lanes given(b, b.load(b.getI64Type(),
-                        place(variable, offsetof(ErrorRecordVariable, address)),
-                        wordBytes));
+  Lanes given = b.load(b.getI64Type(),
+                       place(variable, offsetof(ErrorRecordVariable, address)),
+                       wordBytes);
   Value own = place(variable, offsetof(ErrorRecordVariable, record));
   Value record = LLVM::SelectOp::create(
       b, emit::isEqual(given, 0), own,

@@ -36,10 +36,10 @@ public:
                        GlobalKind kind)
       : DeviceQuantizer(cvt), recipe(recipe), kind(kind) {}
 
-  void setGlobal(KernelBuilder &b, Value global) override;
-  Scales computeScales(KernelBuilder &b, ValueRange amaxes,
+  void setGlobal(KernelBuilder &b, Lanes global) override;
+  Scales computeScales(KernelBuilder &b, ArrayRef<Lanes> amaxes,
                        ArrayRef<BlockElements> blocks) override;
-  Value scale(KernelBuilder &b, Value elements, Value factors) override;
+  Lanes scale(KernelBuilder &b, Lanes elements, Lanes factors) override;
 
 protected:
   numerics::ElementFormat getFormat() const override {
@@ -53,10 +53,10 @@ private:
 
   /// The results of `getFourOverSixError` (numerics) for elements, a vector of
   /// f32.
-  Value computeErrors(KernelBuilder &b, Value elements,
+  Lanes computeErrors(KernelBuilder &b, Lanes elements,
                       const ScaleCandidate &candidate, Division division);
   /// The sum of errors over a block, from its first element on.
-  Value computeError(KernelBuilder &b, const BlockElements &block,
+  Lanes computeError(KernelBuilder &b, const BlockElements &block,
                      const ScaleCandidate &candidate, Division division);
   /// Whether the division in f32 gives the quotients of a scale.
   Lanes isUsual(const ScaleCandidate &candidate);
@@ -69,21 +69,20 @@ private:
   GlobalKind kind;
   std::optional<emit::GlobalFactors> global;
   /// A 256th of the tensor's amax.
-  Value smallAmax;
+  Lanes smallAmax;
 };
 
 } // namespace
 
-void FourOverSixQuantizer::setGlobal(KernelBuilder &b, Value value) {
+void FourOverSixQuantizer::setGlobal(KernelBuilder &b, Lanes value) {
   global = emit::emitGlobalFactors(b, recipe, kind, value);
   smallAmax = global->amax * (1.0f / kSixths);
 }
 
-Value FourOverSixQuantizer::scale(KernelBuilder &b, Value elements,
-                                  Value factors) {
+Lanes FourOverSixQuantizer::scale(KernelBuilder &, Lanes elements,
+                                  Lanes factors) {
   return numerics::addPositiveZero(
-      recipe,
-      numerics::applyFactor(recipe, Lanes(b, elements), Lanes(b, factors)));
+      recipe, numerics::applyFactor(recipe, elements, factors));
 }
 
 Lanes FourOverSixQuantizer::isUsual(const ScaleCandidate &candidate) {
@@ -95,17 +94,15 @@ Lanes FourOverSixQuantizer::isUsual(const ScaleCandidate &candidate) {
          isZero;
 }
 
-Value FourOverSixQuantizer::computeErrors(KernelBuilder &b, Value elements,
+Lanes FourOverSixQuantizer::computeErrors(KernelBuilder &b, Lanes x,
                                           const ScaleCandidate &candidate,
                                           Division division) {
-  int64_t size = cast<VectorType>(elements.getType()).getNumElements();
-  auto splat = [&](Value value) { return Lanes(b, b.splat(value, size)); };
-  Lanes x(b, elements);
+  int64_t size = x.getCount();
+  auto splat = [&](Value value) { return b.splat(value, size); };
   Lanes scaled = x * splat(candidate.factor);
   // The value of the E2M1 code of each element, without the code. NaN becomes
   // 6, as its code is.
-  Lanes clamped(b,
-                b.minNum(b.abs(scaled), b.f32Splat(numerics::kE2M1Max, size)));
+  Lanes clamped = b.minNum(b.abs(scaled), b.f32Splat(numerics::kE2M1Max, size));
   Lanes magnitude = emitRoundToE2M1(b, clamped);
   Lanes isNegative = compare(arith::CmpFPredicate::OLT, scaled, 0.0f);
   Lanes value = select(isNegative, magnitude.like(0.0f) - magnitude, magnitude);
@@ -118,20 +115,20 @@ Value FourOverSixQuantizer::computeErrors(KernelBuilder &b, Value elements,
     // numerics: `divideBySix`.
     Lanes sixths = whole * splat(smallAmax);
     Lanes low = sixths * numerics::kSixthLow;
-    return Lanes(b, b.fma(sixths, sixths.like(numerics::kSixthHigh), low));
+    return b.fma(sixths, sixths.like(numerics::kSixthHigh), low);
   });
 }
 
-Value FourOverSixQuantizer::computeError(KernelBuilder &b,
+Lanes FourOverSixQuantizer::computeError(KernelBuilder &b,
                                          const BlockElements &block,
                                          const ScaleCandidate &candidate,
                                          Division division) {
-  SmallVector<Value> errors = block.mapToF32(b, [&](Value elements) {
+  SmallVector<Value> errors = block.mapToF32(b, [&](Lanes elements) {
     return computeErrors(b, elements, candidate, division);
   });
   Lanes sum(b, errors.front());
   for (Value error : ArrayRef<Value>(errors).drop_front())
-    sum = sum + Lanes(b, error);
+    sum = sum + error;
   return sum;
 }
 
@@ -161,12 +158,11 @@ FourOverSixQuantizer::computeErrors(KernelBuilder &b,
 }
 
 DeviceQuantizer::Scales
-FourOverSixQuantizer::computeScales(KernelBuilder &b, ValueRange amaxes,
+FourOverSixQuantizer::computeScales(KernelBuilder &b, ArrayRef<Lanes> amaxes,
                                     ArrayRef<BlockElements> blocks) {
   SmallVector<ScaleCandidates, 4> candidates;
-  for (Value amax : amaxes)
-    candidates.push_back(
-        numerics::getScaleCandidates(recipe, Lanes(b, amax), *global));
+  for (Lanes amax : amaxes)
+    candidates.push_back(numerics::getScaleCandidates(recipe, amax, *global));
   SmallVector<Value, 8> errors = computeErrors(b, blocks, candidates);
   Scales scales;
   SmallVector<Lanes, 4> bytes;

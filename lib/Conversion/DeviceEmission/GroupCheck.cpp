@@ -30,7 +30,7 @@ public:
         extent(toI64(extent)) {}
 
   /// Emits the check for the lane `lane` (index).
-  void emit(Value lane);
+  void emit(Lanes lane);
 
 private:
   Lanes toI64(Value value) {
@@ -61,22 +61,22 @@ private:
 
 /// Lanes have every 32nd group, and the one whose faulty group is the first
 /// writes.
-void GroupChecker::emit(Value lane) {
-  Value none = b.i32(kAllLanes);
-  Value own = emit::emitReduction(
+void GroupChecker::emit(Lanes lane) {
+  Lanes none = b.i32(kAllLanes);
+  Lanes own = emit::emitReduction(
       b, lane, toIndex(b, count), none,
-      [&](Value i, Value least) -> Value {
+      [&](Lanes i, Lanes least) -> Value {
         Lanes group = toI64(i);
         Lanes isRight = emit::isEqual(findFault(group).rule, 0);
-        Lanes number = select(isRight, Lanes(b, none), truncate(group, 32));
-        return minUnsigned(Lanes(b, least), number);
+        Lanes number = select(isRight, none, truncate(group, 32));
+        return minUnsigned(least, number);
       },
       kWarpThreads);
   Lanes least(b, NVVM::ReduxOp::create(b, b.getI32Type(), own,
                                        upstream::KindOf<NVVM::ReduxOp>::UMIN,
                                        b.i32(kAllLanes)));
-  Lanes isFound = compare(arith::CmpIPredicate::ne, least, Lanes(b, none));
-  emit::emitIf(b, isFound & emit::isEqual(least, Lanes(b, own)), [&] {
+  Lanes isFound = compare(arith::CmpIPredicate::ne, least, none);
+  emit::emitIf(b, isFound & emit::isEqual(least, own), [&] {
     Lanes group = extend(least, 64);
     GroupFault fault = findFault(group);
     emitErrorRecord(b, rules.op, fault.rule, group, fault.expected,
@@ -87,9 +87,9 @@ void GroupChecker::emit(Value lane) {
 void emitCheckGroups(KernelBuilder &b, const GroupRules &rules, Value offsets,
                      Value count, Value extent, Value isChecker, Value thread) {
   emit::emitIf(b, isChecker, [&] {
-    Value number = thread.getType().isIndex() ? thread : toIndex(b, thread);
-    GroupChecker(b, rules, offsets, count, extent)
-        .emit(emit::rem(b, number, kWarpThreads));
+    Lanes number =
+        thread.getType().isIndex() ? Lanes(b, thread) : toIndex(b, thread);
+    GroupChecker(b, rules, offsets, count, extent).emit(number % kWarpThreads);
   });
 }
 

@@ -19,21 +19,20 @@ using emit::GroupedDim;
 using emit::Lanes;
 
 /// The least of `value` (i64), which is not negative, and the largest i32.
-static Lanes saturate(KernelBuilder &b, Value value) {
-  Lanes all(b, value);
-  Lanes most = all.like(std::numeric_limits<int32_t>::max());
-  return truncate(minUnsigned(all, most), 32);
+static Lanes saturate(Lanes value) {
+  Lanes most = value.like(std::numeric_limits<int32_t>::max());
+  return truncate(minUnsigned(value, most), 32);
 }
 
 /// Finds groups by a loop over all ends: all threads read the same ends, and
 /// none waits for a comparison. Ends are i32, so that a position that is none
 /// is behind all of them.
-SmallVector<Value> emitFindGroups(KernelBuilder &b, const GroupEnds &ends,
+SmallVector<Lanes> emitFindGroups(KernelBuilder &b, const GroupEnds &ends,
                                   ValueRange positions) {
-  Lanes extent = saturate(b, ends.extent);
+  Lanes extent = saturate(ends.extent);
   SmallVector<Lanes> places;
   for (Value position : positions)
-    places.push_back(saturate(b, position));
+    places.push_back(saturate(Lanes(b, position)));
   SmallVector<Value> none(positions.size() + 1, b.i32(0));
   SmallVector<Value> found = emit::emitReduction(
       b, getIndex(b, 0), toIndex(b, ends.count), none,
@@ -47,7 +46,7 @@ SmallVector<Value> emitFindGroups(KernelBuilder &b, const GroupEnds &ends,
           next.push_back(numerics::takeGroup(Lanes(b, number), end, place));
         return next;
       });
-  SmallVector<Value> numbers;
+  SmallVector<Lanes> numbers;
   for (Value number : llvm::drop_begin(found))
     numbers.push_back(b.zext64(number));
   return numbers;
@@ -55,10 +54,10 @@ SmallVector<Value> emitFindGroups(KernelBuilder &b, const GroupEnds &ends,
 
 emit::GroupedDim getGroupedDim(KernelBuilder &b, Value offsets, Value count,
                                Value extent, int64_t unit, int64_t tileSize) {
-  auto loadEnd = [&b, offsets](Value index) {
+  auto loadEnd = [&b, offsets](Lanes index) {
     return toIndex(b, emitLoadBits(b, offsets, b.getI32Type(), index));
   };
-  return {count, extent, unit, tileSize, loadEnd};
+  return {Lanes(b, count), Lanes(b, extent), unit, tileSize, loadEnd};
 }
 
 /// The groups that `count` searches find: for search i the group for which
@@ -72,16 +71,17 @@ emitSearches(KernelBuilder &b, const GroupedDim &dim, size_t count,
         SmallVector<Value> next;
         for (size_t i = 0; i < count; ++i) {
           Value isFound = holds(group, i);
-          for (Value value :
+          for (Lanes value :
                {group.index, group.begin, group.end, group.tilesBefore})
-            next.push_back(arith::SelectOp::create(b, isFound, value,
-                                                   carried[next.size()]));
+            next.push_back(select(isFound, value, carried[next.size()]));
         }
         return next;
       });
   SmallVector<Group> result;
-  for (ArrayRef<Value> rest = found; !rest.empty(); rest = rest.drop_front(4))
-    result.push_back({rest[0], rest[1], rest[2], rest[3]});
+  for (ArrayRef<Value> rest = found; !rest.empty(); rest = rest.drop_front(4)) {
+    auto get = [&](size_t i) { return Lanes(b, rest[i]); };
+    result.push_back({get(0), get(1), get(2), get(3)});
+  }
   return result;
 }
 

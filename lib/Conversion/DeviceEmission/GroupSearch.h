@@ -15,17 +15,17 @@ namespace blockscale {
 
 /// Where the ends of groups are, and what they have to keep.
 struct GroupEnds {
-  /// A pointer to the i32 ends, and their number, i64.
-  mlir::Value offsets, count;
-  /// The size of the dimension in elements, i64, and what ends are multiples
-  /// of.
-  mlir::Value extent;
+  /// A pointer to the i32 ends.
+  mlir::Value offsets;
+  /// The number of ends, and the size of the dimension in elements, i64.
+  emit::Lanes count, extent;
+  /// What ends are multiples of.
   int64_t unit = 1;
 };
 
 /// For each of `positions` (i64) the number of the group that has it, i64; the
 /// number of groups where none has.
-llvm::SmallVector<mlir::Value> emitFindGroups(KernelBuilder &b,
+llvm::SmallVector<emit::Lanes> emitFindGroups(KernelBuilder &b,
                                               const GroupEnds &ends,
                                               mlir::ValueRange positions);
 

@@ -29,7 +29,8 @@ public:
     ScaleForm form;
     unsigned groupDim;
     int64_t unit;
-    mlir::Value scales, offsets, groups, rows, columns, tiles;
+    mlir::Value scales, offsets;
+    emit::Lanes groups, rows, columns, tiles;
   };
   GroupedScales(KernelBuilder &b, const Operands &operands);
 
@@ -38,34 +39,34 @@ public:
 
   /// The group of each of some rows, or columns, of scales: without blocks
   /// where none has it.
-  llvm::SmallVector<emit::Group> find(mlir::ValueRange scales) const;
+  llvm::SmallVector<emit::Group> find(llvm::ArrayRef<emit::Lanes> scales) const;
 
   /// Address of the scale at a row and column of the whole tensor.
-  mlir::Value getAddress(const emit::Group &group, mlir::Value row,
-                         mlir::Value column) const;
+  mlir::Value getAddress(const emit::Group &group, emit::Lanes row,
+                         emit::Lanes column) const;
 
   /// CTAs, of `warps` warps, that fill the tiles up.
-  static mlir::Value countBlocks(mlir::ImplicitLocOpBuilder &b,
-                                 mlir::Value tiles, int64_t warps);
+  static emit::Lanes countBlocks(mlir::ImplicitLocOpBuilder &b,
+                                 emit::Lanes tiles, int64_t warps);
   /// Emits the code of CTAs that fill up a tile in each warp, and `body` for
   /// the other ones, which is given the number of the CTA among these. `block`
   /// and `warp`, the number of the warp in its block, are of type index.
-  void emitBlocks(mlir::Value block, mlir::Value warp, mlir::Value lane,
-                  int64_t warps, llvm::function_ref<void(mlir::Value)> body);
+  void emitBlocks(emit::Lanes block, emit::Lanes warp, emit::Lanes lane,
+                  int64_t warps, llvm::function_ref<void(emit::Lanes)> body);
 
 private:
-  mlir::Value toScales(mlir::Value blocks) const;
-  mlir::Value getSize(const emit::Group &group) const;
-  mlir::Value getFirstTile(const emit::Group &group) const;
+  emit::Lanes toScales(emit::Lanes blocks) const;
+  emit::Lanes getSize(const emit::Group &group) const;
+  emit::Lanes getFirstTile(const emit::Group &group) const;
   /// Columns of tiles of a group.
-  mlir::Value getColumnTiles(const emit::Group &group) const;
-  void emitFill(mlir::Value tile, mlir::Value lane);
+  emit::Lanes getColumnTiles(const emit::Group &group) const;
+  void emitFill(emit::Lanes tile, emit::Lanes lane);
 
   KernelBuilder &b;
   Operands operands;
   emit::GroupedDim groups;
   /// Rows and columns of all scales.
-  mlir::Value rows, columns;
+  emit::Lanes rows, columns;
 };
 
 } // namespace blockscale

@@ -14,18 +14,26 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 CvtEmitter::~CvtEmitter() = default;
 
-std::pair<Value, Value> CvtEmitter::widenPair(KernelBuilder &b, Value word,
+/// The f32 of a vector of two f16.
+static std::pair<Lanes, Lanes> extendF16Pair(KernelBuilder &b, Value halves) {
+  auto extend = [&](int64_t i) -> Lanes {
+    Value half = b.extract(halves, i);
+    return {b, arith::ExtFOp::create(b, b.getF32Type(), half)};
+  };
+  Lanes low = extend(0);
+  return {low, extend(1)};
+}
+
+std::pair<Lanes, Lanes> CvtEmitter::widenPair(KernelBuilder &b, Lanes word,
                                               Type element) {
   if (element.isBF16())
     return widenBF16Pair(b, word);
-  Value halves = b.bitcast(VectorType::get({2}, b.getF16Type()), word);
-  auto widen = [&](int64_t i) -> Value {
-    return arith::ExtFOp::create(b, b.getF32Type(), b.extract(halves, i));
-  };
-  Value low = widen(0);
-  return {low, widen(1)};
+  return extendF16Pair(b,
+                       b.bitcast(VectorType::get({2}, b.getF16Type()), word));
 }
 
 /// Eight codes of E2M1 from eight f32. A packed cvt puts its first source into
@@ -55,33 +63,31 @@ static constexpr llvm::StringLiteral kWidenHigh =
     "add.rn.f32.bf16 $0, high, 0f80000000; }";
 
 /// E2M3 or E3M2 codes of two elements, a byte each.
-static Value encodeFp6Pair(KernelBuilder &b, Type type, Value low, Value high) {
-  return NVVM::ConvertF32x2ToF6x2Op::create(b, b.getI16Type(), high, low,
-                                            /*relu=*/false, type);
+static Lanes encodeFp6Pair(KernelBuilder &b, Type type, Value low, Value high) {
+  return {b, NVVM::ConvertF32x2ToF6x2Op::create(b, b.getI16Type(), high, low,
+                                                /*relu=*/false, type)};
 }
 
 /// Emits `text` as inline assembly on `operands`, i32 and f32, and returns its
 /// result. `nvvm.inline_ptx` would take no constants as operands, and equal
 /// ones would not be merged.
-static Value emitAsm(KernelBuilder &b, Type type, StringRef text,
+static Lanes emitAsm(KernelBuilder &b, Type type, StringRef text,
                      ValueRange operands) {
   auto getConstraint = [](Type type) { return type.isF32() ? "f" : "r"; };
   std::string constraints = std::string("=") + getConstraint(type);
   for (Type operand : operands.getTypes())
     constraints += std::string(",") + getConstraint(operand);
-  return LLVM::InlineAsmOp::create(b, type, operands, text, constraints,
-                                   /*has_side_effects=*/false,
-                                   /*is_align_stack=*/false,
-                                   LLVM::TailCallKind::None,
-                                   LLVM::AsmDialectAttr(),
-                                   /*operand_attrs=*/ArrayAttr())
-      .getResult(0);
+  auto op = LLVM::InlineAsmOp::create(
+      b, type, operands, text, constraints, /*has_side_effects=*/false,
+      /*is_align_stack=*/false, LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr());
+  return {b, op.getResult(0)};
 }
 
-static Value encodeFp8Pair(KernelBuilder &b, Type type, Value low, Value high) {
-  return NVVM::ConvertF32x2ToF8x2Op::create(
-      b, b.getI16Type(), high, low, NVVM::FPRoundingMode::RN,
-      NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
+static Lanes encodeFp8Pair(KernelBuilder &b, Type type, Value low, Value high) {
+  return {b, NVVM::ConvertF32x2ToF8x2Op::create(
+                 b, b.getI16Type(), high, low, NVVM::FPRoundingMode::RN,
+                 NVVM::SaturationMode::SATFINITE, /*relu=*/false, type)};
 }
 
 namespace {
@@ -89,7 +95,7 @@ namespace {
 /// Emits conversions for chips with `hasFp8Cvt`.
 class Fp8CvtEmitter : public SoftwareCvtEmitter {
 public:
-  Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
+  Lanes encodeWord(KernelBuilder &b, numerics::ElementFormat format,
                    ValueRange elements) override {
     if (numerics::getFormatInfo(format).bits != 8 ||
         numerics::isFixedPoint(format))
@@ -102,37 +108,34 @@ public:
     return b.bitcast(b.getI32Type(), b.pack({low, high}));
   }
 
-  Value encodeE4M3Pair(KernelBuilder &b, Value low, Value high) override {
+  Lanes encodeE4M3Pair(KernelBuilder &b, Lanes low, Lanes high) override {
     return encodeFp8Pair(b, b.getType<Float8E4M3FNType>(), low, high);
   }
 
-  std::pair<Value, Value> decodeE4M3Pair(KernelBuilder &b,
-                                         Value codes) override {
+  std::pair<Lanes, Lanes> decodeE4M3Pair(KernelBuilder &b,
+                                         Lanes codes) override {
     auto bytes = VectorType::get({2}, b.getI8Type());
     auto halves = VectorType::get({2}, b.getF16Type());
-    Value values = upstream::createF8x2ToF16x2<NVVM::ConvertF8x2ToF16x2Op>(
-        b, halves, b.bitcast(bytes, codes), b.getType<Float8E4M3FNType>());
-    auto extend = [&](int64_t i) -> Value {
-      return arith::ExtFOp::create(b, b.getF32Type(), b.extract(values, i));
-    };
-    Value low = extend(0);
-    return {low, extend(1)};
+    return extendF16Pair(
+        b,
+        upstream::createF8x2ToF16x2<NVVM::ConvertF8x2ToF16x2Op>(
+            b, halves, b.bitcast(bytes, codes), b.getType<Float8E4M3FNType>()));
   }
 
-  RoundedPair roundE4M3Pair(KernelBuilder &b, Value low, Value high) override {
-    Value codes = encodeE4M3Pair(b, low, high);
+  RoundedPair roundE4M3Pair(KernelBuilder &b, Lanes low, Lanes high) override {
+    Lanes codes = encodeE4M3Pair(b, low, high);
     auto [first, second] = decodeE4M3Pair(b, codes);
     return {codes, first, second};
   }
 
   /// Chips with these `cvt` have `max.xorsign.abs`.
-  Value reduceMagnitudes(KernelBuilder &b, ValueRange pairs) override {
+  Lanes reduceMagnitudes(KernelBuilder &b, ValueRange pairs) override {
     bool areBF16 = getElementTypeOrSelf(pairs.front().getType()).isBF16();
     StringRef name = areBF16 ? "llvm.nvvm.fmax.nan.xorsign.abs.bf16x2"
                              : "llvm.nvvm.fmax.nan.xorsign.abs.f16x2";
-    return reduceInTree(pairs, [&](Value lhs, Value rhs) {
-      return b.callIntrinsic(name, {lhs, rhs});
-    });
+    return {b, reduceInTree(pairs, [&](Value lhs, Value rhs) {
+              return b.callIntrinsic(name, {lhs, rhs});
+            })};
   }
 };
 
@@ -141,7 +144,7 @@ class Fp4CvtEmitter : public Fp8CvtEmitter {
 public:
   /// Eight codes of E2M1 are one asm statement: `nvvm.convert.f32x2.to.f4x2`
   /// would widen and merge every byte on its own.
-  Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
+  Lanes encodeWord(KernelBuilder &b, numerics::ElementFormat format,
                    ValueRange elements) override {
     int bits = numerics::getFormatInfo(format).bits;
     if (bits == 8)
@@ -158,37 +161,37 @@ public:
   }
 
   /// Chips with these `cvt` add a bf16 to an f32. x + -0 is x, of -0, too.
-  std::pair<Value, Value> widenBF16Pair(KernelBuilder &b, Value word) override {
+  std::pair<Lanes, Lanes> widenBF16Pair(KernelBuilder &b, Lanes word) override {
     auto widen = [&](StringRef text) {
-      return emitAsm(b, b.getF32Type(), text, word);
+      return emitAsm(b, b.getF32Type(), text, Value(word));
     };
-    Value low = widen(kWidenLow);
+    Lanes low = widen(kWidenLow);
     return {low, widen(kWidenHigh)};
   }
 
-  Value encodeE8M0RoundUpPair(KernelBuilder &b, Value low, Value high,
+  Lanes encodeE8M0RoundUpPair(KernelBuilder &b, Lanes low, Lanes high,
                               numerics::Overflow overflow) override {
     auto saturation = overflow == numerics::Overflow::Saturate
                           ? NVVM::SaturationMode::SATFINITE
                           : NVVM::SaturationMode::NONE;
-    return NVVM::ConvertF32x2ToF8x2Op::create(
-        b, b.getI16Type(), high, low, NVVM::FPRoundingMode::RP, saturation,
-        /*relu=*/false, b.getType<Float8E8M0FNUType>());
+    return {b, NVVM::ConvertF32x2ToF8x2Op::create(
+                   b, b.getI16Type(), high, low, NVVM::FPRoundingMode::RP,
+                   saturation, /*relu=*/false, b.getType<Float8E8M0FNUType>())};
   }
 };
 
 /// Emits conversions for chips that have `hasStochasticCvt` as well.
 class StochasticCvtEmitter final : public Fp4CvtEmitter {
 public:
-  Value encodeStochasticWord(KernelBuilder &b, ValueRange elements,
+  Lanes encodeStochasticWord(KernelBuilder &b, ValueRange elements,
                              ValueRange randomWords) override {
     SmallVector<Value> sources(elements);
     llvm::append_range(sources, randomWords);
-    return NVVM::InlinePtxOp::create(b, b.getI32Type(), sources,
-                                     /*readWriteArgs=*/ValueRange(),
-                                     kEncodeStochasticE2M1x8,
-                                     /*predicate=*/Value())
-        .getResult(0);
+    auto op = NVVM::InlinePtxOp::create(b, b.getI32Type(), sources,
+                                        /*readWriteArgs=*/ValueRange(),
+                                        kEncodeStochasticE2M1x8,
+                                        /*predicate=*/Value());
+    return {b, op.getResult(0)};
   }
 };
 

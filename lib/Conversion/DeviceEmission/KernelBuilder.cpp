@@ -11,44 +11,44 @@ using namespace mlir;
 
 namespace blockscale {
 
-Value KernelBuilder::i32Splat(uint32_t value, int64_t size) {
+using emit::Lanes;
+
+Lanes KernelBuilder::i32Splat(uint32_t value, int64_t size) {
   auto type = VectorType::get({size}, getI32Type());
-  return arith::ConstantOp::create(
-      *this, DenseElementsAttr::get(type, llvm::APInt(32, value)));
+  return constant(DenseElementsAttr::get(type, llvm::APInt(32, value)));
 }
 
-Value KernelBuilder::f32Splat(float value, int64_t size) {
+Lanes KernelBuilder::f32Splat(float value, int64_t size) {
   auto type = VectorType::get({size}, getF32Type());
-  return arith::ConstantOp::create(
-      *this, DenseElementsAttr::get(type, llvm::APFloat(value)));
+  return constant(DenseElementsAttr::get(type, llvm::APFloat(value)));
 }
 
-Value KernelBuilder::splat(Value value, int64_t size) {
+Lanes KernelBuilder::splat(Value value, int64_t size) {
   Value one = pack(value);
   SmallVector<int32_t> zeros(size, 0);
-  return LLVM::ShuffleVectorOp::create(*this, one, one, zeros);
+  return {*this, LLVM::ShuffleVectorOp::create(*this, one, one, zeros)};
 }
 
-Value KernelBuilder::callIntrinsic(StringRef name, ValueRange operands) {
-  return LLVM::CallIntrinsicOp::create(*this, operands.front().getType(),
-                                       getStringAttr(name), operands)
-      .getResult(0);
+Lanes KernelBuilder::callIntrinsic(StringRef name, ValueRange operands) {
+  auto call = LLVM::CallIntrinsicOp::create(*this, operands.front().getType(),
+                                            getStringAttr(name), operands);
+  return {*this, call.getResult(0)};
 }
 
-Value KernelBuilder::hide(Value word, Value cause) {
+Lanes KernelBuilder::hide(Value word, Value cause) {
   SmallVector<Value> operands = {word};
   if (cause)
     operands.push_back(cause);
-  return LLVM::InlineAsmOp::create(
-             *this, getI32Type(), operands, /*asm_string=*/"",
-             cause ? "=r,0,r" : "=r,0",
-             /*has_side_effects=*/false, /*is_align_stack=*/false,
-             LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-      .getRes();
+  auto hidden = LLVM::InlineAsmOp::create(
+      *this, getI32Type(), operands, /*asm_string=*/"",
+      cause ? "=r,0,r" : "=r,0",
+      /*has_side_effects=*/false, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  return {*this, hidden.getRes()};
 }
 
-Value KernelBuilder::extract(Value vector, int64_t index) {
-  return LLVM::ExtractElementOp::create(*this, vector, i32(index));
+Lanes KernelBuilder::extract(Value vector, int64_t index) {
+  return {*this, LLVM::ExtractElementOp::create(*this, vector, i32(index))};
 }
 
 SmallVector<Value> KernelBuilder::extractAll(Value vector) {
@@ -59,27 +59,28 @@ SmallVector<Value> KernelBuilder::extractAll(Value vector) {
   return elements;
 }
 
-Value KernelBuilder::pack(ValueRange values) {
+Lanes KernelBuilder::pack(ValueRange values) {
   auto type = VectorType::get({static_cast<int64_t>(values.size())},
                               values.front().getType());
   Value result = LLVM::PoisonOp::create(*this, type);
   for (auto [index, value] : llvm::enumerate(values))
     result = LLVM::InsertElementOp::create(*this, result, value, i32(index));
-  return result;
+  return {*this, result};
 }
 
-Value KernelBuilder::slice(Value vector, int64_t begin, int64_t size) {
+Lanes KernelBuilder::slice(Value vector, int64_t begin, int64_t size) {
   auto positions = llvm::to_vector(
       llvm::seq<int32_t>(static_cast<int32_t>(begin), begin + size));
-  return LLVM::ShuffleVectorOp::create(*this, vector, vector, positions);
+  return {*this,
+          LLVM::ShuffleVectorOp::create(*this, vector, vector, positions)};
 }
 
 Value KernelBuilder::offset(Value pointer, Type type, Value index) {
   return LLVM::GEPOp::create(*this, pointer.getType(), type, pointer, index);
 }
 
-Value KernelBuilder::load(Type type, Value pointer, unsigned alignment) {
-  return LLVM::LoadOp::create(*this, type, pointer, alignment);
+Lanes KernelBuilder::load(Type type, Value pointer, unsigned alignment) {
+  return {*this, LLVM::LoadOp::create(*this, type, pointer, alignment)};
 }
 
 void KernelBuilder::store(Value value, Value pointer, unsigned alignment) {

@@ -8,9 +8,9 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_KERNELBUILDER_H
 #define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_KERNELBUILDER_H
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "Emission/Lanes.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace blockscale {
 
@@ -26,79 +26,85 @@ class KernelBuilder : public mlir::ImplicitLocOpBuilder {
 public:
   using mlir::ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
-  mlir::Value i32(uint32_t value) {
-    return mlir::arith::ConstantOp::create(
-        *this, getI32IntegerAttr(static_cast<int32_t>(value)));
+  emit::Lanes i32(uint32_t value) {
+    return constant(getI32IntegerAttr(static_cast<int32_t>(value)));
   }
-  mlir::Value i64(int64_t value) {
-    return mlir::arith::ConstantOp::create(*this, getI64IntegerAttr(value));
+  emit::Lanes i64(int64_t value) { return constant(getI64IntegerAttr(value)); }
+  emit::Lanes f32(float value) {
+    return constant(mlir::FloatAttr::get(getF32Type(), llvm::APFloat(value)));
   }
-  mlir::Value f32(float value) {
-    return mlir::arith::ConstantOp::create(
-        *this, mlir::FloatAttr::get(getF32Type(), llvm::APFloat(value)));
-  }
-  mlir::Value f64(double value) {
-    return mlir::arith::ConstantOp::create(
-        *this, mlir::FloatAttr::get(getF64Type(), llvm::APFloat(value)));
+  emit::Lanes f64(double value) {
+    return constant(mlir::FloatAttr::get(getF64Type(), llvm::APFloat(value)));
   }
   /// Vector constants of one value.
-  mlir::Value i32Splat(uint32_t value, int64_t size);
-  mlir::Value f32Splat(float value, int64_t size);
+  emit::Lanes i32Splat(uint32_t value, int64_t size);
+  emit::Lanes f32Splat(float value, int64_t size);
   /// The scalar `value` in every element of a vector.
-  mlir::Value splat(mlir::Value value, int64_t size);
+  emit::Lanes splat(mlir::Value value, int64_t size);
 
-  mlir::Value bitcast(mlir::Type type, mlir::Value value) {
-    return mlir::LLVM::BitcastOp::create(*this, type, value);
+  emit::Lanes bitcast(mlir::Type type, mlir::Value value) {
+    return {*this, mlir::LLVM::BitcastOp::create(*this, type, value)};
   }
-  mlir::Value toBits(mlir::Value value) { return bitcast(getI32Type(), value); }
-  mlir::Value toFloat(mlir::Value bits) { return bitcast(getF32Type(), bits); }
-  mlir::Value zext32(mlir::Value value) {
-    return mlir::arith::ExtUIOp::create(*this, getI32Type(), value);
+  emit::Lanes toBits(mlir::Value value) { return bitcast(getI32Type(), value); }
+  emit::Lanes toFloat(mlir::Value bits) { return bitcast(getF32Type(), bits); }
+  emit::Lanes zext32(mlir::Value value) {
+    return {*this, mlir::arith::ExtUIOp::create(*this, getI32Type(), value)};
   }
-  mlir::Value toF64(mlir::Value value) {
-    return mlir::arith::ExtFOp::create(*this, getF64Type(), value);
+  emit::Lanes toF64(mlir::Value value) {
+    return {*this, mlir::arith::ExtFOp::create(*this, getF64Type(), value)};
   }
-  mlir::Value toF32(mlir::Value value) {
-    return mlir::arith::TruncFOp::create(*this, getF32Type(), value);
+  emit::Lanes toF32(mlir::Value value) {
+    return {*this, mlir::arith::TruncFOp::create(*this, getF32Type(), value)};
   }
-  mlir::Value zext64(mlir::Value value) {
-    return mlir::arith::ExtUIOp::create(*this, getI64Type(), value);
+  emit::Lanes zext64(mlir::Value value) {
+    return {*this, mlir::arith::ExtUIOp::create(*this, getI64Type(), value)};
   }
 
   /// The magnitudes |x| of floats, NaN included.
-  mlir::Value abs(mlir::Value x) { return callIntrinsic("llvm.fabs", x); }
+  emit::Lanes abs(mlir::Value x) { return callIntrinsic("llvm.fabs", x); }
   /// The lesser and the greater of floats; of a number and NaN the number.
-  mlir::Value minNum(mlir::Value lhs, mlir::Value rhs) {
+  emit::Lanes minNum(mlir::Value lhs, mlir::Value rhs) {
     return callIntrinsic("llvm.minnum", {lhs, rhs});
   }
-  mlir::Value maxNum(mlir::Value lhs, mlir::Value rhs) {
+  emit::Lanes maxNum(mlir::Value lhs, mlir::Value rhs) {
     return callIntrinsic("llvm.maxnum", {lhs, rhs});
   }
   /// The sum x * y + z, rounded once.
-  mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z) {
-    return mlir::LLVM::FMAOp::create(*this, x, y, z);
+  emit::Lanes fma(mlir::Value x, mlir::Value y, mlir::Value z) {
+    return {*this, mlir::LLVM::FMAOp::create(*this, x, y, z)};
   }
 
-  mlir::Value extract(mlir::Value vector, int64_t index);
+  emit::Lanes extract(mlir::Value vector, int64_t index);
   /// The elements of a vector, all of them.
   llvm::SmallVector<mlir::Value> extractAll(mlir::Value vector);
   /// A vector of the scalars `values`.
-  mlir::Value pack(mlir::ValueRange values);
+  emit::Lanes pack(mlir::ValueRange values);
+  emit::Lanes pack(std::initializer_list<mlir::Value> values) {
+    return pack(mlir::ValueRange(values));
+  }
+  emit::Lanes pack(llvm::ArrayRef<emit::Lanes> values) {
+    return pack(mlir::ValueRange(llvm::to_vector_of<mlir::Value>(values)));
+  }
   /// Elements [begin, begin + size) of a vector.
-  mlir::Value slice(mlir::Value vector, int64_t begin, int64_t size);
+  emit::Lanes slice(mlir::Value vector, int64_t begin, int64_t size);
 
   /// `pointer` moved by `index` elements of `type`.
   mlir::Value offset(mlir::Value pointer, mlir::Type type, mlir::Value index);
-  mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
+  emit::Lanes load(mlir::Type type, mlir::Value pointer, unsigned alignment);
   void store(mlir::Value value, mlir::Value pointer, unsigned alignment);
 
   /// An i32 of which the optimizer does not know that it is `word`, nor that it
   /// is the same for another `cause`, where there is one: to compute something
   /// from it again takes fewer registers than to keep it.
-  mlir::Value hide(mlir::Value word, mlir::Value cause = {});
+  emit::Lanes hide(mlir::Value word, mlir::Value cause = {});
   /// An intrinsic of the type of its operands, by name: the conversion to NVVM
   /// makes library calls of some ops.
-  mlir::Value callIntrinsic(llvm::StringRef name, mlir::ValueRange operands);
+  emit::Lanes callIntrinsic(llvm::StringRef name, mlir::ValueRange operands);
+
+private:
+  emit::Lanes constant(mlir::TypedAttr value) {
+    return {*this, mlir::arith::ConstantOp::create(*this, value)};
+  }
 };
 
 /// `combine` of all values, with few steps one after the other.

@@ -13,14 +13,24 @@ using namespace mlir;
 
 namespace blockscale {
 
-SmallVector<Value> KernelSignature::getValues() const {
-  return llvm::map_to_vector(
-      slots, [](const Slot &slot) -> Value { return *slot.variable; });
+using emit::Lanes;
+
+void KernelSignature::Slot::set(ImplicitLocOpBuilder &b, Value held) const {
+  if (value)
+    *value = held;
+  else
+    *number = emit::Lanes(b, held);
 }
 
-void KernelSignature::setValues(ValueRange values) const {
+SmallVector<Value> KernelSignature::getValues() const {
+  return llvm::map_to_vector(slots,
+                             [](const Slot &slot) { return slot.get(); });
+}
+
+void KernelSignature::setValues(ImplicitLocOpBuilder &b,
+                                ValueRange values) const {
   for (auto [slot, value] : llvm::zip_equal(slots, values))
-    *slot.variable = value;
+    slot.set(b, value);
 }
 
 } // namespace blockscale

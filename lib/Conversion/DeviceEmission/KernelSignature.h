@@ -8,8 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_KERNELSIGNATURE_H
 #define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_KERNELSIGNATURE_H
 
-#include "mlir/IR/Value.h"
-#include "mlir/IR/ValueRange.h"
+#include "Emission/Lanes.h"
 
 #include <initializer_list>
 
@@ -30,10 +29,16 @@ public:
   struct Slot {
     /// `alignment` is what the address of a buffer is a multiple of, in bytes.
     Slot(mlir::Value &variable, int64_t alignment = 0)
-        : variable(&variable), alignment(alignment) {}
+        : value(&variable), alignment(alignment) {}
+    Slot(emit::Lanes &number) : number(&number) {}
 
-    mlir::Value *variable;
-    int64_t alignment;
+    mlir::Value get() const { return value ? *value : *number; }
+    void set(mlir::ImplicitLocOpBuilder &b, mlir::Value held) const;
+
+    /// The variable, of a buffer or any other operand, or of a number.
+    mlir::Value *value = nullptr;
+    emit::Lanes *number = nullptr;
+    int64_t alignment = 0;
   };
 
   KernelSignature() = default;
@@ -45,7 +50,7 @@ public:
   /// Adds a slot, unless its variable holds nothing: the operand is absent
   /// then, on both sides.
   void add(Slot slot) {
-    if (*slot.variable)
+    if (slot.get())
       slots.push_back(slot);
   }
   void add(mlir::Value &variable, int64_t alignment = 0) {
@@ -57,7 +62,7 @@ public:
 
   /// Reads the values of all variables, or gives them those in `values`.
   llvm::SmallVector<mlir::Value> getValues() const;
-  void setValues(mlir::ValueRange values) const;
+  void setValues(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange values) const;
 
 private:
   llvm::SmallVector<Slot> slots;

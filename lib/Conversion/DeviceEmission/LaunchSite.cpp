@@ -14,6 +14,8 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 /// Bytes from the aligned pointer of `memref` to its first element; null where
 /// these are the same.
 static Value getByteOffset(ImplicitLocOpBuilder &b, Value memref) {
@@ -56,9 +58,9 @@ Value getGlobalPointer(ImplicitLocOpBuilder &b, Value memref) {
   return LLVM::IntToPtrOp::create(b, type, address);
 }
 
-Value getCeilDiv(ImplicitLocOpBuilder &b, Value value, int64_t divisor) {
-  return b.createOrFold<arith::CeilDivUIOp>(
-      value, arith::ConstantIndexOp::create(b, divisor));
+emit::Lanes getCeilDiv(ImplicitLocOpBuilder &b, Value value, int64_t divisor) {
+  return {b, b.createOrFold<arith::CeilDivUIOp>(
+                 value, arith::ConstantIndexOp::create(b, divisor))};
 }
 
 std::string getGlobalName(const GlobalOperand &global) {
@@ -135,7 +137,7 @@ void LaunchSite::emitAsserts() {
 /// A value of the host as a launch passes it.
 static Value getOperand(ImplicitLocOpBuilder &b,
                         const KernelSignature::Slot &slot) {
-  Value value = *slot.variable;
+  Value value = slot.get();
   if (isa<MemRefType>(value.getType())) {
     requireAlignment(b, value, slot.alignment);
     return getGlobalPointer(b, value);
@@ -166,10 +168,10 @@ gpu::GPUFuncOp Launcher::createFunction(gpu::GPUModuleOp module,
   if (shape.clusterBlocks > 1)
     function->setAttr("nvvm.cluster_dim", toArray(shape.clusterBlocks));
   for (auto [i, slot] : llvm::enumerate(signature.getSlots())) {
-    if (isa<MemRefType>(slot.variable->getType()) && slot.alignment)
+    if (isa<MemRefType>(slot.get().getType()) && slot.alignment)
       function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                           builder.getI64IntegerAttr(slot.alignment));
-    if (slot.variable->getDefiningOp<TensorMapOp>())
+    if (slot.get().getDefiningOp<TensorMapOp>())
       function.setArgAttr(i, kTensorMapAttrName, builder.getUnitAttr());
   }
   return function;
@@ -196,10 +198,10 @@ void Launcher::launch(const Twine &stem, const Shape &shape,
       createFunction(*alone, shape, signature, TypeRange(operands));
   KernelBuilder inside(b.getLoc(), OpBuilder::atBlockBegin(&function.front()));
   SmallVector<Value> hostValues = signature.getValues();
-  signature.setValues(function.getArguments());
+  signature.setValues(inside, function.getArguments());
   body(inside);
   gpu::ReturnOp::create(inside);
-  signature.setValues(hostValues);
+  signature.setValues(b, hostValues);
   SymbolRefAttr symbol = kernels.insert(std::move(alone), stem.str());
 
   if (shape.threadBytes)

@@ -30,7 +30,7 @@ void requireAlignment(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                       int64_t alignment);
 
 /// The quotient ceil(value / divisor) of an index.
-mlir::Value getCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+emit::Lanes getCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                        int64_t divisor);
 
 /// The part of a kernel's name that says what a global operand is; empty where

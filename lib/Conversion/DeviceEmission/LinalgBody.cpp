@@ -7,6 +7,7 @@
 
 #include "LinalgBody.h"
 #include "MathIntrinsics.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -16,30 +17,31 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 static int64_t countLanes(Value vector) {
   return cast<VectorType>(vector.getType()).getNumElements();
 }
 
-Value emitExtendBf16(KernelBuilder &b, Value vector) {
+Lanes emitExtendBf16(KernelBuilder &b, Value vector) {
   // A bf16 is the high half of its f32.
   int64_t words = countLanes(vector) / 2;
   Value pairs = b.bitcast(VectorType::get({words}, b.getI32Type()), vector);
   SmallVector<Value> elements;
   for (int64_t i = 0; i < words; ++i) {
-    Value word = b.extract(pairs, i);
-    elements.push_back(b.toFloat(arith::ShLIOp::create(b, word, b.i32(16))));
-    elements.push_back(
-        b.toFloat(arith::AndIOp::create(b, word, b.i32(0xFFFF0000u))));
+    Lanes word = b.extract(pairs, i);
+    elements.push_back(b.toFloat(word << 16));
+    elements.push_back(b.toFloat(word & 0xFFFF0000u));
   }
   return b.pack(elements);
 }
 
-Value emitRoundToBf16(KernelBuilder &b, Value vector) {
+Lanes emitRoundToBf16(KernelBuilder &b, Value vector) {
   // An instruction rounds two.
   auto pair = VectorType::get({2}, b.getBF16Type());
   int64_t size = countLanes(vector);
   if (size == 2)
-    return arith::TruncFOp::create(b, pair, vector);
+    return {b, arith::TruncFOp::create(b, pair, vector)};
   SmallVector<Value> words;
   for (int64_t i = 0; i < size; i += 2)
     words.push_back(
@@ -172,6 +174,28 @@ SmallVector<Value> emitLinalgBody(KernelBuilder &b, Block &body,
                                 size));
   }
   return llvm::map_to_vector(body.getTerminator()->getOperands(), lookup);
+}
+
+SmallVector<Value> emitLinalgOp(KernelBuilder &b, linalg::LinalgOp op,
+                                int64_t size,
+                                function_ref<Value(OpOperand &)> getVector,
+                                function_ref<Value(Value)> getScalar,
+                                ValueRange outputs) {
+  SmallVector<Value> arguments;
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    BlockArgument inside = op.getMatchingBlockArgument(operand);
+    if (inside.use_empty())
+      arguments.push_back(
+          LLVM::PoisonOp::create(b, VectorType::get({size}, inside.getType())));
+    else if (TypedAttr constant = getUniformConstant(operand->get()))
+      arguments.push_back(emitSplat(b, constant, size));
+    else
+      arguments.push_back(getVector(*operand));
+  }
+  llvm::append_range(arguments, outputs);
+  return emitLinalgBody(
+      b, *op.getBlock(), arguments,
+      [&](Value value) -> Value { return b.splat(getScalar(value), size); });
 }
 
 } // namespace blockscale

@@ -10,6 +10,8 @@
 
 #include "KernelBuilder.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
 namespace blockscale {
 
 /// Emits the ops of `body`, which is evaluable (ElementwiseBody.h), and returns
@@ -24,13 +26,22 @@ llvm::SmallVector<mlir::Value>
 emitLinalgBody(KernelBuilder &b, mlir::Block &body, mlir::ValueRange arguments,
                llvm::function_ref<mlir::Value(mlir::Value)> outer = {});
 
+/// What `op` yields for `size` elements. `getVector` gives the elements of an
+/// input that is no constant, and `getScalar` values from outside of the body;
+/// `outputs` are those of the output, where the body reads them.
+llvm::SmallVector<mlir::Value>
+emitLinalgOp(KernelBuilder &b, mlir::linalg::LinalgOp op, int64_t size,
+             llvm::function_ref<mlir::Value(mlir::OpOperand &)> getVector,
+             llvm::function_ref<mlir::Value(mlir::Value)> getScalar = {},
+             mlir::ValueRange outputs = {});
+
 /// Whether the body needs the f32 of its argument alone.
 bool isReadAsF32(mlir::BlockArgument argument);
 
 /// The f32 of a vector of bf16, and the bf16 nearest to each f32 of a vector.
 /// Lengths are even.
-mlir::Value emitExtendBf16(KernelBuilder &b, mlir::Value vector);
-mlir::Value emitRoundToBf16(KernelBuilder &b, mlir::Value vector);
+emit::Lanes emitExtendBf16(KernelBuilder &b, mlir::Value vector);
+emit::Lanes emitRoundToBf16(KernelBuilder &b, mlir::Value vector);
 
 } // namespace blockscale
 

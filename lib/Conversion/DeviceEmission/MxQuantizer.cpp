@@ -23,13 +23,12 @@ public:
               numerics::ElementFormat format)
       : DeviceQuantizer(cvt), recipe(recipe), format(format) {}
 
-  void setGlobal(KernelBuilder &, Value) override {}
-  Scales computeScales(KernelBuilder &b, ValueRange amaxes,
+  void setGlobal(KernelBuilder &, Lanes) override {}
+  Scales computeScales(KernelBuilder &b, ArrayRef<Lanes> amaxes,
                        ArrayRef<BlockElements> blocks) override;
 
-  Value scale(KernelBuilder &b, Value elements, Value factors) override {
-    return numerics::addPositiveZero(recipe,
-                                     Lanes(b, elements) * Lanes(b, factors));
+  Lanes scale(KernelBuilder &b, Lanes elements, Lanes factors) override {
+    return numerics::addPositiveZero(recipe, elements * factors);
   }
 
 protected:
@@ -48,9 +47,8 @@ private:
 Lanes MxQuantizer::computeBytes(KernelBuilder &b, Lanes low, Lanes high) {
   if (numerics::roundsScaleUp(recipe)) {
     float inverse = numerics::getInverseMaxFinite(format);
-    return Lanes(b,
-                 cvt.encodeE8M0RoundUpPair(b, low * inverse, high * inverse,
-                                           numerics::getScaleOverflow(recipe)));
+    return cvt.encodeE8M0RoundUpPair(b, low * inverse, high * inverse,
+                                     numerics::getScaleOverflow(recipe));
   }
   Lanes bytes = numerics::getE8M0ScaleBits(recipe, format, low) |
                 numerics::getE8M0ScaleBits(recipe, format, high) << 8;
@@ -58,15 +56,14 @@ Lanes MxQuantizer::computeBytes(KernelBuilder &b, Lanes low, Lanes high) {
 }
 
 DeviceQuantizer::Scales MxQuantizer::computeScales(KernelBuilder &b,
-                                                   ValueRange amaxes,
+                                                   ArrayRef<Lanes> amaxes,
                                                    ArrayRef<BlockElements>) {
   Scales scales;
   for (size_t i = 0; i < amaxes.size(); i += 2) {
     // A missing block is 0, whose byte is that of padding.
     bool isLast = i + 1 == amaxes.size();
-    Lanes low(b, amaxes[i]);
-    Lanes pair =
-        computeBytes(b, low, isLast ? low.like(0.0f) : Lanes(b, amaxes[i + 1]));
+    Lanes low = amaxes[i];
+    Lanes pair = computeBytes(b, low, isLast ? low.like(0.0f) : amaxes[i + 1]);
     scales.pairs.push_back(pair);
     Lanes bytes = extend(pair, 32);
     scales.factors.push_back(numerics::decodeE8M0ReciprocalBits(bytes & 0xFF));

@@ -43,10 +43,10 @@ public:
       : DeviceQuantizer(cvt), recipe(recipe), kind(kind),
         amaxIsGiven(amaxIsGiven) {}
 
-  void setGlobal(KernelBuilder &b, Value global) override;
-  Scales computeScales(KernelBuilder &b, ValueRange amaxes,
+  void setGlobal(KernelBuilder &b, Lanes global) override;
+  Scales computeScales(KernelBuilder &b, ArrayRef<Lanes> amaxes,
                        ArrayRef<BlockElements> blocks) override;
-  Value scale(KernelBuilder &b, Value elements, Value factors) override;
+  Lanes scale(KernelBuilder &b, Lanes elements, Lanes factors) override;
 
 protected:
   numerics::ElementFormat getFormat() const override {
@@ -54,20 +54,19 @@ protected:
   }
 
 private:
-  Value mul(KernelBuilder &b, Value lhs, Value rhs) {
-    return arith::MulFOp::create(b, lhs, rhs);
-  }
+  Lanes mul(KernelBuilder &b, Lanes lhs, Lanes rhs) { return lhs * rhs; }
   /// The value itself or, where `type` is a vector, a vector that has it in
   /// each element.
-  Value splat(KernelBuilder &b, Value value, Type type) {
+  Lanes splat(KernelBuilder &b, Lanes value, Type type) {
     auto vector = dyn_cast<VectorType>(type);
     return vector ? b.splat(value, vector.getNumElements()) : value;
   }
-  Value constant(KernelBuilder &b, float value, Type type) {
+  Lanes constant(KernelBuilder &b, float value, Type type) {
     return splat(b, b.f32(value), type);
   }
-  Value max(KernelBuilder &b, Value lhs, float rhs) {
-    return arith::MaximumFOp::create(b, lhs, constant(b, rhs, lhs.getType()));
+  Lanes max(KernelBuilder &b, Lanes lhs, float rhs) {
+    return {b,
+            arith::MaximumFOp::create(b, lhs, constant(b, rhs, lhs.getType()))};
   }
 
   /// Whether divisions have shortcuts. They are proved for amaxes of elements,
@@ -76,34 +75,34 @@ private:
     return !amaxIsGiven && numerics::hasShortDivisions(recipe);
   }
   /// Sets the global values of a recipe with shortcuts.
-  void setShortcuts(KernelBuilder &b, Value global);
+  void setShortcuts(KernelBuilder &b, Lanes global);
   /// The results of `getBlockScale` and `getFactorOfScale` (numerics) with a
   /// usual global scale, for one block or a vector of blocks.
-  Value computeScaleShort(KernelBuilder &b, Value amax);
-  Value computeFactorShort(KernelBuilder &b, Value scale);
+  Lanes computeScaleShort(KernelBuilder &b, Lanes amax);
+  Lanes computeFactorShort(KernelBuilder &b, Lanes scale);
   /// The result of `getBlockScale` (numerics) with any global scale, whose S is
   /// `encode`.
-  Value computeScaleInDouble(KernelBuilder &b, Value amax, Value encode);
+  Lanes computeScaleInDouble(KernelBuilder &b, Lanes amax, Lanes encode);
   /// The E4M3 bytes of scales and their values.
-  CvtEmitter::RoundedPair roundScales(KernelBuilder &b, Value low, Value high);
+  CvtEmitter::RoundedPair roundScales(KernelBuilder &b, Lanes low, Lanes high);
   /// `computeScales` by functions of each block.
-  Scales computeScalesStraight(KernelBuilder &b, ValueRange amaxes,
-                               function_ref<Value(Value)> computeScale,
-                               function_ref<Value(Value)> computeFactor);
+  Scales computeScalesStraight(KernelBuilder &b, ArrayRef<Lanes> amaxes,
+                               function_ref<Lanes(Lanes)> computeScale,
+                               function_ref<Lanes(Lanes)> computeFactor);
   /// `computeScales` of recipes with shortcuts, with a usual global scale, and
   /// with any.
-  Scales computeScalesShort(KernelBuilder &b, ValueRange amaxes);
-  Scales computeScalesInLoop(KernelBuilder &b, ValueRange amaxes);
+  Scales computeScalesShort(KernelBuilder &b, ArrayRef<Lanes> amaxes);
+  Scales computeScalesInLoop(KernelBuilder &b, ArrayRef<Lanes> amaxes);
 
   /// The functions of these names of numerics, as instructions. Reciprocals are
   /// approximations in the first ones, and rounded in the last one.
-  Value refineReciprocal(KernelBuilder &b, Value d);
-  Value divideInDouble(KernelBuilder &b, Value a, Value d);
-  Value divideByReciprocal(KernelBuilder &b, Value a, Value d,
-                           Value reciprocal);
+  Lanes refineReciprocal(KernelBuilder &b, Lanes d);
+  Lanes divideInDouble(KernelBuilder &b, Lanes a, Lanes d);
+  Lanes divideByReciprocal(KernelBuilder &b, Lanes a, Lanes d,
+                           Lanes reciprocal);
   /// A product in f64.
-  Value mulInDouble(KernelBuilder &b, Value lhs, double rhs) {
-    return b.toF32(arith::MulFOp::create(b, b.toF64(lhs), b.f64(rhs)));
+  Lanes mulInDouble(KernelBuilder &b, Lanes lhs, double rhs) {
+    return b.toF32(b.toF64(lhs) * rhs);
   }
 
   numerics::Recipe recipe;
@@ -113,30 +112,30 @@ private:
   std::optional<emit::GlobalFactors> factors;
   /// g and S in recipes with shortcuts; null where 1 or unused. Scales are
   /// divided by g where it is there, and else multiplied by S.
-  Value decodeGlobal;
-  Value encodeGlobal;
+  Lanes decodeGlobal;
+  Lanes encodeGlobal;
   /// The quotient `dividend` / `divisor` is S in recipes with shortcuts, which
   /// apply where `isUsual` holds. Values are null where there is no global
   /// scale.
   float dividend = 1;
-  Value divisor;
-  Value isUsual;
+  Lanes divisor;
+  Lanes isUsual;
   /// The largest value that makes a difference before the division by g: larger
   /// ones give the same scale.
-  Value largest;
+  Lanes largest;
 };
 
 } // namespace
 
-void Nvfp4Quantizer::setShortcuts(KernelBuilder &b, Value global) {
+void Nvfp4Quantizer::setShortcuts(KernelBuilder &b, Lanes global) {
   bool isAmax = numerics::isAmax(kind);
-  global = numerics::readGlobal(kind, Lanes(b, global));
+  global = numerics::readGlobal(kind, global);
   divisor = global;
   if (numerics::dividesScales(recipe)) {
     if (isAmax)
       divisor = mulInDouble(b, global, numerics::kInverseGlobalRange);
     decodeGlobal = divisor;
-    largest = mul(b, decodeGlobal, b.f32(kSaturating));
+    largest = decodeGlobal * kSaturating;
   } else if (isAmax) {
     dividend = numerics::kGlobalRange;
     divisor = max(b, global, numerics::kMslkAmaxFloor);
@@ -149,108 +148,103 @@ void Nvfp4Quantizer::setShortcuts(KernelBuilder &b, Value global) {
   using arith::CmpIPredicate;
   auto least = llvm::bit_cast<uint32_t>(kUsualLeast);
   auto most = llvm::bit_cast<uint32_t>(kUsualMost);
-  Value bits = b.toBits(divisor);
-  Value distance = arith::SubIOp::create(b, bits, b.i32(least));
-  Value isWithin = arith::CmpIOp::create(b, CmpIPredicate::ult, distance,
-                                         b.i32(most - least));
-  Value mask = b.i32(numerics::kFloatMantissaMask);
-  Value mantissa = arith::AndIOp::create(b, bits, mask);
-  isUsual = arith::CmpIOp::create(b, CmpIPredicate::ne, mantissa, mask);
-  isUsual = arith::AndIOp::create(b, isUsual, isWithin);
+  Lanes bits = b.toBits(divisor);
+  Lanes distance = bits - least;
+  Lanes isWithin = isBelow(distance, most - least);
+  Lanes mask = b.i32(numerics::kFloatMantissaMask);
+  Lanes mantissa = bits & mask;
+  isUsual = compare(CmpIPredicate::ne, mantissa, mask);
+  isUsual = isUsual & isWithin;
 }
 
-void Nvfp4Quantizer::setGlobal(KernelBuilder &b, Value global) {
+void Nvfp4Quantizer::setGlobal(KernelBuilder &b, Lanes global) {
   if (!hasShortcuts())
     factors = emit::emitGlobalFactors(b, recipe, kind, global);
   else if (global)
     setShortcuts(b, global);
 }
 
-Value Nvfp4Quantizer::refineReciprocal(KernelBuilder &b, Value d) {
-  auto vector = dyn_cast<VectorType>(d.getType());
-  int64_t size = vector ? vector.getNumElements() : 1;
+Lanes Nvfp4Quantizer::refineReciprocal(KernelBuilder &b, Lanes d) {
   SmallVector<Value> elements;
-  for (int64_t i = 0; i < size; ++i)
+  for (int64_t i = 0; i < d.getCount(); ++i)
     elements.push_back(NVVM::RcpApproxFtzF32Op::create(
-        b, b.getF32Type(), vector ? b.extract(d, i) : d));
-  Value approximation = vector ? b.pack(elements) : elements.front();
-  Value error = b.fma(arith::NegFOp::create(b, d), approximation,
+        b, b.getF32Type(), d.isVector() ? b.extract(d, i) : d));
+  Lanes approximation =
+      d.isVector() ? b.pack(elements) : Lanes(b, elements.front());
+  Lanes error = b.fma(arith::NegFOp::create(b, d), approximation,
                       constant(b, 1.0f, d.getType()));
   return b.fma(error, approximation, approximation);
 }
 
-Value Nvfp4Quantizer::divideByReciprocal(KernelBuilder &b, Value a, Value d,
-                                         Value reciprocal) {
-  Value quotient = mul(b, a, reciprocal);
-  Value rest = b.fma(arith::NegFOp::create(b, d), quotient, a);
+Lanes Nvfp4Quantizer::divideByReciprocal(KernelBuilder &b, Lanes a, Lanes d,
+                                         Lanes reciprocal) {
+  Lanes quotient = a * reciprocal;
+  Lanes rest = b.fma(arith::NegFOp::create(b, d), quotient, a);
   return b.fma(rest, reciprocal, quotient);
 }
 
-Value Nvfp4Quantizer::divideInDouble(KernelBuilder &b, Value a, Value d) {
-  Value dividend = b.toF64(a), divisor = b.toF64(d);
+Lanes Nvfp4Quantizer::divideInDouble(KernelBuilder &b, Lanes a, Lanes d) {
+  Lanes dividend = b.toF64(a), divisor = b.toF64(d);
   Value reciprocal =
-      NVVM::InlinePtxOp::create(b, b.getF64Type(), divisor, ValueRange(),
+      NVVM::InlinePtxOp::create(b, b.getF64Type(), Value(divisor), ValueRange(),
                                 "rcp.approx.ftz.f64 $0, $1;", Value())
           .getResult(0);
   Value minus = arith::NegFOp::create(b, divisor);
-  Value error = b.fma(minus, reciprocal, b.f64(1.0));
-  Value refined = b.fma(error, reciprocal, reciprocal);
-  Value quotient = mul(b, dividend, refined);
-  Value rest = b.fma(minus, quotient, dividend);
-  Value isZero =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, a, b.f32(0.0f));
-  Value isSpecial = arith::OrIOp::create(
-      b, isZero,
-      arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, rest, rest));
-  Value special = b.toF32(mul(b, dividend, reciprocal));
+  Lanes error = b.fma(minus, reciprocal, b.f64(1.0));
+  Lanes refined = b.fma(error, reciprocal, reciprocal);
+  Lanes quotient = dividend * refined;
+  Lanes rest = b.fma(minus, quotient, dividend);
+  Lanes isZero = compare(arith::CmpFPredicate::OEQ, a, 0.0f);
+  Lanes isSpecial = isZero | isNan(rest);
+  Lanes special = b.toF32(dividend * reciprocal);
   quotient = b.toF32(b.fma(rest, refined, quotient));
-  return arith::SelectOp::create(b, isSpecial, special, quotient);
+  return select(isSpecial, special, quotient);
 }
 
-Value Nvfp4Quantizer::computeScaleShort(KernelBuilder &b, Value amax) {
+Lanes Nvfp4Quantizer::computeScaleShort(KernelBuilder &b, Lanes amax) {
   Type type = amax.getType();
-  Value low = mul(b, amax, constant(b, numerics::kSixthLow, type));
-  Value scale = b.fma(amax, constant(b, numerics::kSixthHigh, type), low);
+  Lanes low = amax * constant(b, numerics::kSixthLow, type);
+  Lanes scale = b.fma(amax, constant(b, numerics::kSixthHigh, type), low);
   if (decodeGlobal) {
-    scale = arith::MinimumFOp::create(b, scale, splat(b, largest, type));
+    scale = {b, arith::MinimumFOp::create(b, scale, splat(b, largest, type))};
     scale = divideByReciprocal(b, scale, splat(b, decodeGlobal, type),
                                splat(b, encodeGlobal, type));
   } else if (encodeGlobal) {
-    scale = mul(b, scale, splat(b, encodeGlobal, type));
+    scale = scale * splat(b, encodeGlobal, type);
   }
   return max(b, scale, numerics::getScaleFloor(recipe));
 }
 
 /// The scale is not 0, as recipes with shortcuts have a floor.
-Value Nvfp4Quantizer::computeFactorShort(KernelBuilder &b, Value scale) {
-  Value inverse = refineReciprocal(b, scale);
+Lanes Nvfp4Quantizer::computeFactorShort(KernelBuilder &b, Lanes scale) {
+  Lanes inverse = refineReciprocal(b, scale);
   if (!encodeGlobal)
     return inverse;
   return divideByReciprocal(b, splat(b, encodeGlobal, scale.getType()), scale,
                             inverse);
 }
 
-Value Nvfp4Quantizer::computeScaleInDouble(KernelBuilder &b, Value amax,
-                                           Value encode) {
-  Value scale = mulInDouble(b, amax, numerics::kInverseSix);
-  scale = decodeGlobal ? divideInDouble(b, scale, decodeGlobal)
-                       : mul(b, scale, encode);
+Lanes Nvfp4Quantizer::computeScaleInDouble(KernelBuilder &b, Lanes amax,
+                                           Lanes encode) {
+  Lanes scale = mulInDouble(b, amax, numerics::kInverseSix);
+  scale =
+      decodeGlobal ? divideInDouble(b, scale, decodeGlobal) : scale * encode;
   return max(b, scale, numerics::getScaleFloor(recipe));
 }
 
-CvtEmitter::RoundedPair Nvfp4Quantizer::roundScales(KernelBuilder &b, Value low,
-                                                    Value high) {
+CvtEmitter::RoundedPair Nvfp4Quantizer::roundScales(KernelBuilder &b, Lanes low,
+                                                    Lanes high) {
   if (numerics::getScaleFloor(recipe) >= numerics::kE4M3MinNormal)
     return cvt.roundE4M3Pair(b, low, high);
-  Value codes = cvt.encodeE4M3Pair(b, low, high);
+  Lanes codes = cvt.encodeE4M3Pair(b, low, high);
   auto [first, second] = cvt.decodeE4M3Pair(b, codes);
   return {codes, first, second};
 }
 
 DeviceQuantizer::Scales Nvfp4Quantizer::computeScalesStraight(
-    KernelBuilder &b, ValueRange amaxes,
-    function_ref<Value(Value)> computeScale,
-    function_ref<Value(Value)> computeFactor) {
+    KernelBuilder &b, ArrayRef<Lanes> amaxes,
+    function_ref<Lanes(Lanes)> computeScale,
+    function_ref<Lanes(Lanes)> computeFactor) {
   auto values = llvm::map_to_vector<4>(amaxes, computeScale);
   bool isOdd = values.size() % 2 != 0;
   if (isOdd)
@@ -264,24 +258,22 @@ DeviceQuantizer::Scales Nvfp4Quantizer::computeScalesStraight(
       scales.factors.push_back(computeFactor(high));
   }
   if (isOdd)
-    scales.pairs.back() = arith::AndIOp::create(
-        b, scales.pairs.back(),
-        arith::ConstantOp::create(b, b.getI16IntegerAttr(0xFF)));
+    scales.pairs.back() = scales.pairs.back() & 0xFF;
   return scales;
 }
 
 /// `computeScales` with a usual global scale. Some GPUs multiply two f32 at
 /// once: of four blocks, the first and third, and the second and fourth ones,
 /// as elements of columns come.
-DeviceQuantizer::Scales Nvfp4Quantizer::computeScalesShort(KernelBuilder &b,
-                                                           ValueRange amaxes) {
+DeviceQuantizer::Scales
+Nvfp4Quantizer::computeScalesShort(KernelBuilder &b, ArrayRef<Lanes> amaxes) {
   if (amaxes.size() % 4 != 0)
     return computeScalesStraight(
-        b, amaxes, [&](Value amax) { return computeScaleShort(b, amax); },
-        [&](Value scale) { return computeFactorShort(b, scale); });
+        b, amaxes, [&](Lanes amax) { return computeScaleShort(b, amax); },
+        [&](Lanes scale) { return computeFactorShort(b, scale); });
   Scales scales;
   for (size_t i = 0; i < amaxes.size(); i += 4) {
-    std::array<Value, 2> values, low, high, factors;
+    std::array<Lanes, 2> values, low, high, factors;
     for (size_t j : {0, 1})
       values[j] =
           computeScaleShort(b, b.pack({amaxes[i + j], amaxes[i + j + 2]}));
@@ -292,8 +284,8 @@ DeviceQuantizer::Scales Nvfp4Quantizer::computeScalesShort(KernelBuilder &b,
       low[j] = rounded.low;
       high[j] = rounded.high;
     }
-    factors[0] = computeFactorShort(b, b.pack(low));
-    factors[1] = computeFactorShort(b, b.pack(high));
+    factors[0] = computeFactorShort(b, b.pack({low[0], low[1]}));
+    factors[1] = computeFactorShort(b, b.pack({high[0], high[1]}));
     for (size_t j : {0, 1, 2, 3})
       scales.factors.push_back(b.extract(factors[j % 2], j / 2));
   }
@@ -311,24 +303,23 @@ static Value countDown(KernelBuilder &b, Value count) {
 
 /// Amaxes move up by one each time, with factors behind them, and the bytes of
 /// scales move down, through words: code that hardly ever runs is short.
-DeviceQuantizer::Scales Nvfp4Quantizer::computeScalesInLoop(KernelBuilder &b,
-                                                            ValueRange amaxes) {
+DeviceQuantizer::Scales
+Nvfp4Quantizer::computeScalesInLoop(KernelBuilder &b, ArrayRef<Lanes> amaxes) {
   constexpr size_t perWord = 4;
   size_t count = amaxes.size(), words = llvm::divideCeil(count, perWord);
-  Value encode = divideInDouble(b, b.f32(dividend), divisor);
+  Lanes encode = divideInDouble(b, b.f32(dividend), divisor);
   SmallVector<Value> first = {b.i32(count)};
   first.append(words, b.i32(0));
   llvm::append_range(first, amaxes);
   SmallVector<Value> last = emitWhile(
       b, first,
       [&](ValueRange values) -> Value {
-        return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, values[0],
-                                     b.i32(0));
+        return compare(arith::CmpIPredicate::ne, Lanes(b, values[0]), 0);
       },
       [&](ValueRange values) {
         ValueRange codes = values.slice(1, words);
         ValueRange rest = values.drop_front(1 + words);
-        Value scale = computeScaleInDouble(b, rest[0], encode);
+        Lanes scale = computeScaleInDouble(b, Lanes(b, rest[0]), encode);
         auto [code, value, unused] = roundScales(b, scale, scale);
         SmallVector<Value> next = {countDown(b, values[0])};
         for (size_t i = 0; i < words; ++i) {
@@ -340,57 +331,54 @@ DeviceQuantizer::Scales Nvfp4Quantizer::computeScalesInLoop(KernelBuilder &b,
         return next;
       });
   Scales scales;
-  scales.factors.assign(last.begin() + 1 + words, last.end());
+  for (Value factor : ArrayRef(last).drop_front(1 + words))
+    scales.factors.emplace_back(b, factor);
   // The first byte has not come all the way down where words have more.
   ValueRange codes = ValueRange(last).slice(1, words);
   for (size_t byte = words * perWord - count; byte < words * perWord;
        byte += 2) {
     size_t word = byte / perWord;
     Value above = word + 1 < words ? codes[word + 1] : b.i32(0);
-    Value pair = LLVM::FshrOp::create(b, above, codes[word],
-                                      b.i32(8 * (byte % perWord)));
-    scales.pairs.push_back(arith::TruncIOp::create(b, b.getI16Type(), pair));
+    Lanes pair(b, LLVM::FshrOp::create(b, above, codes[word],
+                                       b.i32(8 * (byte % perWord))));
+    scales.pairs.push_back(truncate(pair, 16));
   }
   return scales;
 }
 
 DeviceQuantizer::Scales Nvfp4Quantizer::computeScales(KernelBuilder &b,
-                                                      ValueRange amaxes,
+                                                      ArrayRef<Lanes> amaxes,
                                                       ArrayRef<BlockElements>) {
   if (!hasShortcuts())
     return computeScalesStraight(
         b, amaxes,
-        [&](Value amax) -> Value {
-          Lanes x(b, amax);
-          return amaxIsGiven
-                     ? numerics::getBlockScaleOfGivenAmax(recipe, x, *factors)
-                     : numerics::getBlockScale(recipe, x, *factors);
+        [&](Lanes amax) {
+          return amaxIsGiven ? numerics::getBlockScaleOfGivenAmax(recipe, amax,
+                                                                  *factors)
+                             : numerics::getBlockScale(recipe, amax, *factors);
         },
-        [&](Value scale) -> Value {
-          return numerics::getFactorOfScale(recipe, Lanes(b, scale), *factors);
+        [&](Lanes scale) {
+          return numerics::getFactorOfScale(recipe, scale, *factors);
         });
   if (!isUsual)
     return computeScalesShort(b, amaxes);
-  SmallVector<Type> types(llvm::divideCeil(amaxes.size(), 2), b.getI16Type());
-  size_t pairs = types.size();
-  types.append(amaxes.size(), b.getF32Type());
   auto join = [](const Scales &scales) {
-    return llvm::to_vector(
-        llvm::concat<const Value>(scales.pairs, scales.factors));
+    SmallVector<Lanes> joined(scales.pairs.begin(), scales.pairs.end());
+    llvm::append_range(joined, scales.factors);
+    return joined;
   };
-  SmallVector<Value> values = emitIfElse(
-      b, isUsual, types, [&] { return join(computeScalesShort(b, amaxes)); },
+  SmallVector<Lanes> values = emitIfElse(
+      b, isUsual, [&] { return join(computeScalesShort(b, amaxes)); },
       [&] { return join(computeScalesInLoop(b, amaxes)); });
   Scales scales;
-  scales.pairs.assign(values.begin(), values.begin() + pairs);
-  scales.factors.assign(values.begin() + pairs, values.end());
+  scales.pairs.assign(values.begin(), values.end() - amaxes.size());
+  scales.factors.assign(values.end() - amaxes.size(), values.end());
   return scales;
 }
 
-Value Nvfp4Quantizer::scale(KernelBuilder &b, Value elements, Value factors) {
+Lanes Nvfp4Quantizer::scale(KernelBuilder &, Lanes elements, Lanes factors) {
   return numerics::addPositiveZero(
-      recipe,
-      numerics::applyFactor(recipe, Lanes(b, elements), Lanes(b, factors)));
+      recipe, numerics::applyFactor(recipe, elements, factors));
 }
 
 std::unique_ptr<DeviceQuantizer> createNvfp4Quantizer(CvtEmitter &cvt,

@@ -16,17 +16,17 @@ static SmallVector<Lanes, 2> getHalves(Lanes number) {
   return {truncate(number, 32), truncate(number >> 32, 32)};
 }
 
-RandomWords::RandomWords(KernelBuilder &b, Value rng) : b(b) {
+RandomWords::RandomWords(KernelBuilder &b, Value rng) {
   auto load = [&](int64_t i) {
     Value address = b.offset(rng, b.getI64Type(), b.i64(i));
-    return Lanes(b, b.load(b.getI64Type(), address, sizeof(int64_t)));
+    return b.load(b.getI64Type(), address, sizeof(int64_t));
   };
   seed = getHalves(load(0));
   offset = getHalves(load(1));
 }
 
-SmallVector<Value> RandomWords::draw(Value group) {
-  SmallVector<Lanes, 2> counter = getHalves(Lanes(b, group));
+SmallVector<Value> RandomWords::draw(Lanes group) {
+  SmallVector<Lanes, 2> counter = getHalves(group);
   auto drawn = numerics::runPhilox4x32(
       numerics::PhiloxWordsOf<Lanes>{
           {counter[0], counter[1], offset[0], offset[1]}},

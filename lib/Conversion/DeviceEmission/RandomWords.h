@@ -20,10 +20,9 @@ public:
   RandomWords(KernelBuilder &b, mlir::Value rng);
 
   /// The words of group `group` (i64), one for four elements.
-  llvm::SmallVector<mlir::Value> draw(mlir::Value group);
+  llvm::SmallVector<mlir::Value> draw(emit::Lanes group);
 
 private:
-  KernelBuilder &b;
   /// Low and high halves of the operand's numbers.
   llvm::SmallVector<emit::Lanes, 2> seed, offset;
 };

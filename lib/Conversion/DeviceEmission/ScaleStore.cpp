@@ -15,26 +15,19 @@ namespace blockscale {
 using emit::Lanes;
 
 /// a * b + c on i64.
-static Value mulAdd(KernelBuilder &b, Value x, Value y, Value z) {
-  return arith::AddIOp::create(b, arith::MulIOp::create(b, x, y), z);
-}
-
-Value getLinearScaleAddress(KernelBuilder &b, Value base, Value rows,
+Value getLinearScaleAddress(KernelBuilder &b, Value base, Lanes rows,
                             FragmentPosition position, int64_t rowBlocks,
                             int64_t fragmentBlocks) {
-  Value row = mulAdd(b, position.matrix, rows, position.row);
-  Value column = arith::MulIOp::create(b, b.zext64(position.fragment),
-                                       b.i64(fragmentBlocks));
-  return b.offset(base, b.getI8Type(),
-                  mulAdd(b, row, b.i64(rowBlocks), column));
+  Lanes row = position.matrix * rows + position.row;
+  Lanes column = extend(position.fragment, 64) * fragmentBlocks;
+  return b.offset(base, b.getI8Type(), row * rowBlocks + column);
 }
 
-Value getSwizzledScaleAddress(KernelBuilder &b, Value base, Value rowTiles,
+Value getSwizzledScaleAddress(KernelBuilder &b, Value base, Lanes rowTiles,
                               FragmentPosition position, int64_t rowBlocks,
                               int64_t fragmentBlocks) {
-  Lanes row(b, position.row),
-      column = Lanes(b, position.fragment) * fragmentBlocks;
-  Lanes before = Lanes(b, position.matrix) * Lanes(b, rowTiles);
+  Lanes row = position.row, column = position.fragment * fragmentBlocks;
+  Lanes before = position.matrix * rowTiles;
   Lanes tile =
       numerics::getTileNumber(before, row, extend(column, 64),
                               row.like(numerics::getColTiles(rowBlocks)));
@@ -44,26 +37,23 @@ Value getSwizzledScaleAddress(KernelBuilder &b, Value base, Value rowTiles,
                   tile * numerics::kTileBytes + extend(byte, 64));
 }
 
-void storeScaleBytes(KernelBuilder &b, ValueRange pairs, Value address,
+void storeScaleBytes(KernelBuilder &b, ArrayRef<Lanes> pairs, Value address,
                      int64_t count, int64_t alignment) {
-  auto storeAt = [&](Value value, int64_t at, int64_t size) {
+  auto storeAt = [&](Lanes value, int64_t at, int64_t size) {
     b.store(value, b.offset(address, b.getI8Type(), b.i64(at)), size);
   };
   int64_t begin = 0;
   for (; alignment == 4 && begin + 4 <= count; begin += 4)
     storeAt(b.pack(pairs.slice(begin / 2, 2)), begin, 4);
   for (int64_t at = begin; at < count; at += 2) {
-    Value pair = pairs[at / 2];
+    Lanes pair = pairs[at / 2];
     if (alignment >= 2 && at + 1 < count) {
       storeAt(pair, at, 2);
       continue;
     }
-    storeAt(arith::TruncIOp::create(b, b.getI8Type(), pair), at, 1);
-    if (at + 1 == count)
-      continue;
-    Value eight = arith::ConstantOp::create(b, b.getI16IntegerAttr(8));
-    Value high = arith::ShRUIOp::create(b, pair, eight);
-    storeAt(arith::TruncIOp::create(b, b.getI8Type(), high), at + 1, 1);
+    storeAt(truncate(pair, 8), at, 1);
+    if (at + 1 < count)
+      storeAt(truncate(pair >> 8, 8), at + 1, 1);
   }
 }
 

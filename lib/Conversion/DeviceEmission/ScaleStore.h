@@ -19,31 +19,31 @@ using numerics::kTileRows;
 /// The position in a batch of matrices at which a thread works.
 struct FragmentPosition {
   /// The number of the matrix and of the row in it, i64.
-  mlir::Value matrix;
-  mlir::Value row;
+  emit::Lanes matrix;
+  emit::Lanes row;
   /// The number of the fragment in the row, i32.
-  mlir::Value fragment;
+  emit::Lanes fragment;
 };
 
 /// Address of the first scale byte of a fragment of `fragmentBlocks` blocks (1,
 /// 2 or 4) in rows of `rowBlocks`, linear: byte (matrix * rows + row) *
 /// rowBlocks + fragment * fragmentBlocks.
 mlir::Value getLinearScaleAddress(KernelBuilder &b, mlir::Value base,
-                                  mlir::Value rows, FragmentPosition position,
+                                  emit::Lanes rows, FragmentPosition position,
                                   int64_t rowBlocks, int64_t fragmentBlocks);
 
 /// Address of the first scale byte of such a fragment where scales are in 128x4
 /// tiles (numerics: `getTiledOffset`). Each matrix has `rowTiles` rows of
 /// tiles.
 mlir::Value getSwizzledScaleAddress(KernelBuilder &b, mlir::Value base,
-                                    mlir::Value rowTiles,
+                                    emit::Lanes rowTiles,
                                     FragmentPosition position,
                                     int64_t rowBlocks, int64_t fragmentBlocks);
 
 /// Stores `count` scale bytes (at most 4), given as i16 pairs with the first
 /// byte low, to `address`, in accesses as wide as its alignment (1, 2 or 4)
 /// allows.
-void storeScaleBytes(KernelBuilder &b, mlir::ValueRange pairs,
+void storeScaleBytes(KernelBuilder &b, llvm::ArrayRef<emit::Lanes> pairs,
                      mlir::Value address, int64_t count, int64_t alignment);
 
 } // namespace blockscale

@@ -16,25 +16,25 @@ namespace blockscale {
 /// chips with some `cvt` derive from it.
 class SoftwareCvtEmitter : public CvtEmitter {
 public:
-  mlir::Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
+  emit::Lanes encodeWord(KernelBuilder &b, numerics::ElementFormat format,
                          mlir::ValueRange elements) override;
-  mlir::Value encodeStochasticWord(KernelBuilder &b, mlir::ValueRange elements,
+  emit::Lanes encodeStochasticWord(KernelBuilder &b, mlir::ValueRange elements,
                                    mlir::ValueRange randomWords) override;
-  mlir::Value encodeE4M3Pair(KernelBuilder &b, mlir::Value low,
-                             mlir::Value high) override;
-  std::pair<mlir::Value, mlir::Value>
-  decodeE4M3Pair(KernelBuilder &b, mlir::Value codes) override;
-  RoundedPair roundE4M3Pair(KernelBuilder &b, mlir::Value low,
-                            mlir::Value high) override;
-  mlir::Value reduceMagnitudes(KernelBuilder &b,
+  emit::Lanes encodeE4M3Pair(KernelBuilder &b, emit::Lanes low,
+                             emit::Lanes high) override;
+  std::pair<emit::Lanes, emit::Lanes>
+  decodeE4M3Pair(KernelBuilder &b, emit::Lanes codes) override;
+  RoundedPair roundE4M3Pair(KernelBuilder &b, emit::Lanes low,
+                            emit::Lanes high) override;
+  emit::Lanes reduceMagnitudes(KernelBuilder &b,
                                mlir::ValueRange pairs) override;
-  mlir::Value encodeE8M0RoundUpPair(KernelBuilder &b, mlir::Value low,
-                                    mlir::Value high,
+  emit::Lanes encodeE8M0RoundUpPair(KernelBuilder &b, emit::Lanes low,
+                                    emit::Lanes high,
                                     numerics::Overflow overflow) override;
 
 protected:
-  std::pair<mlir::Value, mlir::Value> widenBF16Pair(KernelBuilder &b,
-                                                    mlir::Value word) override;
+  std::pair<emit::Lanes, emit::Lanes> widenBF16Pair(KernelBuilder &b,
+                                                    emit::Lanes word) override;
 };
 
 } // namespace blockscale

@@ -22,64 +22,50 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 /// Places that one access reaches without conflict.
 static constexpr int64_t kPhase = 8;
 
-/// f(lane) = (lane >> shift) & mask.
-static int64_t getShift(int64_t parts) {
-  return llvm::Log2_64(kPhase / std::min(parts, kPhase));
-}
-static int64_t getMask(int64_t parts) { return std::min(parts, kPhase) - 1; }
-
-static Value shiftRight(KernelBuilder &b, Value value, int64_t amount) {
-  return arith::ShRUIOp::create(b, value, b.i32(amount));
-}
-static Value bitAnd(KernelBuilder &b, Value value, int64_t mask) {
-  return arith::AndIOp::create(b, value, b.i32(mask));
-}
-static Value scaled(KernelBuilder &b, Value value, int64_t factor) {
-  return arith::MulIOp::create(b, value, b.i32(factor));
+/// f(lane) = (lane >> shift) & mask, by which the parts of a lane are turned.
+template <typename Number>
+static Number getTurn(Number lane, int64_t parts) {
+  int64_t turns = std::min(parts, kPhase);
+  return lane >> llvm::Log2_64(kPhase / turns) & (turns - 1);
 }
 
-WarpBuffer::WarpBuffer(KernelBuilder &b, Value thread, int64_t threads,
+WarpBuffer::WarpBuffer(KernelBuilder &b, Lanes thread, int64_t threads,
                        int64_t fragmentBytes, int64_t runLanes)
     : bytes(kWarpThreads * fragmentBytes), runLanes(runLanes) {
   // Places are banks where the first place is in the first bank.
   Value all =
       createSharedArray(b, "stage", b.getI8Type(), threads * fragmentBytes,
                         /*alignment=*/kPhase * kPartBytes);
-  lane = bitAnd(b, thread, kWarpThreads - 1);
-  Value warp = shiftRight(b, thread, llvm::Log2_64(kWarpThreads));
-  memory = b.offset(all, b.getI8Type(), scaled(b, warp, bytes));
+  lane = thread & (kWarpThreads - 1);
+  Lanes warp = thread >> llvm::Log2_64(kWarpThreads);
+  memory = b.offset(all, b.getI8Type(), warp * bytes);
 }
 
-SmallVector<Value> WarpBuffer::getOwn(KernelBuilder &b, Value owner,
+SmallVector<Value> WarpBuffer::getOwn(KernelBuilder &b, Lanes owner,
                                       int64_t parts) {
-  Value first = scaled(b, owner, parts);
-  Value turn = bitAnd(b, shiftRight(b, owner, getShift(parts)), getMask(parts));
-  first = arith::OrIOp::create(b, first, turn);
+  Lanes first = owner * parts;
+  first = first | getTurn(owner, parts);
   SmallVector<Value> places;
-  for (int64_t part = 0; part < parts; ++part) {
-    Value place = arith::XOrIOp::create(b, first, b.i32(part));
-    places.push_back(
-        b.offset(memory, b.getI8Type(), scaled(b, place, kPartBytes)));
-  }
+  for (int64_t part = 0; part < parts; ++part)
+    places.push_back(b.offset(memory, b.getI8Type(),
+                              (first ^ first.like(part)) * kPartBytes));
   return places;
 }
 
 SmallVector<Value> WarpBuffer::getMoved(KernelBuilder &b, int64_t parts,
                                         int64_t steps) {
   // The owner is lane / parts, and of every further step lanes on.
-  Value owner = shiftRight(b, lane, llvm::Log2_64(parts));
-  Value turn = bitAnd(b, shiftRight(b, owner, getShift(parts)), getMask(parts));
-  Value first = arith::XOrIOp::create(b, lane, turn);
+  Lanes first = lane ^ getTurn(lane >> llvm::Log2_64(parts), parts);
   SmallVector<Value> places;
   for (int64_t step = 0; step < steps; ++step) {
     int64_t owners = step * (kWarpThreads / parts);
-    int64_t stepTurn = owners >> getShift(parts) & getMask(parts);
-    Value place = arith::XOrIOp::create(b, first, b.i32(stepTurn));
-    Value address =
-        b.offset(memory, b.getI8Type(), scaled(b, place, kPartBytes));
+    Lanes place = first ^ first.like(getTurn(owners, parts));
+    Value address = b.offset(memory, b.getI8Type(), place * kPartBytes);
     places.push_back(b.offset(address, b.getI8Type(),
                               b.i64(step * kWarpThreads * kPartBytes)));
   }
@@ -89,21 +75,20 @@ SmallVector<Value> WarpBuffer::getMoved(KernelBuilder &b, int64_t parts,
 SmallVector<Value> WarpBuffer::getMovedAddresses(KernelBuilder &b,
                                                  Value pointer, int64_t parts,
                                                  int64_t runStride) {
-  auto product = [&](Value value, int64_t factor) -> Value {
-    return arith::MulIOp::create(b, b.zext64(value), b.i64(factor));
+  auto product = [&](Lanes value, int64_t factor) {
+    return extend(value, 64) * factor;
   };
   // Both the lanes that own fragments and the parts that lanes move come in
   // runs.
-  auto offset = [&](int64_t lanes, int64_t bytes) -> Value {
+  auto offset = [&](int64_t lanes, int64_t bytes) {
     if (lanes >= kWarpThreads)
       return product(lane, bytes);
-    Value run = shiftRight(b, lane, llvm::Log2_64(lanes));
-    return arith::AddIOp::create(b, product(run, runStride),
-                                 product(bitAnd(b, lane, lanes - 1), bytes));
+    Lanes before = product(lane >> llvm::Log2_64(lanes), runStride);
+    return before + product(lane & (lanes - 1), bytes);
   };
   int64_t runParts = runLanes * parts;
-  Value move = arith::SubIOp::create(b, offset(runParts, kPartBytes),
-                                     offset(runLanes, parts * kPartBytes));
+  Lanes move = offset(runParts, kPartBytes);
+  move = move - offset(runLanes, parts * kPartBytes);
   Value first = b.offset(pointer, b.getI8Type(), move);
   SmallVector<Value> addresses;
   for (int64_t step = 0; step < parts; ++step) {
@@ -118,11 +103,11 @@ void WarpBuffer::release(KernelBuilder &b) {
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 
-SmallVector<Value> WarpBuffer::read(KernelBuilder &b, Value owner,
+SmallVector<Value> WarpBuffer::read(KernelBuilder &b, Lanes owner,
                                     int64_t fragmentBytes, int64_t begin) {
   auto type = VectorType::get({kPartWords}, b.getI32Type());
   return llvm::map_to_vector(
-      getOwn(b, owner, fragmentBytes / kPartBytes), [&](Value place) {
+      getOwn(b, owner, fragmentBytes / kPartBytes), [&](Value place) -> Value {
         if (begin)
           place = b.offset(place, b.getI8Type(), b.i64(begin));
         return b.load(type, place, kPartBytes);
@@ -160,7 +145,7 @@ SmallVector<Value> WarpBuffer::getShared(KernelBuilder &b,
 
 SmallVector<Value>
 WarpBuffer::readShared(KernelBuilder &b, int64_t fragmentBytes, int64_t begin) {
-  return read(b, bitAnd(b, lane, runLanes - 1), fragmentBytes, begin);
+  return read(b, lane & (runLanes - 1), fragmentBytes, begin);
 }
 
 void WarpBuffer::store(KernelBuilder &b, ArrayRef<Value> words, Value pointer,
@@ -176,6 +161,27 @@ void WarpBuffer::store(KernelBuilder &b, ArrayRef<Value> words, Value pointer,
        llvm::zip_equal(getMovedAddresses(b, pointer, parts, runStride),
                        getMoved(b, parts, parts)))
     b.store(b.load(type, from, kPartBytes), to, kPartBytes);
+}
+
+SmallVector<Value>
+StagedMoves::load(KernelBuilder &b, function_ref<Value()> getPointer,
+                  int64_t runStride,
+                  function_ref<SmallVector<Value>()> loadOwn) const {
+  SmallVector<Type> types(
+      fragmentBytes / WarpBuffer::kPartBytes,
+      VectorType::get({WarpBuffer::kPartWords}, b.getI32Type()));
+  return emitIfElse(
+      b, isFullWarp, types,
+      [&] { return buffer.load(b, getPointer(), fragmentBytes, runStride); },
+      loadOwn);
+}
+
+void StagedMoves::store(KernelBuilder &b, ArrayRef<Value> words, Value pointer,
+                        int64_t runStride,
+                        function_ref<void()> storeOwn) const {
+  emit::emitIf(
+      b, isFullWarp, [&] { buffer.store(b, words, pointer, runStride); },
+      storeOwn);
 }
 
 } // namespace blockscale

@@ -30,7 +30,7 @@ public:
   /// Shared memory for the fragments of all warps of the kernel, which are of
   /// at most `fragmentBytes`. `thread` is the i32 number of the thread in its
   /// block of `threads`.
-  WarpBuffer(KernelBuilder &b, mlir::Value thread, int64_t threads,
+  WarpBuffer(KernelBuilder &b, emit::Lanes thread, int64_t threads,
              int64_t fragmentBytes, int64_t runLanes);
 
   /// The lane's fragment as vectors of 32-bit words. `pointer` is the
@@ -63,11 +63,11 @@ public:
 
 private:
   /// The fragment of `owner`, once its parts are there.
-  llvm::SmallVector<mlir::Value> read(KernelBuilder &b, mlir::Value owner,
+  llvm::SmallVector<mlir::Value> read(KernelBuilder &b, emit::Lanes owner,
                                       int64_t fragmentBytes, int64_t begin);
   /// Places of the own parts of a lane, and of those that each lane moves in so
   /// many steps.
-  llvm::SmallVector<mlir::Value> getOwn(KernelBuilder &b, mlir::Value owner,
+  llvm::SmallVector<mlir::Value> getOwn(KernelBuilder &b, emit::Lanes owner,
                                         int64_t parts);
   llvm::SmallVector<mlir::Value> getMoved(KernelBuilder &b, int64_t parts,
                                           int64_t steps);
@@ -78,8 +78,39 @@ private:
                                                    int64_t runStride);
 
   /// The number (i32) of the lane, and the shared memory of its warp.
-  mlir::Value lane, memory;
+  emit::Lanes lane;
+  mlir::Value memory;
   int64_t bytes, runLanes;
+};
+
+/// Moves of full fragments: together through a buffer in those warps whose
+/// lanes all have one, and lane by lane elsewhere.
+class StagedMoves {
+public:
+  /// The i1 `isFullWarp` holds where all lanes of the warp have a full fragment
+  /// of `fragmentBytes`.
+  StagedMoves(WarpBuffer &buffer, emit::Lanes isFullWarp, int64_t fragmentBytes)
+      : buffer(buffer), isFullWarp(isFullWarp), fragmentBytes(fragmentBytes) {}
+
+  WarpBuffer &getBuffer() const { return buffer; }
+  int64_t getFragmentBytes() const { return fragmentBytes; }
+
+  /// The lane's fragment as vectors of four words: that at `getPointer`, as
+  /// WarpBuffer loads it, or what `loadOwn` loads.
+  llvm::SmallVector<mlir::Value>
+  load(KernelBuilder &b, llvm::function_ref<mlir::Value()> getPointer,
+       int64_t runStride,
+       llvm::function_ref<llvm::SmallVector<mlir::Value>()> loadOwn) const;
+
+  /// Stores the words of the lane's fragment to `pointer`, or by `storeOwn`.
+  void store(KernelBuilder &b, llvm::ArrayRef<mlir::Value> words,
+             mlir::Value pointer, int64_t runStride,
+             llvm::function_ref<void()> storeOwn) const;
+
+private:
+  WarpBuffer &buffer;
+  emit::Lanes isFullWarp;
+  int64_t fragmentBytes;
 };
 
 } // namespace blockscale

@@ -13,15 +13,15 @@
 namespace blockscale {
 
 /// The word of the thread whose lane differs by `mask`.
-mlir::Value emitShuffle(KernelBuilder &b, mlir::Value word, int64_t mask);
+emit::Lanes emitShuffle(KernelBuilder &b, emit::Lanes word, int64_t mask);
 
 /// The word of thread `number` among the `threads` neighbours, a power of two,
 /// that the thread is one of.
-mlir::Value emitShuffleFrom(KernelBuilder &b, mlir::Value word, int64_t number,
+emit::Lanes emitShuffleFrom(KernelBuilder &b, emit::Lanes word, int64_t number,
                             int64_t threads);
 
 /// The NaN-propagating maximum of an f32 over both threads.
-mlir::Value emitExchangeMaximum(KernelBuilder &b, mlir::Value amax,
+emit::Lanes emitExchangeMaximum(KernelBuilder &b, emit::Lanes amax,
                                 int64_t mask);
 
 /// Exchanges the halves of `lists` (of words) with the thread whose lane
@@ -31,7 +31,7 @@ mlir::Value emitExchangeMaximum(KernelBuilder &b, mlir::Value amax,
 /// before those of the thread behind.
 void exchangeHalves(KernelBuilder &b,
                     llvm::SmallVector<llvm::SmallVector<mlir::Value>> &lists,
-                    mlir::Value isBehind, int64_t mask);
+                    emit::Lanes isBehind, int64_t mask);
 
 } // namespace blockscale
 

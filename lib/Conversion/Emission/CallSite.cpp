@@ -78,7 +78,7 @@ static OpFoldResult getSize(ImplicitLocOpBuilder &b, Value memref,
   int64_t size = cast<MemRefType>(memref.getType()).getDimSize(dim);
   if (!ShapedType::isDynamic(size))
     return b.getIndexAttr(size);
-  return getDim(b, memref, dim);
+  return Value(getDim(b, memref, dim));
 }
 
 CallSite::Sizes CallSite::getSizes(Value logical) const {

@@ -16,28 +16,26 @@ namespace blockscale::emit {
 
 GroupedDim GroupedDim::get(ImplicitLocOpBuilder &b, Value offsets, Value extent,
                            int64_t unit, int64_t tileSize) {
-  auto loadEnd = [&b, offsets](Value index) -> Value {
-    Value end = memref::LoadOp::create(b, offsets, index);
-    return arith::IndexCastOp::create(b, b.getIndexType(), end);
+  auto loadEnd = [&b, offsets](Lanes index) -> Lanes {
+    Value end = memref::LoadOp::create(b, offsets, Value(index));
+    return {b, arith::IndexCastOp::create(b, b.getIndexType(), end)};
   };
-  return {getDim(b, offsets, 0), extent, unit, tileSize, loadEnd};
+  return {getDim(b, offsets, 0), Lanes(b, extent), unit, tileSize, loadEnd};
 }
 
-static Value emitGroupEnd(ImplicitLocOpBuilder &b, const GroupedDim &dim,
-                          Value index, Value begin) {
-  Lanes end(b, dim.loadEnd(index));
+static Lanes emitGroupEnd(const GroupedDim &dim, Lanes index, Lanes begin) {
+  Lanes end = dim.loadEnd(index);
   if (dim.unit == 1)
-    return numerics::getGroupEnd(end, Lanes(b, begin), Lanes(b, dim.extent),
-                                 /*unit=*/1);
-  return numerics::getGroupEnd(end, Lanes(b, begin) * dim.unit,
-                               Lanes(b, dim.extent) * dim.unit, dim.unit) /
+    return numerics::getGroupEnd(end, begin, dim.extent, /*unit=*/1);
+  return numerics::getGroupEnd(end, begin * dim.unit, dim.extent * dim.unit,
+                               dim.unit) /
          dim.unit;
 }
 
 /// Loops over the first `count` groups. The first two values are begin and
 /// tilesBefore of the next group, and the others those that `body` carries.
 static SmallVector<Value>
-emitLoopOver(ImplicitLocOpBuilder &b, const GroupedDim &dim, Value count,
+emitLoopOver(ImplicitLocOpBuilder &b, const GroupedDim &dim, Lanes count,
              ValueRange inits,
              function_ref<SmallVector<Value>(const Group &, ValueRange)> body) {
   Value zero = getIndex(b, 0);
@@ -45,13 +43,13 @@ emitLoopOver(ImplicitLocOpBuilder &b, const GroupedDim &dim, Value count,
   llvm::append_range(all, inits);
   return emitReduction(
       b, zero, count, all,
-      [&](Value index, ValueRange carried) -> SmallVector<Value> {
-        Value begin = carried[0], tilesBefore = carried[1];
-        Value end = emitGroupEnd(b, dim, index, begin);
+      [&](Lanes index, ValueRange carried) -> SmallVector<Value> {
+        Lanes begin(b, carried[0]), tilesBefore(b, carried[1]);
+        Lanes end = emitGroupEnd(dim, index, begin);
         SmallVector<Value> next =
             body({index, begin, end, tilesBefore}, carried.drop_front(2));
-        Value tiles = ceilDiv(b, sub(b, end, begin), dim.tileSize);
-        next.insert(next.begin(), {end, add(b, tilesBefore, tiles)});
+        Lanes tiles = ceilDiv(b, end - begin, dim.tileSize);
+        next.insert(next.begin(), {end, tilesBefore + tiles});
         return next;
       });
 }
@@ -63,24 +61,24 @@ SmallVector<Value> emitGroupReduction(
   return SmallVector<Value>(ArrayRef<Value>(all).drop_front(2));
 }
 
-Value emitGroupLoop(ImplicitLocOpBuilder &b, const GroupedDim &dim,
+Lanes emitGroupLoop(ImplicitLocOpBuilder &b, const GroupedDim &dim,
                     function_ref<void(const Group &)> body) {
-  return emitLoopOver(b, dim, dim.count, {},
-                      [&](const Group &group, ValueRange) {
-                        body(group);
-                        return SmallVector<Value>();
-                      })
-      .front();
+  return {
+      b,
+      emitLoopOver(b, dim, dim.count, {}, [&](const Group &group, ValueRange) {
+        body(group);
+        return SmallVector<Value>();
+      }).front()};
 }
 
 /// begin and tilesBefore of the group after the first `count` ones.
-static std::pair<Value, Value> emitSkip(ImplicitLocOpBuilder &b,
-                                        const GroupedDim &dim, Value count) {
+static std::pair<Lanes, Lanes> emitSkip(ImplicitLocOpBuilder &b,
+                                        const GroupedDim &dim, Lanes count) {
   SmallVector<Value> next =
       emitLoopOver(b, dim, count, {}, [](const Group &, ValueRange) {
         return SmallVector<Value>();
       });
-  return {next[0], next[1]};
+  return {Lanes(b, next[0]), Lanes(b, next[1])};
 }
 
 Group emitBehindGroups(ImplicitLocOpBuilder &b, const GroupedDim &dim) {
@@ -89,8 +87,9 @@ Group emitBehindGroups(ImplicitLocOpBuilder &b, const GroupedDim &dim) {
 }
 
 Group emitGroupAt(ImplicitLocOpBuilder &b, const GroupedDim &dim, Value index) {
-  auto [begin, tilesBefore] = emitSkip(b, dim, index);
-  return {index, begin, emitGroupEnd(b, dim, index, begin), tilesBefore};
+  Lanes number(b, index);
+  auto [begin, tilesBefore] = emitSkip(b, dim, number);
+  return {number, begin, emitGroupEnd(dim, number, begin), tilesBefore};
 }
 
 } // namespace blockscale::emit

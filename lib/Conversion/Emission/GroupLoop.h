@@ -26,12 +26,12 @@ namespace blockscale::emit {
 /// `tileSize` of them.
 struct GroupedDim {
   /// The number of groups, and the size of the whole dimension.
-  mlir::Value count;
-  mlir::Value extent;
+  Lanes count;
+  Lanes extent;
   int64_t unit = 1;
   int64_t tileSize = 1;
   /// Loads the end of group `index` (index type), in elements.
-  std::function<mlir::Value(mlir::Value index)> loadEnd;
+  std::function<Lanes(Lanes index)> loadEnd;
 
   /// The groups whose ends are in the memref `offsets`.
   static GroupedDim get(mlir::ImplicitLocOpBuilder &b, mlir::Value offsets,
@@ -41,12 +41,12 @@ struct GroupedDim {
 
 /// One group along a dimension, in units of it; all values have index type.
 struct Group {
-  mlir::Value index;
+  Lanes index;
   /// The first unit of the group, and the one after its last.
-  mlir::Value begin;
-  mlir::Value end;
+  Lanes begin;
+  Lanes end;
   /// Tiles along the dimension that earlier groups take.
-  mlir::Value tilesBefore;
+  Lanes tilesBefore;
 };
 
 /// Loops over the groups with values that start as `inits` and are carried from
@@ -59,8 +59,8 @@ llvm::SmallVector<mlir::Value> emitGroupReduction(
         body);
 
 /// Loops over the groups and gives the end of the last one.
-mlir::Value emitGroupLoop(mlir::ImplicitLocOpBuilder &b, const GroupedDim &dim,
-                          llvm::function_ref<void(const Group &)> body);
+Lanes emitGroupLoop(mlir::ImplicitLocOpBuilder &b, const GroupedDim &dim,
+                    llvm::function_ref<void(const Group &)> body);
 
 /// An empty group behind the last one.
 Group emitBehindGroups(mlir::ImplicitLocOpBuilder &b, const GroupedDim &dim);

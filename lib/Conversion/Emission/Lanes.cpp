@@ -144,7 +144,7 @@ Lanes isLess(Lanes a, Lanes b) {
 
 Lanes isNan(Lanes x) { return compare(arith::CmpFPredicate::UNO, x, x); }
 
-Lanes select(Lanes condition, Lanes a, Lanes b) {
+Lanes select(Value condition, Lanes a, Value b) {
   ImplicitLocOpBuilder &builder = a.getBuilder();
   return Lanes(builder, arith::SelectOp::create(builder, condition, a, b));
 }

@@ -30,12 +30,16 @@ namespace blockscale::emit {
 
 class Lanes {
 public:
+  /// Nothing: an optional operand that is absent.
+  Lanes() = default;
   Lanes(mlir::ImplicitLocOpBuilder &builder, mlir::Value value)
       : builder(&builder), value(value) {}
 
+  explicit operator bool() const { return static_cast<bool>(value); }
   operator mlir::Value() const { return value; }
   mlir::ImplicitLocOpBuilder &getBuilder() const { return *builder; }
 
+  mlir::Type getType() const { return value.getType(); }
   mlir::Type getElementType() const;
   bool isFloat() const;
   bool isVector() const;
@@ -58,7 +62,7 @@ private:
   Lanes floatLike(double constant) const;
   Lanes integerLike(uint64_t constant) const;
 
-  mlir::ImplicitLocOpBuilder *builder;
+  mlir::ImplicitLocOpBuilder *builder = nullptr;
   mlir::Value value;
 };
 
@@ -78,21 +82,29 @@ Lanes operator^(Lanes a, Lanes b);
 Lanes operator<<(Lanes a, Lanes b);
 Lanes operator>>(Lanes a, Lanes b);
 
-#define BLOCKSCALE_LANES_CONSTANT_OPERATOR(op)                                 \
+// Values and constants beside lanes become lanes of their builder.
+#define BLOCKSCALE_LANES_MIXED_OPERATOR(op)                                    \
+  inline Lanes operator op(Lanes a, mlir::Value b) {                           \
+    return a op Lanes(a.getBuilder(), b);                                      \
+  }                                                                            \
+  inline Lanes operator op(mlir::Value a, Lanes b) {                           \
+    return Lanes(b.getBuilder(), a) op b;                                      \
+  }                                                                            \
   template <typename T>                                                        \
   std::enable_if_t<std::is_arithmetic_v<T>, Lanes> operator op(Lanes a, T b) { \
     return a op a.like(b);                                                     \
   }
-BLOCKSCALE_LANES_CONSTANT_OPERATOR(+)
-BLOCKSCALE_LANES_CONSTANT_OPERATOR(-)
-BLOCKSCALE_LANES_CONSTANT_OPERATOR(*)
-BLOCKSCALE_LANES_CONSTANT_OPERATOR(/)
-BLOCKSCALE_LANES_CONSTANT_OPERATOR(%)
-BLOCKSCALE_LANES_CONSTANT_OPERATOR(&)
-BLOCKSCALE_LANES_CONSTANT_OPERATOR(|)
-BLOCKSCALE_LANES_CONSTANT_OPERATOR(<<)
-BLOCKSCALE_LANES_CONSTANT_OPERATOR(>>)
-#undef BLOCKSCALE_LANES_CONSTANT_OPERATOR
+BLOCKSCALE_LANES_MIXED_OPERATOR(+)
+BLOCKSCALE_LANES_MIXED_OPERATOR(-)
+BLOCKSCALE_LANES_MIXED_OPERATOR(*)
+BLOCKSCALE_LANES_MIXED_OPERATOR(/)
+BLOCKSCALE_LANES_MIXED_OPERATOR(%)
+BLOCKSCALE_LANES_MIXED_OPERATOR(&)
+BLOCKSCALE_LANES_MIXED_OPERATOR(|)
+BLOCKSCALE_LANES_MIXED_OPERATOR(^)
+BLOCKSCALE_LANES_MIXED_OPERATOR(<<)
+BLOCKSCALE_LANES_MIXED_OPERATOR(>>)
+#undef BLOCKSCALE_LANES_MIXED_OPERATOR
 
 /// A constant in every lane of a value of the type of `shape`, as formulas of
 /// Numerics write it.
@@ -132,6 +144,12 @@ Lanes isLessSigned(Lanes a, Lanes b);
 Lanes isBelow(Lanes a, Lanes b);
 Lanes isEqual(Lanes a, Lanes b);
 
+inline Lanes isBelow(Lanes a, mlir::Value b) {
+  return isBelow(a, Lanes(a.getBuilder(), b));
+}
+inline Lanes isEqual(Lanes a, mlir::Value b) {
+  return isEqual(a, Lanes(a.getBuilder(), b));
+}
 template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
 Lanes isBelow(Lanes a, T b) {
   return isBelow(a, a.like(b));
@@ -144,7 +162,7 @@ Lanes isEqual(Lanes a, T b) {
 /// Whether x is NaN.
 Lanes isNan(Lanes x);
 
-Lanes select(Lanes condition, Lanes a, Lanes b);
+Lanes select(mlir::Value condition, Lanes a, mlir::Value b);
 
 /// The smaller one of x and `upper`, the larger one of x and `lower`, neither
 /// of which is 0. NaN stays NaN.

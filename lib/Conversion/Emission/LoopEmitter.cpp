@@ -21,43 +21,43 @@ namespace blockscale::emit {
 // Index arithmetic
 //===----------------------------------------------------------------------===//
 
-Value getIndex(ImplicitLocOpBuilder &b, int64_t value) {
-  return arith::ConstantIndexOp::create(b, value);
+Lanes getIndex(ImplicitLocOpBuilder &b, int64_t value) {
+  return {b, arith::ConstantIndexOp::create(b, value)};
 }
 
-Value add(ImplicitLocOpBuilder &b, Value x, Value y) {
-  return b.createOrFold<arith::AddIOp>(x, y);
+Lanes add(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return Lanes(b, x) + Lanes(b, y);
 }
-Value sub(ImplicitLocOpBuilder &b, Value x, Value y) {
-  return b.createOrFold<arith::SubIOp>(x, y);
+Lanes sub(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return Lanes(b, x) - Lanes(b, y);
 }
-Value mul(ImplicitLocOpBuilder &b, Value x, Value y) {
-  return b.createOrFold<arith::MulIOp>(x, y);
+Lanes mul(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return Lanes(b, x) * Lanes(b, y);
 }
-Value mul(ImplicitLocOpBuilder &b, Value x, int64_t y) {
-  return mul(b, x, getIndex(b, y));
+Lanes mul(ImplicitLocOpBuilder &b, Value x, int64_t y) {
+  return Lanes(b, x) * y;
 }
-Value min(ImplicitLocOpBuilder &b, Value x, Value y) {
-  return b.createOrFold<arith::MinSIOp>(x, y);
+Lanes min(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return minSigned(Lanes(b, x), Lanes(b, y));
 }
-Value max(ImplicitLocOpBuilder &b, Value x, Value y) {
-  return b.createOrFold<arith::MaxSIOp>(x, y);
+Lanes max(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return maxSigned(Lanes(b, x), Lanes(b, y));
 }
-Value div(ImplicitLocOpBuilder &b, Value x, int64_t y) {
-  return b.createOrFold<arith::DivUIOp>(x, getIndex(b, y));
+Lanes div(ImplicitLocOpBuilder &b, Value x, int64_t y) {
+  return Lanes(b, x) / y;
 }
-Value rem(ImplicitLocOpBuilder &b, Value x, int64_t y) {
-  return b.createOrFold<arith::RemUIOp>(x, getIndex(b, y));
+Lanes rem(ImplicitLocOpBuilder &b, Value x, int64_t y) {
+  return Lanes(b, x) % y;
 }
-Value ceilDiv(ImplicitLocOpBuilder &b, Value x, int64_t y) {
-  return div(b, add(b, x, getIndex(b, y - 1)), y);
+Lanes ceilDiv(ImplicitLocOpBuilder &b, Value x, int64_t y) {
+  return (Lanes(b, x) + (y - 1)) / y;
 }
-Value roundUp(ImplicitLocOpBuilder &b, Value x, int64_t y) {
-  return mul(b, ceilDiv(b, x, y), y);
+Lanes roundUp(ImplicitLocOpBuilder &b, Value x, int64_t y) {
+  return ceilDiv(b, x, y) * y;
 }
 
-Value getDim(ImplicitLocOpBuilder &b, Value memref, int64_t dim) {
-  return b.createOrFold<memref::DimOp>(memref, dim);
+Lanes getDim(ImplicitLocOpBuilder &b, Value memref, int64_t dim) {
+  return {b, b.createOrFold<memref::DimOp>(memref, dim)};
 }
 
 Indices getLeadingSizes(ImplicitLocOpBuilder &b, Value memref, int64_t count) {
@@ -67,10 +67,10 @@ Indices getLeadingSizes(ImplicitLocOpBuilder &b, Value memref, int64_t count) {
   return sizes;
 }
 
-Value getProduct(ImplicitLocOpBuilder &b, ValueRange sizes) {
-  Value product = getIndex(b, 1);
+Lanes getProduct(ImplicitLocOpBuilder &b, ValueRange sizes) {
+  Lanes product = getIndex(b, 1);
   for (Value size : sizes)
-    product = mul(b, product, size);
+    product = product * Lanes(b, size);
   return product;
 }
 
@@ -85,10 +85,10 @@ Indices delinearize(ImplicitLocOpBuilder &b, Value item, ValueRange sizes) {
   return indices;
 }
 
-Value linearize(ImplicitLocOpBuilder &b, ValueRange indices, ValueRange sizes) {
-  Value item = getIndex(b, 0);
+Lanes linearize(ImplicitLocOpBuilder &b, ValueRange indices, ValueRange sizes) {
+  Lanes item = getIndex(b, 0);
   for (auto [index, size] : llvm::zip_equal(indices, sizes))
-    item = add(b, mul(b, item, size), index);
+    item = item * Lanes(b, size) + Lanes(b, index);
   return item;
 }
 
@@ -107,7 +107,8 @@ static void emitInside(ImplicitLocOpBuilder &b, Block *block,
 void emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, LoopBody body,
               Value step) {
   auto loop = scf::ForOp::create(b, begin, end, step);
-  emitInside(b, loop.getBody(), [&] { body(loop.getInductionVar()); });
+  emitInside(b, loop.getBody(),
+             [&] { body(Lanes(b, loop.getInductionVar())); });
 }
 
 void emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, LoopBody body,
@@ -117,22 +118,24 @@ void emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, LoopBody body,
 
 SmallVector<Value>
 emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, ValueRange inits,
-              function_ref<SmallVector<Value>(Value, ValueRange)> body,
+              function_ref<SmallVector<Value>(Lanes, ValueRange)> body,
               int64_t step) {
   auto loop = scf::ForOp::create(b, begin, end, getIndex(b, step), inits);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  scf::YieldOp::create(
-      b, body(loop.getInductionVar(), ValueRange(loop.getRegionIterArgs())));
+  scf::YieldOp::create(b, body(Lanes(b, loop.getInductionVar()),
+                               ValueRange(loop.getRegionIterArgs())));
   return SmallVector<Value>(loop.getResults());
 }
 
-Value emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, Value init,
-                    function_ref<Value(Value, Value)> body, int64_t step) {
-  auto carryOne = [&](Value i, ValueRange carried) {
-    return SmallVector<Value>{body(i, carried.front())};
+Lanes emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, Value init,
+                    function_ref<Value(Lanes, Lanes)> body, int64_t step) {
+  auto carryOne = [&](Lanes i, ValueRange carried) {
+    return SmallVector<Value>{body(i, Lanes(b, carried.front()))};
   };
-  return emitReduction(b, begin, end, ValueRange(init), carryOne, step).front();
+  return {
+      b,
+      emitReduction(b, begin, end, ValueRange(init), carryOne, step).front()};
 }
 
 void emitIf(ImplicitLocOpBuilder &b, Value condition,
@@ -146,18 +149,20 @@ void emitIf(ImplicitLocOpBuilder &b, Value condition,
 
 /// Steps of `units` over [0, count), count >= units.
 static void emitWholeSteps(ImplicitLocOpBuilder &b, Value count, int64_t units,
-                           function_ref<void(Value, int64_t)> body) {
+                           function_ref<void(Lanes, int64_t)> body) {
   std::optional<int64_t> known = getConstantIntValue(count);
   bool overlaps = units != 1 && (!known || *known % units != 0);
-  Value last = overlaps ? sub(b, count, getIndex(b, units)) : Value();
+  Lanes last = overlaps ? Lanes(b, count) - units : Lanes();
   emitLoop(
       b, getIndex(b, 0), count,
-      [&](Value first) { body(overlaps ? min(b, first, last) : first, units); },
+      [&](Lanes first) {
+        body(overlaps ? minSigned(first, last) : first, units);
+      },
       units);
 }
 
 void emitUnitSteps(ImplicitLocOpBuilder &b, Value count, int64_t maxUnits,
-                   function_ref<void(Value, int64_t)> body) {
+                   function_ref<void(Lanes, int64_t)> body) {
   if (std::optional<int64_t> known = getConstantIntValue(count)) {
     if (*known > 0)
       emitWholeSteps(
@@ -213,7 +218,8 @@ void emitPrefetch(ImplicitLocOpBuilder &b, Value memref, ValueRange indices,
   constexpr int64_t kLineBits = 512;
   int64_t perLine = kLineBits / getElementType(memref).getIntOrFloatBitWidth();
   for (int64_t i = 0; i < count; i += perLine)
-    memref::PrefetchOp::create(b, memref, offsetBy(b, indices, getIndex(b, i)),
+    memref::PrefetchOp::create(b, memref,
+                               offsetBy(b, indices, {getIndex(b, i)}),
                                /*isWrite=*/false, /*localityHint=*/3,
                                /*isDataCache=*/true);
 }

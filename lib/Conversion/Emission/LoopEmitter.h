@@ -20,43 +20,42 @@ using Indices = llvm::SmallVector<mlir::Value>;
 // Index arithmetic, folded where sizes are static
 //===----------------------------------------------------------------------===//
 
-mlir::Value getIndex(mlir::ImplicitLocOpBuilder &b, int64_t value);
+Lanes getIndex(mlir::ImplicitLocOpBuilder &b, int64_t value);
 
-mlir::Value add(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
-mlir::Value sub(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
-mlir::Value mul(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
-mlir::Value mul(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
-mlir::Value min(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
-mlir::Value max(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
+Lanes add(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
+Lanes sub(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
+Lanes mul(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
+Lanes mul(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
+Lanes min(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
+Lanes max(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
 
 /// Quotients, remainders and multiples of non-negative numbers.
-mlir::Value div(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
-mlir::Value rem(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
-mlir::Value ceilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
-mlir::Value roundUp(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
+Lanes div(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
+Lanes rem(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
+Lanes ceilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
+Lanes roundUp(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
 
-mlir::Value getDim(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
-                   int64_t dim);
+Lanes getDim(mlir::ImplicitLocOpBuilder &b, mlir::Value memref, int64_t dim);
 
 /// The first `count` sizes of a memref.
 Indices getLeadingSizes(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                         int64_t count);
 
-mlir::Value getProduct(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sizes);
+Lanes getProduct(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sizes);
 
 /// Row-major position `item` as one index for each of `sizes`.
 Indices delinearize(mlir::ImplicitLocOpBuilder &b, mlir::Value item,
                     mlir::ValueRange sizes);
 
 /// The row-major position of `indices`; the inverse of `delinearize`.
-mlir::Value linearize(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange indices,
-                      mlir::ValueRange sizes);
+Lanes linearize(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange indices,
+                mlir::ValueRange sizes);
 
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
 
-using LoopBody = llvm::function_ref<void(mlir::Value)>;
+using LoopBody = llvm::function_ref<void(Lanes)>;
 
 /// Emits the loop `for i in [begin, end) step step`.
 void emitLoop(mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
@@ -69,17 +68,17 @@ void emitLoop(mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
 llvm::SmallVector<mlir::Value> emitReduction(
     mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
     mlir::ValueRange inits,
-    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value i,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(Lanes i,
                                                       mlir::ValueRange carried)>
         body,
     int64_t step = 1);
 
 /// Emits a loop as `emitLoop` does, with one value that is carried, and returns
 /// the last one.
-mlir::Value emitReduction(
+Lanes emitReduction(
     mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
     mlir::Value init,
-    llvm::function_ref<mlir::Value(mlir::Value i, mlir::Value carried)> body,
+    llvm::function_ref<mlir::Value(Lanes i, Lanes carried)> body,
     int64_t step = 1);
 
 /// if (condition) { thenBody() } else { elseBody() }
@@ -93,7 +92,7 @@ void emitIf(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
 /// so units may be visited twice: `body` must give the same result again.
 void emitUnitSteps(mlir::ImplicitLocOpBuilder &b, mlir::Value count,
                    int64_t maxUnits,
-                   llvm::function_ref<void(mlir::Value, int64_t)> body);
+                   llvm::function_ref<void(Lanes, int64_t)> body);
 
 //===----------------------------------------------------------------------===//
 // Memory
@@ -117,12 +116,19 @@ void storeBits(Lanes bits, mlir::Value memref, mlir::ValueRange indices);
 void emitPrefetch(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                   mlir::ValueRange indices, int64_t count);
 
-/// `indices`, the last of which are moved by `offsets`.
+/// `indices`, the last of which are moved by `offsets`, or the last one.
 Indices offsetBy(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange indices,
                  mlir::ValueRange offsets);
+inline Indices offsetBy(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange indices,
+                        Lanes offset) {
+  return offsetBy(b, indices, mlir::Value(offset));
+}
 
-/// `indices` with more behind them.
+/// `indices` with more behind them, or one.
 Indices append(mlir::ValueRange indices, mlir::ValueRange more);
+inline Indices append(mlir::ValueRange indices, Lanes more) {
+  return append(indices, mlir::Value(more));
+}
 
 /// A heap buffer, aligned for vectors.
 mlir::Value allocate(mlir::ImplicitLocOpBuilder &b,

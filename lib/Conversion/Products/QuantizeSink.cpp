@@ -178,7 +178,7 @@ QuantizeWriter::QuantizeWriter(const QuantizeSink &sink,
       global = b.offset(global, b.getF32Type(), context.row.product);
     global = b.load(b.getF32Type(), global, sizeof(float));
   }
-  quantizer->setGlobal(b, global);
+  quantizer->setGlobal(b, Lanes(b, global));
 }
 
 Value QuantizeWriter::emitCodes(ValueRange words, Value col) {
@@ -186,7 +186,7 @@ Value QuantizeWriter::emitCodes(ValueRange words, Value col) {
   int64_t perBlock = sink.blockElements * getByteSize(type) / kWordBytes;
   constexpr int64_t perVector = 4;
   SmallVector<BlockElements> blocks;
-  SmallVector<Value> amaxes;
+  SmallVector<Lanes> amaxes;
   for (size_t first = 0; first < words.size(); first += perBlock) {
     SmallVector<Value> vectors;
     for (int64_t i = 0; i < perBlock; i += perVector)

@@ -146,7 +146,7 @@ static void emitGroups(AmaxOp op, const ItemRange &range) {
                                       getIndex(b, 0), emitter.getCols())
                                 : emitter.emitRectangle(range.begin, range.end,
                                                         group.begin, group.end);
-                  emitter.emitRaiseResult(bits, group.index);
+                  emitter.emitRaiseResult(bits, {group.index});
                 });
 }
 

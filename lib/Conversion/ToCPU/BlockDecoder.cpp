@@ -35,7 +35,7 @@ Lanes emitLoadElement(ImplicitLocOpBuilder &b, Value data,
     return numerics::decodeBits(
         format, extend(loadBits(b, data, append(row, col)), 32));
   Lanes byte = extend(loadBits(b, data, append(row, div(b, col, 2))), 32);
-  Lanes isOdd = compare(arith::CmpIPredicate::ne, Lanes(b, rem(b, col, 2)), 0);
+  Lanes isOdd = compare(arith::CmpIPredicate::ne, rem(b, col, 2), 0);
   return numerics::decodeBits(format, select(isOdd, byte >> 4, byte & 0xF));
 }
 
@@ -44,7 +44,7 @@ static constexpr int64_t kScalesPerStep = 16;
 
 Value allocateScaleRow(ImplicitLocOpBuilder &b, Value count) {
   return allocate(b, {ShapedType::kDynamic}, b.getF32Type(),
-                  roundUp(b, count, numerics::kTileCols));
+                  {roundUp(b, count, numerics::kTileCols)});
 }
 
 /// The values of scale bytes, as decodeScaleBits gives them, in fewer

@@ -69,7 +69,7 @@ public:
     emitUnitSteps(b, whole, unitsPerStep, [&](Value first, int64_t count) {
       Value col = mul(b, first, unit);
       Lanes perBlock =
-          toF32(loadLanes(b, factors, mul(b, first, unit / blockCols),
+          toF32(loadLanes(b, factors, {mul(b, first, unit / blockCols)},
                           count * unit / blockCols));
       Lanes elements =
           emitLoadElements(b, data, format, row, col, count * unit);
@@ -78,7 +78,7 @@ public:
     });
     // The last block of a row that the recipe lets end early, or half a pair.
     emitLoop(b, mul(b, whole, unit), cols, [&](Value col) {
-      Lanes factor = toF32(loadBits(b, factors, div(b, col, blockCols)));
+      Lanes factor = toF32(loadBits(b, factors, {div(b, col, blockCols)}));
       Lanes element = emitLoadElement(b, data, format, row, col);
       storeBits(emitResult(element, factor), result, append(row, col));
     });

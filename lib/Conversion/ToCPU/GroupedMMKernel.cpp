@@ -134,8 +134,8 @@ void GroupedProduct::emitRowGroups() {
           arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
       emitIf(b, isCovered, [&] {
         product.emit({getOperand(op.getA(), {}, getRows(op.getScaleA(), group)),
-                      getOperand(op.getB(), group.index,
-                                 getWhole(op.getScaleB(), group.index)),
+                      getOperand(op.getB(), {group.index},
+                                 getWhole(op.getScaleB(), {group.index})),
                       {begin, sub(b, end, begin)},
                       panelCols,
                       {getIndex(b, 0), blocks},

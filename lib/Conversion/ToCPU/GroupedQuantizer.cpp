@@ -90,7 +90,7 @@ private:
 
   Value getScaleCols() const { return form.getScaleCols(); }
   GlobalFactors getFactors(const Group &group) const {
-    return factors.get(group.index);
+    return factors.get({group.index});
   }
   /// Clears the band's rows from `count` on and stores it to the row of tiles
   /// `rowTile` of scales without groups.
@@ -127,7 +127,7 @@ void GroupedQuantizer::emitRowGroups(RowQuantizer &quantizer, Value first,
     emitLoop(b, max(b, first, group.begin), min(b, last, group.end),
              [&](Value row) {
                if (band)
-                 quantizer.emitRow(row, band->getBuffer(), sub(b, row, first),
+                 quantizer.emitRow(row, band->getBuffer(), {sub(b, row, first)},
                                    global);
                else
                  quantizer.emitRow(row, scale, row, global);
@@ -220,7 +220,7 @@ void GroupedQuantizer::emitPiece(Value item, PieceBody body) {
     emitGroupLoop(b, dim, emitIn);
     return;
   }
-  Value zero = getIndex(b, 0);
+  Lanes zero = getIndex(b, 0);
   emitIn({zero, zero, emitBehindGroups(b, dim).begin, zero});
 }
 
@@ -233,7 +233,7 @@ void GroupedQuantizer::emitRowPieces(const ItemRange &range, Value begin,
     emitPiece(item, [&](const Group &group, Value first, Value size) {
       GlobalFactors global = getFactors(group);
       emitLoop(b, getIndex(b, 0), size, [&](Value i) {
-        quantizer.emitRow(add(b, first, i), band.getBuffer(), i, global);
+        quantizer.emitRow({add(b, first, i)}, band.getBuffer(), i, global);
       });
       band.emitClearRows(size);
       Value firstTile = mul(b, item, colTiles);

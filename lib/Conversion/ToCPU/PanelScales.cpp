@@ -81,14 +81,14 @@ void PanelScales::emitTranspose() {
         SmallVector<Lanes> rows;
         for (int64_t band = 0; band < bands; ++band)
           rows.push_back(loadLanes(b, buffer, {getIndex(b, band), col}, step));
-        storeLanes(interleaveRows(rows), transposed, mul(b, col, bands));
+        storeLanes(interleaveRows(rows), transposed, {mul(b, col, bands)});
       },
       step);
 }
 
 Lanes PanelScales::emitLoad(Value row, Value col, int64_t count) const {
   if (transposed)
-    return loadLanes(b, transposed, add(b, mul(b, row, bands), col), count);
+    return loadLanes(b, transposed, {add(b, mul(b, row, bands), col)}, count);
   return loadLanes(b, buffer, {div(b, row, repeats), col}, count);
 }
 

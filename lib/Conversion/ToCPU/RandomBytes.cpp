@@ -38,7 +38,7 @@ RandomBytes::RandomBytes(ImplicitLocOpBuilder &b, Value rng, Value cols,
                          int64_t rows, Value width)
     : b(b), groupsPerRow(ceilDiv(b, cols, kRandomGroup)) {
   auto loadHalves = [&](int64_t number) -> std::array<Value, 2> {
-    Lanes bits = loadBits(b, rng, getIndex(b, number));
+    Lanes bits = loadBits(b, rng, {getIndex(b, number)});
     return {truncate(bits, 32), truncate(bits >> 32, 32)};
   };
   seed = loadHalves(0);

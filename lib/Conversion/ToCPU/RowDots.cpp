@@ -61,9 +61,9 @@ RowDots::RowDots(ImplicitLocOpBuilder &b, const ProductNumbers &numbers,
   scalesOfRow =
       allocate(b, {ShapedType::kDynamic},
                numbers.scalesSums ? Type(b.getF64Type()) : Type(b.getF32Type()),
-               roundUp(b, blocks, numerics::kTileCols));
+               {roundUp(b, blocks, numerics::kTileCols)});
   scales = allocate(b, {kPanelCols, ShapedType::kDynamic}, b.getF32Type(),
-                    roundUp(b, blocks, numerics::kTileCols));
+                    {roundUp(b, blocks, numerics::kTileCols)});
   if (format == numerics::ElementFormat::E2M1)
     decodeE2M1.emplace(b);
 }
@@ -159,7 +159,7 @@ Lanes RowDots::emitRowElements(const MatmulOperand &operand, Value row,
                                   dataRow, col, kLanes);
   if (numbers.scalesSums)
     return values;
-  Lanes scale = toF32(loadBits(b, scalesOfRow, div(b, k, numbers.blockSize)));
+  Lanes scale = toF32(loadBits(b, scalesOfRow, {div(b, k, numbers.blockSize)}));
   return values * broadcast(scale, values);
 }
 
@@ -177,10 +177,10 @@ void RowDots::emitOrder(Value block) {
     SmallVector<Lanes> rows;
     for (int64_t i = 0; i < kOrderedSquare; ++i)
       rows.push_back(loadVector(b, numbersOfRow,
-                                at(lane, i, getCodesPerLane(), code),
+                                {at(lane, i, getCodesPerLane(), code)},
                                 kOrderedSquare));
     for (auto [i, col] : llvm::enumerate(transposeLanes(rows)))
-      storeLanes(toBits(col), orderedNumbers, at(code, i, kLanes, lane));
+      storeLanes(toBits(col), orderedNumbers, {at(code, i, kLanes, lane)});
   };
   emitLoop(
       b, zero, getIndex(b, getCodesPerLane()),
@@ -256,7 +256,7 @@ Lanes RowDots::emitAddStep(ArrayRef<Lanes> elements, Value block,
   Value first = mul(b, block, numbers.blockSize);
   auto load = [&](int64_t code) {
     return loadVector(b, orderedNumbers,
-                      add(b, first, getIndex(b, code * kLanes)), kLanes);
+                      {add(b, first, getIndex(b, code * kLanes))}, kLanes);
   };
   Lanes partial = load(0) * elements.front();
   for (auto [code, element] : llvm::drop_begin(llvm::enumerate(elements)))

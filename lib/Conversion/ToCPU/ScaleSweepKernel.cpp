@@ -73,9 +73,9 @@ public:
           b, arith::ConstantOp::create(
                  b, DenseElementsAttr::get(type, ArrayRef<float>(values))));
       Lanes amax = candidates * broadcast(globalAmax, candidates);
-      storeLanes(toBits(amax), amaxes, getIndex(b, first));
+      storeLanes(toBits(amax), amaxes, {getIndex(b, first)});
       storeLanes(toBits(numerics::getSweepScaleOfAmax(amax)), scales,
-                 getIndex(b, first));
+                 {getIndex(b, first)});
     }
   }
 
@@ -83,7 +83,8 @@ public:
     emitLoop(b, getIndex(b, 0), getDim(b, result, row.size()), [&](Value col) {
       Lanes bits =
           loadLanes(b, x, append(row, mul(b, col, kSweepBlock)), kSweepBlock);
-      storeLanes(toBits(emitDecodeFloat(element, bits)), block, getIndex(b, 0));
+      storeLanes(toBits(emitDecodeFloat(element, bits)), block,
+                 {getIndex(b, 0)});
       Value best = emitFindBest(col);
       storeBits(loadBits(b, amaxes, best), result, append(row, col));
     });
@@ -146,7 +147,7 @@ private:
 
   /// The result of numerics::getSweepError for element i.
   Lanes emitError(int64_t i, Lanes scale) {
-    Lanes bits = loadBits(b, block, getIndex(b, i));
+    Lanes bits = loadBits(b, block, {getIndex(b, i)});
     Lanes magnitude =
         broadcast(toF32(bits & numerics::kFloatMagnitudeMask), scale);
     return numerics::getSweepError(magnitude, scale);
@@ -167,7 +168,7 @@ private:
     Value zero = getIndex(b, 0), end = getIndex(b, kSweepBlock);
     for (int64_t i = 0; i < kSweepBlock; ++i) {
       Lanes error = emitError(i, scale);
-      Lanes w = loadBroadcast(block, getIndex(b, i), scale);
+      Lanes w = loadBroadcast(block, {getIndex(b, i)}, scale);
       Lanes isPositive = compare(arith::CmpFPredicate::OGE, w, 0.0);
       Lanes negated = error * -1.0;
       storeLanes(toBits(select(isPositive, error, negated)), errors,

@@ -216,7 +216,7 @@ DecodeEmitter::emitFactors(ArrayRef<Lanes> scales,
   int64_t ofRow = format.getStepScales() / 2;
   int64_t all = 2 * ofRow;
   bool isOwn = scales.size() < static_cast<size_t>(all);
-  Value own = isOwn ? b.toBits(convert(scales.front())) : Value();
+  Lanes own = isOwn ? b.toBits(convert(scales.front())) : Lanes();
   std::array<SmallVector<Value>, 2> factors;
   for (int64_t i = 0; i < all; ++i) {
     Value both = isOwn ? b.bitcast(pairs.getType(),

@@ -44,7 +44,7 @@ namespace {
 /// Emits amaxes of elements of one type.
 class AmaxEmitter {
 public:
-  AmaxEmitter(KernelBuilder &b, Type element, Value x, Value thread)
+  AmaxEmitter(KernelBuilder &b, Type element, Value x, Lanes thread)
       : b(b), element(element), x(x), thread(thread),
         vector(kAmaxBytes * 8 / element.getIntOrFloatBitWidth()) {}
 
@@ -68,7 +68,8 @@ private:
 
   KernelBuilder &b;
   Type element;
-  Value x, thread;
+  Value x;
+  Lanes thread;
   /// Elements of a vector.
   int64_t vector;
 };
@@ -82,7 +83,7 @@ Lanes AmaxEmitter::maxWords(Lanes x, Lanes y) {
   auto pair = VectorType::get({2}, element);
   Value larger =
       arith::MaximumFOp::create(b, b.bitcast(pair, x), b.bitcast(pair, y));
-  return Lanes(b, b.bitcast(b.getI32Type(), larger));
+  return b.bitcast(b.getI32Type(), larger);
 }
 
 Lanes AmaxEmitter::emitVectors(Lanes amax, ArrayRef<Value> first) {
@@ -196,7 +197,7 @@ static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
         Value partial = createPartial(b);
         Value exists = isBelow(b, matrix, toIndex(b, matrices));
         emit::emitIf(b, exists, [&] {
-          Value thread = emitThreadNumber(b, kAmaxThreads);
+          Lanes thread = emitThreadNumber(b, kAmaxThreads);
           AmaxEmitter emitter(b, element, x, thread);
           Value first = mul(b, matrix, size);
           Value begin = mul(b, emit::div(b, first, vector), vector);
@@ -221,7 +222,7 @@ static void launchRows(LaunchSite &site, const Twine &name, Type element,
        kVectorsInFlight * kAmaxBytes},
       {{x, kAmaxBytes}, {amax, sizeof(float)}, {rows}, {cols}},
       [&](KernelBuilder &b) {
-        Value thread = emitThreadNumber(b, kAmaxThreads);
+        Lanes thread = emitThreadNumber(b, kAmaxThreads);
         AmaxEmitter emitter(b, element, x, thread);
         Value row =
             add(b, mul(b, emitBlockNumber(b), kAmaxWarps), emitter.getWarp());
@@ -278,7 +279,7 @@ static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
               operands.getSignature(), [&](KernelBuilder &b) {
                 Value rows = toIndex(b, operands.rows),
                       cols = toIndex(b, operands.cols);
-                Value thread = emitThreadNumber(b, kAmaxThreads);
+                Lanes thread = emitThreadNumber(b, kAmaxThreads);
                 Value partial = createPartial(b);
                 AmaxEmitter emitter(b, element, operands.x, thread);
                 Value first = mul(b, emitBlockNumber(b), blockElements);

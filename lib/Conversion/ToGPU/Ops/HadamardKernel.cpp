@@ -37,7 +37,7 @@ static SmallVector<Lanes> emitLoadBf16(KernelBuilder &b, Value address,
                                        int64_t count) {
   SmallVector<Lanes> values;
   if (count == 1) {
-    Lanes bits(b, b.load(b.getI16Type(), address, kBf16Bytes));
+    Lanes bits = b.load(b.getI16Type(), address, kBf16Bytes);
     return {emit::emitDecodeFloat(b.getBF16Type(), bits)};
   }
   int64_t bytes = count * kBf16Bytes;

@@ -177,7 +177,7 @@ SweepSearch::Best SweepSearch::emitExhaustiveSearch(Value first, Best best) {
 }
 
 Value SweepSearch::emit() {
-  Lanes zero(b, b.i32(0)), all = zero.like(kSweepCandidates);
+  Lanes zero = b.i32(0), all = zero.like(kSweepCandidates);
   Lanes infinity = toF32(zero.like(numerics::kFloatInfinityBits));
   Best best = {zero, infinity};
   if (losses.isWeighed())

@@ -56,9 +56,7 @@ void SweepLosses::emitTables(Lanes global, Value hessians, Value column) {
   Lanes nan = toF32(index.like(numerics::kFloatNanBits));
   scale = select(isCandidate, scale, nan);
   Lanes one = scale.like(1.0), reciprocal = one / scale;
-  auto emitRest = [&] {
-    return Lanes(b, b.fma(reciprocal, scale * -1.0, one));
-  };
+  auto emitRest = [&] { return b.fma(reciprocal, scale * -1.0, one); };
   reciprocal = select(compare(CmpFPredicate::OLT, emitRest(), 0.0),
                       toF32(toBits(reciprocal) - 1), reciprocal);
   emitStoreWords(
@@ -109,7 +107,7 @@ void SweepLosses::emitLoadBlock(Value x, Value block) {
   SmallVector<Lanes> maxima(magnitudes);
   for (size_t half = maxima.size() / 2; half > 0; half /= 2)
     for (size_t i = 0; i < half; ++i)
-      maxima[i] = Lanes(b, b.maxNum(maxima[i], maxima[i + half]));
+      maxima[i] = b.maxNum(maxima[i], maxima[i + half]);
   largest = maxima.front();
 }
 
@@ -126,8 +124,7 @@ SmallVector<Lanes> SweepLosses::emitQuotients(const SweepCandidate &candidate) {
 }
 
 Lanes SweepLosses::emitClampAndRound(Lanes quotient) {
-  return emitRoundToE2M1(
-      b, Lanes(b, b.minNum(quotient, b.f32(numerics::kE2M1Max))));
+  return emitRoundToE2M1(b, b.minNum(quotient, b.f32(numerics::kE2M1Max)));
 }
 
 SmallVector<Lanes> SweepLosses::emitTermsOf(ArrayRef<Lanes> rounded,

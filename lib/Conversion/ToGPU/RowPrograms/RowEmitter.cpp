@@ -18,47 +18,39 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 RowEmitter::RowEmitter(KernelBuilder &b, const RowLayout &layout,
                        int64_t accessBytes, ArrayRef<RowOp> ops,
                        const IRMapping &arguments, const RowPosition &position,
-                       Value rows)
+                       Lanes rows)
     : b(b), layout(layout), accessBytes(accessBytes), ops(ops),
       arguments(arguments), position(position), rows(rows) {
-  Value last = arith::SubIOp::create(b, rows, b.i64(1));
-  loadedRow = arith::MinUIOp::create(b, position.fragment.row, last);
-  Value before = arith::MulIOp::create(b, position.fragment.matrix, rows);
-  loadedRow = arith::AddIOp::create(b, before, loadedRow);
-  setPass({});
+  loadedRow = minUnsigned(position.fragment.row, rows - 1);
+  loadedRow = position.fragment.matrix * rows + loadedRow;
+  firstPass = getPass({});
 }
 
-void RowEmitter::setPass(Value pass) {
-  fragment = position.fragment.fragment;
-  if (pass) {
-    Value before = arith::MulIOp::create(
-        b, pass, b.i32(layout.warpsPerRowSet * RowLayout::kRunLanes));
-    fragment = arith::AddIOp::create(b, before, fragment);
-  }
-  loadedFragment = fragment;
+RowPass RowEmitter::getPass(Lanes number) const {
+  RowPass pass;
+  pass.fragment = position.fragment.fragment;
+  if (number)
+    pass.fragment =
+        number * (layout.warpsPerRowSet * RowLayout::kRunLanes) + pass.fragment;
+  pass.loadedFragment = pass.fragment;
   if (layout.getPlaces() != layout.fragments)
-    loadedFragment =
-        arith::MinUIOp::create(b, fragment, b.i32(layout.fragments - 1));
-  inputs.clear();
+    pass.loadedFragment =
+        minUnsigned(pass.fragment, pass.fragment.like(layout.fragments - 1));
+  return pass;
 }
 
-Value RowEmitter::getRowNumber() {
-  Value before = arith::MulIOp::create(b, position.fragment.matrix, rows);
-  return arith::AddIOp::create(b, before, position.fragment.row);
-}
-
-Value RowEmitter::hasRow() { return isBelow(b, position.fragment.row, rows); }
-
-Value RowEmitter::isFragmentBelow(int64_t bound) {
+Lanes RowEmitter::isFragmentBelow(const RowPass &pass, int64_t bound) const {
   if (bound >= layout.getPlaces())
     return {};
-  return isBelow(b, fragment, b.i32(bound));
+  return isBelow(pass.fragment, bound);
 }
 
-const RowOp *RowEmitter::findOp(Value value) {
+const RowOp *RowEmitter::findOp(Value value) const {
   Operation *definition = value.getDefiningOp();
   const RowOp *found = llvm::find_if(
       ops, [&](const RowOp &row) { return row.op == definition; });
@@ -75,84 +67,71 @@ Value RowEmitter::getRow(Value value) {
   return rowValues[value] = loadScalar(value, loadedRow);
 }
 
-SmallVector<Value> RowEmitter::getElements(Value value, int64_t elements) {
-  if (auto *found = inputs.find(value); found != inputs.end())
+/// An operand that is the same for all elements of a row.
+Value RowEmitter::getScalar(RowForm form, Value value) {
+  if (form == RowForm::Rows)
+    return getRow(value);
+  return isa<ShapedType>(value.getType()) ? loadScalar(value, Value())
+                                          : arguments.lookup(value);
+}
+
+SmallVector<Value> FragmentVectors::get(Value value) {
+  if (const auto *found = pass.inputs.find(value); found != pass.inputs.end())
     return found->second;
   if (auto *found = known.find(value); found != known.end())
     return found->second;
-  const RowOp *op = findOp(value);
+  const RowOp *op = rows.findOp(value);
   SmallVector<Value> vectors =
-      op ? evaluate(*op, cast<OpResult>(value).getResultNumber(), elements)
-         : loadElements(value, elements, /*canStage=*/false);
+      op ? evaluate(*op, cast<OpResult>(value).getResultNumber())
+         : rows.loadElements(pass, value, elements, /*canStage=*/false);
   known[value] = vectors;
   return vectors;
 }
 
-/// The argument that stands for an operand in the body of `op`.
-static BlockArgument getBodyArgument(const RowOp &op, unsigned operand) {
-  linalg::LinalgOp linalgOp = op.op;
-  return linalgOp.getBlock()->getArgument(operand);
+/// Vector number `vector` of an operand.
+Value FragmentVectors::getOperand(const RowOp &op, OpOperand &operand,
+                                  int64_t vector) {
+  Value value = operand.get();
+  RowForm form = op.operands[operand.getOperandNumber()];
+  if (form == RowForm::Elements)
+    return get(value)[vector];
+  if (form != RowForm::Columns)
+    return rows.b.splat(rows.getScalar(form, value),
+                        RowEmitter::kVectorElements);
+  if (!known.contains(value))
+    known[value] = rows.loadColumns(pass, value, elements);
+  return known[value][vector];
 }
 
-/// A vector for an operand in the body of `op`.
-Value RowEmitter::getArgument(const RowOp &op, unsigned operand, int64_t vector,
-                              int64_t elements) {
-  linalg::LinalgOp linalgOp = op.op;
-  Value value = linalgOp->getOperand(operand);
-  BlockArgument inside = getBodyArgument(op, operand);
-  int64_t size = op.iterations == RowForm::Elements ? kVectorElements : 2;
-  auto type = VectorType::get({size}, inside.getType());
-  if (inside.use_empty())
-    return LLVM::PoisonOp::create(b, type);
-  if (TypedAttr constant = getUniformConstant(value))
-    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, constant));
-  switch (op.operands[operand]) {
-  case RowForm::Elements:
-    return getElements(value, elements)[vector];
-  case RowForm::Columns:
-    if (!known.contains(value))
-      known[value] = loadColumns(value, elements);
-    return known[value][vector];
-  case RowForm::Rows:
-    return b.splat(getRow(value), size);
-  case RowForm::Scalar:
-    break;
-  }
-  if (!isa<ShapedType>(value.getType()))
-    return b.splat(arguments.lookup(value), size);
-  return b.splat(loadScalar(value, Value()), size);
-}
-
-SmallVector<Value> RowEmitter::evaluate(const RowOp &op, unsigned result,
-                                        int64_t elements) {
-  linalg::LinalgOp linalgOp = op.op;
+SmallVector<Value> FragmentVectors::evaluate(const RowOp &op, unsigned result) {
+  constexpr int64_t size = RowEmitter::kVectorElements;
   SmallVector<Value> vectors;
-  int64_t count = llvm::divideCeil(elements, kVectorElements);
-  for (int64_t vector = 0; vector < count; ++vector) {
-    SmallVector<Value> values;
-    for (unsigned i = 0; i < linalgOp.getNumDpsInputs(); ++i)
-      values.push_back(getArgument(op, i, vector, elements));
+  int64_t count = llvm::divideCeil(elements, size);
+  for (int64_t i = 0; i < count; ++i) {
+    SmallVector<Value> neutral;
     if (op.combiner)
-      // It gives what it would combine.
-      values.push_back(b.f32Splat(
-          getNeutralElement(op.combiner).convertToFloat(), kVectorElements));
-    vectors.push_back(
-        emitLinalgBody(b, *linalgOp.getBlock(), values, [&](Value outer) {
-          return b.splat(arguments.lookup(outer), kVectorElements);
-        })[result]);
+      neutral.push_back(rows.b.f32Splat(
+          getNeutralElement(op.combiner).convertToFloat(), size));
+    vectors.push_back(emitLinalgOp(
+        rows.b, op.op, size,
+        [&](OpOperand &operand) { return getOperand(op, operand, i); },
+        [&](Value outer) { return rows.arguments.lookup(outer); },
+        neutral)[result]);
   }
   return vectors;
 }
 
+/// A result of an op on values that rows have one of.
 Value RowEmitter::evaluateRow(const RowOp &op, unsigned result) {
-  linalg::LinalgOp linalgOp = op.op;
-  SmallVector<Value> values;
-  for (unsigned i = 0; i < linalgOp.getNumDpsInputs(); ++i)
-    values.push_back(getArgument(op, i, 0, 0));
-  Value pair =
-      emitLinalgBody(b, *linalgOp.getBlock(), values, [&](Value outer) {
-        return b.splat(arguments.lookup(outer), 2);
-      })[result];
+  // Arithmetic is emitted for two elements.
+  constexpr int64_t size = 2;
+  Value pair = emitLinalgOp(
+      b, op.op, size,
+      [&](OpOperand &operand) -> Value {
+        RowForm form = op.operands[operand.getOperandNumber()];
+        return b.splat(getScalar(form, operand.get()), size);
+      },
+      [&](Value outer) { return arguments.lookup(outer); })[result];
   return b.extract(pair, 0);
 }
 
@@ -160,21 +139,21 @@ Value RowEmitter::evaluateRow(const RowOp &op, unsigned result) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-Value RowEmitter::getInitial(const RowOp &op) {
+Value RowEmitter::getInitial(const RowOp &op) const {
   if (TypedAttr constant = getUniformConstant(op.initial))
     return arith::ConstantOp::create(b, constant);
   return arguments.lookup(op.initial);
 }
 
-Value RowEmitter::combine(const RowOp &op, Value lhs, Value rhs) {
-  return emit::emitCombination(b, b.getLoc(), op.combiner, lhs, rhs);
+Lanes RowEmitter::combine(const RowOp &op, Value lhs, Value rhs) const {
+  return {b, emit::emitCombination(b, b.getLoc(), op.combiner, lhs, rhs)};
 }
 
 /// Joins pairs of neighbours until one value is left.
 template <typename Combine>
-static Value reduceNeighbours(SmallVector<Value> values, Combine combine) {
+static Lanes reduceNeighbours(SmallVector<Lanes> values, Combine combine) {
   while (values.size() > 1) {
-    SmallVector<Value> next;
+    SmallVector<Lanes> next;
     for (size_t i = 0; i + 1 < values.size(); i += 2)
       next.push_back(combine(values[i], values[i + 1]));
     if (values.size() % 2 != 0)
@@ -184,36 +163,41 @@ static Value reduceNeighbours(SmallVector<Value> values, Combine combine) {
   return values.front();
 }
 
+/// Reduces the values of the lanes of the warp that have the same row.
+Lanes RowEmitter::reduceLanes(const RowOp &op, Lanes value) const {
+  for (int64_t mask = 1; mask < RowLayout::kRunLanes; mask *= 2)
+    value =
+        combine(op, value, b.toFloat(emitShuffle(b, b.toBits(value), mask)));
+  return value;
+}
+
 /// Reduces the thread's fragment, and then the fragments of all lanes of the
 /// warp that have the same row.
-Value RowEmitter::reduceFragment(const RowOp &op) {
-  auto join = [&](Value lhs, Value rhs) { return combine(op, lhs, rhs); };
-  APFloat neutral = getNeutralElement(op.combiner);
-  Value none = b.f32(neutral.convertToFloat());
-  SmallVector<Value> vectors = evaluate(op, 0, layout.fragmentElements);
-  known.clear();
+Lanes RowEmitter::reduceFragment(const RowOp &op, const RowPass &pass) {
+  auto join = [&](Lanes lhs, Lanes rhs) { return combine(op, lhs, rhs); };
+  Lanes none = b.f32(getNeutralElement(op.combiner).convertToFloat());
+  SmallVector<Value> vectors =
+      FragmentVectors(*this, pass, layout.fragmentElements).evaluate(op, 0);
 
   // The last fragment of a row may lack elements, and be all that a thread has.
   int64_t tail = layout.getTailElements();
   if (tail % kLeafElements != 0) {
-    Value isFull = isFragmentBelow(layout.getFullFragments());
+    Lanes isFull = isFragmentBelow(pass, layout.getFullFragments());
     for (auto [i, vector] : llvm::enumerate(vectors)) {
       int64_t present = tail - static_cast<int64_t>(i) * kVectorElements;
       if (present >= kVectorElements)
         continue;
       SmallVector<Value> elements;
       for (int64_t j = 0; j < kVectorElements; ++j) {
-        Value element = b.extract(vector, j);
+        Lanes element = b.extract(vector, j);
         if (j >= present)
-          element = isFull ? arith::SelectOp::create(b, isFull, element, none)
-                                 .getResult()
-                           : none;
+          element = isFull ? select(isFull, element, none) : none;
         elements.push_back(element);
       }
       vector = b.pack(elements);
     }
   }
-  SmallVector<Value> leaves;
+  SmallVector<Lanes> leaves;
   constexpr int64_t leafVectors = kLeafElements / kVectorElements;
   for (size_t i = 0; i < vectors.size(); i += leafVectors) {
     SmallVector<Value> parts(ArrayRef(vectors).slice(i, leafVectors));
@@ -223,31 +207,27 @@ Value RowEmitter::reduceFragment(const RowOp &op) {
     Value part = parts.front();
     for (int64_t half = kVectorElements / 2; half > 1; half /= 2)
       part = combine(op, b.slice(part, 0, half), b.slice(part, half, half));
-    Value leaf = combine(op, b.extract(part, 0), b.extract(part, 1));
+    Lanes leaf = combine(op, b.extract(part, 0), b.extract(part, 1));
     // The number of fragments of a row that have this leaf.
     int64_t first = static_cast<int64_t>(i) * kVectorElements;
     int64_t have = layout.getFullFragments() + (first < tail ? 1 : 0);
-    if (Value hasLeaf = isFragmentBelow(have))
-      leaf = arith::SelectOp::create(b, hasLeaf, leaf, none);
+    if (Lanes hasLeaf = isFragmentBelow(pass, have))
+      leaf = select(hasLeaf, leaf, none);
     leaves.push_back(leaf);
   }
-  Value value = reduceNeighbours(leaves, join);
-  for (int64_t mask = 1; mask < RowLayout::kRunLanes; mask *= 2)
-    value =
-        combine(op, value, b.toFloat(emitShuffle(b, b.toBits(value), mask)));
-  return value;
+  return reduceLanes(op, reduceNeighbours(leaves, join));
 }
 
 /// Reduces the values in `parts`, shared memory that has one value for each
 /// part of the row.
-Value RowEmitter::reduceParts(const RowOp &op, Value parts) {
-  auto join = [&](Value lhs, Value rhs) { return combine(op, lhs, rhs); };
-  auto load = [&](Value index) {
+Lanes RowEmitter::reduceParts(const RowOp &op, Value parts) const {
+  auto join = [&](Lanes lhs, Lanes rhs) { return combine(op, lhs, rhs); };
+  auto load = [&](Lanes index) {
     return b.load(b.getF32Type(), b.offset(parts, b.getF32Type(), index),
                   sizeof(float));
   };
   int64_t count = layout.getParts();
-  SmallVector<Value> values;
+  SmallVector<Lanes> values;
   constexpr int64_t kMostLoads = 16;
   if (count <= kMostLoads) {
     for (int64_t i = 0; i < count; ++i)
@@ -255,65 +235,60 @@ Value RowEmitter::reduceParts(const RowOp &op, Value parts) {
     return reduceNeighbours(values, join);
   }
   // A lane takes neighbours, as many as each.
-  Value none = b.f32(getNeutralElement(op.combiner).convertToFloat());
+  Lanes none = b.f32(getNeutralElement(op.combiner).convertToFloat());
   int64_t all = llvm::PowerOf2Ceil(count);
   int64_t perLane = all / RowLayout::kRunLanes;
-  Value first = arith::MulIOp::create(b, position.lane, b.i32(perLane));
+  Lanes first = position.lane * perLane;
   for (int64_t i = 0; i < perLane; ++i) {
-    Value index = arith::AddIOp::create(b, first, b.i32(i));
-    Value isPart = isBelow(b, index, b.i32(count));
-    index = arith::SelectOp::create(b, isPart, index, b.i32(0));
-    values.push_back(arith::SelectOp::create(b, isPart, load(index), none));
+    Lanes index = first + i;
+    Lanes isPart = isBelow(index, count);
+    index = select(isPart, index, index.like(0));
+    values.push_back(select(isPart, load(index), none));
   }
-  Value value = reduceNeighbours(values, join);
-  for (int64_t mask = 1; mask < RowLayout::kRunLanes; mask *= 2)
-    value =
-        combine(op, value, b.toFloat(emitShuffle(b, b.toBits(value), mask)));
-  return value;
+  return reduceLanes(op, reduceNeighbours(values, join));
 }
 
-Value RowEmitter::reduceRow(const RowOp &op) {
+Lanes RowEmitter::reduceRow(const RowOp &op) {
   int64_t count = layout.getParts();
   if (count == 1)
-    return reduceFragment(op);
+    return reduceFragment(op, firstPass);
   constexpr int64_t rowSetRows = ThreadMapping::kRowSetRows;
   Value all = createSharedArray(b, "parts" + std::to_string(reductions++),
                                 b.getF32Type(),
                                 layout.rowSetsPerBlock * rowSetRows * count);
-  Value row = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, position.rowSet, b.i32(rowSetRows)),
-      position.run);
-  Value parts = b.offset(all, b.getF32Type(),
-                         arith::MulIOp::create(b, row, b.i32(count)));
-  auto emitPart = [&](Value first) {
-    Value value = reduceFragment(op);
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                          position.lane, b.i32(0));
-    Value part = arith::AddIOp::create(b, first, position.warp);
+  Lanes row = position.rowSet * rowSetRows + position.run;
+  Value parts = b.offset(all, b.getF32Type(), row * count);
+  auto emitPart = [&](const RowPass &pass, Lanes first) {
+    Lanes value = reduceFragment(op, pass);
+    Lanes isFirst = isEqual(position.lane, 0);
+    Lanes part = first + position.warp;
     emit::emitIf(b, isFirst, [&] {
       b.store(value, b.offset(parts, b.getF32Type(), part), sizeof(float));
     });
   };
-  if (layout.passes == 1) {
-    emitPart(b.i32(0));
-  } else {
-    emit::emitLoop(b, emit::getIndex(b, 0), emit::getIndex(b, layout.passes),
-                   [&](Value index) {
-                     Value pass =
-                         arith::IndexCastUIOp::create(b, b.getI32Type(), index);
-                     setPass(pass);
-                     emitPart(arith::MulIOp::create(
-                         b, pass, b.i32(layout.warpsPerRowSet)));
-                   });
-    setPass({});
-  }
+  if (layout.passes == 1)
+    emitPart(firstPass, b.i32(0));
+  else
+    emitPasses([&](Lanes number, const RowPass &pass) {
+      emitPart(pass, number * layout.warpsPerRowSet);
+    });
   gpu::BarrierOp::create(b);
   return reduceParts(op, parts);
 }
 
+void RowEmitter::emitPasses(
+    function_ref<void(Lanes, const RowPass &)> body) const {
+  emit::emitLoop(
+      b, emit::getIndex(b, 0), emit::getIndex(b, layout.passes),
+      [&](Lanes index) {
+        Lanes number(b, arith::IndexCastUIOp::create(b, b.getI32Type(), index));
+        body(number, getPass(number));
+      });
+}
+
 /// Makes the optimizer forget what was computed from inputs.
 void RowEmitter::hideInputs() {
-  for (auto &[value, vectors] : inputs)
+  for (auto &[value, vectors] : firstPass.inputs)
     for (Value &vector : vectors) {
       Type type = vector.getType();
       int64_t words = kVectorElements *
@@ -330,21 +305,26 @@ void RowEmitter::loadInputs() {
   SmallVector<Value> loaded;
   for (const RowOp &row : ops)
     for (auto [i, form] : llvm::enumerate(row.operands)) {
-      Value value = row.op->getOperand(i);
-      if (form == RowForm::Elements && isFromMemory(value) &&
-          !getUniformConstant(value) && !getBodyArgument(row, i).use_empty() &&
+      linalg::LinalgOp op = row.op;
+      Value value = op->getOperand(i);
+      if (form == RowForm::Elements && !findOp(value) &&
+          !getUniformConstant(value) &&
+          !op.getBlock()->getArgument(i).use_empty() &&
           !llvm::is_contained(loaded, value))
         loaded.push_back(value);
     }
   // All are under way before one is waited for.
   for (Value value : llvm::reverse(loaded))
-    inputs[value] = loadElements(value, layout.fragmentElements,
-                                 /*canStage=*/value == loaded.front());
+    firstPass.inputs[value] =
+        loadElements(firstPass, value, layout.fragmentElements,
+                     /*canStage=*/value == loaded.front());
 }
 
 /// Computes what depends on no values of rows where it takes no more registers
 /// than what nothing else needs then, a sum of two tensors say.
 void RowEmitter::computeEarly() {
+  RowVectors &inputs = firstPass.inputs;
+  FragmentVectors vectors(*this, firstPass, layout.fragmentElements);
   llvm::SmallPtrSet<Operation *, 4> early;
   auto getBits = [](Value value) {
     return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
@@ -373,15 +353,14 @@ void RowEmitter::computeEarly() {
       continue;
     }
     for (OpResult result : op->getResults())
-      inputs[result] =
-          evaluate(row, result.getResultNumber(), layout.fragmentElements);
+      inputs[result] = vectors.evaluate(row, result.getResultNumber());
     for (Value operand : last)
       inputs.erase(operand);
   }
-  known.clear();
 }
 
-void RowEmitter::emitRows() {
+void RowEmitter::emitRows(const StagedMoves *moves) {
+  staged = moves;
   if (layout.passes == 1) {
     loadSharedColumns();
     loadInputs();

@@ -17,9 +17,21 @@
 
 namespace blockscale {
 
-/// Emits the ops of a row program on the fragment of a thread. All threads take
-/// part in reductions; those without a row or a fragment have the values of
-/// others, which nothing uses.
+/// Vectors of `RowEmitter::kVectorElements` elements for each value.
+using RowVectors = llvm::MapVector<mlir::Value, llvm::SmallVector<mlir::Value>>;
+
+/// A pass of a thread over its row: the fragment that it has in it.
+struct RowPass {
+  /// The number (i32) of the fragment, and of the one that the thread loads:
+  /// the same one or, where that does not exist, the last fragment of the row.
+  emit::Lanes fragment, loadedFragment;
+  /// Elements that are in registers during all of the pass.
+  RowVectors inputs;
+};
+
+/// Emits the ops of a row program on the fragments of a thread. All threads
+/// take part in reductions; those without a row or a fragment have the values
+/// of others, which nothing uses.
 class RowEmitter {
 public:
   /// The number of elements of the vectors that ops are computed on.
@@ -29,70 +41,65 @@ public:
   /// pointers and values. `rows` is the number of rows of a matrix.
   RowEmitter(KernelBuilder &b, const RowLayout &layout, int64_t accessBytes,
              llvm::ArrayRef<RowOp> ops, const mlir::IRMapping &arguments,
-             const RowPosition &position, mlir::Value rows);
-
-  /// Lets full warps load fragments of `stagedBytes` through shared memory.
-  void useBuffer(WarpBuffer &buffer, mlir::Value isFullWarp,
-                 int64_t stagedBytes) {
-    this->buffer = &buffer;
-    this->isFullWarp = isFullWarp;
-    this->stagedBytes = stagedBytes;
-  }
+             const RowPosition &position, emit::Lanes rows);
 
   /// Computes all that has one value for each row. If there is one pass, its
-  /// elements are in registers from here on.
-  void emitRows();
+  /// elements are in registers from here on; they come as `moves` moves them,
+  /// unless that is null.
+  void emitRows(const StagedMoves *moves);
 
-  /// Moves to a pass, an i32 number. There are no others by default.
-  void setPass(mlir::Value pass);
+  const RowPass &getFirstPass() const { return firstPass; }
+  /// Emits a loop over all passes, which `body` is given with their numbers
+  /// (i32).
+  void
+  emitPasses(llvm::function_ref<void(emit::Lanes, const RowPass &)> body) const;
 
-  /// Vectors of the first `elements` elements of `value` in the fragment, and
-  /// of anything in their last one beyond.
-  llvm::SmallVector<mlir::Value> getElements(mlir::Value value,
-                                             int64_t elements);
-  /// Forgets vectors that were computed in a scope of the code that is left,
-  /// where they are not defined any more.
-  void leaveScope() { known.clear(); }
   /// The element of `value`, which has one for each row, for the thread's row.
   mlir::Value getRow(mlir::Value value);
 
   /// The row among those of all matrices, and whether there is one.
-  mlir::Value getRowNumber();
-  mlir::Value hasRow();
-  /// The number (i32) of the fragment in the row, and whether it is below a
-  /// bound. The condition is null where it holds for all threads.
-  mlir::Value getFragment() const { return fragment; }
-  mlir::Value isFragmentBelow(int64_t bound);
+  emit::Lanes getRowNumber() const {
+    return position.fragment.matrix * rows + position.fragment.row;
+  }
+  emit::Lanes hasRow() const { return isBelow(position.fragment.row, rows); }
+  /// Whether the fragment of a pass is below a bound; absent where that holds
+  /// for all threads.
+  emit::Lanes isFragmentBelow(const RowPass &pass, int64_t bound) const;
 
 private:
-  const RowOp *findOp(mlir::Value value);
-  bool isFromMemory(mlir::Value value) { return !findOp(value); }
-  llvm::SmallVector<mlir::Value> evaluate(const RowOp &op, unsigned result,
-                                          int64_t elements);
-  mlir::Value evaluateRow(const RowOp &op, unsigned result);
-  mlir::Value getArgument(const RowOp &op, unsigned operand, int64_t vector,
-                          int64_t elements);
+  friend class FragmentVectors;
 
-  llvm::SmallVector<mlir::Value> loadElements(mlir::Value value,
-                                              int64_t elements, bool canStage);
-  llvm::SmallVector<mlir::Value> loadColumns(mlir::Value value,
-                                             int64_t elements);
+  /// The pass of a number, or the first one.
+  RowPass getPass(emit::Lanes number) const;
+  const RowOp *findOp(mlir::Value value) const;
+  mlir::Value getScalar(RowForm form, mlir::Value value);
+  mlir::Value evaluateRow(const RowOp &op, unsigned result);
+  mlir::Value loadScalar(mlir::Value value, mlir::Value index) const;
+
+  llvm::SmallVector<mlir::Value> loadElements(const RowPass &pass,
+                                              mlir::Value value,
+                                              int64_t elements,
+                                              bool canStage) const;
   llvm::SmallVector<mlir::Value>
-  loadFragment(mlir::Value pointer, mlir::Type type, int64_t elements);
+  loadColumns(const RowPass &pass, mlir::Value value, int64_t elements) const;
+  llvm::SmallVector<mlir::Value> loadFragment(const RowPass &pass,
+                                              mlir::Value pointer,
+                                              mlir::Type type,
+                                              int64_t elements) const;
   llvm::SmallVector<mlir::Value> loadOwn(mlir::Value pointer, mlir::Type type,
-                                         int64_t present);
-  mlir::Value loadScalar(mlir::Value value, mlir::Value index);
+                                         int64_t present) const;
 
   void loadInputs();
   void loadSharedColumns();
   void shareColumns();
   void computeEarly();
   void hideInputs();
-  mlir::Value getInitial(const RowOp &op);
-  mlir::Value combine(const RowOp &op, mlir::Value lhs, mlir::Value rhs);
-  mlir::Value reduceFragment(const RowOp &op);
-  mlir::Value reduceRow(const RowOp &op);
-  mlir::Value reduceParts(const RowOp &op, mlir::Value parts);
+  mlir::Value getInitial(const RowOp &op) const;
+  emit::Lanes combine(const RowOp &op, mlir::Value lhs, mlir::Value rhs) const;
+  emit::Lanes reduceLanes(const RowOp &op, emit::Lanes value) const;
+  emit::Lanes reduceFragment(const RowOp &op, const RowPass &pass);
+  emit::Lanes reduceRow(const RowOp &op);
+  emit::Lanes reduceParts(const RowOp &op, mlir::Value parts) const;
 
   KernelBuilder &b;
   const RowLayout &layout;
@@ -100,17 +107,13 @@ private:
   llvm::ArrayRef<RowOp> ops;
   const mlir::IRMapping &arguments;
   const RowPosition &position;
-  mlir::Value rows;
+  emit::Lanes rows;
+  const StagedMoves *staged = nullptr;
   /// The row that the thread loads: its own one or, where that does not exist,
   /// the last row of its matrix.
-  mlir::Value loadedRow;
-  /// The fragment of the pass, and the fragment that the thread loads: the same
-  /// one or, where that does not exist, the last fragment of the row.
-  mlir::Value fragment, loadedFragment;
+  emit::Lanes loadedRow;
+  RowPass firstPass;
 
-  WarpBuffer *buffer = nullptr;
-  mlir::Value isFullWarp;
-  int64_t stagedBytes = 0;
   /// A tensor of one value for each column that shared memory holds as f32: the
   /// byte it begins at, and the parts that the lane loaded to store there.
   struct SharedColumn {
@@ -120,10 +123,31 @@ private:
   llvm::MapVector<mlir::Value, SharedColumn> sharedColumns;
 
   llvm::DenseMap<mlir::Value, mlir::Value> rowValues;
-  /// Vectors that are in registers: `inputs` for all of the pass, and `known`
-  /// until it is cleared.
-  llvm::MapVector<mlir::Value, llvm::SmallVector<mlir::Value>> inputs, known;
   unsigned reductions = 0;
+};
+
+/// The first elements of the fragment of a pass, loaded or computed once by the
+/// code of one scope.
+class FragmentVectors {
+public:
+  FragmentVectors(RowEmitter &rows, const RowPass &pass, int64_t elements)
+      : rows(rows), pass(pass), elements(elements) {}
+
+  /// The elements of a value, and anything in their last vector beyond.
+  llvm::SmallVector<mlir::Value> get(mlir::Value value);
+
+  /// A result of an op on the elements. Reductions give what they would
+  /// combine.
+  llvm::SmallVector<mlir::Value> evaluate(const RowOp &op, unsigned result);
+
+private:
+  mlir::Value getOperand(const RowOp &op, mlir::OpOperand &operand,
+                         int64_t vector);
+
+  RowEmitter &rows;
+  const RowPass &pass;
+  int64_t elements;
+  RowVectors known;
 };
 
 } // namespace blockscale

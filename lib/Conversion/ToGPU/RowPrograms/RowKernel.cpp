@@ -11,8 +11,8 @@
 #include "DeviceEmission/LaunchModel.h"
 #include "Emission/OperandChecks.h"
 #include "RowEmitter.h"
-#include "ToGPU/Rows/FragmentBounds.h"
 #include "ToGPU/Rows/QuantizeArguments.h"
+#include "ToGPU/Rows/QuantizeFragment.h"
 #include "ToGPU/Rows/QuantizeLaunch.h"
 #include "blockscale/Analysis/RoundTrip.h"
 
@@ -23,6 +23,8 @@
 using namespace mlir;
 
 namespace blockscale {
+
+using emit::Lanes;
 
 /// Registers of a thread beside those for its inputs, where they are staged. A
 /// thread would use more, but if it has so few, more CTAs run at once, and
@@ -47,13 +49,14 @@ private:
   int64_t getAlignment(Value operand) const;
 
   void emit(KernelBuilder &b);
-  void emitPass(KernelBuilder &b, RowEmitter &rows, const RowPosition &position,
-                Value pass);
-  void emitQuantize(KernelBuilder &b, RowEmitter &rows,
+  void emitPass(KernelBuilder &b, RowEmitter &rows, const RowPass &pass,
+                const RowPosition &position);
+  void emitQuantize(KernelBuilder &b, RowEmitter &rows, const RowPass &pass,
                     FragmentPosition position);
-  SmallVector<BlockElements> getBlocks(KernelBuilder &b, RowEmitter &rows,
-                                       int64_t elements);
-  void storeElements(KernelBuilder &b, RowEmitter &rows, int64_t elements);
+  SmallVector<BlockElements>
+  getBlocks(KernelBuilder &b, FragmentVectors &vectors, int64_t elements);
+  void storeElements(KernelBuilder &b, RowEmitter &rows, const RowPass &pass,
+                     FragmentVectors &vectors, int64_t elements);
   void storeRows(KernelBuilder &b, RowEmitter &rows,
                  const RowPosition &position);
 
@@ -235,12 +238,10 @@ void RowKernel::launch() {
                        "an input of linalg ops", "the rows");
   if (mapping)
     mapping->remark(b.getLoc(), *spec, chip);
-  Value rowSets =
+  Lanes rowSets =
       layout->rowStride == 1
           ? getCeilDiv(b, operands.rows, ThreadMapping::kRowSetRows)
-          : b.createOrFold<arith::MulIOp>(
-                getCeilDiv(b, operands.rows, kTileRows),
-                arith::ConstantIndexOp::create(b, layout->rowStride));
+          : getCeilDiv(b, operands.rows, kTileRows) * layout->rowStride;
   LaunchSite::Shape shape{
       layout->getThreads(), getCeilDiv(b, rowSets, layout->rowSetsPerBlock),
       operands.matrices, layout->fragmentElements * inputBytes};
@@ -276,27 +277,24 @@ void RowKernel::emit(KernelBuilder &b) {
   auto emitRows = [&] {
     RowEmitter rows(b, *layout, getAccessBytes(chip), ops, values, position,
                     operands.rows);
+    std::optional<StagedMoves> moves;
     if (mapping && mapping->hasBuffer && layout->passes == 1) {
       int64_t bytes = mapping->fragmentElements * spec->getInputBytes();
       buffer.emplace(b, position.thread, layout->getThreads(), bytes,
                      RowLayout::kRunLanes);
-      FragmentBounds places(b, *spec, *mapping, operands, position.fragment);
-      rows.useBuffer(*buffer, places.isFullWarp(), bytes);
+      Fragment fragment(b, *spec, *mapping, chip, operands, position.fragment);
+      moves.emplace(*buffer, fragment.isFullWarp(), bytes);
     }
-    rows.emitRows();
+    rows.emitRows(moves ? &*moves : nullptr);
     storeRows(b, rows, position);
     if (layout->passes == 1)
-      return emitPass(b, rows, position, Value());
-    emit::emitLoop(
-        b, emit::getIndex(b, 0), emit::getIndex(b, layout->passes),
-        [&](Value index) {
-          emitPass(b, rows, position,
-                   arith::IndexCastUIOp::create(b, b.getI32Type(), index));
-        });
+      return emitPass(b, rows, rows.getFirstPass(), position);
+    rows.emitPasses(
+        [&](Lanes, const RowPass &pass) { emitPass(b, rows, pass, position); });
   };
   // Matrices beyond the last one are those of whole CTAs.
   if (batched)
-    emit::emitIf(b, isBelow(b, position.fragment.matrix, operands.matrices),
+    emit::emitIf(b, isBelow(position.fragment.matrix, operands.matrices),
                  emitRows);
   else
     emitRows();
@@ -304,17 +302,15 @@ void RowKernel::emit(KernelBuilder &b) {
 
 /// Computes and stores what has a value an element.
 void RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
-                         const RowPosition &position, Value pass) {
-  if (pass)
-    rows.setPass(pass);
+                         const RowPass &pass, const RowPosition &position) {
   if (quantize) {
     FragmentPosition place = position.fragment;
-    place.fragment = rows.getFragment();
-    return emitQuantize(b, rows, place);
+    place.fragment = pass.fragment;
+    return emitQuantize(b, rows, pass, place);
   }
   if (elementOutputs.empty())
     return;
-  auto emitIf = [&](Value condition, function_ref<void()> body,
+  auto emitIf = [&](Lanes condition, function_ref<void()> body,
                     function_ref<void()> otherwise = nullptr) {
     if (condition)
       emit::emitIf(b, condition, body, otherwise);
@@ -322,14 +318,17 @@ void RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
       body();
   };
   auto store = [&](int64_t elements) {
-    return [&, elements] { storeElements(b, rows, elements); };
+    return [&, elements] {
+      FragmentVectors vectors(rows, pass, elements);
+      storeElements(b, rows, pass, vectors, elements);
+    };
   };
   int64_t tail = layout->getTailElements();
   emitIf(rows.hasRow(), [&] {
     auto emitTail = [&] {
-      emitIf(rows.isFragmentBelow(layout->fragments), store(tail));
+      emitIf(rows.isFragmentBelow(pass, layout->fragments), store(tail));
     };
-    Value isFull = rows.isFragmentBelow(layout->getFullFragments());
+    Lanes isFull = rows.isFragmentBelow(pass, layout->getFullFragments());
     if (layout->getFullFragments() == 0)
       return emitTail();
     if (tail == 0)
@@ -339,87 +338,82 @@ void RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
 }
 
 void RowKernel::emitQuantize(KernelBuilder &b, RowEmitter &rows,
-                             FragmentPosition position) {
-  FragmentBounds places(b, *spec, *mapping, operands, position);
-  FragmentEmitter fragment(b, *spec, chip, operands, position,
-                           places.getRowTiles(),
-                           /*grouped=*/nullptr);
+                             const RowPass &pass, FragmentPosition position) {
+  Fragment fragment(b, *spec, *mapping, chip, operands, position);
+  std::optional<StagedMoves> moves;
   if (buffer && mapping->isStaged)
-    fragment.useBuffer(*buffer, places.isFullWarp());
-  fragment.useElements([&](int64_t elements) {
-    storeElements(b, rows, elements);
-    return getBlocks(b, rows, elements);
-  });
-  places.emit(fragment);
+    moves.emplace(*buffer, fragment.isFullWarp(),
+                  mapping->fragmentElements * spec->getInputBytes());
+  quantizeFragment(fragment, moves ? &*moves : nullptr, /*grouped=*/nullptr,
+                   [&](int64_t elements) {
+                     FragmentVectors vectors(rows, pass, elements);
+                     storeElements(b, rows, pass, vectors, elements);
+                     return getBlocks(b, vectors, elements);
+                   });
 }
 
 /// The elements of `value` as words, those behind the first `elements` zero.
-static SmallVector<Value> getWords(KernelBuilder &b, RowEmitter &rows,
+static SmallVector<Value> getWords(KernelBuilder &b, FragmentVectors &vectors,
                                    Value value, int64_t elements) {
   SmallVector<Value> words;
   constexpr int64_t size = RowEmitter::kVectorElements;
   int64_t bits = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
   auto type = VectorType::get({size * bits / 32}, b.getI32Type());
-  for (auto [i, values] : llvm::enumerate(rows.getElements(value, elements))) {
+  for (auto [i, values] : llvm::enumerate(vectors.get(value))) {
     int64_t present = elements - static_cast<int64_t>(i) * size;
     if (present <= 0)
       break;
-    Value vector = b.bitcast(type, values);
+    Lanes vector = b.bitcast(type, values);
     for (int64_t at = 0; at < type.getNumElements(); ++at) {
       int64_t held = present * bits - at * 32;
-      Value word = held > 0 ? b.extract(vector, at) : b.i32(0);
+      Lanes word = held > 0 ? b.extract(vector, at) : b.i32(0);
       if (held > 0 && held < 32)
-        word = arith::AndIOp::create(b, word, b.i32((1u << held) - 1));
+        word = word & ((1u << held) - 1);
       words.push_back(word);
     }
   }
   return words;
 }
 
-SmallVector<BlockElements>
-RowKernel::getBlocks(KernelBuilder &b, RowEmitter &rows, int64_t elements) {
-  SmallVector<Value> words = getWords(b, rows, quantize.getX(), elements);
-  rows.leaveScope();
+SmallVector<BlockElements> RowKernel::getBlocks(KernelBuilder &b,
+                                                FragmentVectors &vectors,
+                                                int64_t elements) {
+  SmallVector<Value> words = getWords(b, vectors, quantize.getX(), elements);
   int64_t blockWords = spec->getBlockElements() * spec->getInputBytes() / 4;
   words.resize(llvm::alignTo(words.size(), blockWords), b.i32(0));
   constexpr int64_t kVectorWords = 4;
   SmallVector<BlockElements> blocks;
   for (ArrayRef<Value> rest = words; !rest.empty();
        rest = rest.drop_front(blockWords)) {
-    SmallVector<Value> vectors;
+    SmallVector<Value> packed;
     for (int64_t i = 0; i < blockWords; i += kVectorWords)
-      vectors.push_back(b.pack(rest.slice(i, kVectorWords)));
-    blocks.push_back(BlockElements::fromWords(vectors, spec->inputType));
+      packed.push_back(b.pack(rest.slice(i, kVectorWords)));
+    blocks.push_back(BlockElements::fromWords(packed, spec->inputType));
   }
   return blocks;
 }
 
 void RowKernel::storeElements(KernelBuilder &b, RowEmitter &rows,
+                              const RowPass &pass, FragmentVectors &vectors,
                               int64_t elements) {
   for (Value output : elementOutputs) {
     Type type = getElementTypeOrSelf(output);
     int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-    Value first = arith::MulIOp::create(b, rows.getRowNumber(),
-                                        b.i64(layout->rowElements));
-    Value inRow = arith::MulIOp::create(b, b.zext64(rows.getFragment()),
-                                        b.i64(layout->fragmentElements));
-    Value pointer = b.offset(values.lookup(output), type,
-                             arith::AddIOp::create(b, first, inRow));
-    emitStoreBytes(b, getWords(b, rows, output, elements), pointer,
+    Lanes first = rows.getRowNumber() * layout->rowElements;
+    Lanes inRow = extend(pass.fragment, 64) * layout->fragmentElements;
+    Value pointer = b.offset(values.lookup(output), type, first + inRow);
+    emitStoreBytes(b, getWords(b, vectors, output, elements), pointer,
                    elements * bytes,
                    std::gcd(layout->rowElements * bytes, getAccessBytes(chip)));
   }
-  if (!quantize)
-    rows.leaveScope();
 }
 
 void RowKernel::storeRows(KernelBuilder &b, RowEmitter &rows,
                           const RowPosition &position) {
   if (rowOutputs.empty())
     return;
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                        position.fragment.fragment, b.i32(0));
-  isFirst = arith::AndIOp::create(b, isFirst, rows.hasRow());
+  Lanes isFirst = isEqual(position.fragment.fragment, 0);
+  isFirst = isFirst & rows.hasRow();
   emit::emitIf(b, isFirst, [&] {
     for (Value output : rowOutputs) {
       Type type = getElementTypeOrSelf(output);

@@ -17,6 +17,8 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 static constexpr int64_t kPartBytes = WarpBuffer::kPartBytes;
 static constexpr int64_t kPartWords = WarpBuffer::kPartWords;
 
@@ -55,7 +57,7 @@ static llvm::SmallSetVector<Value, 2> getWidenedColumns(ArrayRef<RowOp> ops) {
 /// Words of the first `present` elements of a fragment at `pointer`, zeros
 /// behind.
 SmallVector<Value> RowEmitter::loadOwn(Value pointer, Type type,
-                                       int64_t present) {
+                                       int64_t present) const {
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   BlockElements elements =
       BlockElements::load(b, pointer, type, layout.fragmentElements, present,
@@ -65,8 +67,8 @@ SmallVector<Value> RowEmitter::loadOwn(Value pointer, Type type,
 
 /// Words of a fragment at `pointer`, of which `elements` are asked for. Where
 /// these are all, the row may have fewer.
-SmallVector<Value> RowEmitter::loadFragment(Value pointer, Type type,
-                                            int64_t elements) {
+SmallVector<Value> RowEmitter::loadFragment(const RowPass &pass, Value pointer,
+                                            Type type, int64_t elements) const {
   int64_t tail = layout.getTailElements();
   if (tail == 0 || elements == tail || layout.getFullFragments() == 0)
     return loadOwn(pointer, type, tail == 0 ? elements : tail);
@@ -80,7 +82,7 @@ SmallVector<Value> RowEmitter::loadFragment(Value pointer, Type type,
                               type.getIntOrFloatBitWidth() / 32,
                           b.getI32Type());
   SmallVector<Value> words = emitIfElse(
-      b, isBelow(b, loadedFragment, b.i32(layout.getFullFragments())), types,
+      b, isBelow(pass.loadedFragment, layout.getFullFragments()), types,
       [&] { return getWords(layout.fragmentElements); },
       [&] { return getWords(tail); });
   constexpr size_t kVectorWords = 4;
@@ -90,54 +92,48 @@ SmallVector<Value> RowEmitter::loadFragment(Value pointer, Type type,
   return vectors;
 }
 
-SmallVector<Value> RowEmitter::loadElements(Value value, int64_t elements,
-                                            bool canStage) {
+SmallVector<Value> RowEmitter::loadElements(const RowPass &pass, Value value,
+                                            int64_t elements,
+                                            bool canStage) const {
   Type type = getElementTypeOrSelf(value);
   int64_t typeBytes = type.getIntOrFloatBitWidth() / 8;
-  auto getPointer = [&](Value row, Value fragment) {
-    Value first = arith::MulIOp::create(b, row, b.i64(layout.rowElements));
-    Value inRow = arith::MulIOp::create(b, b.zext64(fragment),
-                                        b.i64(layout.fragmentElements));
-    return b.offset(arguments.lookup(value), type,
-                    arith::AddIOp::create(b, first, inRow));
+  auto getPointer = [&](Lanes row, Lanes fragment) {
+    Lanes first = row * layout.rowElements;
+    Lanes inRow = extend(fragment, 64) * layout.fragmentElements;
+    return b.offset(arguments.lookup(value), type, first + inRow);
   };
   auto load = [&] {
-    return loadFragment(getPointer(loadedRow, loadedFragment), type, elements);
+    return loadFragment(pass, getPointer(loadedRow, pass.loadedFragment), type,
+                        elements);
   };
   int64_t bytes = layout.fragmentElements * typeBytes;
-  if (!canStage || !buffer || bytes != stagedBytes)
+  if (!canStage || !staged || bytes != staged->getFragmentBytes())
     return toVectors(b, load(), type);
-  SmallVector<Type> types(bytes / WarpBuffer::kPartBytes,
-                          VectorType::get({4}, b.getI32Type()));
-  SmallVector<Value> words = emitIfElse(
-      b, isFullWarp, types,
-      [&] {
-        return buffer->load(b, getPointer(getRowNumber(), fragment), bytes,
-                            layout.rowStride * layout.rowElements * typeBytes);
-      },
-      load);
-  return toVectors(b, words, type);
+  return toVectors(
+      b,
+      staged->load(
+          b, [&] { return getPointer(getRowNumber(), pass.fragment); },
+          layout.rowStride * layout.rowElements * typeBytes, load),
+      type);
 }
 
 /// Loads the lane's part of those values of columns that shared memory has room
 /// for, where all lanes have columns. They are on their way with the inputs.
 void RowEmitter::loadSharedColumns() {
-  if (!buffer ||
+  if (!staged ||
       layout.getPlaces() * layout.fragmentElements != layout.rowElements)
     return;
+  const WarpBuffer &buffer = staged->getBuffer();
   int64_t fragmentBytes = layout.fragmentElements * kWordBytes, begin = 0;
-  if (!buffer->canShare(fragmentBytes))
+  if (!buffer.canShare(fragmentBytes))
     return;
-  Value lane =
-      arith::MulIOp::create(b, position.run, b.i32(RowLayout::kRunLanes));
-  lane = arith::AddIOp::create(b, lane, position.lane);
-  Value first = arith::MulIOp::create(
-      b, position.warp, b.i32(RowLayout::kRunLanes * layout.fragmentElements));
-  first = arith::AddIOp::create(
-      b, first, arith::MulIOp::create(b, lane, b.i32(kPartWords)));
+  Lanes lane = position.run * RowLayout::kRunLanes + position.lane;
+  Lanes first =
+      position.warp * (RowLayout::kRunLanes * layout.fragmentElements) +
+      lane * kPartWords;
   for (Value value : getWidenedColumns(ops)) {
     int64_t end = begin + RowLayout::kRunLanes * fragmentBytes;
-    if (end > buffer->getBytes())
+    if (end > buffer.getBytes())
       return;
     Type type = getElementTypeOrSelf(value);
     int64_t bytes = kPartWords * type.getIntOrFloatBitWidth() / 8;
@@ -161,9 +157,9 @@ void RowEmitter::shareColumns() {
   auto words = VectorType::get({kPartWords}, b.getI32Type());
   int64_t fragmentBytes = layout.fragmentElements * kWordBytes;
   for (auto &[value, column] : sharedColumns)
-    for (auto [part, place] :
-         llvm::zip_equal(column.loaded,
-                         buffer->getShared(b, fragmentBytes, column.begin))) {
+    for (auto [part, place] : llvm::zip_equal(
+             column.loaded,
+             staged->getBuffer().getShared(b, fragmentBytes, column.begin))) {
       if (getElementTypeOrSelf(value).isBF16())
         part = emitExtendBf16(b, part);
       b.store(b.bitcast(words, part), place, kPartBytes);
@@ -171,20 +167,22 @@ void RowEmitter::shareColumns() {
   WarpBuffer::release(b);
 }
 
-SmallVector<Value> RowEmitter::loadColumns(Value value, int64_t elements) {
+SmallVector<Value> RowEmitter::loadColumns(const RowPass &pass, Value value,
+                                           int64_t elements) const {
   Type type = getElementTypeOrSelf(value);
-  if (auto found = sharedColumns.find(value); found != sharedColumns.end())
-    return toVectors(b,
-                     buffer->readShared(b, layout.fragmentElements * kWordBytes,
-                                        found->second.begin),
-                     b.getF32Type());
-  Value first = arith::MulIOp::create(b, b.zext64(loadedFragment),
-                                      b.i64(layout.fragmentElements));
+  if (const auto *found = sharedColumns.find(value);
+      found != sharedColumns.end())
+    return toVectors(
+        b,
+        staged->getBuffer().readShared(b, layout.fragmentElements * kWordBytes,
+                                       found->second.begin),
+        b.getF32Type());
+  Lanes first = extend(pass.loadedFragment, 64) * layout.fragmentElements;
   Value pointer = b.offset(arguments.lookup(value), type, first);
-  return toVectors(b, loadFragment(pointer, type, elements), type);
+  return toVectors(b, loadFragment(pass, pointer, type, elements), type);
 }
 
-Value RowEmitter::loadScalar(Value value, Value index) {
+Value RowEmitter::loadScalar(Value value, Value index) const {
   Type type = getElementTypeOrSelf(value);
   Value pointer = arguments.lookup(value);
   if (index)

@@ -15,6 +15,8 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 int64_t getAccessBytes(const target::Chip &chip) {
   return chip.hasWideGlobalAccess() ? 32 : 16;
 }
@@ -43,8 +45,9 @@ int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t fragmentBlocks) {
 
 GroupEnds getGroupEnds(KernelBuilder &b, const QuantizeSpec &spec,
                        const QuantizeOperands &arguments) {
-  Value extent = spec.groupDim == GroupDim::Columns ? b.i64(spec.rowElements)
-                                                    : arguments.rows;
+  emit::Lanes extent = spec.groupDim == GroupDim::Columns
+                           ? b.i64(spec.rowElements)
+                           : arguments.rows;
   return {arguments.offsets, arguments.groups, extent, spec.getGroupUnit()};
 }
 

@@ -4,6 +4,15 @@
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A thread quantizes its fragment in stages, each of which has a file:
+//
+//   load     elements, from memory or as elementwise ops compute them
+//   group    blocks by their groups, where the kernel has any
+//   encode   blocks of one group: their scale bytes and codes
+//   store    codes, values that are decoded from them, and scale bytes
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEFRAGMENT_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEFRAGMENT_H
@@ -16,103 +25,95 @@
 
 namespace blockscale {
 
-/// Emits the work of a thread on the fragment at `position`.
-class FragmentEmitter {
-public:
-  /// `rowTiles` is ceil(rows / 128), for swizzled scales; `grouped` is null but
-  /// for scales of a grouped layout.
-  FragmentEmitter(KernelBuilder &b, const QuantizeSpec &spec,
-                  const target::Chip &chip, const QuantizeOperands &arguments,
-                  FragmentPosition position, mlir::Value rowTiles,
-                  const GroupedScales *grouped);
+/// The fragment of a thread, and its place in the tensors of the kernel.
+struct Fragment {
+  Fragment(KernelBuilder &b, const QuantizeSpec &spec,
+           const ThreadMapping &mapping, const target::Chip &chip,
+           const QuantizeOperands &arguments, FragmentPosition position);
 
-  /// Lets full warps, where the i1 `isFullWarp` holds, move their full
-  /// fragments through shared memory.
-  void useBuffer(WarpBuffer &buffer, mlir::Value isFullWarp) {
-    this->buffer = &buffer;
-    this->isFullWarp = isFullWarp;
+  int64_t countBlocks(int64_t elements) const {
+    return llvm::divideCeil(elements, spec.getBlockElements());
   }
-
-  /// Quantizes what `source` gives for the first so many elements of the
-  /// fragment.
-  using Source = std::function<llvm::SmallVector<BlockElements>(int64_t)>;
-  void useElements(Source source) { this->source = std::move(source); }
-
-  /// Quantizes a fragment of `elements` elements, and stores its data and the
-  /// values of these, where there is memory for them. Returns its scale bytes
-  /// in pairs. What no group covers gets zeros.
-  llvm::SmallVector<mlir::Value> emit(int64_t elements);
-
-  /// Stores the scale bytes of the first `blocks` blocks of the fragment, and
-  /// of its padding where scales are swizzled. Missing ones are zero.
-  void storeScales(llvm::ArrayRef<mlir::Value> pairs, int64_t blocks);
-
-  int64_t countBlocks(int64_t elements) const;
-
-private:
-  /// Data words, and scale bytes in pairs, of consecutive blocks.
-  struct Codes {
-    llvm::SmallVector<mlir::Value> words;
-    llvm::SmallVector<mlir::Value> pairs;
-  };
-
-  mlir::Value getRowNumber();
-  mlir::Value getFirstElement();
-  mlir::Value getFirstInRow(int64_t perFragment);
-
-  llvm::SmallVector<mlir::Value> findGroups(int64_t elements);
-  Codes quantizeGroups(int64_t elements, llvm::ArrayRef<mlir::Value> groups);
-
-  mlir::Value loadGlobal(mlir::Value group);
-  llvm::SmallVector<BlockElements> loadBlocks(int64_t elements);
-  llvm::SmallVector<BlockElements> loadOwnBlocks(mlir::Value pointer,
-                                                 int64_t elements);
-  llvm::SmallVector<BlockElements> loadStagedBlocks(mlir::Value pointer);
-  llvm::SmallVector<BlockElements> loadBlocksOf(mlir::Value pointer,
-                                                mlir::Type type,
-                                                int64_t loadBytes,
-                                                int64_t elements);
-  llvm::SmallVector<ElementWords> loadInput(const ElementSource::Input &input,
-                                            mlir::Value argument,
-                                            int64_t elements);
-  llvm::SmallVector<BlockElements> computeBlocks(int64_t elements);
-  llvm::SmallVector<mlir::Value> loadAmaxes(int64_t blocks);
-  Codes quantize(llvm::ArrayRef<BlockElements> inputs, int64_t first,
-                 mlir::Value group);
-  Codes quantizeApart(llvm::ArrayRef<BlockElements> inputs,
-                      llvm::ArrayRef<mlir::Value> groups);
-  void clearUncovered(Codes &codes, llvm::ArrayRef<mlir::Value> groups);
-
-  void store(const Codes &codes, int64_t elements);
-  void storeData(llvm::SmallVector<mlir::Value> words, int64_t elements);
-  void storeDecoded(const Codes &codes, int64_t elements);
-  void storeWords(llvm::ArrayRef<mlir::Value> words, mlir::Value pointer,
-                  int64_t bytes, int64_t storeBytes, bool isThroughBuffer,
-                  int64_t bits);
-  bool isStaged(int64_t elements) const {
-    return buffer && elements == mapping.fragmentElements;
+  /// Number of the row among all rows of the batch.
+  emit::Lanes getRowNumber() const {
+    return position.matrix * arguments.rows + position.row;
   }
+  /// The first element of the fragment among all elements.
+  emit::Lanes getFirstElement() const {
+    return getRowNumber() * spec.rowElements +
+           getFirstInRow(mapping.fragmentElements);
+  }
+  /// The first of the fragment's items in a row where full fragments have
+  /// `perFragment`.
+  emit::Lanes getFirstInRow(int64_t perFragment) const {
+    return extend(position.fragment, 64) * perFragment;
+  }
+  /// Whether all lanes of the warp have a full fragment.
+  emit::Lanes isFullWarp() const;
   /// Bytes between the rows of a row set, of elements of so many bits.
   int64_t getRunStride(int64_t bits) const {
     return mapping.rowStride * spec.rowElements * bits / 8;
   }
-  void storeGroupedScales(mlir::ValueRange pairs, int64_t blocks);
 
   KernelBuilder &b;
   const QuantizeSpec &spec;
-  ThreadMapping mapping;
-  std::unique_ptr<CvtEmitter> cvt;
-  int64_t accessBytes;
-  QuantizeOperands arguments;
+  const ThreadMapping &mapping;
+  const target::Chip &chip;
+  const QuantizeOperands &arguments;
   FragmentPosition position;
-  mlir::Value rowTiles;
-  const GroupedScales *grouped;
-  Source source;
-  WarpBuffer *buffer = nullptr;
-  mlir::Value isFullWarp;
-  /// The amaxes of the blocks of the fragment, where they are an operand.
-  llvm::SmallVector<mlir::Value> givenAmaxes;
+  /// Bytes of the widest access.
+  int64_t accessBytes;
+  /// Whether the matrix of the fragment exists; absent where all do.
+  emit::Lanes matrixExists;
+  /// ceil(rows / 128) of swizzled scales, else absent.
+  emit::Lanes rowTiles;
 };
+
+/// The blocks of the first `elements` elements of a fragment, from x or what x
+/// is computed from. Full fragments come as `staged` moves them, unless that is
+/// null.
+llvm::SmallVector<BlockElements> loadBlocks(const Fragment &fragment,
+                                            const StagedMoves *staged,
+                                            int64_t elements);
+/// The amaxes of so many blocks, which are an operand.
+llvm::SmallVector<emit::Lanes> loadAmaxes(const Fragment &fragment,
+                                          int64_t blocks);
+
+/// Data words, and scale bytes in pairs (i16), of consecutive blocks.
+struct FragmentCodes {
+  llvm::SmallVector<mlir::Value> words;
+  llvm::SmallVector<emit::Lanes> pairs;
+};
+
+/// Gives the blocks of the first so many elements of a fragment.
+using BlockSource =
+    llvm::function_ref<llvm::SmallVector<BlockElements>(int64_t)>;
+
+/// Encodes the first `elements` elements, which are loaded where a group has
+/// any. What no group covers gets zeros.
+FragmentCodes encodeFragment(const Fragment &fragment, int64_t elements,
+                             BlockSource source);
+/// Encodes blocks of one group, from block `first` of the fragment on. `amaxes`
+/// are theirs where these are an operand, and `group` is absent where there are
+/// no groups.
+FragmentCodes encodeBlocks(const Fragment &fragment,
+                           llvm::ArrayRef<BlockElements> blocks,
+                           llvm::ArrayRef<emit::Lanes> amaxes, int64_t first,
+                           emit::Lanes group);
+
+/// Stores the data of `elements` elements, and the values that they are
+/// decoded to, where there is memory for them.
+void storeCodes(const Fragment &fragment, const StagedMoves *staged,
+                const FragmentCodes &codes, int64_t elements);
+/// Stores the scale bytes of the first `blocks` blocks, and of the padding of
+/// swizzled scales. Missing ones are zero. `grouped` is null but for scales of
+/// a grouped layout.
+void storeScales(const Fragment &fragment, const GroupedScales *grouped,
+                 llvm::ArrayRef<emit::Lanes> pairs, int64_t blocks);
+
+/// Quantizes what the thread has: a full fragment, a tail, padding, or nothing.
+void quantizeFragment(const Fragment &fragment, const StagedMoves *staged,
+                      const GroupedScales *grouped, BlockSource source);
 
 } // namespace blockscale
 

@@ -9,11 +9,14 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/GroupCheck.h"
 #include "DeviceEmission/LaunchSite.h"
-#include "FragmentBounds.h"
+#include "QuantizeArguments.h"
+#include "QuantizeFragment.h"
 
 using namespace mlir;
 
 namespace blockscale {
+
+using emit::Lanes;
 
 namespace {
 
@@ -28,9 +31,7 @@ public:
   void emit();
 
 private:
-  /// CTA number along a dimension of the grid, as i32.
-  Value getBlockNumber(gpu::Dimension dimension);
-  void emitPosition(Value blockNumber);
+  FragmentPosition emitPosition(Lanes blockNumber);
   void emitBlock(Value blockNumber, const GroupedScales *grouped);
 
   const QuantizeSpec &spec;
@@ -40,69 +41,60 @@ private:
 
   const QuantizeOperands &arguments;
   /// The number of the thread in its CTA, i32.
-  Value thread;
-  FragmentPosition position;
+  Lanes thread;
 };
 
 } // namespace
 
-Value QuantizeKernelEmitter::getBlockNumber(gpu::Dimension dimension) {
-  return arith::IndexCastUIOp::create(b, b.getI32Type(),
-                                      gpu::BlockIdOp::create(b, dimension));
+/// The number of a thread or CTA, an index, as i32.
+static Lanes toI32(KernelBuilder &b, Value number) {
+  return {b, arith::IndexCastUIOp::create(b, b.getI32Type(), number)};
+}
+
+/// Quotient and remainder.
+static std::pair<Lanes, Lanes> split(Lanes value, int64_t by) {
+  Lanes quotient = value / by;
+  return {quotient, value % by};
 }
 
 /// `blockNumber` is that of the CTA along x, i32.
-void QuantizeKernelEmitter::emitPosition(Value blockNumber) {
-  auto split = [&](Value value, int64_t by) -> std::pair<Value, Value> {
-    return {arith::DivUIOp::create(b, value, b.i32(by)),
-            arith::RemUIOp::create(b, value, b.i32(by))};
-  };
-  auto mulAdd = [&](Value x, int64_t y, Value z) -> Value {
-    Value product = arith::MulIOp::create(b, x, b.i32(y));
-    return arith::AddIOp::create(b, product, z);
-  };
+FragmentPosition QuantizeKernelEmitter::emitPosition(Lanes blockNumber) {
   auto [warp, lane] = split(thread, kWarpThreads);
   auto [group, block] = split(blockNumber, mapping.blocksPerGroup);
-  Value unit =
-      mulAdd(block, mapping.unitsPerBlock, spec.swizzled ? warp : thread);
+  Lanes unit = block * mapping.unitsPerBlock + (spec.swizzled ? warp : thread);
   auto [rowSetInGroup, unitInRowSet] = split(unit, mapping.unitsPerRowSet);
-  Value rowSet =
-      arith::MulIOp::create(b, b.zext64(group), b.i64(mapping.rowSetsPerGroup));
-  rowSet = arith::AddIOp::create(b, rowSet, b.zext64(rowSetInGroup));
+  Lanes rowSet = extend(group, 64) * mapping.rowSetsPerGroup;
+  rowSet = rowSet + extend(rowSetInGroup, 64);
+  FragmentPosition position{b.i64(0), rowSet, unitInRowSet};
   if (spec.swizzled) {
     // Row 128 * tile + 32 * run + row set in the tile.
     auto [run, fragment] = split(lane, mapping.runLanes);
     constexpr int64_t stride = ThreadMapping::kRowStride;
-    Value tile = arith::AndIOp::create(b, rowSet, b.i64(-stride));
-    tile = arith::MulIOp::create(b, tile, b.i64(kTileRows / stride - 1));
-    position.row = arith::AddIOp::create(b, rowSet, tile);
-    position.row = arith::AddIOp::create(
-        b, position.row,
-        b.zext64(arith::MulIOp::create(b, run, b.i32(stride))));
-    position.fragment = mulAdd(unitInRowSet, mapping.runLanes, fragment);
-  } else {
-    position.row = rowSet;
-    position.fragment = unitInRowSet;
+    Lanes tile = (rowSet & -stride) * (kTileRows / stride - 1);
+    position.row = rowSet + tile;
+    position.row = position.row + extend(run * stride, 64);
+    position.fragment = unitInRowSet * mapping.runLanes + fragment;
   }
-  position.matrix = b.i64(0);
-  if (!spec.batched)
-    return;
-  Value y = b.zext64(getBlockNumber(gpu::Dimension::y));
-  Value z = b.zext64(getBlockNumber(gpu::Dimension::z));
-  z = arith::MulIOp::create(b, z, b.i64(kMaxGridY));
-  position.matrix = arith::AddIOp::create(b, z, y);
+  if (spec.batched) {
+    auto getNumber = [&](gpu::Dimension dimension) {
+      return extend(toI32(b, gpu::BlockIdOp::create(b, dimension)), 64);
+    };
+    Lanes y = getNumber(gpu::Dimension::y);
+    position.matrix = getNumber(gpu::Dimension::z) * kMaxGridY + y;
+  }
+  return position;
 }
 
 void QuantizeKernelEmitter::emit() {
-  Value number = emitThreadNumber(b, ThreadMapping::kThreads);
-  thread = arith::IndexCastUIOp::create(b, b.getI32Type(), number);
+  Lanes number = emitThreadNumber(b, ThreadMapping::kThreads);
+  thread = toI32(b, number);
   if (arguments.offsets) {
     GroupEnds ends = getGroupEnds(b, spec, arguments);
     emitCheckGroups(b, {runtime::ErrorOp::Quantize, ends.unit}, ends.offsets,
                     ends.count, ends.extent, emitBlockNumber(b));
   }
   if (!spec.groupedTiles)
-    return emitBlock(getBlockNumber(gpu::Dimension::x), /*grouped=*/nullptr);
+    return emitBlock(emitBlockNumber(b), /*grouped=*/nullptr);
   int64_t blockElements = spec.getBlockElements();
   bool inColumns = spec.groupDim == GroupDim::Columns;
   GroupedScales grouped(b, {{ScaleExtent{0, 1}, {1, blockElements}},
@@ -114,30 +106,28 @@ void QuantizeKernelEmitter::emit() {
                             toIndex(b, arguments.rows),
                             emit::getIndex(b, spec.rowElements),
                             toIndex(b, arguments.tiles)});
-  grouped.emitBlocks(
-      emitBlockNumber(b), emit::div(b, number, kWarpThreads),
-      emit::rem(b, number, kWarpThreads),
-      ThreadMapping::kThreads / kWarpThreads, [&](Value other) {
-        emitBlock(arith::IndexCastUIOp::create(b, b.getI32Type(), other),
-                  &grouped);
-      });
+  grouped.emitBlocks(emitBlockNumber(b), number / kWarpThreads,
+                     number % kWarpThreads,
+                     ThreadMapping::kThreads / kWarpThreads,
+                     [&](Lanes other) { emitBlock(other, &grouped); });
 }
 
-/// The work of a CTA on x.
+/// The work of a CTA on x, whose number along x is an index.
 void QuantizeKernelEmitter::emitBlock(Value blockNumber,
                                       const GroupedScales *grouped) {
-  emitPosition(blockNumber);
-  FragmentBounds places(b, spec, mapping, arguments, position);
-  FragmentEmitter fragment(b, spec, chip, arguments, position,
-                           places.getRowTiles(), grouped);
+  FragmentPosition position = emitPosition(toI32(b, blockNumber));
+  Fragment fragment(b, spec, mapping, chip, arguments, position);
   std::optional<WarpBuffer> buffer;
+  std::optional<StagedMoves> moves;
   if (mapping.isStaged) {
-    buffer.emplace(b, thread, ThreadMapping::kThreads,
-                   mapping.fragmentElements * spec.getInputBytes(),
-                   mapping.runLanes);
-    fragment.useBuffer(*buffer, places.isFullWarp());
+    int64_t bytes = mapping.fragmentElements * spec.getInputBytes();
+    buffer.emplace(b, thread, ThreadMapping::kThreads, bytes, mapping.runLanes);
+    moves.emplace(*buffer, fragment.isFullWarp(), bytes);
   }
-  places.emit(fragment);
+  const StagedMoves *staged = moves ? &*moves : nullptr;
+  quantizeFragment(fragment, staged, grouped, [&](int64_t elements) {
+    return loadBlocks(fragment, staged, elements);
+  });
 }
 
 void emitQuantizeKernel(KernelBuilder &b, const QuantizeSpec &spec,

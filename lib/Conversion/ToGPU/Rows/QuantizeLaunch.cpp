@@ -20,12 +20,13 @@ using namespace mlir;
 
 namespace blockscale {
 
-Value getSizeProduct(ImplicitLocOpBuilder &b, Value memref, int64_t begin,
+using emit::Lanes;
+
+Lanes getSizeProduct(ImplicitLocOpBuilder &b, Value memref, int64_t begin,
                      int64_t end) {
-  Value product = arith::ConstantIndexOp::create(b, 1);
+  Lanes product = emit::getIndex(b, 1);
   for (int64_t dim = begin; dim < end; ++dim)
-    product = b.createOrFold<arith::MulIOp>(
-        product, b.createOrFold<memref::DimOp>(memref, dim));
+    product = product * emit::getDim(b, memref, dim);
   return product;
 }
 
@@ -48,32 +49,28 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
                     QuantizeOperands operands) {
   ImplicitLocOpBuilder &b = site.b;
   const target::Chip &chip = site.getChip();
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, value);
-  };
   int64_t rank = cast<MemRefType>(operands.x.getType()).getRank();
   int64_t firstMatrixDim = spec.batched ? rank - 2 : 0;
   operands.rows = getSizeProduct(b, operands.x, firstMatrixDim, rank - 1);
   operands.matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
   if (operands.offsets)
-    operands.groups = b.createOrFold<memref::DimOp>(operands.offsets, 0);
+    operands.groups = emit::getDim(b, operands.offsets, 0);
   spec.source->emitSizeAsserts(site);
 
   ThreadMapping mapping(spec, chip);
   mapping.remark(b.getLoc(), spec, chip);
-  Value rowSets = operands.rows;
+  Lanes rowSets = operands.rows;
   if (spec.swizzled)
-    rowSets = b.createOrFold<arith::MulIOp>(getCeilDiv(b, rowSets, kTileRows),
-                                            index(ThreadMapping::kRowStride));
-  Value groups = getCeilDiv(b, rowSets, mapping.rowSetsPerGroup);
+    rowSets = getCeilDiv(b, rowSets, kTileRows) * ThreadMapping::kRowStride;
+  Lanes groups = getCeilDiv(b, rowSets, mapping.rowSetsPerGroup);
   // An empty grid is not launched (docs/LaunchPlan.md).
-  Value blocks =
-      b.createOrFold<arith::MulIOp>(groups, index(mapping.blocksPerGroup));
+  Lanes blocks = groups * mapping.blocksPerGroup;
   if (spec.groupedTiles) {
-    operands.tiles = b.createOrFold<memref::DimOp>(operands.scale, 0);
-    Value filling = GroupedScales::countBlocks(
-        b, operands.tiles, ThreadMapping::kThreads / kWarpThreads);
-    blocks = b.createOrFold<arith::AddIOp>(blocks, filling);
+    operands.tiles = emit::getDim(b, operands.scale, 0);
+    Lanes filling(
+        b, GroupedScales::countBlocks(b, operands.tiles,
+                                      ThreadMapping::kThreads / kWarpThreads));
+    blocks = blocks + filling;
   }
   operands.inputs = spec.source->getOperands(site);
   KernelSignature signature;

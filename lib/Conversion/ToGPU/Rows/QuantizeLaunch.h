@@ -19,7 +19,7 @@ void requireSizes(mlir::ImplicitLocOpBuilder &b, mlir::Value operand,
                   int64_t count, mlir::Value like, llvm::StringRef name,
                   llvm::StringRef source);
 /// Product of the sizes of dimensions [begin, end) of a memref.
-mlir::Value getSizeProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+emit::Lanes getSizeProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                            int64_t begin, int64_t end);
 
 /// Launches the kernel of `spec` on the buffers of `operands`. Sizes come from

@@ -93,7 +93,7 @@ struct QuantizeOperands {
   mlir::Value global, blockAmax, rng, offsets;
   /// Sizes: the rows of a matrix, the matrices, the number of offsets, and that
   /// of the tiles of groups.
-  mlir::Value rows, matrices, groups, tiles;
+  emit::Lanes rows, matrices, groups, tiles;
   /// The inputs that x is computed from where it is not in memory, and the
   /// buffers that computed values are kept in.
   llvm::SmallVector<mlir::Value> inputs;

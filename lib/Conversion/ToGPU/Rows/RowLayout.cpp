@@ -12,6 +12,8 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 /// Warps of a CTA that goes through its rows in several passes.
 static constexpr int64_t kPassWarps = 8;
 
@@ -47,34 +49,31 @@ RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes)
 
 RowPosition RowPosition::emit(KernelBuilder &b, const RowLayout &layout,
                               bool batched) {
-  auto split = [&](Value value, int64_t by) -> std::pair<Value, Value> {
-    return {arith::DivUIOp::create(b, value, b.i32(by)),
-            arith::RemUIOp::create(b, value, b.i32(by))};
+  auto split = [](Lanes value, int64_t by) -> std::pair<Lanes, Lanes> {
+    Lanes quotient = value / by;
+    return {quotient, value % by};
   };
-  auto mulAdd = [&](Value x, int64_t y, Value z) -> Value {
-    return arith::AddIOp::create(b, arith::MulIOp::create(b, x, b.i64(y)), z);
-  };
-  auto toI64 = [&](Value value) -> Value {
-    return arith::IndexCastUIOp::create(b, b.getI64Type(), value);
+  auto cast = [&](Lanes index, Type type) -> Lanes {
+    return {b, arith::IndexCastUIOp::create(b, type, index)};
   };
   RowPosition position;
-  position.thread = arith::IndexCastUIOp::create(
-      b, b.getI32Type(), emitThreadNumber(b, layout.getThreads()));
+  position.thread =
+      cast(emitThreadNumber(b, layout.getThreads()), b.getI32Type());
   auto [warp, lane] = split(position.thread, kWarpThreads);
   std::tie(position.rowSet, position.warp) = split(warp, layout.warpsPerRowSet);
   std::tie(position.run, position.lane) = split(lane, RowLayout::kRunLanes);
 
-  Value rowSet = mulAdd(toI64(emitBlockNumber(b)), layout.rowSetsPerBlock,
-                        b.zext64(position.rowSet));
+  Lanes block = cast(emitBlockNumber(b), b.getI64Type());
+  Lanes inBlock = extend(position.rowSet, 64);
+  Lanes rowSet = block * layout.rowSetsPerBlock + inBlock;
   // Row sets of neighbours come in fours of rows, others in tiles.
   constexpr int64_t rows = ThreadMapping::kRowSetRows;
-  Value group = arith::AndIOp::create(b, rowSet, b.i64(-layout.rowStride));
-  Value row = mulAdd(group, rows - 1, rowSet);
-  position.fragment.row = mulAdd(b.zext64(position.run), layout.rowStride, row);
-  position.fragment.fragment = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, position.warp, b.i32(RowLayout::kRunLanes)),
-      position.lane);
-  position.fragment.matrix = batched ? toI64(emitMatrixNumber(b)) : b.i64(0);
+  Lanes row = (rowSet & -layout.rowStride) * (rows - 1) + rowSet;
+  position.fragment.row = extend(position.run, 64) * layout.rowStride + row;
+  position.fragment.fragment =
+      position.warp * RowLayout::kRunLanes + position.lane;
+  position.fragment.matrix =
+      batched ? cast(emitMatrixNumber(b), b.getI64Type()) : b.i64(0);
   return position;
 }
 

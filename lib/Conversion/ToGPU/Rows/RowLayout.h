@@ -68,9 +68,9 @@ struct RowLayout {
 struct RowPosition {
   /// Numbers (i32) of the thread in its block, of the row set in that block, of
   /// the row in the row set, and of the thread's warp in the row set.
-  mlir::Value thread, rowSet, run, warp;
+  emit::Lanes thread, rowSet, run, warp;
   /// The number (i32) of the lane among those of its row.
-  mlir::Value lane;
+  emit::Lanes lane;
   /// The fragment of the thread in the first pass.
   FragmentPosition fragment;
 

@@ -17,29 +17,27 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
-using emit::getIndex;
+using emit::Lanes;
 
-Value StripPosition::hasRow(KernelBuilder &b, int64_t i) const {
-  return isBelow(b, add(b, row, getIndex(b, i)), rows);
-}
+Lanes StripPosition::hasRow(int64_t i) const { return isBelow(row + i, rows); }
 
-Value StripPosition::hasColumn(KernelBuilder &b, int64_t j) const {
-  return isBelow(b, add(b, column, getIndex(b, j)), columns);
+Lanes StripPosition::hasColumn(int64_t j) const {
+  return isBelow(column + j, columns);
 }
 
 FragmentElements::FragmentElements(KernelBuilder &b, CvtEmitter &cvt,
+                                   const ElementSource &source,
                                    const StripShape &shape,
                                    const StripPosition &position,
                                    ValueRange inputs)
     : b(b), cvt(cvt), element(shape.inputType), isPacked(!element.isF32()),
-      rows(loadFragment(b, shape, position, inputs)) {}
+      rows(loadFragment(b, source, shape, position, inputs)) {}
 
 //===----------------------------------------------------------------------===//
 // Transform
 //===----------------------------------------------------------------------===//
 
-std::pair<Value, Value> FragmentElements::splitTwo(Value vector,
+std::pair<Lanes, Lanes> FragmentElements::splitTwo(Value vector,
                                                    int64_t first) const {
   SmallVector<Value> evens, odds;
   for (int64_t i : {0, 1}) {
@@ -54,11 +52,11 @@ void FragmentElements::transformPart(int64_t part, uint64_t signMask,
                                      FragmentElements &result) const {
   auto rounded = VectorType::get({2}, b.getBF16Type());
   int64_t vector = part / 2, first = part % 2 * 2;
-  SmallVector<emit::Lanes> evens, odds;
+  SmallVector<Lanes> evens, odds;
   for (ArrayRef<Value> row : rows) {
     auto [even, odd] = splitTwo(row[vector], first);
-    evens.emplace_back(b, even);
-    odds.emplace_back(b, odd);
+    evens.push_back(even);
+    odds.push_back(odd);
   }
   emitHadamard(b, evens, signMask);
   emitHadamard(b, odds, signMask);
@@ -84,7 +82,7 @@ FragmentElements FragmentElements::transformColumns(uint64_t signMask) const {
 // Amaxes
 //===----------------------------------------------------------------------===//
 
-Value FragmentElements::getPair(size_t row, size_t vector, int64_t word) const {
+Lanes FragmentElements::getPair(size_t row, size_t vector, int64_t word) const {
   auto pair = VectorType::get({2}, element);
   return b.bitcast(pair, b.extract(rows[row][vector], word));
 }
@@ -130,15 +128,15 @@ void FragmentElements::exchangeColumnAmaxes(SmallVector<Value> &amaxes,
   }
 }
 
-SmallVector<Value>
+SmallVector<Lanes>
 FragmentElements::extractColumns(ArrayRef<Value> vectors) const {
-  SmallVector<Value> columns;
+  SmallVector<Lanes> columns;
   for (Value vector : vectors) {
     auto type = cast<VectorType>(vector.getType());
     int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
     Value words = b.bitcast(VectorType::get({count}, b.getI32Type()), vector);
     for (int64_t i = 0; i < count; ++i) {
-      Value word = b.extract(words, i);
+      Lanes word = b.extract(words, i);
       if (!isPacked) {
         columns.push_back(b.toFloat(word));
         continue;
@@ -150,7 +148,7 @@ FragmentElements::extractColumns(ArrayRef<Value> vectors) const {
   return columns;
 }
 
-Value FragmentElements::reduceColumns(ArrayRef<Value> amaxes, int64_t begin,
+Lanes FragmentElements::reduceColumns(ArrayRef<Value> amaxes, int64_t begin,
                                       int64_t count) const {
   int64_t perVector = isPacked ? 2 * kVectorWords : kVectorWords;
   ArrayRef<Value> part = amaxes.slice(begin / perVector, count / perVector);
@@ -163,7 +161,7 @@ Value FragmentElements::reduceColumns(ArrayRef<Value> amaxes, int64_t begin,
   if (!isPacked)
     return b.extract(result, 0);
   auto [low, high] = cvt.widenPair(b, b.toBits(result), element);
-  return arith::MaximumFOp::create(b, low, high);
+  return {b, arith::MaximumFOp::create(b, low, high)};
 }
 
 SmallVector<Value> FragmentElements::computeRowAmaxes() const {
@@ -189,21 +187,21 @@ SmallVector<Value> FragmentElements::computeRowAmaxes() const {
 }
 
 void FragmentElements::exchangeRowAmaxes(SmallVector<Value> &amaxes,
-                                         Value isBehind, int64_t mask) const {
+                                         Lanes isBehind, int64_t mask) const {
   size_t half = amaxes.size() / 2;
   for (size_t i = 0; i < half; ++i) {
-    Value first = amaxes[i], second = amaxes[half + i];
-    Value mine = arith::SelectOp::create(b, isBehind, second, first);
-    Value given = arith::SelectOp::create(b, isBehind, first, second);
-    Value taken = emitShuffle(b, b.toBits(given), mask);
+    Lanes first(b, amaxes[i]), second(b, amaxes[half + i]);
+    Lanes mine = select(isBehind, second, first);
+    Lanes given = select(isBehind, first, second);
+    Lanes taken = emitShuffle(b, b.toBits(given), mask);
     amaxes[i] =
         arith::MaximumFOp::create(b, mine, b.bitcast(mine.getType(), taken));
   }
   amaxes.truncate(half);
 }
 
-SmallVector<Value> FragmentElements::extractRows(ArrayRef<Value> amaxes) const {
-  SmallVector<Value> result;
+SmallVector<Lanes> FragmentElements::extractRows(ArrayRef<Value> amaxes) const {
+  SmallVector<Lanes> result;
   for (Value pair : amaxes) {
     auto [low, high] = cvt.widenPair(b, b.toBits(pair), element);
     result.append({low, high});
@@ -254,12 +252,10 @@ int64_t FragmentElements::getColumn(int64_t index, int64_t element) const {
 
 SmallVector<Value>
 FragmentElements::mapPart(int64_t row, int64_t part,
-                          function_ref<Value(Value, int64_t)> map) const {
+                          function_ref<Lanes(Lanes, int64_t)> map) const {
   if (!isPacked) {
     auto floats = VectorType::get({kVectorWords}, b.getF32Type());
-    Value vector = map(b.bitcast(floats, rows[row][part]), part);
-    return llvm::map_to_vector(llvm::seq(kPartColumns),
-                               [&](int64_t i) { return b.extract(vector, i); });
+    return b.extractAll(map(b.bitcast(floats, rows[row][part]), part));
   }
   auto [even, odd] = splitTwo(rows[row][part / 2], part % 2 * 2);
   even = map(even, 2 * part);

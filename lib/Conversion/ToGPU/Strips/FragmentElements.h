@@ -19,23 +19,23 @@ inline constexpr int64_t kVectorWords = 4;
 /// The position at which a thread works. Values are of type index, but for the
 /// conditions, which are i1.
 struct StripPosition {
-  mlir::Value matrix;
+  emit::Lanes matrix;
   /// The numbers of rows and columns of the matrix.
-  mlir::Value rows;
-  mlir::Value columns;
+  emit::Lanes rows;
+  emit::Lanes columns;
   /// The first row and column of the warp, and of the fragment.
-  mlir::Value warpRow;
-  mlir::Value warpColumn;
-  mlir::Value row;
-  mlir::Value column;
+  emit::Lanes warpRow;
+  emit::Lanes warpColumn;
+  emit::Lanes row;
+  emit::Lanes column;
   /// Number of the thread in its warp, and its place there.
-  mlir::Value lane;
-  mlir::Value laneRow;
-  mlir::Value laneColumn;
+  emit::Lanes lane;
+  emit::Lanes laneRow;
+  emit::Lanes laneColumn;
 
   /// Whether row `i`, or column `j`, of the fragment exists.
-  mlir::Value hasRow(KernelBuilder &b, int64_t i) const;
-  mlir::Value hasColumn(KernelBuilder &b, int64_t j) const;
+  emit::Lanes hasRow(int64_t i) const;
+  emit::Lanes hasColumn(int64_t j) const;
 };
 
 /// The elements of a fragment as one thread holds them. A row is a list of
@@ -46,7 +46,8 @@ public:
   /// and columns that do not exist are loaded from others; where blocks may
   /// have such a part, it is zero instead. `inputs` are x, or what it is
   /// computed from.
-  FragmentElements(KernelBuilder &b, CvtEmitter &cvt, const StripShape &shape,
+  FragmentElements(KernelBuilder &b, CvtEmitter &cvt,
+                   const ElementSource &source, const StripShape &shape,
                    const StripPosition &position, mlir::ValueRange inputs);
 
   /// The random Hadamard transform of 16 rows of bf16, down each column.
@@ -68,11 +69,11 @@ public:
 
   /// The elements that vectors of words or of column amaxes hold, as one f32
   /// for each column.
-  llvm::SmallVector<mlir::Value>
+  llvm::SmallVector<emit::Lanes>
   extractColumns(llvm::ArrayRef<mlir::Value> vectors) const;
 
   /// The largest of the amaxes of columns [begin, begin + count) as f32.
-  mlir::Value reduceColumns(llvm::ArrayRef<mlir::Value> amaxes, int64_t begin,
+  emit::Lanes reduceColumns(llvm::ArrayRef<mlir::Value> amaxes, int64_t begin,
                             int64_t count) const;
 
   /// max |x| of each row, whose elements have 16 bits. A vector has those of
@@ -84,10 +85,10 @@ public:
   /// of the rows, the second half where `isBehind`; the other thread keeps the
   /// rest.
   void exchangeRowAmaxes(llvm::SmallVector<mlir::Value> &amaxes,
-                         mlir::Value isBehind, int64_t mask) const;
+                         emit::Lanes isBehind, int64_t mask) const;
 
   /// Row amaxes as one f32 each.
-  llvm::SmallVector<mlir::Value>
+  llvm::SmallVector<emit::Lanes>
   extractRows(llvm::ArrayRef<mlir::Value> amaxes) const;
 
   /// The words of a row in order.
@@ -114,15 +115,15 @@ public:
   /// elementwise.
   llvm::SmallVector<mlir::Value>
   mapPart(int64_t row, int64_t part,
-          llvm::function_ref<mlir::Value(mlir::Value, int64_t)> map) const;
+          llvm::function_ref<emit::Lanes(emit::Lanes, int64_t)> map) const;
 
 private:
   /// A word as a vector of two elements of 16 bits.
-  mlir::Value getPair(size_t row, size_t vector, int64_t word) const;
+  emit::Lanes getPair(size_t row, size_t vector, int64_t word) const;
   /// The f32 of the first elements of two words of a vector, and of the second
   /// ones. LLVM joins shifted words of a vector to those of 64 bits, but not
   /// shifted f32.
-  std::pair<mlir::Value, mlir::Value> splitTwo(mlir::Value vector,
+  std::pair<emit::Lanes, emit::Lanes> splitTwo(mlir::Value vector,
                                                int64_t first) const;
 
   KernelBuilder &b;

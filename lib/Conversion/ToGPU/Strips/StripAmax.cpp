@@ -29,7 +29,8 @@ Value emitStripAmax(KernelBuilder &b, const FragmentElements &elements,
   };
   if (hasRowAmaxes) {
     Value pair = reduceInTree(elements.computeRowAmaxes(), max);
-    return b.toBits(reduceInTree(elements.extractRows(pair), max));
+    return b.toBits(reduceInTree(
+        llvm::to_vector_of<Value>(elements.extractRows(pair)), max));
   }
   return b.toBits(elements.reduceColumns(
       elements.computeColumnAmaxes(0, shape.fragmentRows), 0,

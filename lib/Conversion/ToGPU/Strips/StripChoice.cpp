@@ -24,15 +24,17 @@ static constexpr int64_t kRandomElements = 16;
 
 /// Whether a warp of `spec` may have its fragments in that form.
 static bool isLegal(const StripSpec &spec) {
-  std::array<int64_t, 2> warp = {spec.getWarpRows(), spec.getWarpColumns()};
+  std::array<int64_t, 2> warp = {spec.shape->getWarpRows(),
+                                 spec.shape->getWarpColumns()};
   if (warp[0] % spec.block[0] != 0 || warp[1] % spec.block[1] != 0)
     return false;
   bool isTiled = spec.swizzled || spec.groupedTiles;
   unsigned minor = spec.scaleForm[1].dim;
   if (isTiled && warp[minor] / spec.block[minor] % kTileCols != 0)
     return false;
-  int64_t lanes = spec.transposed ? spec.laneRows : spec.getLaneColumns();
-  if (spec.exchangesCodes() && lanes < 2)
+  int64_t lanes =
+      spec.transposed ? spec.shape->laneRows : spec.shape->getLaneColumns();
+  if (spec.exchangesCodes && lanes < 2)
     return false;
   return !spec.stochastic || warp[1] % kRandomElements == 0;
 }
@@ -43,7 +45,8 @@ static int64_t countSectors(int64_t rows, double bytes) {
 }
 
 static int64_t countSectors(const StripSpec &spec) {
-  std::array<int64_t, 2> warp = {spec.getWarpRows(), spec.getWarpColumns()};
+  std::array<int64_t, 2> warp = {spec.shape->getWarpRows(),
+                                 spec.shape->getWarpColumns()};
   double codeBytes = static_cast<double>(spec.getDataBits()) / 8;
   int64_t sectors =
       spec.transposed
@@ -67,7 +70,7 @@ SmallVector<RatedStrip> rateStrips(const StripRequest &request) {
     other.setLaneRows(laneRows);
     if (other.hasOtherStrip && !llvm::all_of(other.specs, isLegal))
       continue;
-    const StripShape &shape = other.shape;
+    const StripShape &shape = *other.shape;
     RatedStrip strip{shape.getWarpRows(), shape.getWarpColumns(), 0};
     strip.sectors = countSectors(
         strip.rows, static_cast<double>(strip.columns * shape.getInputBytes()));
@@ -75,7 +78,7 @@ SmallVector<RatedStrip> rateStrips(const StripRequest &request) {
       strip.sectors += countSectors(spec);
     strips.push_back(strip);
   }
-  int64_t rows = request.shape.getWarpRows();
+  int64_t rows = request.shape->getWarpRows();
   llvm::sort(strips, [&](const RatedStrip &a, const RatedStrip &b) {
     return std::tuple(a.rows != rows, a.sectors, a.rows) <
            std::tuple(b.rows != rows, b.sectors, b.rows);
@@ -91,7 +94,7 @@ LogicalResult applyStrip(KernelOp kernel, StripRequest &request) {
   auto asked = dyn_cast<DenseI64ArrayAttr>(attr);
   for (const RatedStrip &strip : strips)
     if (asked && asked.asArrayRef() == ArrayRef{strip.rows, strip.columns}) {
-      request.setLaneRows(strip.rows / request.shape.fragmentRows);
+      request.setLaneRows(strip.rows / request.shape->fragmentRows);
       return success();
     }
   InFlightDiagnostic diag =

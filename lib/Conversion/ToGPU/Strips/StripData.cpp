@@ -13,9 +13,7 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
-using emit::getIndex;
-using emit::mul;
+using emit::Lanes;
 
 namespace {
 
@@ -34,18 +32,18 @@ public:
 
 private:
   int64_t countParts() const {
-    return spec.fragmentColumns / FragmentElements::kPartColumns;
+    return spec.shape->fragmentColumns / FragmentElements::kPartColumns;
   }
   SmallVector<Value> encode(ValueRange elements, ArrayRef<Value> random);
   /// Stores the words of 16 bytes in accesses of `width`, those that `exists`,
   /// given the first byte, says. It may give null for all.
   void store(ArrayRef<Value> words, Value address, int64_t width,
              function_ref<Value(int64_t)> exists);
-  Value getAddress(Value row, Value rowBytes, Value element);
+  Value getAddress(Lanes row, Lanes rowBytes, Lanes element);
   /// The element, or zero where it does not exist: a byte may have one code
   /// that exists and one that does not.
   Value keepIf(Value exists, Value element) {
-    return arith::SelectOp::create(b, exists, element, b.f32(0.0f));
+    return select(exists, Lanes(b, element), b.f32(0.0f));
   }
 
   KernelBuilder &b;
@@ -79,10 +77,9 @@ SmallVector<Value> StripDataEmitter::encode(ValueRange elements,
 }
 
 /// Address of an element of a row of codes.
-Value StripDataEmitter::getAddress(Value row, Value rowBytes, Value element) {
-  Value byte = emit::div(b, mul(b, element, spec.getDataBits()), 8);
-  return emitAddress(b, data, b.getI8Type(),
-                     add(b, mul(b, row, rowBytes), byte));
+Value StripDataEmitter::getAddress(Lanes row, Lanes rowBytes, Lanes element) {
+  Lanes byte = element * spec.getDataBits() / 8;
+  return emitAddress(b, data, b.getI8Type(), row * rowBytes + byte);
 }
 
 void StripDataEmitter::store(ArrayRef<Value> words, Value address,
@@ -95,8 +92,7 @@ void StripDataEmitter::store(ArrayRef<Value> words, Value address,
       if (width > kWordBytes) {
         value = b.pack(words.slice(byte / kWordBytes, width / kWordBytes));
       } else if (width < kWordBytes) {
-        value = arith::ShRUIOp::create(b, value, b.i32(byte % kWordBytes * 8));
-        value = arith::TruncIOp::create(b, b.getIntegerType(width * 8), value);
+        value = truncate(Lanes(b, value) >> (byte % kWordBytes * 8), width * 8);
       }
       b.store(value, b.offset(address, b.getI8Type(), b.i64(byte)), width);
     };
@@ -112,8 +108,8 @@ void StripDataEmitter::emitRows(PartScaler scale, PartVisitor afterPart) {
   bool splitsBytes = spec.splitsRowBytes();
   auto encodeRow = [&](int64_t i, SmallVector<Value> elements) {
     if (splitsBytes)
-      for (int64_t j = 1; j < spec.fragmentColumns; j += 2)
-        elements[j] = keepIf(position.hasColumn(b, j), elements[j]);
+      for (int64_t j = 1; j < spec.shape->fragmentColumns; j += 2)
+        elements[j] = keepIf(position.hasColumn(j), elements[j]);
     return encode(elements, random ? random->drawRow(i) : SmallVector<Value>());
   };
   auto scaleRow = [&](int64_t i) {
@@ -125,7 +121,7 @@ void StripDataEmitter::emitRows(PartScaler scale, PartVisitor afterPart) {
   StripPosition place = position;
   SmallVector<SmallVector<Value>> codeRows;
   if (spec.encodesRowsAhead()) {
-    SmallVector<SmallVector<Value>> elements(spec.fragmentRows);
+    SmallVector<SmallVector<Value>> elements(spec.shape->fragmentRows);
     for (int64_t part = 0; part < countParts(); ++part) {
       for (auto [i, row] : llvm::enumerate(elements))
         llvm::append_range(row, scale(static_cast<int64_t>(i), part));
@@ -135,32 +131,31 @@ void StripDataEmitter::emitRows(PartScaler scale, PartVisitor afterPart) {
     for (auto [i, row] : llvm::enumerate(elements))
       codeRows.push_back(encodeRow(static_cast<int64_t>(i), row));
   }
-  if (spec.exchangesCodes()) {
-    Value inPair = emit::rem(b, position.laneColumn, 2);
-    exchangeHalves(b, codeRows, isBelow(b, getIndex(b, 0), inPair), /*mask=*/1);
-    place.column =
-        emit::sub(b, place.column, mul(b, inPair, spec.fragmentColumns));
-    place.row = add(b, place.row, mul(b, inPair, spec.fragmentRows / 2));
+  if (spec.exchangesCodes) {
+    Lanes inPair = position.laneColumn % 2;
+    exchangeHalves(b, codeRows, isBelow(inPair.like(0), inPair), /*mask=*/1);
+    place.column = place.column - inPair * spec.shape->fragmentColumns;
+    place.row = place.row + inPair * (spec.shape->fragmentRows / 2);
   }
 
-  Value rowBytes = emit::ceilDiv(b, mul(b, position.columns, bits), 8);
-  Value first = add(b, mul(b, place.matrix, place.rows), place.row);
+  Lanes rowBytes = emit::ceilDiv(b, position.columns * bits, 8);
+  Lanes first = place.matrix * place.rows + place.row;
   Value address = getAddress(first, rowBytes, place.column);
-  Value inRow = emit::div(b, mul(b, place.column, bits), 8);
-  Value hasColumn = place.hasColumn(b, 0);
+  Lanes inRow = place.column * bits / 8;
+  Lanes hasColumn = place.hasColumn(0);
   auto exists = [&](int64_t byte) -> Value {
     if (spec.storeBytes == spec.getAdjacentBytes())
       return {};
-    return isBelow(b, add(b, inRow, getIndex(b, byte)), rowBytes);
+    return isBelow(inRow + byte, rowBytes);
   };
-  int64_t count = spec.fragmentRows / (spec.exchangesCodes() ? 2 : 1);
-  int64_t unit = std::min(count, spec.rowUnit);
+  int64_t count = spec.shape->fragmentRows / (spec.exchangesCodes ? 2 : 1);
+  int64_t unit = std::min(count, spec.shape->rowUnit);
   for (int64_t begin = 0; begin < count; begin += unit) {
-    Value hasUnit = arith::AndIOp::create(b, place.hasRow(b, begin), hasColumn);
+    Lanes hasUnit = place.hasRow(begin) & hasColumn;
     emit::emitIf(b, hasUnit, [&] {
       for (int64_t i = begin; i < begin + unit; ++i)
         store(codeRows.empty() ? encodeRow(i, scaleRow(i)) : codeRows[i],
-              emitAddress(b, address, b.getI8Type(), mul(b, rowBytes, i)),
+              emitAddress(b, address, b.getI8Type(), rowBytes * i),
               spec.storeBytes, exists);
     });
   }
@@ -169,16 +164,16 @@ void StripDataEmitter::emitRows(PartScaler scale, PartVisitor afterPart) {
 void StripDataEmitter::emitColumns(PartScaler scale) {
   bool splitsBytes = spec.rowTails && spec.getDataBits() < 8;
   SmallVector<Value> hasRow;
-  for (int64_t i = 0; splitsBytes && i < spec.fragmentRows; ++i)
-    hasRow.push_back(position.hasRow(b, i));
-  SmallVector<SmallVector<Value>> words(spec.fragmentColumns);
+  for (int64_t i = 0; splitsBytes && i < spec.shape->fragmentRows; ++i)
+    hasRow.push_back(position.hasRow(i));
+  SmallVector<SmallVector<Value>> words(spec.shape->fragmentColumns);
   if (random)
     words = random->drawColumns();
   // Part by part: codes take fewer registers than elements.
   SmallVector<SmallVector<Value>> columns;
   for (int64_t part = 0; part < countParts(); ++part) {
     SmallVector<SmallVector<Value>> scaled(FragmentElements::kPartColumns);
-    for (int64_t i = 0; i < spec.fragmentRows; ++i)
+    for (int64_t i = 0; i < spec.shape->fragmentRows; ++i)
       for (auto [column, element] : llvm::zip_equal(scaled, scale(i, part)))
         column.push_back(splitsBytes ? keepIf(hasRow[i], element) : element);
     for (ArrayRef<Value> column : scaled)
@@ -186,31 +181,30 @@ void StripDataEmitter::emitColumns(PartScaler scale) {
   }
 
   StripPosition place = position;
-  if (spec.exchangesCodes()) {
-    Value inPair = emit::rem(b, position.laneRow, 2);
-    exchangeHalves(b, columns, isBelow(b, getIndex(b, 0), inPair),
-                   spec.getLaneColumns());
-    place.row = emit::sub(b, place.row, mul(b, inPair, spec.fragmentRows));
-    place.column =
-        add(b, place.column, mul(b, inPair, spec.fragmentColumns / 2));
+  if (spec.exchangesCodes) {
+    Lanes inPair = position.laneRow % 2;
+    exchangeHalves(b, columns, isBelow(inPair.like(0), inPair),
+                   spec.shape->getLaneColumns());
+    place.row = place.row - inPair * spec.shape->fragmentRows;
+    place.column = place.column + inPair * (spec.shape->fragmentColumns / 2);
   }
 
-  Value rowBytes = emit::ceilDiv(b, mul(b, place.rows, spec.getDataBits()), 8);
-  Value first = add(b, mul(b, place.matrix, place.columns), place.column);
+  Lanes rowBytes = emit::ceilDiv(b, place.rows * spec.getDataBits(), 8);
+  Lanes first = place.matrix * place.columns + place.column;
   auto emitAll = [&](int64_t width) {
     for (size_t j = 0; j < columns.size(); ++j) {
       ArrayRef<Value> column = columns[j];
-      Value row = add(b, first, getIndex(b, j));
+      Lanes row = first + j;
       Value address = getAddress(row, rowBytes, place.row);
       auto emitColumn = [&] {
         store(column, address, width, [&](int64_t byte) -> Value {
           if (width == spec.storeBytes)
             return {};
-          return place.hasRow(b, byte * 8 / spec.getDataBits());
+          return place.hasRow(byte * 8 / spec.getDataBits());
         });
       };
-      if (spec.hasColumnTails())
-        emit::emitIf(b, place.hasColumn(b, j), emitColumn);
+      if (spec.shape->hasColumnTails())
+        emit::emitIf(b, place.hasColumn(j), emitColumn);
       else
         emitColumn();
     }
@@ -218,16 +212,15 @@ void StripDataEmitter::emitColumns(PartScaler scale) {
   // Rows that exist together have so many bytes.
   int64_t unit = spec.rowTails ? 1 : spec.block[0];
   int64_t unitBytes = std::max<int64_t>(unit * spec.getDataBits() / 8, 1);
-  Value exists =
-      arith::AndIOp::create(b, place.hasRow(b, 0), place.hasColumn(b, 0));
+  Lanes exists = place.hasRow(0) & place.hasColumn(0);
   emit::emitIf(b, exists, [&] {
     if (unitBytes >= spec.storeBytes)
       return emitAll(spec.storeBytes);
     // Rows that are aligned to the widest store also end where such a store
     // does.
-    Value left = emit::rem(b, rowBytes, spec.storeBytes);
+    Lanes left = rowBytes % spec.storeBytes;
     emit::emitIf(
-        b, isBelow(b, left, getIndex(b, 1)), [&] { emitAll(spec.storeBytes); },
+        b, isBelow(left, 1), [&] { emitAll(spec.storeBytes); },
         [&] { emitAll(unitBytes); });
   });
 }

@@ -18,21 +18,21 @@ public:
   /// `offsets` points to the ends of `count` (i64) groups.
   StripGroups(KernelBuilder &b, const StripSpec &spec,
               const StripPosition &position, mlir::Value offsets,
-              mlir::Value count);
+              emit::Lanes count);
 
   bool isOne() const { return numbers.size() == 1; }
 
   /// Whether the block at a column has a group.
-  mlir::Value isCovered(int64_t column) const {
+  emit::Lanes isCovered(int64_t column) const {
     return covered[isOne() ? 0 : column];
   }
   /// The number of its group, i64.
-  mlir::Value getNumber(int64_t column) const {
+  emit::Lanes getNumber(int64_t column) const {
     return numbers[isOne() ? 0 : column];
   }
 
 private:
-  llvm::SmallVector<mlir::Value> numbers, covered;
+  llvm::SmallVector<emit::Lanes> numbers, covered;
 };
 
 } // namespace blockscale

@@ -28,16 +28,16 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
+using emit::Lanes;
+
 using emit::getIndex;
-using emit::mul;
 
 /// Bytes that the tables of a warp are aligned to.
 static constexpr int64_t kTableAlignment = 4;
 
 StripGrid::StripGrid(ImplicitLocOpBuilder &b, const StripRequest &request,
-                     Value columns) {
-  const StripShape &shape = request.shape;
+                     Lanes columns) {
+  const StripShape &shape = *request.shape;
   int64_t columnGranule = 1;
   for (const StripSpec &spec : request.specs) {
     rowGranule = std::max(rowGranule, spec.getRowGranule());
@@ -68,12 +68,12 @@ public:
   StripKernelEmitter(KernelBuilder &b, const StripRequest &request,
                      const target::Chip &chip, const StripOperands &operands);
 
-  void emit(Value block);
+  void emit(Lanes block);
 
 private:
-  void emitPosition(Value blockNumber);
+  void emitPosition(Lanes blockNumber);
   void emitCheckEnds(Value block);
-  void emitBlock(Value blockNumber, const GroupedScales *grouped);
+  void emitBlock(Lanes blockNumber, const GroupedScales *grouped);
   SmallVector<Value> emitStrip(MutableArrayRef<StripScaleTable> tables);
   void emitRaises(ValueRange bits);
   void emitResult(const StripResult &result, const FragmentElements &elements,
@@ -87,12 +87,12 @@ private:
   const target::Chip &chip;
   std::unique_ptr<CvtEmitter> cvt;
   SmallVector<Value> inputs;
-  Value rows, columns, matrices;
+  Lanes rows, columns, matrices;
   SmallVector<StripResult> results;
   /// The buffers of the results of the amaxes.
   SmallVector<Value> amaxes;
   StripPosition position;
-  Value thread, warp;
+  Lanes thread, warp;
 };
 
 } // namespace
@@ -101,7 +101,7 @@ StripKernelEmitter::StripKernelEmitter(KernelBuilder &b,
                                        const StripRequest &request,
                                        const target::Chip &chip,
                                        const StripOperands &operands)
-    : b(b), request(request), shape(request.shape), chip(chip),
+    : b(b), request(request), shape(*request.shape), chip(chip),
       cvt(createCvtEmitter(chip)), inputs(operands.inputs),
       amaxes(operands.amaxes) {
   for (auto [values, spec] : llvm::zip_equal(operands.results, request.specs)) {
@@ -117,33 +117,30 @@ StripKernelEmitter::StripKernelEmitter(KernelBuilder &b,
 }
 
 /// `blockNumber` is that of the CTA along x.
-void StripKernelEmitter::emitPosition(Value blockNumber) {
+void StripKernelEmitter::emitPosition(Lanes blockNumber) {
   StripGrid grid(b, request, columns);
-  Value block = arith::IndexCastUIOp::create(b, b.getI32Type(), blockNumber);
-  // The number of CTAs is below 2^31.
-  Value blockColumns =
-      arith::IndexCastUIOp::create(b, b.getI32Type(), grid.blockColumns);
-  auto widen = [&](Value value) -> Value {
-    return arith::IndexCastUIOp::create(b, b.getIndexType(), value);
+  auto cast = [&](Lanes value, Type type) -> Lanes {
+    return {b, arith::IndexCastUIOp::create(b, type, value)};
   };
-  Value blockRow = widen(arith::DivUIOp::create(b, block, blockColumns));
-  Value blockColumn = widen(arith::RemUIOp::create(b, block, blockColumns));
-  Value warpRow = add(b, mul(b, blockRow, kStripWarps / grid.warpColumns),
-                      emit::div(b, warp, grid.warpColumns));
-  Value warpColumn = add(b, mul(b, blockColumn, grid.warpColumns),
-                         emit::rem(b, warp, grid.warpColumns));
+  // The number of CTAs is below 2^31.
+  Lanes block = cast(blockNumber, b.getI32Type());
+  Lanes blockColumns = cast(grid.blockColumns, b.getI32Type());
+  Lanes blockRow = cast(block / blockColumns, b.getIndexType());
+  Lanes blockColumn = cast(block % blockColumns, b.getIndexType());
+  Lanes warpRow =
+      blockRow * (kStripWarps / grid.warpColumns) + warp / grid.warpColumns;
+  Lanes warpColumn = blockColumn * grid.warpColumns + warp % grid.warpColumns;
 
   position.rows = rows;
   position.columns = columns;
   position.matrix = shape.batched ? emitMatrixNumber(b) : getIndex(b, 0);
-  position.laneRow = emit::div(b, position.lane, shape.getLaneColumns());
-  position.laneColumn = emit::rem(b, position.lane, shape.getLaneColumns());
-  position.warpRow = mul(b, warpRow, shape.getWarpRows());
-  position.warpColumn = mul(b, warpColumn, shape.getWarpColumns());
-  position.row =
-      add(b, position.warpRow, mul(b, position.laneRow, shape.fragmentRows));
-  position.column = add(b, position.warpColumn,
-                        mul(b, position.laneColumn, shape.fragmentColumns));
+  position.laneRow = position.lane / shape.getLaneColumns();
+  position.laneColumn = position.lane % shape.getLaneColumns();
+  position.warpRow = warpRow * shape.getWarpRows();
+  position.warpColumn = warpColumn * shape.getWarpColumns();
+  position.row = position.warpRow + position.laneRow * shape.fragmentRows;
+  position.column =
+      position.warpColumn + position.laneColumn * shape.fragmentColumns;
 }
 
 /// The tables of this warp in shared memory, one for each result.
@@ -159,7 +156,7 @@ StripKernelEmitter::createTables(const GroupedScales *grouped) {
     return {};
   Value all =
       createSharedArray(b, "tables", b.getI8Type(), kStripWarps * bytes);
-  Value first = emitAddress(b, all, b.getI8Type(), mul(b, warp, bytes));
+  Value first = emitAddress(b, all, b.getI8Type(), warp * bytes);
   std::vector<StripScaleTable> tables;
   for (auto [result, offset] : llvm::zip_equal(results, offsets))
     tables.emplace_back(
@@ -219,7 +216,7 @@ StripKernelEmitter::emitStrip(MutableArrayRef<StripScaleTable> tables) {
       if (amax.signMask == mask)
         value = emitStripAmax(b, source, shape, hasRowAmaxes);
   };
-  FragmentElements elements(b, *cvt, shape, position, inputs);
+  FragmentElements elements(b, *cvt, *request.source, shape, position, inputs);
   takeAmaxes(elements, std::nullopt);
   llvm::SmallMapVector<uint64_t, FragmentElements, 2> transformed;
   auto getSource =
@@ -260,17 +257,16 @@ StripKernelEmitter::emitStrip(MutableArrayRef<StripScaleTable> tables) {
 }
 
 /// The work of a CTA on x.
-void StripKernelEmitter::emitBlock(Value blockNumber,
+void StripKernelEmitter::emitBlock(Lanes blockNumber,
                                    const GroupedScales *grouped) {
   emitPosition(blockNumber);
   std::vector<StripScaleTable> tables = createTables(grouped);
   // These conditions are the same in all threads of a warp.
   auto emitWarp = [&] {
-    Value hasData = isBelow(b, position.warpRow, rows);
+    Lanes hasData = isBelow(position.warpRow, rows);
     bool hasPadding = shape.columnUnit % shape.getWarpColumns() != 0;
     if (hasPadding)
-      hasData = arith::AndIOp::create(b, hasData,
-                                      isBelow(b, position.warpColumn, columns));
+      hasData = hasData & isBelow(position.warpColumn, columns);
     SmallVector<Type> types(amaxes.size(), b.getI32Type());
     SmallVector<Value> bits = emitIfElse(
         b, hasData, types, [&] { return emitStrip(tables); },
@@ -283,7 +279,7 @@ void StripKernelEmitter::emitBlock(Value blockNumber,
     emitRaises(bits);
   };
   if (shape.batched)
-    emit::emitIf(b, isBelow(b, position.matrix, matrices), emitWarp);
+    emit::emitIf(b, isBelow(position.matrix, matrices), emitWarp);
   else
     emitWarp();
 }
@@ -295,9 +291,9 @@ void StripKernelEmitter::emitRaises(ValueRange bits) {
   SmallVector<AmaxPart> parts;
   for (auto [value, buffer, amax] :
        llvm::zip_equal(bits, amaxes, request.amaxes)) {
-    Value index = amax.perMatrix ? position.matrix : getIndex(b, 0);
+    Lanes index = amax.perMatrix ? position.matrix : getIndex(b, 0);
     parts.push_back(
-        {emit::Lanes(b, value), emitAddress(b, buffer, b.getI32Type(), index)});
+        {Lanes(b, value), emitAddress(b, buffer, b.getI32Type(), index)});
   }
   int64_t words = kStripWarps * static_cast<int64_t>(parts.size());
   emitRaise(b, parts, thread, kStripWarps,
@@ -320,10 +316,10 @@ void StripKernelEmitter::emitCheckEnds(Value block) {
   }
 }
 
-void StripKernelEmitter::emit(Value block) {
+void StripKernelEmitter::emit(Lanes block) {
   thread = emitThreadNumber(b, kStripThreads);
-  warp = emit::div(b, thread, kWarpThreads);
-  position.lane = emit::rem(b, thread, kWarpThreads);
+  warp = thread / kWarpThreads;
+  position.lane = thread % kWarpThreads;
   emitCheckEnds(block);
   if (results.empty() || !results.front().spec.groupedTiles)
     return emitBlock(block, /*grouped=*/nullptr);
@@ -334,39 +330,39 @@ void StripKernelEmitter::emit(Value block) {
                             toIndex(b, result.groups), rows, columns,
                             result.tiles});
   grouped.emitBlocks(block, warp, position.lane, kStripWarps,
-                     [&](Value other) { emitBlock(other, &grouped); });
+                     [&](Lanes other) { emitBlock(other, &grouped); });
 }
 
 /// The operands of the member that a CTA works for, whose number becomes that
 /// among those of the member.
 static StripOperands selectMember(KernelBuilder &b, const StripRequest &request,
                                   MutableArrayRef<StripOperands> members,
-                                  Value &block) {
+                                  Lanes &block) {
   StripOperands selected = members.front();
   if (members.size() == 1)
     return selected;
-  Value first = getIndex(b, 0);
+  Lanes first = getIndex(b, 0);
   for (StripOperands &member : members.drop_front()) {
-    Value begin = toIndex(b, member.firstBlock);
-    Value isBefore = isBelow(b, block, begin);
+    Lanes begin = toIndex(b, member.firstBlock);
+    Lanes isBefore = isBelow(block, begin);
     KernelSignature mySlots, otherSlots;
     selected.addSlots(mySlots, request);
     member.addSlots(otherSlots, request);
     // The first member has a slot less, for its first CTA.
     for (auto [mine, other] :
          llvm::zip_first(mySlots.getSlots(), otherSlots.getSlots()))
-      *mine.variable =
-          arith::SelectOp::create(b, isBefore, *mine.variable, *other.variable);
-    first = arith::SelectOp::create(b, isBefore, first, begin);
+      mine.set(b,
+               arith::SelectOp::create(b, isBefore, mine.get(), other.get()));
+    first = select(isBefore, first, begin);
   }
-  block = emit::sub(b, block, first);
+  block = block - first;
   return selected;
 }
 
 void emitStripKernel(KernelBuilder &b, const StripRequest &request,
                      const target::Chip &chip,
                      MutableArrayRef<StripOperands> members) {
-  Value block = emitBlockNumber(b);
+  Lanes block = emitBlockNumber(b);
   StripOperands operands = selectMember(b, request, members, block);
   StripKernelEmitter(b, request, chip, operands).emit(block);
 }

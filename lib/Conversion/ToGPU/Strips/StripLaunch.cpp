@@ -21,14 +21,14 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 /// CTAs on a multiprocessor, and so registers, of kernels with `cvt` of several
 /// results, or of f32 under the better of two scales on GPUs for games: for
 /// these the assembler would rather spill than leave room for fewer than four.
 static constexpr int64_t kSharedBlocks = 3;
 
-using emit::add;
 using emit::getIndex;
-using emit::mul;
 
 /// Emits an error for forms of quantize that strip kernels do not compute.
 static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
@@ -58,16 +58,16 @@ std::string StripRequest::getKernelName(const target::Chip &chip) const {
     name += "_of" + std::to_string(members);
   if (specs.empty()) {
     llvm::raw_string_ostream os(name);
-    os << '_' << shape.inputType;
-    if (!shape.hasDynamicColumns())
-      os << "_k" << shape.columns;
-    if (shape.batched)
+    os << '_' << shape->inputType;
+    if (!shape->hasDynamicColumns())
+      os << "_k" << shape->columns;
+    if (shape->batched)
       os << "_batched";
   }
   if (hasOtherStrip)
-    name += "_strip" + std::to_string(shape.getWarpRows()) + "x" +
-            std::to_string(shape.getWarpColumns());
-  return name + shape.source->getName() + std::string(chip.kernelSuffix);
+    name += "_strip" + std::to_string(shape->getWarpRows()) + "x" +
+            std::to_string(shape->getWarpColumns());
+  return name + source->getName() + std::string(chip.kernelSuffix);
 }
 
 bool StripRequest::wantsRegisters(const target::Chip &chip) const {
@@ -77,7 +77,7 @@ bool StripRequest::wantsRegisters(const target::Chip &chip) const {
     return false;
   if (specs.size() > 1)
     return true;
-  return chip.hasBlockScaleMma() && shape.inputType.isF32() &&
+  return chip.hasBlockScaleMma() && shape->inputType.isF32() &&
          llvm::any_of(specs, [](const StripSpec &spec) {
            return numerics::isFourOverSix(spec.recipe);
          });
@@ -99,40 +99,50 @@ getSource(const StripMember &member) {
 
 StripRequest::StripRequest(ArrayRef<StripMember> members,
                            const target::Chip &chip)
-    : members(static_cast<int64_t>(members.size())) {
+    : source(getSource(members.front())),
+      members(static_cast<int64_t>(members.size())) {
   const StripMember &first = members.front();
   for (AmaxOp amax : first.amaxes)
     amaxes.emplace_back(amax);
-  auto getSpec = [&](QuantizeOp op) { return StripSpec(op, chip); };
   for (QuantizeOp op : first.quantizes)
-    specs.push_back(getSpec(op));
+    specs.emplace_back(op, chip);
+  bool hasPartialBlocks = false;
   for (const StripMember &member : members.drop_front())
     for (auto [op, spec] : llvm::zip_equal(member.quantizes, specs)) {
       // Members differ in their rows.
-      StripSpec other = getSpec(op);
+      StripSpec other(op, chip);
       spec.rowTails |= other.rowTails;
-      spec.hasPartialBlocks |= other.hasPartialBlocks;
+      hasPartialBlocks |= other.shape->hasPartialBlocks;
     }
   if (members.size() == 1 && amaxes.empty() && specs.size() == 1) {
     const StripSpec &only = specs.front();
-    shape = only;
+    shape = only.shape;
     if (!only.signMask && !only.hasRowBlocks())
       return;
   }
   auto isTransformed = [](const auto &of) { return of.signMask.has_value(); };
-  shape = StripShape(
+  auto shared = std::make_shared<StripShape>(
       cast<RankedTensorType>(first.getX().getType()),
       llvm::any_of(amaxes,
                    [](const StripAmax &amax) { return amax.perMatrix; }),
       llvm::any_of(amaxes, isTransformed));
-  StripSpec::shareShape(specs, shape);
+  shared->hasPartialBlocks = hasPartialBlocks;
+  shape = shared;
+  for (const StripSpec &spec : specs)
+    spec.widen(*shared);
+  for (StripSpec &spec : specs)
+    spec.share(shape);
 }
 
 void StripRequest::setLaneRows(int64_t laneRows) {
-  hasOtherStrip |= shape.laneRows != laneRows;
-  shape.laneRows = laneRows;
+  if (shape->laneRows == laneRows)
+    return;
+  hasOtherStrip = true;
+  auto changed = std::make_shared<StripShape>(*shape);
+  changed->laneRows = laneRows;
+  shape = changed;
   for (StripSpec &spec : specs)
-    spec.laneRows = laneRows;
+    spec.shape = shape;
 }
 
 namespace {
@@ -141,7 +151,7 @@ namespace {
 class StripLauncher {
 public:
   StripLauncher(LaunchSite &site, const StripRequest &request)
-      : site(site), b(site.b), request(request), shape(request.shape),
+      : site(site), b(site.b), request(request), shape(*request.shape),
         blocks(getIndex(b, 0)) {}
 
   void addMember(const StripMember &member);
@@ -154,12 +164,12 @@ private:
   ImplicitLocOpBuilder &b;
   const StripRequest &request;
   const StripShape &shape;
-  SmallVector<StripOperands> operands;
+  SmallVector<StripOperands, 1> operands;
   SmallVector<AmaxBuffer> amaxes;
   /// The number of CTAs of all members so far, and the numbers of matrices and
   /// of tiles of scales of the last member, which are null where there are
   /// none.
-  Value blocks, matrices, tiles;
+  Lanes blocks, matrices, tiles;
 };
 
 } // namespace
@@ -181,9 +191,9 @@ StripOperands::Result StripLauncher::getResult(QuantizeOp op,
 
 void StripOperands::addSlots(KernelSignature &signature,
                              const StripRequest &request) {
-  const StripShape &shape = request.shape;
-  shape.source->addSlots(signature, inputs, shape.loadBytes,
-                         shape.getWidestLoad());
+  const StripShape &shape = *request.shape;
+  request.source->addSlots(signature, inputs, shape.loadBytes,
+                           shape.getWidestLoad());
   for (auto [result, spec] : llvm::zip_equal(results, request.specs)) {
     signature.add(result.data, spec.storeBytes);
     signature.add(result.scales, StripScaleTable::getAlignment(spec));
@@ -195,7 +205,7 @@ void StripOperands::addSlots(KernelSignature &signature,
   }
   for (Value &amax : amaxes)
     signature.add(amax, sizeof(float));
-  for (Value *size : {&rows, &columns, &matrices, &firstBlock})
+  for (Lanes *size : {&rows, &columns, &matrices, &firstBlock})
     signature.add(*size);
 }
 
@@ -207,9 +217,10 @@ void StripLauncher::addMember(const StripMember &member) {
   emit::Indices sizes =
       emit::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
   ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
-  mine.rows = shape.batched ? leading.back() : emit::getProduct(b, leading);
+  mine.rows =
+      shape.batched ? Lanes(b, leading.back()) : emit::getProduct(b, leading);
   if (shape.hasDynamicColumns())
-    mine.columns = sizes.back();
+    mine.columns = {b, sizes.back()};
   if (shape.batched)
     mine.matrices = matrices = emit::getProduct(b, leading.drop_back());
   mine.inputs = source->getOperands(site);
@@ -225,13 +236,11 @@ void StripLauncher::addMember(const StripMember &member) {
     mine.firstBlock = blocks;
   operands.push_back(mine);
 
-  StripGrid grid(b, request, sizes.back());
-  Value padded = emit::roundUp(b, mine.rows, grid.rowGranule);
-  blocks =
-      add(b, blocks,
-          mul(b, getCeilDiv(b, padded, grid.blockRows), grid.blockColumns));
+  StripGrid grid(b, request, Lanes(b, sizes.back()));
+  Lanes padded = emit::roundUp(b, mine.rows, grid.rowGranule);
+  blocks = blocks + getCeilDiv(b, padded, grid.blockRows) * grid.blockColumns;
   if (tiles)
-    blocks = add(b, blocks, GroupedScales::countBlocks(b, tiles, kStripWarps));
+    blocks = blocks + GroupedScales::countBlocks(b, tiles, kStripWarps);
 }
 
 void StripLauncher::launch() {
@@ -249,7 +258,7 @@ void StripLauncher::launch() {
   site.launch(
       request.getKernelName(site.getChip()),
       {kStripThreads, blocks, matrices,
-       shape.fragmentRows * shape.fragmentColumns * shape.source->getBytes(),
+       shape.fragmentRows * shape.fragmentColumns * request.source->getBytes(),
        request.wantsRegisters(site.getChip()) ? kSharedBlocks : 0},
       signature, [&](KernelBuilder &b) {
         emitStripKernel(b, request, site.getChip(), operands);
@@ -283,7 +292,6 @@ LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
     llvm::for_each(member.amaxes, prepare);
   }
   StripRequest request(members, site.getChip());
-  request.shape.source = getSource(members.front());
   if (failed(applyStrip(kernel, request)))
     return failure();
   for (const emit::CallSite::Check &check : checks)

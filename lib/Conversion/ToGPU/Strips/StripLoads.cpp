@@ -12,9 +12,9 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
+using emit::Lanes;
+
 using emit::getIndex;
-using emit::mul;
 
 using Rows = SmallVector<SmallVector<Value>>;
 
@@ -105,7 +105,7 @@ public:
   /// Whether the slices exist; nothing where all of a fragment do.
   ArrayRef<Value> getExists() const { return exists; }
   /// Number of row `i` of the fragment among all rows, or of one instead.
-  Value getRow(int64_t i);
+  Lanes getRow(int64_t i);
 
 private:
   void loadSlices(Value address, SmallVectorImpl<Value> &slices);
@@ -116,7 +116,7 @@ private:
   int64_t sliceBytes;
   int64_t count;
   /// The byte of a row at which the slices begin, and the bytes of a row.
-  Value first, rowBytes;
+  Lanes first, rowBytes;
   SmallVector<Value> offsets, exists;
 };
 
@@ -127,18 +127,18 @@ StripLoads::StripLoads(KernelBuilder &b, const StripShape &shape,
     : b(b), shape(shape), position(position),
       sliceBytes(shape.loadBytes / shape.getInputBytes() * elementBytes),
       count(shape.fragmentColumns * elementBytes / sliceBytes),
-      first(mul(b, position.column, elementBytes)),
-      rowBytes(mul(b, position.columns, elementBytes)) {
-  auto clamp = [&](Value byte, int64_t size) {
-    return emit::min(b, byte, emit::sub(b, rowBytes, getIndex(b, size)));
+      first(position.column * elementBytes),
+      rowBytes(position.columns * elementBytes) {
+  auto clamp = [&](Lanes byte, int64_t size) {
+    return minSigned(byte, rowBytes - size);
   };
   // All of a fragment exist, or any of them.
   if (!shape.hasColumnTails())
     first = clamp(first, shape.fragmentColumns * elementBytes);
   for (int64_t i = 0; i < count; ++i) {
-    Value byte = add(b, first, getIndex(b, i * sliceBytes));
+    Lanes byte = first + i * sliceBytes;
     if (shape.hasPartialBlocks)
-      exists.push_back(isBelow(b, byte, rowBytes));
+      exists.push_back(isBelow(byte, rowBytes));
     if (shape.hasColumnTails())
       offsets.push_back(clamp(byte, sliceBytes));
   }
@@ -163,30 +163,30 @@ void StripLoads::loadSlices(Value address, SmallVectorImpl<Value> &slices) {
   }
 }
 
-Value StripLoads::getRow(int64_t i) {
+Lanes StripLoads::getRow(int64_t i) {
   int64_t unit = shape.rowUnit;
-  Value last = emit::sub(b, position.rows, getIndex(b, unit));
-  Value before = mul(b, position.matrix, position.rows);
-  Value row = add(b, position.row, getIndex(b, i - i % unit));
-  row = add(b, before, emit::min(b, row, last));
-  return add(b, row, getIndex(b, i % unit));
+  Lanes last = position.rows - unit;
+  Lanes before = position.matrix * position.rows;
+  Lanes row = position.row + (i - i % unit);
+  row = before + minSigned(row, last);
+  return row + i % unit;
 }
 
 Rows StripLoads::loadRows(Value pointer) {
   int64_t unit = shape.rowUnit;
-  Value last = emit::sub(b, position.rows, getIndex(b, unit));
-  Value before = mul(b, position.matrix, position.rows);
+  Lanes last = position.rows - unit;
+  Lanes before = position.matrix * position.rows;
   Type byteType = b.getI8Type();
   Rows loaded;
   for (int64_t i = 0; i < shape.fragmentRows; ++i) {
     loaded.emplace_back();
-    Value inUnit = getIndex(b, i % unit);
-    Value row = add(b, position.row, getIndex(b, i - i % unit));
-    row = add(b, before, emit::min(b, row, last));
-    Value address = emitAddress(b, pointer, byteType, mul(b, row, rowBytes));
+    Lanes inUnit = getIndex(b, i % unit);
+    Lanes row = position.row + (i - i % unit);
+    row = before + minSigned(row, last);
+    Value address = emitAddress(b, pointer, byteType, row * rowBytes);
     if (!shape.hasColumnTails())
       address = emitAddress(b, address, byteType, first);
-    address = emitAddress(b, address, byteType, mul(b, inUnit, rowBytes));
+    address = emitAddress(b, address, byteType, inUnit * rowBytes);
     loadSlices(address, loaded.back());
   }
   return loaded;
@@ -203,8 +203,8 @@ SmallVector<Value> StripLoads::loadColumns(Value pointer) {
 void StripLoads::storeRow(Value pointer, int64_t i, ArrayRef<Value> words) {
   int64_t access = std::min(sliceBytes, shape.getWidestLoad());
   SmallVector<Value> slices = joinWords(b, words, access);
-  Value address = emitAddress(b, pointer, b.getI8Type(),
-                              add(b, mul(b, getRow(i), rowBytes), first));
+  Value address =
+      emitAddress(b, pointer, b.getI8Type(), getRow(i) * rowBytes + first);
   auto store = [&](ArrayRef<Value> slices, int64_t at) {
     for (auto [j, slice] : llvm::enumerate(slices)) {
       auto byte = at + static_cast<int64_t>(j) * access;
@@ -212,16 +212,16 @@ void StripLoads::storeRow(Value pointer, int64_t i, ArrayRef<Value> words) {
               access);
     }
   };
-  Value hasRow = position.hasRow(b, i);
+  Value hasRow = position.hasRow(i);
   if (!shape.hasColumnTails()) {
-    Value exists = arith::AndIOp::create(b, hasRow, position.hasColumn(b, 0));
+    Lanes exists = hasRow & position.hasColumn(0);
     emit::emitIf(b, exists, [&] { store(slices, 0); });
     return;
   }
   size_t perSlice = sliceBytes / access;
   for (int64_t slice = 0; slice < count; ++slice) {
-    Value byte = add(b, first, getIndex(b, slice * sliceBytes));
-    Value exists = arith::AndIOp::create(b, hasRow, isBelow(b, byte, rowBytes));
+    Lanes byte = first + slice * sliceBytes;
+    Lanes exists = hasRow & isBelow(b, byte, rowBytes);
     emit::emitIf(b, exists, [&] {
       store(ArrayRef<Value>(slices).slice(slice * perSlice, perSlice),
             slice * sliceBytes);
@@ -234,20 +234,20 @@ void StripLoads::storeRow(Value pointer, int64_t i, ArrayRef<Value> words) {
 static void clearMissing(KernelBuilder &b, const StripPosition &position,
                          int64_t row, ArrayRef<Value> exists,
                          SmallVectorImpl<Value> &slices) {
-  Value hasRow = position.hasRow(b, row);
+  Lanes hasRow = position.hasRow(row);
   Type type = slices.front().getType();
   Value zero = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
   for (auto [slice, hasSlice] : llvm::zip_equal(slices, exists)) {
-    Value keeps = arith::AndIOp::create(b, hasRow, hasSlice);
-    slice = arith::SelectOp::create(b, keeps, slice, zero);
+    Lanes keeps = hasRow & hasSlice;
+    slice = select(keeps, Lanes(b, slice), zero);
   }
 }
 
 /// The rows of an x that elementwise ops make, as slices. All that they take
 /// is loaded before.
-static Rows computeRows(KernelBuilder &b, const StripShape &shape,
-                        const StripPosition &position, ValueRange arguments) {
-  const ElementSource &source = *shape.source;
+static Rows computeRows(KernelBuilder &b, const ElementSource &source,
+                        const StripShape &shape, const StripPosition &position,
+                        ValueRange arguments) {
   SmallVector<SmallVector<ElementWords>> loaded;
   ArrayRef<ElementSource::Input> inputs = source.getInputs();
   for (auto [input, argument] :
@@ -292,12 +292,13 @@ static Rows computeRows(KernelBuilder &b, const StripShape &shape,
   return result;
 }
 
-Rows loadFragment(KernelBuilder &b, const StripShape &shape,
-                  const StripPosition &position, ValueRange inputs) {
+Rows loadFragment(KernelBuilder &b, const ElementSource &source,
+                  const StripShape &shape, const StripPosition &position,
+                  ValueRange inputs) {
   StripLoads loads(b, shape, position, shape.getInputBytes());
-  Rows rows = shape.source->isMemory()
+  Rows rows = source.isMemory()
                   ? loads.loadRows(inputs.front())
-                  : computeRows(b, shape, position, inputs);
+                  : computeRows(b, source, shape, position, inputs);
   for (auto [i, row] : llvm::enumerate(rows)) {
     if (shape.hasPartialBlocks)
       clearMissing(b, position, static_cast<int64_t>(i), loads.getExists(),

@@ -17,8 +17,9 @@ namespace blockscale {
 /// where blocks may have such a part, it is zero instead. What is kept of what
 /// leads to x is stored.
 llvm::SmallVector<llvm::SmallVector<mlir::Value>>
-loadFragment(KernelBuilder &b, const StripShape &shape,
-             const StripPosition &position, mlir::ValueRange inputs);
+loadFragment(KernelBuilder &b, const ElementSource &source,
+             const StripShape &shape, const StripPosition &position,
+             mlir::ValueRange inputs);
 
 } // namespace blockscale
 

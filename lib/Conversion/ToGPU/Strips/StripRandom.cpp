@@ -17,24 +17,20 @@ using blockscale::numerics::kRandomWordElements;
 
 namespace blockscale {
 
-using emit::add;
-using emit::mul;
-
 StripRandom::StripRandom(KernelBuilder &b, const StripSpec &spec,
                          const StripPosition &position, Value rng)
     : b(b), spec(spec), position(position), words(b, rng),
       rowGroups(emit::ceilDiv(b, position.columns, kRandomGroup)) {
-  Value row = add(b, mul(b, position.matrix, position.rows), position.row);
-  firstGroup = add(b, mul(b, row, rowGroups),
-                   emit::div(b, position.column, kRandomGroup));
+  Lanes row = position.matrix * position.rows + position.row;
+  firstGroup = row * rowGroups + position.column / kRandomGroup;
 }
 
-SmallVector<Value> StripRandom::draw(Value group) {
-  return words.draw(arith::IndexCastOp::create(b, b.getI64Type(), group));
+SmallVector<Value> StripRandom::draw(Lanes group) {
+  return words.draw({b, arith::IndexCastOp::create(b, b.getI64Type(), group)});
 }
 
 SmallVector<Value> StripRandom::drawRow(int64_t row) {
-  return draw(add(b, firstGroup, mul(b, rowGroups, row)));
+  return draw(firstGroup + rowGroups * row);
 }
 
 /// Transposes the bytes of four words: words of rows, with a byte for each of
@@ -59,21 +55,21 @@ static void transposeBytes(KernelBuilder &b, MutableArrayRef<Value> words) {
 }
 
 SmallVector<SmallVector<Value>> StripRandom::drawColumns() {
-  int64_t sharing = kRandomGroup / spec.fragmentColumns;
-  int64_t drawnRows = spec.fragmentRows / sharing;
+  int64_t sharing = kRandomGroup / spec.shape->fragmentColumns;
+  int64_t drawnRows = spec.shape->fragmentRows / sharing;
   // Which of two threads this is, and what it draws so that exchanges put the
   // rows in order.
-  SmallVector<std::pair<int64_t, Value>> exchanges;
-  Value firstRow = emit::getIndex(b, 0);
+  SmallVector<std::pair<int64_t, Lanes>> exchanges;
+  Lanes firstRow = emit::getIndex(b, 0);
   for (int64_t mask = sharing / 2; mask > 0; mask /= 2) {
-    Value bit = emit::rem(b, emit::div(b, position.laneColumn, mask), 2);
-    exchanges.emplace_back(mask, isBelow(b, emit::getIndex(b, 0), bit));
-    firstRow = add(b, firstRow, mul(b, bit, spec.fragmentRows / (2 * mask)));
+    Lanes bit = position.laneColumn / mask % 2;
+    exchanges.emplace_back(mask, isBelow(bit.like(0), bit));
+    firstRow = firstRow + bit * (spec.shape->fragmentRows / (2 * mask));
   }
   SmallVector<SmallVector<Value>> wordRows(kRandomGroup / kRandomWordElements);
   for (int64_t i = 0; i < drawnRows; ++i) {
-    Value row = add(b, firstRow, emit::getIndex(b, i));
-    Value group = add(b, firstGroup, mul(b, row, rowGroups));
+    Lanes row = firstRow + i;
+    Lanes group = firstGroup + row * rowGroups;
     for (auto [wordRow, word] : llvm::zip_equal(wordRows, draw(group)))
       wordRow.push_back(word);
   }

@@ -34,15 +34,15 @@ public:
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> drawColumns();
 
 private:
-  llvm::SmallVector<mlir::Value> draw(mlir::Value group);
+  llvm::SmallVector<mlir::Value> draw(emit::Lanes group);
 
   KernelBuilder &b;
   const StripSpec &spec;
   const StripPosition &position;
   RandomWords words;
   /// Groups of a row, and the group of the fragment's first row.
-  mlir::Value rowGroups;
-  mlir::Value firstGroup;
+  emit::Lanes rowGroups;
+  emit::Lanes firstGroup;
 };
 
 } // namespace blockscale

@@ -19,7 +19,6 @@ inline constexpr int64_t kStripThreads = kStripWarps * kWarpThreads;
 
 /// The results that a kernel makes of x, or of each of several x.
 struct StripRequest {
-  /// Leaves the source of x in the shape empty.
   StripRequest(llvm::ArrayRef<StripMember> members, const target::Chip &chip);
 
   /// The name of the kernel, which names its results in their order.
@@ -30,7 +29,10 @@ struct StripRequest {
   /// Changes the fragments of a warp below each other.
   void setLaneRows(int64_t laneRows);
 
-  StripShape shape;
+  /// That of all specs.
+  std::shared_ptr<const StripShape> shape;
+  /// The source of x: memory, or elementwise ops on what memory holds.
+  std::shared_ptr<const ElementSource> source;
   llvm::SmallVector<StripSpec> specs;
   llvm::SmallVector<StripAmax> amaxes;
   /// The number of tensors of which these results are made.
@@ -43,10 +45,10 @@ struct StripRequest {
 struct StripGrid {
   /// `columns` is the number of those of x.
   StripGrid(mlir::ImplicitLocOpBuilder &b, const StripRequest &request,
-            mlir::Value columns);
+            emit::Lanes columns);
 
   int64_t warpColumns = kStripWarps;
-  mlir::Value blockColumns;
+  emit::Lanes blockColumns;
   /// Rows of x that a CTA has.
   int64_t blockRows;
   /// The multiple that rows are padded to. Each result needs a power of two, so
@@ -62,7 +64,7 @@ struct StripOperands {
   struct Result {
     mlir::Value data, scales, global, rng, offsets;
     /// Numbers of groups and of their tiles.
-    mlir::Value groups, tiles;
+    emit::Lanes groups, tiles;
   };
 
   /// Adds a slot for each operand that is there.
@@ -74,9 +76,9 @@ struct StripOperands {
   llvm::SmallVector<Result> results;
   llvm::SmallVector<mlir::Value> amaxes;
   /// Sizes of a matrix of x and their number. Columns may be known.
-  mlir::Value rows, columns, matrices;
+  emit::Lanes rows, columns, matrices;
   /// The number of the first CTA; absent for the first member.
-  mlir::Value firstBlock;
+  emit::Lanes firstBlock;
 };
 
 /// Emits the body of the kernel.

@@ -17,12 +17,8 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
-using emit::div;
 using emit::getIndex;
 using emit::Lanes;
-using emit::mul;
-using emit::rem;
 
 /// Bytes of a store at most: the columns of a tile.
 static constexpr int64_t kStoreBytes = kTileCols;
@@ -30,7 +26,7 @@ static constexpr int64_t kStoreBytes = kTileCols;
 static constexpr int64_t kUnrolledWords = 4;
 
 static int64_t getWarpExtent(const StripSpec &spec, unsigned dim) {
-  return dim == 0 ? spec.getWarpRows() : spec.getWarpColumns();
+  return dim == 0 ? spec.shape->getWarpRows() : spec.shape->getWarpColumns();
 }
 
 /// Blocks of a warp along a dimension.
@@ -49,7 +45,8 @@ static int64_t getStaticWidth(const StripSpec &spec) {
   int64_t width = std::min(kStoreBytes, getWarpBlocks(spec, minor.dim));
   if (spec.swizzled || spec.groupedTiles || minor.dim == 0)
     return width;
-  return std::gcd(width, llvm::divideCeil(spec.columnUnit, minor.divisor));
+  return std::gcd(width,
+                  llvm::divideCeil(spec.shape->columnUnit, minor.divisor));
 }
 
 /// Words of a thread side by side in a tile: those of rows that are 32 apart.
@@ -80,28 +77,25 @@ StripScaleTable::StripScaleTable(KernelBuilder &b, const StripSpec &spec,
 // Filling
 //===----------------------------------------------------------------------===//
 
-void StripScaleTable::put(ValueRange pairs, int64_t count, Value row,
-                          Value column, bool down) {
-  auto getBlock = [&](Value lane, int64_t extent, int64_t block, Value i) {
-    return add(b, div(b, mul(b, lane, extent), block), i);
+void StripScaleTable::put(ArrayRef<Lanes> pairs, int64_t count, Lanes row,
+                          Lanes column, bool down) {
+  auto getBlock = [](Lanes lane, int64_t extent, int64_t block, Lanes i) {
+    return lane * extent / block + i;
   };
-  Value blockRow =
-      getBlock(position.laneRow, spec.fragmentRows, spec.block[0], row);
-  Value blockColumn = getBlock(position.laneColumn, spec.fragmentColumns,
+  Lanes blockRow =
+      getBlock(position.laneRow, spec.shape->fragmentRows, spec.block[0], row);
+  Lanes blockColumn = getBlock(position.laneColumn, spec.shape->fragmentColumns,
                                spec.block[1], column);
   bool alongRows = spec.hasScalesAlongRows();
-  Value first = alongRows ? add(b, mul(b, blockRow, tableColumns), blockColumn)
-                          : add(b, mul(b, blockColumn, tableColumns), blockRow);
+  Lanes first = alongRows ? blockRow * tableColumns + blockColumn
+                          : blockColumn * tableColumns + blockRow;
   Value address = emitAddress(b, base, b.getI8Type(), first);
   if (alongRows != down)
     return storeScaleBytes(b, pairs, address, count,
                            std::min<int64_t>(count, 4));
   for (int64_t i = 0; i < count; ++i) {
-    Value byte = pairs[i / 2];
-    if (i % 2 != 0)
-      byte = arith::ShRUIOp::create(
-          b, byte, arith::ConstantOp::create(b, b.getI16IntegerAttr(8)));
-    b.store(arith::TruncIOp::create(b, b.getI8Type(), byte),
+    Lanes byte = i % 2 == 0 ? pairs[i / 2] : pairs[i / 2] >> 8;
+    b.store(truncate(byte, 8),
             b.offset(address, b.getI8Type(), b.i64(i * tableColumns)), 1);
   }
 }
@@ -113,54 +107,54 @@ void StripScaleTable::put(ValueRange pairs, int64_t count, Value row,
 /// Adjacent scales of a warp, at a row and byte of the warp's part of the
 /// result.
 struct StripScaleTable::Word {
-  Value row;
-  Value column;
+  Lanes row;
+  Lanes column;
 };
 
-Value StripScaleTable::getCount(int dimension) {
+Lanes StripScaleTable::getCount(int dimension) {
   const ScaleExtent &extent = spec.scaleForm[dimension];
   if (extent.dim == 1)
     return emit::ceilDiv(b, position.columns, extent.divisor);
   return emit::ceilDiv(b, position.rows, extent.divisor);
 }
 
-Value StripScaleTable::getPlace(int dimension, Value inWarp) {
+Lanes StripScaleTable::getPlace(int dimension, Lanes inWarp) {
   const ScaleExtent &extent = spec.scaleForm[dimension];
-  Value first = extent.dim == 0 ? position.warpRow : position.warpColumn;
-  return add(b, inWarp, div(b, first, extent.divisor));
+  Lanes first = extent.dim == 0 ? position.warpRow : position.warpColumn;
+  return inWarp + first / extent.divisor;
 }
 
 void StripScaleTable::emitEachWord(int64_t width, int64_t beside,
                                    function_ref<void(const Word &)> body) {
   int64_t perRow = tableColumns / width;
   int64_t count = tableRows * repeats * perRow / beside;
-  auto emitWord = [&](Value index) {
-    if (beside == 1)
-      return body(
-          {div(b, index, perRow), mul(b, rem(b, index, perRow), width)});
-    Value skipped = mul(b, div(b, index, kWarpThreads), beside - 1);
-    skipped = mul(b, skipped, kWarpThreads);
-    body({add(b, index, skipped), getIndex(b, 0)});
+  auto emitWord = [&](Lanes index) {
+    if (beside == 1) {
+      Lanes row = index / perRow;
+      return body({row, index % perRow * width});
+    }
+    Lanes skipped = index / kWarpThreads * (beside - 1);
+    skipped = skipped * kWarpThreads;
+    body({index + skipped, getIndex(b, 0)});
   };
   if (count > kUnrolledWords * kWarpThreads)
     return emit::emitLoop(b, position.lane, getIndex(b, count), emitWord,
                           kWarpThreads);
   for (int64_t first = 0; first < count; first += kWarpThreads) {
-    Value index = add(b, position.lane, getIndex(b, first));
+    Lanes index = position.lane + first;
     if (first + kWarpThreads <= count)
       emitWord(index);
     else
-      emit::emitIf(b, isBelow(b, index, getIndex(b, count)),
-                   [&] { emitWord(index); });
+      emit::emitIf(b, isBelow(index, count), [&] { emitWord(index); });
   }
 }
 
-Value StripScaleTable::loadWord(const Word &word, int64_t width, bool isZero) {
+Lanes StripScaleTable::loadWord(const Word &word, int64_t width, bool isZero) {
   Type type = b.getIntegerType(width * 8);
   if (isZero)
-    return arith::ConstantOp::create(b, b.getIntegerAttr(type, 0));
-  Value index = mul(b, div(b, word.row, repeats), tableColumns);
-  index = add(b, index, word.column);
+    return {b, arith::ConstantOp::create(b, b.getIntegerAttr(type, 0))};
+  Lanes index = word.row / repeats * tableColumns;
+  index = index + word.column;
   return b.load(type, emitAddress(b, base, b.getI8Type(), index), width);
 }
 
@@ -169,14 +163,13 @@ Value StripScaleTable::loadWord(const Word &word, int64_t width, bool isZero) {
 /// words.
 void StripScaleTable::emitLinear(int64_t width, bool isZero) {
   auto emitWords = [&] {
-    Value rows = getCount(0), columns = getCount(1);
+    Lanes rows = getCount(0), columns = getCount(1);
     emitEachWord(width, /*beside=*/1, [&](const Word &word) {
-      Value row = getPlace(0, word.row), column = getPlace(1, word.column);
-      Value exists = arith::AndIOp::create(b, isBelow(b, row, rows),
-                                           isBelow(b, column, columns));
+      Lanes row = getPlace(0, word.row), column = getPlace(1, word.column);
+      Lanes exists = isBelow(row, rows) & isBelow(column, columns);
       emit::emitIf(b, exists, [&] {
-        Value at = add(b, mul(b, position.matrix, rows), row);
-        at = add(b, mul(b, at, columns), column);
+        Lanes at = position.matrix * rows + row;
+        at = at * columns + column;
         b.store(loadWord(word, width, isZero),
                 emitAddress(b, scales, b.getI8Type(), at), width);
       });
@@ -184,47 +177,42 @@ void StripScaleTable::emitLinear(int64_t width, bool isZero) {
   };
   if (width == 1 || spec.scaleForm[1].dim == 1)
     return emitWords();
-  Value left = rem(b, getCount(1), width);
-  Value isAligned = isBelow(b, left, getIndex(b, 1));
+  Lanes left = getCount(1) % width;
+  Lanes isAligned = isBelow(left, 1);
   emit::emitIf(b, isAligned, emitWords, [&] { emitLinear(width / 2, isZero); });
 }
 
 /// Stores the bytes of a word for which `exists` holds, one by one.
 void StripScaleTable::storeBytes(const Word &word, int64_t width,
-                                 function_ref<Value(int64_t)> exists,
+                                 function_ref<Lanes(int64_t)> exists,
                                  function_ref<Value(int64_t)> getAddress) {
-  Value value = loadWord(word, width, /*isZero=*/false);
+  Lanes value = loadWord(word, width, /*isZero=*/false);
   for (int64_t i = 0; i < width; ++i)
     emit::emitIf(b, exists(i), [&] {
-      Value byte = value;
-      if (width > 1) {
-        Value shift = arith::ConstantOp::create(
-            b, b.getIntegerAttr(value.getType(), 8 * i));
-        byte = arith::TruncIOp::create(b, b.getI8Type(),
-                                       arith::ShRUIOp::create(b, value, shift));
-      }
-      b.store(byte, getAddress(i), 1);
+      b.store(truncate(width > 1 ? value >> (8 * i) : value, 8), getAddress(i),
+              1);
     });
 }
 
 /// Stores scales in a grouped layout. Each byte goes to the tiles of its group;
 /// CTAs of their own clear the padding of these tiles (GroupedScales.h).
 void StripScaleTable::emitGrouped(int64_t width) {
-  Value rows = getCount(0), columns = getCount(1);
+  Lanes rows = getCount(0), columns = getCount(1);
   const ScaleExtent &minor = spec.scaleForm[1];
-  bool hasTails = minor.dim == 0 ||
-                  llvm::divideCeil(spec.columnUnit, minor.divisor) % width != 0;
+  bool hasTails =
+      minor.dim == 0 ||
+      llvm::divideCeil(spec.shape->columnUnit, minor.divisor) % width != 0;
   emitEachWord(width, /*beside=*/1, [&](const Word &word) {
-    Value row = getPlace(0, word.row), column = getPlace(1, word.column);
+    Lanes row = getPlace(0, word.row), column = getPlace(1, word.column);
     auto isCovered = [&](const emit::Group &group) {
-      return isBelow(b, group.begin, group.end);
+      return isBelow(group.begin, group.end);
     };
     if (!grouped->alongRows()) {
-      SmallVector<Value> places;
+      SmallVector<Lanes> places;
       for (int64_t i = 0; i < width; ++i)
-        places.push_back(add(b, column, getIndex(b, i)));
+        places.push_back(column + i);
       SmallVector<emit::Group> groups = grouped->find(places);
-      return emit::emitIf(b, isBelow(b, row, rows), [&] {
+      return emit::emitIf(b, isBelow(row, rows), [&] {
         storeBytes(
             word, width, [&](int64_t i) { return isCovered(groups[i]); },
             [&](int64_t i) {
@@ -233,8 +221,7 @@ void StripScaleTable::emitGrouped(int64_t width) {
       });
     }
     emit::Group group = grouped->find(row).front();
-    Value exists =
-        arith::AndIOp::create(b, isCovered(group), isBelow(b, column, columns));
+    Lanes exists = isCovered(group) & isBelow(column, columns);
     emit::emitIf(b, exists, [&] {
       Value address = grouped->getAddress(group, row, column);
       auto emitWhole = [&] {
@@ -242,11 +229,10 @@ void StripScaleTable::emitGrouped(int64_t width) {
       };
       if (!hasTails)
         return emitWhole();
-      auto getEnd = [&](int64_t i) { return add(b, column, getIndex(b, i)); };
-      emit::emitIf(b, isBelow(b, getEnd(width - 1), columns), emitWhole, [&] {
+      auto getEnd = [&](int64_t i) { return column + i; };
+      emit::emitIf(b, isBelow(getEnd(width - 1), columns), emitWhole, [&] {
         storeBytes(
-            word, width,
-            [&](int64_t i) { return isBelow(b, getEnd(i), columns); },
+            word, width, [&](int64_t i) { return isBelow(getEnd(i), columns); },
             [&](int64_t i) {
               return b.offset(address, b.getI8Type(), b.i64(i));
             });
@@ -261,33 +247,29 @@ void StripScaleTable::emitWords(bool isZero) {
     return emitGrouped(width);
   if (!spec.swizzled)
     return emitLinear(width, isZero);
-  Value rows = getCount(0), columns = getCount(1);
-  Value rowTiles = emit::ceilDiv(b, rows, kTileRows);
-  Value columnTiles = emit::ceilDiv(b, columns, kTileCols);
-  Value paddedRows = mul(b, rowTiles, kTileRows);
-  Value paddedColumns = mul(b, columnTiles, kTileCols);
+  Lanes rows = getCount(0), columns = getCount(1);
+  Lanes rowTiles = emit::ceilDiv(b, rows, kTileRows);
+  Lanes columnTiles = emit::ceilDiv(b, columns, kTileCols);
+  Lanes paddedRows = rowTiles * kTileRows;
+  Lanes paddedColumns = columnTiles * kTileCols;
   int64_t beside = getWordsBeside(spec);
   emitEachWord(width, beside, [&](const Word &word) {
-    Value row = getPlace(0, word.row), column = getPlace(1, word.column);
-    Value exists = arith::AndIOp::create(b, isBelow(b, row, paddedRows),
-                                         isBelow(b, column, paddedColumns));
+    Lanes row = getPlace(0, word.row), column = getPlace(1, word.column);
+    Lanes exists = isBelow(row, paddedRows) & isBelow(column, paddedColumns);
     emit::emitIf(b, exists, [&] {
-      Lanes r(b, row), c(b, column);
-      Lanes tile =
-          numerics::getTileNumber(Lanes(b, mul(b, position.matrix, rowTiles)),
-                                  r, c, Lanes(b, columnTiles));
-      Value byte = numerics::getTiledOffset(tile, r, c);
-      SmallVector<Value> values;
+      Lanes tile = numerics::getTileNumber(position.matrix * rowTiles, row,
+                                           column, columnTiles);
+      Lanes byte = numerics::getTiledOffset(tile, row, column);
+      SmallVector<Lanes> values;
       for (int64_t i = 0; i < beside; ++i) {
-        Value below = getIndex(b, i * kWarpThreads);
-        Word next = {add(b, word.row, below), word.column};
+        Lanes below = getIndex(b, i * kWarpThreads);
+        Word next = {word.row + below, word.column};
         values.push_back(loadWord(next, width, isZero));
         if (isZero)
           continue;
         // Rows of padding lie beside those of data.
-        Value zero = loadWord(next, width, /*isZero=*/true);
-        values.back() = arith::SelectOp::create(
-            b, isBelow(b, add(b, row, below), rows), values.back(), zero);
+        Lanes zero = loadWord(next, width, /*isZero=*/true);
+        values.back() = select(isBelow(row + below, rows), values.back(), zero);
       }
       b.store(beside == 1 ? values.front() : b.pack(values),
               emitAddress(b, scales, b.getI8Type(), byte), width * beside);

@@ -34,8 +34,8 @@ public:
 
   /// Puts scales, given as pairs in i16, of `count` blocks at block `row`,
   /// `column` of the fragment and those right of it (or, if `down`, below it).
-  void put(mlir::ValueRange pairs, int64_t count, mlir::Value row,
-           mlir::Value column, bool down);
+  void put(llvm::ArrayRef<emit::Lanes> pairs, int64_t count, emit::Lanes row,
+           emit::Lanes column, bool down);
 
   /// Stores the table after all threads of the warp came here.
   void emitStore();
@@ -48,16 +48,16 @@ private:
   void emitWords(bool isZero);
   void emitGrouped(int64_t width);
   void storeBytes(const Word &word, int64_t width,
-                  llvm::function_ref<mlir::Value(int64_t)> exists,
+                  llvm::function_ref<emit::Lanes(int64_t)> exists,
                   llvm::function_ref<mlir::Value(int64_t)> getAddress);
   void emitLinear(int64_t width, bool isZero);
   void emitEachWord(int64_t width, int64_t beside,
                     llvm::function_ref<void(const Word &)> body);
-  mlir::Value loadWord(const Word &word, int64_t width, bool isZero);
+  emit::Lanes loadWord(const Word &word, int64_t width, bool isZero);
   /// Rows (dimension 0) or columns of the result of one matrix, and the place
   /// in it of one in the warp's part.
-  mlir::Value getCount(int dimension);
-  mlir::Value getPlace(int dimension, mlir::Value inWarp);
+  emit::Lanes getCount(int dimension);
+  emit::Lanes getPlace(int dimension, emit::Lanes inWarp);
 
   KernelBuilder &b;
   const StripSpec &spec;

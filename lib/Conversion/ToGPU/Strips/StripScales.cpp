@@ -14,9 +14,9 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
+using emit::Lanes;
+
 using emit::getIndex;
-using emit::mul;
 
 /// The number of columns whose blocks are given at once to a quantizer that
 /// asks for the elements.
@@ -30,7 +30,7 @@ StripScales::StripScales(KernelBuilder &b, const StripSpec &spec,
     : b(b), spec(spec), position(position), elements(elements), cvt(cvt),
       global(global), groups(groups), table(table),
       quantizer(createDeviceQuantizer(loadGlobal(0))),
-      height(std::min(spec.fragmentRows, spec.block[0])) {
+      height(std::min(spec.shape->fragmentRows, spec.block[0])) {
   computeMasks();
   if (spec.hasRowBlocks())
     emitRows();
@@ -44,10 +44,10 @@ StripScales::StripScales(KernelBuilder &b, const StripSpec &spec,
 // Leaves
 //===----------------------------------------------------------------------===//
 
-Value StripScales::loadGlobal(int64_t column) {
+Lanes StripScales::loadGlobal(int64_t column) {
   if (!global || spec.global.byValue)
-    return global;
-  auto load = [&](Value index) -> Value {
+    return {b, global};
+  auto load = [&](Lanes index) {
     return b.load(b.getF32Type(), emitAddress(b, global, b.getF32Type(), index),
                   sizeof(float));
   };
@@ -56,10 +56,8 @@ Value StripScales::loadGlobal(int64_t column) {
     return load(position.matrix);
   case GlobalExtent::Group:
     return emitIfElseZero(b, groups->isCovered(column),
-                          [&] {
-                            Value value = load(groups->getNumber(column));
-                            return SmallVector<emit::Lanes>{
-                                emit::Lanes(b, value)};
+                          [&]() -> SmallVector<Lanes> {
+                            return {load(groups->getNumber(column))};
                           })
         .front();
   default:
@@ -68,7 +66,7 @@ Value StripScales::loadGlobal(int64_t column) {
 }
 
 std::unique_ptr<DeviceQuantizer>
-StripScales::createDeviceQuantizer(Value global) {
+StripScales::createDeviceQuantizer(Lanes global) {
   std::unique_ptr<DeviceQuantizer> quantizer =
       blockscale::createDeviceQuantizer(cvt, spec.recipe, spec.format,
                                         spec.global.kind,
@@ -81,37 +79,28 @@ StripScales::createDeviceQuantizer(Value global) {
 // Scale bytes that are stored
 //===----------------------------------------------------------------------===//
 
-Value StripScales::keepIf(Value condition, Value pair) {
-  Value zero = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
-  return arith::SelectOp::create(b, condition, pair, zero);
-}
-
 /// Scale bytes as they are stored: zero in padding.
-SmallVector<Value> StripScales::keepPairs(ValueRange pairs, Value exists) {
-  SmallVector<Value> kept(pairs);
-  for (Value &pair : kept)
+SmallVector<Lanes> StripScales::keepPairs(ArrayRef<Lanes> pairs, Lanes exists) {
+  SmallVector<Lanes> kept(pairs);
+  for (Lanes &pair : kept)
     if (spec.swizzled)
-      pair = keepIf(exists, pair);
+      pair = select(exists, pair, pair.like(0));
   return kept;
 }
 
 /// Sets the scale bytes of blocks that have no group to zero. `pairs` are those
 /// of all columns of the fragment, or of one block.
-void StripScales::keepCovered(MutableArrayRef<Value> pairs) {
+void StripScales::keepCovered(MutableArrayRef<Lanes> pairs) {
   if (!groups)
     return;
   for (auto [i, pair] : llvm::enumerate(pairs)) {
     if (groups->isOne()) {
-      pair = keepIf(groups->isCovered(0), pair);
+      pair = select(groups->isCovered(0), pair, pair.like(0));
       continue;
     }
-    for (int64_t half : {0, 1}) {
-      Value other = arith::ConstantOp::create(
-          b, b.getI16IntegerAttr(half ? 0xFF : ~0xFF));
-      pair = arith::SelectOp::create(
-          b, groups->isCovered(2 * static_cast<int64_t>(i) + half), pair,
-          arith::AndIOp::create(b, pair, other));
-    }
+    for (int64_t half : {0, 1})
+      pair = select(groups->isCovered(2 * static_cast<int64_t>(i) + half), pair,
+                    pair & (half ? 0xFF : ~0xFF));
   }
 }
 
@@ -129,12 +118,11 @@ void StripScales::computeMasks() {
 }
 
 SmallVector<Value> StripScales::getScaledPart(int64_t row, int64_t part) {
-  auto scale = [&](Value vector, int64_t v) -> Value {
-    Value scaled = quantizer->scale(b, vector, factors[row / height][v]);
+  auto scale = [&](Lanes vector, int64_t v) {
+    Lanes scaled = quantizer->scale(b, vector, factors[row / height][v]);
     if (masks.empty())
       return scaled;
-    return arith::SelectOp::create(b, masks[v], scaled,
-                                   b.f32Splat(0.0f, elements.getVectorSize()));
+    return select(masks[v], scaled, b.f32Splat(0.0f, elements.getVectorSize()));
   };
   return elements.mapPart(row, part, scale);
 }
@@ -158,11 +146,11 @@ void StripScales::addFactors(function_ref<Value(int64_t)> ofColumn) {
 }
 
 /// Emits `body` in the first of the threads that share a block.
-static void emitInFirst(KernelBuilder &b, Value lane, int64_t sharing,
+static void emitInFirst(KernelBuilder &b, Lanes lane, int64_t sharing,
                         function_ref<void()> body) {
   if (sharing <= 1)
     return body();
-  Value isFirst = isBelow(b, emit::rem(b, lane, sharing), getIndex(b, 1));
+  Lanes isFirst = isBelow(lane % sharing, 1);
   emit::emitIf(b, isFirst, body);
 }
 
@@ -176,36 +164,36 @@ static void emitInFirst(KernelBuilder &b, Value lane, int64_t sharing,
 ///
 ///   lane 0: rows 0-15  ->  0-7      lane 1: rows 0-15  ->  8-15
 void StripScales::emitRows() {
-  int64_t sharing = spec.block[1] / spec.fragmentColumns;
+  int64_t sharing = spec.block[1] / spec.shape->fragmentColumns;
   SmallVector<Value> amaxes = elements.computeRowAmaxes();
-  Value first = getIndex(b, 0);
-  SmallVector<Value> isBehind;
+  Lanes first = getIndex(b, 0);
+  SmallVector<Lanes> isBehind;
   for (int64_t mask = 1; mask < sharing; mask *= 2) {
-    Value bit = emit::rem(b, emit::div(b, position.laneColumn, mask), 2);
-    isBehind.push_back(isBelow(b, getIndex(b, 0), bit));
+    Lanes bit = position.laneColumn / mask % 2;
+    isBehind.push_back(isBelow(bit.like(0), bit));
     elements.exchangeRowAmaxes(amaxes, isBehind.back(), mask);
-    first = add(b, first, mul(b, bit, static_cast<int64_t>(2 * amaxes.size())));
+    first = first + bit * static_cast<int64_t>(2 * amaxes.size());
   }
 
-  SmallVector<Value> rows = elements.extractRows(amaxes);
-  Value block = emit::div(b, position.column, spec.block[1]);
-  Value exists = isBelow(b, mul(b, block, spec.block[1]), position.columns);
+  SmallVector<Lanes> rows = elements.extractRows(amaxes);
+  Lanes block = position.column / spec.block[1];
+  Lanes exists = isBelow(block * spec.block[1], position.columns);
   DeviceQuantizer::Scales scales = quantizer->computeScales(b, rows, {});
   table.put(keepPairs(scales.pairs, exists), static_cast<int64_t>(rows.size()),
             first, getIndex(b, 0), /*down=*/true);
-  SmallVector<Value> ofRows(ArrayRef<Value>(scales.factors));
+  SmallVector<Lanes> ofRows(scales.factors.begin(), scales.factors.end());
   for (int64_t mask = sharing / 2; mask > 0; mask /= 2) {
-    Value behind = isBehind.pop_back_val();
-    SmallVector<Value> before, after;
-    for (Value mine : ofRows) {
-      Value other = b.toFloat(emitShuffle(b, b.toBits(mine), mask));
-      before.push_back(arith::SelectOp::create(b, behind, other, mine));
-      after.push_back(arith::SelectOp::create(b, behind, mine, other));
+    Lanes behind = isBehind.pop_back_val();
+    SmallVector<Lanes> before, after;
+    for (Lanes mine : ofRows) {
+      Lanes other = b.toFloat(emitShuffle(b, b.toBits(mine), mask));
+      before.push_back(select(behind, other, mine));
+      after.push_back(select(behind, mine, other));
     }
     ofRows = std::move(before);
     llvm::append_range(ofRows, after);
   }
-  for (Value factor : ofRows)
+  for (Lanes factor : ofRows)
     addFactors([&](int64_t) { return factor; });
 }
 
@@ -217,7 +205,7 @@ void StripScales::emitRows() {
 /// `globals` is empty where they are under that of `quantizer`, and has one for
 /// each elsewhere; `blocks` is empty where quantizers do not ask for elements.
 DeviceQuantizer::Scales
-StripScales::computeColumns(ArrayRef<Value> amaxes, ArrayRef<Value> globals,
+StripScales::computeColumns(ArrayRef<Lanes> amaxes, ArrayRef<Lanes> globals,
                             ArrayRef<BlockElements> blocks) {
   if (globals.empty())
     return quantizer->computeScales(b, amaxes, blocks);
@@ -228,14 +216,10 @@ StripScales::computeColumns(ArrayRef<Value> amaxes, ArrayRef<Value> globals,
             ->computeScales(b, amaxes[j],
                             blocks.empty() ? blocks : blocks.slice(j, 1));
     llvm::append_range(scales.factors, part.factors);
-    if (j % 2 == 0) {
+    if (j % 2 == 0)
       llvm::append_range(scales.pairs, part.pairs);
-      continue;
-    }
-    Value eight = arith::ConstantOp::create(b, b.getI16IntegerAttr(8));
-    Value high = arith::ShLIOp::create(b, part.pairs.front(), eight);
-    Value &pair = scales.pairs.back();
-    pair = arith::OrIOp::create(b, pair, high);
+    else
+      scales.pairs.back() = scales.pairs.back() | part.pairs.front() << 8;
   }
   return scales;
 }
@@ -244,10 +228,12 @@ StripScales::computeColumns(ArrayRef<Value> amaxes, ArrayRef<Value> globals,
 SmallVector<BlockElements>
 StripScales::getColumnBlocks(ArrayRef<SmallVector<Value>> words) {
   SmallVector<SmallVector<Value>> columns(kRoundColumns);
-  for (ArrayRef<Value> ofRow : words)
+  for (ArrayRef<Value> ofRow : words) {
+    Value packed = b.pack(ofRow);
     for (auto [column, element] :
-         llvm::zip_equal(columns, elements.extractColumns(b.pack(ofRow))))
+         llvm::zip_equal(columns, elements.extractColumns(packed)))
       column.push_back(b.toBits(element));
+  }
   SmallVector<BlockElements> blocks;
   for (ArrayRef<Value> column : columns) {
     SmallVector<Value> vectors;
@@ -260,54 +246,60 @@ StripScales::getColumnBlocks(ArrayRef<SmallVector<Value>> words) {
 
 /// The scales of all columns of rows [row, row + span), each under the global
 /// value of its group.
-DeviceQuantizer::Scales StripScales::computeColumns(ArrayRef<Value> amaxes,
+DeviceQuantizer::Scales StripScales::computeColumns(ArrayRef<Lanes> amaxes,
                                                     int64_t row, int64_t span) {
-  SmallVector<Value> globals;
+  SmallVector<Lanes> globals;
   if (spec.global.extent == GlobalExtent::Group && !groups->isOne())
-    for (int64_t j = 0; j < spec.fragmentColumns; ++j)
+    for (int64_t j = 0; j < spec.shape->fragmentColumns; ++j)
       globals.push_back(loadGlobal(j));
   if (!numerics::isFourOverSix(spec.recipe))
     return computeColumns(amaxes, globals, {});
   // A quantizer that asks for the elements has long code: once, in a loop.
-  int64_t rounds = spec.fragmentColumns / kRoundColumns;
+  int64_t rounds = spec.shape->fragmentColumns / kRoundColumns;
+  auto toLanes = [&](ArrayRef<Value> values) {
+    return llvm::map_to_vector(values,
+                               [&](Value value) { return Lanes(b, value); });
+  };
   Value noPair = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
   SmallVector<SmallVector<Value>> lists;
-  lists.emplace_back(amaxes);
-  lists.push_back(globals);
-  lists.emplace_back(spec.fragmentColumns, b.f32(0.0f));
+  lists.push_back(llvm::to_vector_of<Value>(amaxes));
+  lists.push_back(llvm::to_vector_of<Value>(globals));
+  lists.emplace_back(spec.shape->fragmentColumns, b.f32(0.0f));
   lists.emplace_back(rounds, noPair);
   for (int64_t i = row; i < row + span; ++i)
     lists.push_back(elements.getWords(i));
-  lists = emitRounds(
-      b, rounds, lists, [&](MutableArrayRef<SmallVector<Value>> first) {
-        DeviceQuantizer::Scales part = computeColumns(
-            first[0], first[1], getColumnBlocks(first.drop_front(4)));
-        first[2].assign(part.factors);
-        first[3].assign(part.pairs);
-      });
+  lists = emitRounds(b, rounds, lists,
+                     [&](MutableArrayRef<SmallVector<Value>> first) {
+                       DeviceQuantizer::Scales part =
+                           computeColumns(toLanes(first[0]), toLanes(first[1]),
+                                          getColumnBlocks(first.drop_front(4)));
+                       first[2] = llvm::to_vector_of<Value>(part.factors);
+                       first[3] = llvm::to_vector_of<Value>(part.pairs);
+                     });
   // In the same registers from here on.
   for (int64_t i = row; i < row + span; ++i)
     elements.setWords(i, lists[4 + i - row]);
   DeviceQuantizer::Scales scales;
-  scales.factors.assign(lists[2]);
-  scales.pairs.assign(lists[3]);
+  llvm::append_range(scales.factors, toLanes(lists[2]));
+  llvm::append_range(scales.pairs, toLanes(lists[3]));
   return scales;
 }
 
 void StripScales::emitColumns() {
   int64_t span = height;
   int64_t sharing = spec.block[0] / span;
-  for (int64_t row = 0; row * span < spec.fragmentRows; ++row) {
+  for (int64_t row = 0; row * span < spec.shape->fragmentRows; ++row) {
     SmallVector<Value> amaxes =
         elements.computeColumnAmaxes(row * span, (row + 1) * span);
     for (int64_t mask = 1; mask < sharing; mask *= 2)
-      elements.exchangeColumnAmaxes(amaxes, mask * spec.getLaneColumns());
+      elements.exchangeColumnAmaxes(amaxes,
+                                    mask * spec.shape->getLaneColumns());
     DeviceQuantizer::Scales scales =
         computeColumns(elements.extractColumns(amaxes), row * span, span);
     keepCovered(scales.pairs);
-    Value exists = position.hasRow(b, row * span);
+    Lanes exists = position.hasRow(row * span);
     emitInFirst(b, position.laneRow, sharing, [&] {
-      table.put(keepPairs(scales.pairs, exists), spec.fragmentColumns,
+      table.put(keepPairs(scales.pairs, exists), spec.shape->fragmentColumns,
                 getIndex(b, row), getIndex(b, 0), /*down=*/false);
     });
     addFactors([&](int64_t column) { return scales.factors[column]; });
@@ -319,21 +311,22 @@ void StripScales::emitColumns() {
 //===----------------------------------------------------------------------===//
 
 void StripScales::emitTiles() {
-  int64_t width = std::min(spec.fragmentColumns, spec.block[1]);
+  int64_t width = std::min(spec.shape->fragmentColumns, spec.block[1]);
   int64_t sharingRows = spec.block[0] / height;
   int64_t sharingColumns = spec.block[1] / width;
-  int64_t tileRows = spec.fragmentRows / height;
-  int64_t tileColumns = spec.fragmentColumns / width;
-  SmallVector<Value> amaxes;
+  int64_t tileRows = spec.shape->fragmentRows / height;
+  int64_t tileColumns = spec.shape->fragmentColumns / width;
+  SmallVector<Lanes> amaxes;
   for (int64_t row = 0; row < tileRows; ++row) {
     SmallVector<Value> columns =
         elements.computeColumnAmaxes(row * height, (row + 1) * height);
     for (int64_t column = 0; column < tileColumns; ++column) {
-      Value amax = elements.reduceColumns(columns, column * width, width);
+      Lanes amax = elements.reduceColumns(columns, column * width, width);
       for (int64_t mask = 1; mask < sharingColumns; mask *= 2)
         amax = emitExchangeMaximum(b, amax, mask);
       for (int64_t mask = 1; mask < sharingRows; mask *= 2)
-        amax = emitExchangeMaximum(b, amax, mask * spec.getLaneColumns());
+        amax =
+            emitExchangeMaximum(b, amax, mask * spec.shape->getLaneColumns());
       amaxes.push_back(amax);
     }
   }
@@ -343,14 +336,12 @@ void StripScales::emitTiles() {
   bool down = tileRows > 1;
   emitInFirst(b, position.laneRow, sharingRows, [&] {
     emitInFirst(b, position.laneColumn, sharingColumns, [&] {
-      Value eight = arith::ConstantOp::create(b, b.getI16IntegerAttr(8));
       for (int64_t i = 0; i < tileRows * tileColumns; ++i) {
-        Value byte = tiles.pairs[i / 2];
-        if (i % 2 != 0)
-          byte = arith::ShRUIOp::create(b, byte, eight);
-        Value exists = spec.hasScalesAlongRows()
-                           ? position.hasColumn(b, down ? 0 : i * width)
-                           : position.hasRow(b, down ? i * height : 0);
+        Lanes pair = tiles.pairs[i / 2];
+        Lanes byte = i % 2 == 0 ? pair : pair >> 8;
+        Lanes exists = spec.hasScalesAlongRows()
+                           ? position.hasColumn(down ? 0 : i * width)
+                           : position.hasRow(down ? i * height : 0);
         table.put(keepPairs(byte, exists), 1, getIndex(b, down ? i : 0),
                   getIndex(b, down ? 0 : i), down);
       }

@@ -33,18 +33,17 @@ private:
 
   llvm::SmallVector<BlockElements>
   getColumnBlocks(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> words);
-  DeviceQuantizer::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
-                                         llvm::ArrayRef<mlir::Value> globals,
+  DeviceQuantizer::Scales computeColumns(llvm::ArrayRef<emit::Lanes> amaxes,
+                                         llvm::ArrayRef<emit::Lanes> globals,
                                          llvm::ArrayRef<BlockElements> blocks);
-  DeviceQuantizer::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
+  DeviceQuantizer::Scales computeColumns(llvm::ArrayRef<emit::Lanes> amaxes,
                                          int64_t row, int64_t span);
-  std::unique_ptr<DeviceQuantizer> createDeviceQuantizer(mlir::Value global);
-  mlir::Value loadGlobal(int64_t column);
-  mlir::Value keepIf(mlir::Value condition, mlir::Value pair);
-  void keepCovered(llvm::MutableArrayRef<mlir::Value> pairs);
+  std::unique_ptr<DeviceQuantizer> createDeviceQuantizer(emit::Lanes global);
+  emit::Lanes loadGlobal(int64_t column);
+  void keepCovered(llvm::MutableArrayRef<emit::Lanes> pairs);
   void computeMasks();
-  llvm::SmallVector<mlir::Value> keepPairs(mlir::ValueRange pairs,
-                                           mlir::Value exists);
+  llvm::SmallVector<emit::Lanes> keepPairs(llvm::ArrayRef<emit::Lanes> pairs,
+                                           emit::Lanes exists);
   void addFactors(llvm::function_ref<mlir::Value(int64_t)> ofColumn);
 
   KernelBuilder &b;
@@ -59,9 +58,9 @@ private:
   /// Rows of a fragment that have the same factors: one vector of factors for
   /// each that FragmentElements maps.
   int64_t height;
-  llvm::SmallVector<llvm::SmallVector<mlir::Value>> factors;
+  llvm::SmallVector<llvm::SmallVector<emit::Lanes>> factors;
   /// Whether the elements of such a vector have a group, i1 for all or each.
-  llvm::SmallVector<mlir::Value> masks;
+  llvm::SmallVector<emit::Lanes> masks;
 };
 
 } // namespace blockscale

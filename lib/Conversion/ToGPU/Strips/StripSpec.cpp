@@ -26,17 +26,21 @@ static constexpr int64_t kSharedRows = 64;
 static constexpr int64_t kWarpReach = 128;
 
 StripSpec::StripSpec(QuantizeOp op, const target::Chip &chip) {
+  auto own = std::make_shared<StripShape>();
+  shape = own;
   auto x = cast<RankedTensorType>(op.getX().getType());
   recipe = op.getArithmetic();
   format = getElementFormat(
       cast<RankedTensorType>(op.getData().getType()).getElementType());
   if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
     signMask = hadamard.getSignMask();
-  inputType = x.getElementType();
-  columns = x.getShape().back();
+  own->inputType = x.getElementType();
+  own->columns = x.getShape().back();
   block = {op.getBlock()[0], op.getBlock()[1]};
   bool takesTails = acceptsTails(op.getEffectiveRecipe());
-  columnUnit = !hasDynamicColumns() ? columns : takesTails ? 1 : block[1];
+  own->columnUnit = !own->hasDynamicColumns() ? own->columns
+                    : takesTails              ? 1
+                                              : block[1];
   transposed = op.getTransposed();
   scaleForm = op.getScaleForm();
   scaleDim = op.getScaleDim();
@@ -49,41 +53,46 @@ StripSpec::StripSpec(QuantizeOp op, const target::Chip &chip) {
   global = op.getGlobalOperand();
   stochastic = op.getRng() != nullptr;
   groupDim = op.getGroupOperand().dim;
-  batched =
+  own->batched =
       x.getRank() > 2 && (swizzled || global.extent == GlobalExtent::Matrix ||
                           transposed || rowTails || !hasScalesAlongRows());
-  hasPartialBlocks = rowTails || columnUnit % block[1] != 0;
-  chooseShape(chip);
-  rowUnit = rowTails ? 1 : std::min(fragmentRows, block[0]);
-  chooseStore();
+  own->hasPartialBlocks = rowTails || own->columnUnit % block[1] != 0;
+  chooseShape(*own, chip);
+  own->rowUnit = rowTails ? 1 : std::min(own->fragmentRows, block[0]);
+  chooseStore(/*mayExchange=*/true);
 }
 
-void StripSpec::chooseShape(const target::Chip &chip) {
-  fragmentRows = transposed ? kFragmentSide : kWarpReach / kFragmentSide;
-  fragmentColumns = transposed ? kAccessBytes / getInputBytes() : kFragmentSide;
+void StripSpec::chooseShape(StripShape &own, const target::Chip &chip) {
+  own.fragmentRows = transposed ? kFragmentSide : kWarpReach / kFragmentSide;
+  own.fragmentColumns =
+      transposed ? kAccessBytes / own.getInputBytes() : kFragmentSide;
   // A warp is as wide, or as high, as wanted, but holds whole blocks, and pairs
   // of threads that exchange codes.
   int64_t codes = kAccessBytes * 8 / getDataBits();
   if (hasScalesAlongRows()) {
-    int64_t rows = std::max(block[0], transposed ? codes : fragmentRows);
-    laneRows = std::max(kWarpThreads * fragmentColumns / kWarpReach,
-                        rows / fragmentRows);
+    int64_t rows = std::max(block[0], transposed ? codes : own.fragmentRows);
+    own.laneRows = std::max(kWarpThreads * own.fragmentColumns / kWarpReach,
+                            rows / own.fragmentRows);
   } else {
-    int64_t columns = std::max(block[1], transposed ? fragmentColumns : codes);
-    laneRows = std::min(kWarpReach / fragmentRows,
-                        kWarpThreads * fragmentColumns / columns);
+    int64_t columns =
+        std::max(block[1], transposed ? own.fragmentColumns : codes);
+    own.laneRows = std::min(kWarpReach / own.fragmentRows,
+                            kWarpThreads * own.fragmentColumns / columns);
   }
   int64_t widest = chip.hasWideGlobalAccess() ? 32 : kAccessBytes;
-  loadBytes = std::gcd(columnUnit * getInputBytes(),
-                       std::min(widest, fragmentColumns * getInputBytes()));
+  own.loadBytes =
+      std::gcd(own.columnUnit * own.getInputBytes(),
+               std::min(widest, own.fragmentColumns * own.getInputBytes()));
 }
 
-void StripSpec::chooseStore() {
+void StripSpec::chooseStore(bool mayExchange) {
+  exchangesCodes = mayExchange && getDataBits() < 8 &&
+                   getDataBits() * getAdjacentCodes() == 64;
   storeBytes = getAdjacentBytes();
   if (transposed)
     return;
-  bool startsAnywhere = splitsRowBytes() && hasDynamicColumns();
-  int64_t rowBytes = llvm::divideCeil(columnUnit * getDataBits(), 8);
+  bool startsAnywhere = splitsRowBytes() && shape->hasDynamicColumns();
+  int64_t rowBytes = llvm::divideCeil(shape->columnUnit * getDataBits(), 8);
   storeBytes = startsAnywhere ? 1 : std::gcd(rowBytes, storeBytes);
 }
 
@@ -94,25 +103,22 @@ StripShape::StripShape(RankedTensorType x, bool batched, bool hasTransforms)
       fragmentColumns(kAccessBytes / getInputBytes()),
       laneRows(kSharedRows / kFragmentSide),
       loadBytes(std::gcd(columnUnit * getInputBytes(), kAccessBytes)),
-      rowUnit(hasTransforms ? kFragmentSide : 1), hasPartialBlocks(false),
-      isShared(true) {}
+      rowUnit(hasTransforms ? kFragmentSide : 1), hasPartialBlocks(false) {}
 
-void StripSpec::shareShape(MutableArrayRef<StripSpec> specs,
-                           StripShape &shape) {
-  for (const StripSpec &spec : specs) {
-    // All hold; dynamic ones are powers of two.
-    shape.columnUnit = std::max(shape.columnUnit, spec.columnUnit);
-    shape.batched |= spec.batched;
-    shape.hasPartialBlocks |= spec.hasPartialBlocks;
-    int64_t unit = spec.rowTails ? 1 : std::min(kFragmentSide, spec.block[0]);
-    shape.rowUnit = std::max(shape.rowUnit, unit);
-  }
-  shape.loadBytes =
-      std::gcd(shape.columnUnit * shape.getInputBytes(), kAccessBytes);
-  for (StripSpec &spec : specs) {
-    static_cast<StripShape &>(spec) = shape;
-    spec.chooseStore();
-  }
+void StripSpec::widen(StripShape &shared) const {
+  // All hold; dynamic ones are powers of two.
+  shared.columnUnit = std::max(shared.columnUnit, shape->columnUnit);
+  shared.batched |= shape->batched;
+  shared.hasPartialBlocks |= shape->hasPartialBlocks;
+  int64_t unit = rowTails ? 1 : std::min(kFragmentSide, block[0]);
+  shared.rowUnit = std::max(shared.rowUnit, unit);
+  shared.loadBytes =
+      std::gcd(shared.columnUnit * shared.getInputBytes(), kAccessBytes);
+}
+
+void StripSpec::share(std::shared_ptr<const StripShape> shared) {
+  shape = std::move(shared);
+  chooseStore(/*mayExchange=*/false);
 }
 
 int64_t StripSpec::getRowGranule() const {
@@ -134,9 +140,9 @@ std::string StripSpec::getKernelName() const {
     os << "rht" << *signMask << '_';
   os << "quantize_" << block[0] << 'x' << block[1] << '_'
      << numerics::getFormatInfo(format).name << '_' << numerics::getName(recipe)
-     << '_' << inputType;
-  if (!hasDynamicColumns())
-    os << "_k" << columns;
+     << '_' << shape->inputType;
+  if (!shape->hasDynamicColumns())
+    os << "_k" << shape->columns;
   if (transposed)
     os << "_transposed";
   if (scaleDim)
@@ -145,7 +151,7 @@ std::string StripSpec::getKernelName() const {
     os << "_swizzled";
   if (rowTails)
     os << "_tails";
-  if (batched)
+  if (shape->batched)
     os << "_batched";
   os << getGlobalName(global);
   if (stochastic)

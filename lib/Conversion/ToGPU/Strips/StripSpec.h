@@ -31,6 +31,8 @@
 #include "ToGPU/Rows/QuantizeSpec.h"
 #include "blockscale/IR/ScaleForm.h"
 
+#include <memory>
+
 namespace blockscale {
 
 /// How the threads of a kernel divide x.
@@ -56,8 +58,6 @@ struct StripShape {
   /// Bytes of the widest load.
   int64_t getWidestLoad() const { return std::max<int64_t>(loadBytes, 16); }
 
-  /// The source of x: memory, or elementwise ops on what memory holds.
-  std::shared_ptr<const ElementSource> source;
   /// The type of the elements of x: bf16, f16 or f32.
   mlir::Type inputType;
   /// The number of columns of a matrix of x, and a number that it is known to
@@ -77,20 +77,18 @@ struct StripShape {
   int64_t rowUnit;
   /// Whether a block may reach beyond the last row or column.
   bool hasPartialBlocks;
-  /// Whether the shape serves several results, or a transform. Instructions are
-  /// worth more then than wide stores, so that threads spend none on the
-  /// exchange of codes for these.
-  bool isShared = false;
 };
 
 /// One quantization that a kernel makes of fragments.
-struct StripSpec : StripShape {
+struct StripSpec {
+  /// The spec of a kernel of its own, with the shape for it.
   StripSpec(QuantizeOp op, const target::Chip &chip);
 
-  /// Changes `shape` so that it serves all of `specs`, quantizations of one x
-  /// that a kernel loads once, and gives it to each of them.
-  static void shareShape(llvm::MutableArrayRef<StripSpec> specs,
-                         StripShape &shape);
+  /// Changes the shape of a kernel of several results, or of a transform, so
+  /// that it serves this one, too.
+  void widen(StripShape &shared) const;
+  /// Takes such a shape.
+  void share(std::shared_ptr<const StripShape> shared);
 
   int64_t getDataBits() const {
     return numerics::getFormatInfo(format).storageBits;
@@ -102,7 +100,9 @@ struct StripSpec : StripShape {
   bool hasScalesAlongRows() const { return scaleForm[1].dim == 1; }
 
   /// Whether the code of an odd last element has a byte of its own.
-  bool splitsRowBytes() const { return columnUnit * getDataBits() % 8 != 0; }
+  bool splitsRowBytes() const {
+    return shape->columnUnit * getDataBits() % 8 != 0;
+  }
   /// Elements of a block along the groups.
   int64_t getGroupUnit() const { return block[groupDim == GroupDim::Columns]; }
   /// Whether a fragment has blocks of several groups.
@@ -117,25 +117,16 @@ struct StripSpec : StripShape {
 
   /// Codes of a thread side by side in the data, before it exchanges any.
   int64_t getAdjacentCodes() const {
-    return transposed ? fragmentRows : fragmentColumns;
+    return transposed ? shape->fragmentRows : shape->fragmentColumns;
   }
-  /// Whether those codes become a store of 16 bytes together with as
-  /// many codes of another thread.
-  bool exchangesCodes() const {
-    return !isShared && getDataBits() < 8 &&
-           getDataBits() * getAdjacentCodes() == 64;
-  }
-
   /// Whether codes of rows are made ahead of the conditions of their stores:
-  /// those that threads exchange, and those that take fewer registers than the
-  /// elements, which another result needs as well.
-  bool encodesRowsAhead() const {
-    return !transposed && (exchangesCodes() || (isShared && getDataBits() < 8));
-  }
+  /// those that threads exchange, or that take fewer registers than elements,
+  /// which another result needs as well.
+  bool encodesRowsAhead() const { return !transposed && getDataBits() < 8; }
 
   /// Bytes of codes that a thread stores side by side.
   int64_t getAdjacentBytes() const {
-    return getAdjacentCodes() * getDataBits() / (exchangesCodes() ? 4 : 8);
+    return getAdjacentCodes() * getDataBits() / (exchangesCodes ? 4 : 8);
   }
 
   /// The part of the name of a kernel that stands for it, for example
@@ -158,12 +149,19 @@ struct StripSpec : StripShape {
   GlobalOperand global;
   bool stochastic;
   GroupDim groupDim;
+  /// How threads divide x, for all results of the kernel.
+  std::shared_ptr<const StripShape> shape;
+  /// Whether the codes of a thread that are adjacent become a store of 16 bytes
+  /// together with as many codes of another thread. Where a kernel makes
+  /// several results, or a transform, instructions are worth more than wide
+  /// stores.
+  bool exchangesCodes;
   /// Bytes of the widest store of codes.
   int64_t storeBytes;
 
 private:
-  void chooseShape(const target::Chip &chip);
-  void chooseStore();
+  void chooseShape(StripShape &own, const target::Chip &chip);
+  void chooseStore(bool mayExchange);
 };
 
 } // namespace blockscale
