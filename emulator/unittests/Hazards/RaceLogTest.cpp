@@ -67,6 +67,37 @@ TEST_P(RaceLogTest, StoresMustWaitForTheLoad) {
       << getFindings();
 }
 
+// Accesses of single bytes make words smaller where they are, and nowhere else.
+TEST_P(RaceLogTest, BytesAndWordsAreInOneMemory) {
+  for (const char *between : {"", "bar.sync 0;"}) {
+    SCOPED_TRACE(between);
+    runBody(std::string(R"(
+      .shared .align 8 .b8 bytes[4096];
+      mov.b32 %r1, bytes;
+      add.u32 %r2, %r1, %t;
+      st.shared.b8 [%r2], %t;
+      mad.lo.u32 %r2, %t, 8, %r1;
+      st.shared.b64 [%r2+2048], %a;
+      bar.sync 0;
+      xor.b32 %r3, %t, 32;
+      add.u32 %r4, %r1, %r3;
+      mad.lo.u32 %r3, %r3, 8, %r1;
+      ld.shared.b8 %r5, [%r4];
+      ld.shared.b64 %d, [%r3+2048];
+    )") + between +
+                R"(
+      add.u32 %r4, %r1, %t;
+      st.shared.b8 [%r4], %r5;
+      st.shared.b64 [%r2+2048], %d;
+    )",
+            kValues, /*isFaulty=*/!*between);
+    if (*between)
+      continue;
+    EXPECT_NE(getFindings().find("has loaded"), std::string::npos)
+        << getFindings();
+  }
+}
+
 TEST_P(RaceLogTest, ThreadsOfAWarpDoNotRace) {
   runBody(makeExchange("bar.warp.sync -1;", "bar.warp.sync -1;", 1), kValues);
 }

@@ -28,42 +28,50 @@ static void repeatEach(std::vector<T> &values, size_t group) {
 }
 
 /// Halves the words.
-void RaceLog::refine() {
-  wordBytes /= 2;
-  repeatEach(stores, 1);
-  repeatEach(loads, warps);
-  repeatEach(remoteLoads, 1);
+void RaceLog::refine(Page &page) const {
+  page.wordUnits /= 2;
+  repeatEach(page.stores, 1);
+  repeatEach(page.loads, warps);
+  repeatEach(page.remoteLoads, 1);
 }
 
-RaceLog::Words RaceLog::getWords(const RaceAccess &access) {
-  size_t first = 0, end = 0;
-  if (space == Space::Shared) {
-    while ((access.address | access.size) % wordBytes != 0)
-      refine();
-    uint64_t offset = access.address & 0xFFFFFF;
-    first = offset / wordBytes;
-    end = first + access.size / wordBytes;
-  } else {
-    first = (access.address >> 16) / kLanes * TensorMemory::kColumns +
+RaceLog::Page &RaceLog::getPage(size_t number) {
+  if (pages.size() <= number)
+    pages.resize(number + 1);
+  std::unique_ptr<Page> &page = pages[number];
+  if (!page) {
+    page = std::make_unique<Page>();
+    page->wordUnits = space == Space::Shared ? 4 : 1;
+    page->stores.resize(kPageUnits / page->wordUnits);
+    page->loads.resize(page->stores.size() * warps);
+  }
+  return *page;
+}
+
+/// Calls `visit` with the words of an access, page by page.
+template <typename Visit>
+void RaceLog::forEachPage(const RaceAccess &access, Visit visit) {
+  uint64_t begin = access.address & 0xFFFFFF;
+  if (space == Space::Tensor)
+    begin = (access.address >> 16) / kLanes * TensorMemory::kColumns +
             (access.address & 0xFFFF);
-    end = first + access.size;
+  uint64_t address = access.address;
+  for (uint64_t end = begin + access.size; begin < end;) {
+    Page &page = getPage(begin / kPageUnits);
+    uint64_t first = begin % kPageUnits;
+    uint64_t last = std::min(first + (end - begin), kPageUnits);
+    while ((first | last) % page.wordUnits != 0)
+      refine(page);
+    visit(Words{page, first / page.wordUnits, last / page.wordUnits, address});
+    begin += last - first;
+    address += last - first;
   }
-  if (stores.size() < end) {
-    stores.resize(std::max(end, 2 * stores.size()));
-    loads.resize(stores.size() * warps);
-  }
-  return {first, end};
-}
-
-/// The address of word `word` of an access.
-uint64_t RaceLog::getAddress(const RaceAccess &access, size_t word) const {
-  return access.address + word * (space == Space::Shared ? wordBytes : 1);
 }
 
 /// A load of the word by another warp that has not happened before the access.
 std::optional<unsigned> RaceLog::findLoad(const RaceAccess &access,
-                                          size_t word) const {
-  const uint32_t *epochs = &loads[word * warps];
+                                          const Page &page, size_t word) const {
+  const uint32_t *epochs = &page.loads[word * warps];
   const uint32_t *known = access.clock.data() + firstWarp;
   bool isRace = false;
   for (unsigned i = 0; i < warps; ++i)
@@ -73,8 +81,8 @@ std::optional<unsigned> RaceLog::findLoad(const RaceAccess &access,
                                       std::less_equal<uint32_t>())
                             .first -
                         epochs);
-  if (word < remoteLoads.size())
-    for (const Event &load : remoteLoads[word])
+  if (!page.remoteLoads.empty())
+    for (const Event &load : page.remoteLoads[word])
       if (load.epoch > access.clock[load.warp])
         return load.warp;
   return std::nullopt;
@@ -103,45 +111,50 @@ void RaceLog::report(const RaceAccess &access, uint64_t address, unsigned warp,
 }
 
 void RaceLog::noteLoad(const RaceAccess &access, Faults &faults) {
-  Words words = getWords(access);
   uint32_t now = access.clock[access.warp];
   bool isTold = false;
-  for (size_t i = words.first; i < words.end; ++i) {
-    const Event &store = stores[i];
-    if (!isTold && store.epoch > access.clock[store.warp]) {
-      report(access, getAddress(access, i - words.first), store.warp, "loads",
-             "has stored", faults);
-      isTold = true;
+  forEachPage(access, [&](const Words &words) {
+    Page &page = words.page;
+    for (size_t i = words.first; i < words.end; ++i) {
+      const Event &store = page.stores[i];
+      if (!isTold && store.epoch > access.clock[store.warp]) {
+        report(access, words.address + (i - words.first) * page.wordUnits,
+               store.warp, "loads", "has stored", faults);
+        isTold = true;
+      }
+      if (isOwn(access.warp)) {
+        page.loads[i * warps + access.warp - firstWarp] = now;
+        continue;
+      }
+      if (page.remoteLoads.empty())
+        page.remoteLoads.resize(page.stores.size());
+      auto &[latest, other] = page.remoteLoads[i];
+      if (latest.warp != access.warp)
+        other = latest;
+      latest = {now, access.warp};
     }
-    if (isOwn(access.warp)) {
-      loads[i * warps + access.warp - firstWarp] = now;
-      continue;
-    }
-    if (remoteLoads.size() < words.end)
-      remoteLoads.resize(stores.size());
-    auto &[latest, other] = remoteLoads[i];
-    if (latest.warp != access.warp)
-      other = latest;
-    latest = {now, access.warp};
-  }
+  });
 }
 
 void RaceLog::noteStore(const RaceAccess &access, Faults &faults,
                         std::vector<DoubleStore> &doubles) {
-  Words words = getWords(access);
   Event event = {access.clock[access.warp], access.warp};
   bool isTold = false;
-  for (size_t i = words.first; i < words.end; ++i) {
-    uint64_t address = getAddress(access, i - words.first);
-    if (!isTold)
-      if (std::optional<unsigned> warp = findLoad(access, i)) {
-        report(access, address, *warp, "stores to", "has loaded", faults);
-        isTold = true;
-      }
-    if (stores[i].epoch > access.clock[stores[i].warp])
-      doubles.push_back({address, wordBytes, stores[i].warp});
-    stores[i] = event;
-  }
+  forEachPage(access, [&](const Words &words) {
+    Page &page = words.page;
+    for (size_t i = words.first; i < words.end; ++i) {
+      uint64_t address = words.address + (i - words.first) * page.wordUnits;
+      if (!isTold)
+        if (std::optional<unsigned> warp = findLoad(access, page, i)) {
+          report(access, address, *warp, "stores to", "has loaded", faults);
+          isTold = true;
+        }
+      Event &store = page.stores[i];
+      if (store.epoch > access.clock[store.warp])
+        doubles.push_back({address, page.wordUnits, store.warp});
+      store = event;
+    }
+  });
 }
 
 void RaceLog::reportDouble(const RaceAccess &access, const DoubleStore &store,

@@ -28,6 +28,8 @@
 #include "blockscale/Emulator/Report.h"
 
 #include <array>
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace blockscale::emulator {
@@ -54,7 +56,7 @@ struct DoubleStore {
 class RaceLog {
 public:
   enum class Space : uint8_t {
-    /// Shared memory in words of 4 bytes, or fewer once there are smaller
+    /// Shared memory in words of 4 bytes, or fewer where there are smaller
     /// accesses.
     Shared,
     /// Tensor memory in cells of 16 lanes by a column; sizes are in columns.
@@ -79,15 +81,37 @@ private:
     uint32_t epoch = 0;
     uint32_t warp = 0;
   };
+  /// kPageUnits bytes of shared memory, or cells of tensor memory, in words of
+  /// one size. It is made when it is first accessed, and only its own words
+  /// become smaller with a smaller access: most of a CTA's memory is accessed
+  /// in large ones.
+  struct Page {
+    uint64_t wordUnits;
+    /// The latest store of each word.
+    std::vector<Event> stores;
+    /// Epochs of each word and warp of the CTA.
+    std::vector<uint32_t> loads;
+    /// The latest load of each word by other CTAs, and the latest by another
+    /// warp than that; empty where there is none.
+    std::vector<std::array<Event, 2>> remoteLoads;
+  };
+  /// The words of an access that lie in one page.
   struct Words {
+    Page &page;
     size_t first;
     size_t end;
+    /// The address of the first one.
+    uint64_t address;
   };
-  Words getWords(const RaceAccess &access);
-  void refine();
-  uint64_t getAddress(const RaceAccess &access, size_t word) const;
+  static constexpr uint64_t kPageUnits = 512;
+
+  template <typename Visit>
+  void forEachPage(const RaceAccess &access, Visit visit);
+  Page &getPage(size_t number);
+  void refine(Page &page) const;
   bool isOwn(unsigned warp) const { return warp - firstWarp < warps; }
-  std::optional<unsigned> findLoad(const RaceAccess &access, size_t word) const;
+  std::optional<unsigned> findLoad(const RaceAccess &access, const Page &page,
+                                   size_t word) const;
   void report(const RaceAccess &access, uint64_t address, unsigned warp,
               llvm::StringRef verb, llvm::StringRef earlier,
               Faults &faults) const;
@@ -96,15 +120,7 @@ private:
   /// The number of warps of each CTA, and the first warp of this one.
   unsigned warps;
   unsigned firstWarp;
-  /// Bytes of a word of shared memory.
-  uint64_t wordBytes = 4;
-  /// The latest store of each word.
-  std::vector<Event> stores;
-  /// Epochs of each word and warp of the CTA.
-  std::vector<uint32_t> loads;
-  /// The latest load of each word by other CTAs, and the latest by another
-  /// warp than that.
-  std::vector<std::array<Event, 2>> remoteLoads;
+  std::vector<std::unique_ptr<Page>> pages;
 };
 
 } // namespace blockscale::emulator
