@@ -348,7 +348,7 @@ PlanStep LaunchPlanReader::readStep(const JsonValue &value) {
   PlanStep step;
   if (!checkKind(value, Kind::Object, "a step"))
     return step;
-  static constexpr std::initializer_list<std::string_view> kKinds = {
+  static const std::initializer_list<std::string_view> kKinds = {
       "launch", "copy", "loop", "branch", "set", "check"};
   checkKeys(value, kKinds);
   if (value.members.size() != 1)
