@@ -35,10 +35,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from functorch.compile import make_boxed_func
-from torch._dynamo.backends.common import aot_autograd
-from torch._inductor import lowering  # noqa: F401  Decompositions read what it has.
-from torch._inductor.decomposition import select_decomp_table
 
 import blockscale
 import blockscale.torch
@@ -48,6 +44,7 @@ sys.path += [str(ROOT / "python"), str(ROOT / "test/Torch")]  # Behind the insta
 
 import blockscale_reference as reference
 import model_zoo as zoo
+from blockscale.torch._backend import _compile_eager
 from blockscale.torch._modules import QuantizedStack, QuantizedWeight
 
 POLICIES = {
@@ -248,11 +245,11 @@ class Check:
     def _compile(self, model):
         if not self._compiles:
             return
-        error = find_error(call_compiled(model, self._given), self._result)
+        result = call_compiled(model, self._given)
+        error = find_error(result, self._result)
         if error > MOST_ERROR:
             # Some models compute otherwise where PyTorch writes their ops out, whoever compiles.
-            written_out = call_compiled(model, self._given, backend=write_out)
-            error = find_error(call_compiled(model, self._given), written_out)
+            error = find_error(result, call_compiled(model, self._given, backend=write_out))
         if error > MOST_ERROR and self.summary.quantized:
             # Kernels round less often than the ops in whose place they are. A model that makes
             # much of roundings to bf16 shows in f32 whether they compute the same.
@@ -269,9 +266,8 @@ class Check:
 
 
 def write_out(module, inputs):
-    """A backend of torch.compile: the ops of Inductor's graphs, one by one, without ours."""
-    return aot_autograd(fw_compiler=lambda graph, _: make_boxed_func(graph.forward),
-                        decompositions=select_decomp_table())(module, inputs)
+    """A backend of torch.compile: what ours makes of a graph in which it rewrites nothing."""
+    return _compile_eager(module, inputs, rewrite=lambda graph: None)
 
 
 def call_compiled(model, given, backend="blockscale"):

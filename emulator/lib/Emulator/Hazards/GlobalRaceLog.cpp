@@ -7,6 +7,8 @@
 
 #include "Emulator/Hazards/GlobalRaceLog.h"
 
+#include "Emulator/Hazards/RacePages.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -40,15 +42,6 @@ GlobalRaceLog::~GlobalRaceLog() {
 // Words
 //===----------------------------------------------------------------------===//
 
-template <typename T>
-static void repeatEach(std::vector<T> &values) {
-  std::vector<T> twice;
-  twice.reserve(2 * values.size());
-  for (const T &value : values)
-    twice.insert(twice.end(), 2, value);
-  values = std::move(twice);
-}
-
 /// Halves the words.
 void GlobalRaceLog::refine(Page &page) {
   page.wordBytes /= 2;
@@ -69,23 +62,22 @@ void GlobalRaceLog::forEachPart(const GlobalRange &range, Visit visit) {
   Shadow &shadow = **std::prev(it);
   uint64_t begin = range.address - shadow.base;
   uint64_t end = std::min(begin + range.size, shadow.size);
-  while (begin < end) {
-    std::atomic<Page *> &slot = shadow.pages[begin / kPageBytes];
-    Page *page = slot.load();
-    if (!page) {
-      auto made = std::make_unique<Page>();
-      if (slot.compare_exchange_strong(page, made.get()))
-        page = made.release();
-    }
-    uint64_t first = begin % kPageBytes;
-    uint64_t last = std::min(first + (end - begin), kPageBytes);
-    std::lock_guard<std::mutex> lock(page->mutex);
-    while ((first | last) % page->wordBytes != 0)
-      refine(*page);
-    visit(Part{shadow, *page, shadow.base + begin, first / page->wordBytes,
-               last / page->wordBytes});
-    begin += last - first;
-  }
+  forEachPagePart(
+      begin, end, kPageBytes,
+      [&](uint64_t number, uint64_t first, uint64_t last) {
+        std::atomic<Page *> &slot = shadow.pages[number];
+        Page *page = slot.load();
+        if (!page) {
+          auto made = std::make_unique<Page>();
+          if (slot.compare_exchange_strong(page, made.get()))
+            page = made.release();
+        }
+        std::lock_guard<std::mutex> lock(page->mutex);
+        while ((first | last) % page->wordBytes != 0)
+          refine(*page);
+        visit(Part{shadow, *page, shadow.base + number * kPageBytes + first,
+                   first / page->wordBytes, last / page->wordBytes});
+      });
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,6 +7,7 @@
 
 #include "Emulator/Hazards/RaceLog.h"
 
+#include "Emulator/Hazards/RacePages.h"
 #include "Emulator/Memory/TensorMemory.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -17,22 +18,12 @@ namespace blockscale::emulator {
 
 static constexpr unsigned kLanes = 16;
 
-template <typename T>
-static void repeatEach(std::vector<T> &values, size_t group) {
-  std::vector<T> twice;
-  twice.reserve(2 * values.size());
-  for (size_t i = 0; i < values.size(); i += group)
-    for (unsigned copy = 0; copy < 2; ++copy)
-      twice.insert(twice.end(), values.begin() + i, values.begin() + i + group);
-  values = std::move(twice);
-}
-
 /// Halves the words.
 void RaceLog::refine(Page &page) const {
   page.wordUnits /= 2;
-  repeatEach(page.stores, 1);
+  repeatEach(page.stores);
   repeatEach(page.loads, warps);
-  repeatEach(page.remoteLoads, 1);
+  repeatEach(page.remoteLoads);
 }
 
 RaceLog::Page &RaceLog::getPage(size_t number) {
@@ -56,16 +47,15 @@ void RaceLog::forEachPage(const RaceAccess &access, Visit visit) {
     begin = (access.address >> 16) / kLanes * TensorMemory::kColumns +
             (access.address & 0xFFFF);
   uint64_t address = access.address;
-  for (uint64_t end = begin + access.size; begin < end;) {
-    Page &page = getPage(begin / kPageUnits);
-    uint64_t first = begin % kPageUnits;
-    uint64_t last = std::min(first + (end - begin), kPageUnits);
-    while ((first | last) % page.wordUnits != 0)
-      refine(page);
-    visit(Words{page, first / page.wordUnits, last / page.wordUnits, address});
-    begin += last - first;
-    address += last - first;
-  }
+  forEachPagePart(begin, begin + access.size, kPageUnits,
+                  [&](uint64_t number, uint64_t first, uint64_t last) {
+                    Page &page = getPage(number);
+                    while ((first | last) % page.wordUnits != 0)
+                      refine(page);
+                    visit(Words{page, first / page.wordUnits,
+                                last / page.wordUnits, address});
+                    address += last - first;
+                  });
 }
 
 /// A load of the word by another warp that has not happened before the access.
