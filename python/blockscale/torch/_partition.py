@@ -173,6 +173,8 @@ class Partition:
             if exact:
                 self._take(exact, self._find_producer(x, exact))
             self._take_plain([layer for layer in layers if _name(layer) == WEIGHT_ONLY])
+        if any(_name(node) == MERGED for node in self._graph.nodes):
+            self._allow_strides()
         self._graph.eliminate_dead_code()
         self._graph.lint()
         return self.explanation
@@ -383,7 +385,6 @@ class Partition:
                 item = self._graph.call_function(operator.getitem, (parts, number))
                 item.meta = dict(layer.meta, val=parts.meta["val"][number])
                 layer.replace_all_uses_with(item)
-        self._allow_strides()
         self.explanation.taken.append(("one product", tuple(layer.name for layer in layers)))
         for layer in layers:
             self._graph.erase_node(layer)
