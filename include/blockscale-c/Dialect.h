@@ -37,8 +37,15 @@ mlirBlockScaleRegisterAllDialects(MlirDialectRegistry registry);
 /// one matrix.
 MLIR_CAPI_EXPORTED MlirAttribute
 mlirBlockScaleLayoutAttrGet(MlirContext context, int64_t groups, int64_t dim);
+/// The layout that `name` says, such as "swizzle_8x4"; null for a name of no
+/// layout, and where the layout has no groups.
+MLIR_CAPI_EXPORTED MlirAttribute mlirBlockScaleLayoutAttrGetNamed(
+    MlirContext context, MlirStringRef name, int64_t groups, int64_t dim);
 MLIR_CAPI_EXPORTED bool
 mlirAttributeIsABlockScaleLayout(MlirAttribute attribute);
+/// The name of a layout; empty for an attribute that is no layout.
+MLIR_CAPI_EXPORTED MlirStringRef
+mlirBlockScaleLayoutAttrGetName(MlirAttribute attribute);
 /// The number of groups of a layout, or the dimension that they divide; 0 for
 /// an attribute that is no layout.
 MLIR_CAPI_EXPORTED int64_t

@@ -96,10 +96,26 @@ blockscale_status blockscale_global_encode_scale(const char *recipe,
 /// chooses is that of this amax.
 float blockscale_nonzero_amax(float amax);
 
-//===-- Layout of scales: swizzle_128x4 -----------------------------------===//
+//===-- Layouts of scales -------------------------------------------------===//
 
-/// Bytes of the tiles of a matrix of scales, padding included; negative for a
-/// size that is negative or too large.
+/// Bytes of a matrix of scales in the layout of a name, such as "swizzle_8x4",
+/// padding included; negative for a name of no layout, and for a size that is
+/// negative or too large.
+int64_t blockscale_layout_size(const char *layout, int64_t rows, int64_t cols);
+/// Where the scale of a place is; negative for what has no size, and for a
+/// place outside of the matrix.
+int64_t blockscale_layout_offset(const char *layout, int64_t rows, int64_t cols,
+                                 int64_t row, int64_t col);
+/// Brings row-major scales into a layout, whose padding becomes 0, and back.
+blockscale_status blockscale_to_layout(const char *layout, const void *linear,
+                                       int64_t rows, int64_t cols, void *tiles,
+                                       size_t tiles_bytes);
+blockscale_status blockscale_from_layout(const char *layout, const void *tiles,
+                                         size_t tiles_bytes, int64_t rows,
+                                         int64_t cols, void *linear);
+
+/// The same of swizzle_128x4: bytes of the tiles of a matrix of scales, padding
+/// included; negative for a size that is negative or too large.
 int64_t blockscale_swizzled_size(int64_t rows, int64_t cols);
 /// Where the scale of a place is; negative for a place outside of the matrix.
 int64_t blockscale_swizzled_offset(int64_t rows, int64_t cols, int64_t row,

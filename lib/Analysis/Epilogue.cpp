@@ -76,14 +76,14 @@ static std::optional<FusionObstacle> findQuantizeObstacle(Operation *sink,
   if (isOfEach && !op.getOffsets())
     return fail("global values of type " + llvm::to_string(globalType));
 
-  LayoutAttr layout = getLayout(op.getScale().getType());
+  bool isLinear = getScaleLayout(op.getScale().getType()).isLinear();
   Value groups = getRowGroups(product);
-  bool isGrouped = layout && layout.isGrouped();
+  bool isGrouped = getGroupedLayout(op.getScale().getType()) != nullptr;
   bool fits = op.getOffsets()
                   ? op.getOffsets() == groups && op.getGroupDim() == 0
-                  : !groups || !layout;
+                  : !groups || isLinear;
   // Tiles of all groups at once have rows of several.
-  if (fits && (!layout || isGrouped == static_cast<bool>(groups)))
+  if (fits && (isLinear || isGrouped == static_cast<bool>(groups)))
     return std::nullopt;
   return FusionObstacle{
       "epilogue_c4",

@@ -42,19 +42,63 @@ static Attr getIf(MlirAttribute attribute) {
   return dyn_cast_or_null<Attr>(unwrap(attribute));
 }
 
+static StringRef toRef(MlirStringRef text) {
+  return StringRef(text.data, text.data ? text.length : 0);
+}
+
 //===----------------------------------------------------------------------===//
 // Layouts
 //===----------------------------------------------------------------------===//
+
+/// The case of an enum that `symbolize` knows by its name, of the attribute
+/// `what`; values are 0 to `last`.
+template <typename Enum>
+static std::optional<Enum>
+findWord(MLIRContext *context, StringRef what, StringRef name,
+         std::optional<Enum> (*symbolize)(StringRef),
+         StringRef (*stringify)(Enum), uint32_t last) {
+  if (std::optional<Enum> value = symbolize(name))
+    return value;
+  std::string known;
+  for (uint32_t i = 0; i <= last; ++i)
+    known += (i ? ", " : "") + stringify(static_cast<Enum>(i)).str();
+  emitError(UnknownLoc::get(context)) << "expected " << what << " to be one of "
+                                      << known << ", but got '" << name << "'";
+  return std::nullopt;
+}
+
+static MlirAttribute makeLayout(MLIRContext *context, LayoutKind kind,
+                                int64_t groups, int64_t dim) {
+  Location loc = UnknownLoc::get(context);
+  return wrap(Attribute(LayoutAttr::getChecked([&] { return emitError(loc); },
+                                               context, kind, groups, dim)));
+}
 
 MlirAttribute mlirBlockScaleLayoutAttrGet(MlirContext context, int64_t groups,
                                           int64_t dim) {
   MLIRContext *loaded = load(context);
   if (!loaded)
     return {nullptr};
-  Location loc = UnknownLoc::get(loaded);
-  return wrap(
-      Attribute(LayoutAttr::getChecked([&] { return emitError(loc); }, loaded,
-                                       LayoutKind::Swizzle128x4, groups, dim)));
+  return makeLayout(loaded, LayoutKind::Swizzle128x4, groups, dim);
+}
+
+MlirAttribute mlirBlockScaleLayoutAttrGetNamed(MlirContext context,
+                                               MlirStringRef name,
+                                               int64_t groups, int64_t dim) {
+  MLIRContext *loaded = load(context);
+  if (!loaded)
+    return {nullptr};
+  std::optional<LayoutKind> kind = findWord(
+      loaded, LayoutAttr::getMnemonic(), toRef(name), symbolizeLayoutKind,
+      stringifyLayoutKind, getMaxEnumValForLayoutKind());
+  if (!kind)
+    return {nullptr};
+  return makeLayout(loaded, *kind, groups, dim);
+}
+
+MlirStringRef mlirBlockScaleLayoutAttrGetName(MlirAttribute attribute) {
+  LayoutAttr layout = getIf<LayoutAttr>(attribute);
+  return wrap(layout ? stringifyLayoutKind(layout.getKind()) : StringRef());
 }
 
 bool mlirAttributeIsABlockScaleLayout(MlirAttribute attribute) {
@@ -86,10 +130,6 @@ bool mlirAttributeIsABlockScaleDataLayout(MlirAttribute attribute) {
 // Words
 //===----------------------------------------------------------------------===//
 
-static StringRef toRef(MlirStringRef text) {
-  return StringRef(text.data, text.data ? text.length : 0);
-}
-
 /// The attribute of a word that `symbolize` knows; values are 0 to `last`.
 template <typename Attr, typename Enum>
 static MlirAttribute getWord(MlirContext context, MlirStringRef name,
@@ -98,15 +138,9 @@ static MlirAttribute getWord(MlirContext context, MlirStringRef name,
   MLIRContext *loaded = load(context);
   if (!loaded)
     return {nullptr};
-  if (std::optional<Enum> value = symbolize(toRef(name)))
-    return wrap(Attribute(Attr::get(loaded, *value)));
-  std::string known;
-  for (uint32_t i = 0; i <= last; ++i)
-    known += (i ? ", " : "") + stringify(static_cast<Enum>(i)).str();
-  emitError(UnknownLoc::get(loaded))
-      << "expected " << Attr::getMnemonic() << " to be one of " << known
-      << ", but got '" << toRef(name) << "'";
-  return {nullptr};
+  std::optional<Enum> value = findWord(loaded, Attr::getMnemonic(), toRef(name),
+                                       symbolize, stringify, last);
+  return wrap(value ? Attribute(Attr::get(loaded, *value)) : Attribute());
 }
 
 MlirAttribute mlirBlockScaleRecipeAttrGet(MlirContext context,

@@ -371,57 +371,142 @@ static bool isMatrix(int64_t rows, int64_t cols) {
   return rows >= 0 && cols >= 0 && rows <= kMaxSize && cols <= kMaxSize;
 }
 
+/// The layout of a name, or null.
+static const ScaleLayout *findLayout(const char *name) {
+  if (name)
+    for (const ScaleLayout *layout : kTiledLayouts)
+      if (layout->name == name)
+        return layout;
+  return nullptr;
+}
+
+static int64_t getLayoutSize(const ScaleLayout &layout, int64_t rows,
+                             int64_t cols) {
+  return isMatrix(rows, cols) ? layout.getBytes(rows, cols) : -1;
+}
+
+static int64_t getLayoutOffset(const ScaleLayout &layout, int64_t rows,
+                               int64_t cols, int64_t row, int64_t col) {
+  bool isInside =
+      isMatrix(rows, cols) && row >= 0 && row < rows && col >= 0 && col < cols;
+  return isInside ? layout.getOffset(row, col, cols) : -1;
+}
+
+int64_t blockscale_layout_size(const char *layout, int64_t rows, int64_t cols) {
+  const ScaleLayout *found = findLayout(layout);
+  return found ? getLayoutSize(*found, rows, cols) : -1;
+}
+
+int64_t blockscale_layout_offset(const char *layout, int64_t rows, int64_t cols,
+                                 int64_t row, int64_t col) {
+  const ScaleLayout *found = findLayout(layout);
+  return found ? getLayoutOffset(*found, rows, cols, row, col) : -1;
+}
+
 int64_t blockscale_swizzled_size(int64_t rows, int64_t cols) {
-  return isMatrix(rows, cols) ? getSwizzledSize(rows, cols) : -1;
+  return getLayoutSize(k128x4, rows, cols);
 }
 
 int64_t blockscale_swizzled_offset(int64_t rows, int64_t cols, int64_t row,
                                    int64_t col) {
-  bool isInside =
-      isMatrix(rows, cols) && row >= 0 && row < rows && col >= 0 && col < cols;
-  return isInside ? getSwizzledOffset(row, col, cols) : -1;
+  return getLayoutOffset(k128x4, rows, cols, row, col);
 }
 
-static Status checkLayout(const void *linear, int64_t rows, int64_t cols,
-                          const void *swizzled, size_t swizzledBytes) {
+/// Checks the buffers of a matrix, of which `tilesName` names the buffer of its
+/// tiles.
+static Status checkLayout(const ScaleLayout &layout, const void *linear,
+                          int64_t rows, int64_t cols, const char *tilesName,
+                          const void *tiles, size_t tilesBytes) {
   if (!isMatrix(rows, cols))
     return Status::failure("expected rows and cols from 0 to 2^31, but got " +
                            std::to_string(rows) + " and " +
                            std::to_string(cols));
-  Status status =
-      checkBytes("swizzled_bytes", swizzledBytes, getSwizzledSize(rows, cols));
-  if (status.ok() && swizzledBytes)
-    status = checkNotNull({{"linear", linear}, {"swizzled", swizzled}});
+  Status status = checkBytes((std::string(tilesName) + "_bytes").c_str(),
+                             tilesBytes, layout.getBytes(rows, cols));
+  if (status.ok() && tilesBytes)
+    status = checkNotNull({{"linear", linear}, {tilesName, tiles}});
   return status;
+}
+
+static void toLayout(const ScaleLayout &layout, const void *linear,
+                     int64_t rows, int64_t cols, void *tiles, size_t bytes) {
+  const auto *from = static_cast<const uint8_t *>(linear);
+  auto *to = static_cast<uint8_t *>(tiles);
+  std::fill_n(to, bytes, kScalePadding);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t col = 0; col < cols; ++col)
+      to[layout.getOffset(row, col, cols)] =
+          from[kLinear.getOffset(row, col, cols)];
+}
+
+static void fromLayout(const ScaleLayout &layout, const void *tiles,
+                       int64_t rows, int64_t cols, void *linear) {
+  const auto *from = static_cast<const uint8_t *>(tiles);
+  auto *to = static_cast<uint8_t *>(linear);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t col = 0; col < cols; ++col)
+      to[kLinear.getOffset(row, col, cols)] =
+          from[layout.getOffset(row, col, cols)];
+}
+
+/// The layout of a name, or the reason why there is none.
+static Result<const ScaleLayout *> parseLayout(const char *name) {
+  if (const ScaleLayout *layout = findLayout(name))
+    return layout;
+  std::string names;
+  for (const ScaleLayout *layout : kTiledLayouts)
+    names += (names.empty() ? "" : ", ") + std::string(layout->name);
+  return Status::failure("expected layout to be one of " + names +
+                         ", but got " +
+                         (name ? "'" + std::string(name) + "'" : "NULL"));
+}
+
+blockscale_status blockscale_to_layout(const char *layout, const void *linear,
+                                       int64_t rows, int64_t cols, void *tiles,
+                                       size_t tiles_bytes) {
+  Result<const ScaleLayout *> found = parseLayout(layout);
+  Status status = found.status();
+  if (status.ok())
+    status =
+        checkLayout(**found, linear, rows, cols, "tiles", tiles, tiles_bytes);
+  if (!status.ok())
+    return report(status);
+  toLayout(**found, linear, rows, cols, tiles, tiles_bytes);
+  return BLOCKSCALE_OK;
+}
+
+blockscale_status blockscale_from_layout(const char *layout, const void *tiles,
+                                         size_t tiles_bytes, int64_t rows,
+                                         int64_t cols, void *linear) {
+  Result<const ScaleLayout *> found = parseLayout(layout);
+  Status status = found.status();
+  if (status.ok())
+    status =
+        checkLayout(**found, linear, rows, cols, "tiles", tiles, tiles_bytes);
+  if (!status.ok())
+    return report(status);
+  fromLayout(**found, tiles, rows, cols, linear);
+  return BLOCKSCALE_OK;
 }
 
 blockscale_status blockscale_swizzle(const void *linear, int64_t rows,
                                      int64_t cols, void *swizzled,
                                      size_t swizzled_bytes) {
-  Status status = checkLayout(linear, rows, cols, swizzled, swizzled_bytes);
+  Status status = checkLayout(k128x4, linear, rows, cols, "swizzled", swizzled,
+                              swizzled_bytes);
   if (!status.ok())
     return report(status);
-  const auto *from = static_cast<const uint8_t *>(linear);
-  auto *to = static_cast<uint8_t *>(swizzled);
-  std::fill_n(to, swizzled_bytes, kScalePadding);
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t col = 0; col < cols; ++col)
-      to[getSwizzledOffset(row, col, cols)] =
-          from[getLinearOffset(row, col, cols)];
+  toLayout(k128x4, linear, rows, cols, swizzled, swizzled_bytes);
   return BLOCKSCALE_OK;
 }
 
 blockscale_status blockscale_unswizzle(const void *swizzled,
                                        size_t swizzled_bytes, int64_t rows,
                                        int64_t cols, void *linear) {
-  Status status = checkLayout(linear, rows, cols, swizzled, swizzled_bytes);
+  Status status = checkLayout(k128x4, linear, rows, cols, "swizzled", swizzled,
+                              swizzled_bytes);
   if (!status.ok())
     return report(status);
-  const auto *from = static_cast<const uint8_t *>(swizzled);
-  auto *to = static_cast<uint8_t *>(linear);
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t col = 0; col < cols; ++col)
-      to[getLinearOffset(row, col, cols)] =
-          from[getSwizzledOffset(row, col, cols)];
+  fromLayout(k128x4, swizzled, rows, cols, linear);
   return BLOCKSCALE_OK;
 }

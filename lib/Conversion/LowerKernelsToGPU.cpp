@@ -145,6 +145,9 @@ static LogicalResult lowerKernel(KernelOp kernel, KernelTable &kernels,
            << "expected " << kStripAttrName
            << " on kernels for blocks of several rows, or of several results "
               "of one x, only";
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (failed(emit::verifyScaleLayouts(&op)))
+      return failure();
   KernelBody body(kernel);
   if (DequantizeOp decoder = body.decoder)
     if (std::optional<FusionObstacle> obstacle =

@@ -40,6 +40,8 @@ struct FoldSwizzleIntoQuantize : public OpRewritePattern<QuantizeOp> {
     if (type.getEncoding() && op.getScaleForm()[0].divisor != 1)
       return rewriter.notifyMatchFailure(
           op, "one scale for blocks of several rows has no layout");
+    if (!hasKernelOrder(type))
+      return rewriter.notifyMatchFailure(op, "no kernel has such a layout");
     if (swizzle.getOffsets() && !hasSameGroups(op, swizzle))
       return rewriter.notifyMatchFailure(op, "the groups are not quantize's");
     rewriter.modifyOpInPlace(op, [&] { op.getScale().setType(type); });
@@ -51,9 +53,7 @@ private:
   /// Whether the scales that quantize gives each group are those that the
   /// grouped side of `swizzle` has.
   static bool hasSameGroups(QuantizeOp op, SwizzleOp swizzle) {
-    LayoutAttr layout = getLayout(swizzle.getSource().getType());
-    if (!layout)
-      layout = getLayout(swizzle.getResult().getType());
+    LayoutAttr layout = swizzle.getGroupedLayout();
     ScaleExtent extent = op.getScaleForm()[layout.getDim()];
     if (swizzle.getOffsets() != op.getOffsets() ||
         extent.dim != op.getGroupDim() ||
@@ -110,7 +110,7 @@ struct FoldExpandIntoQuantize : public OpRewritePattern<ExpandScaleOp> {
   }
 };
 
-/// Expanded scales are written in any layout at no cost.
+/// Expanded scales are written in tiles at no cost.
 ///
 ///   %e = blockscale.expand_scale %s ... -> tensor<f8>
 ///   %t = blockscale.swizzle %e : tensor<f8> -> tensor<f8, #swizzled>
@@ -133,6 +133,8 @@ struct FoldSwizzleIntoExpand : public OpRewritePattern<ExpandScaleOp> {
     auto type = swizzle.getResult().getType();
     if (type.getShape() != op.getResult().getType().getShape())
       return rewriter.notifyMatchFailure(op, "the static shapes differ");
+    if (!hasKernelOrder(type))
+      return rewriter.notifyMatchFailure(op, "no kernel has such a layout");
     rewriter.modifyOpInPlace(op, [&] { op.getResult().setType(type); });
     rewriter.replaceOp(swizzle, op.getResult());
     return success();

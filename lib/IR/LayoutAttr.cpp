@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 using namespace mlir;
 
@@ -13,6 +14,14 @@ namespace blockscale {
 
 LayoutAttr LayoutAttr::getSwizzle128x4(MLIRContext *context) {
   return get(context, LayoutKind::Swizzle128x4, /*groups=*/0, /*dim=*/0);
+}
+
+static_assert(getMaxEnumValForLayoutKind() + 1 ==
+                  std::size(numerics::kTiledLayouts),
+              "the kinds have the numbers of the layouts of Numerics");
+
+const numerics::ScaleLayout &LayoutAttr::getOrder() const {
+  return *numerics::kTiledLayouts[static_cast<size_t>(getKind())];
 }
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,

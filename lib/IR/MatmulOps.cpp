@@ -99,8 +99,15 @@ static LogicalResult verifyScaleOrder(Operation *op, StringRef name,
                                       int64_t dim = 0) {
   if (!scale)
     return success();
-  LayoutAttr layout = getLayout(scale.getType());
-  if (!layout || !layout.isGrouped())
+  if (LayoutAttr layout = getLayout(scale.getType());
+      layout && !hasKernelOrder(scale.getType()))
+    return op->emitOpError()
+           << "expected " << name
+           << " to be linear or in the layout swizzle_128x4, which products "
+              "read, but got "
+           << layout << " (blockscale.swizzle changes it)";
+  LayoutAttr layout = getGroupedLayout(scale.getType());
+  if (!layout)
     return verifyScaleLayout(op, name, scale.getType());
   if (groups != 0 && layout.getDim() == dim &&
       (ShapedType::isDynamic(groups) || layout.getGroups() == groups))

@@ -21,6 +21,12 @@ using namespace blockscale::verification;
 // swizzle
 //===----------------------------------------------------------------------===//
 
+LayoutAttr SwizzleOp::getGroupedLayout() {
+  if (LayoutAttr from = blockscale::getGroupedLayout(getSource().getType()))
+    return from;
+  return blockscale::getGroupedLayout(getResult().getType());
+}
+
 LogicalResult SwizzleOp::verify() {
   RankedTensorType source = getSource().getType(),
                    result = getResult().getType();
@@ -45,16 +51,13 @@ LogicalResult SwizzleOp::verify() {
                               "layout, but got "
                            << type.getEncoding();
   // swizzle_c3: sizes of what a swizzled source does not store.
-  int64_t expected = from && !to ? result.getNumDynamicDims() : 0;
+  int64_t expected = from && from != to ? result.getNumDynamicDims() : 0;
   if (static_cast<int64_t>(getSizes().size()) != expected)
     return emitOpError() << "expected one size operand for each dynamic "
-                            "dimension of a linear result of a swizzled "
-                            "source, "
+                            "dimension of what a swizzled source becomes, "
                          << expected << ", but got " << getSizes().size();
   // swizzle_c4: offsets where, and only where, one side is grouped.
-  LayoutAttr grouped = from && from.isGrouped() ? from
-                       : to && to.isGrouped()   ? to
-                                                : LayoutAttr();
+  LayoutAttr grouped = getGroupedLayout();
   if (grouped && from && to && from != to)
     return emitOpError() << "expected the other side of a grouped layout to be "
                             "linear, but got "

@@ -14,7 +14,6 @@
 
 #include "SliceCanonicalization.h"
 #include "blockscale/IR/TypeRules.h"
-#include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -23,13 +22,24 @@
 using namespace mlir;
 using namespace blockscale;
 
-/// Rows and columns of a tile, in the order of the matrix dimensions.
-static constexpr int64_t kTile[] = {numerics::kTileRows, numerics::kTileCols};
+/// The rows, or the columns, of the tiles that a swizzle makes or takes apart.
+static int64_t getTileSize(SwizzleOp swizzle, int64_t dim) {
+  const numerics::ScaleLayout *layouts[] = {
+      &getScaleLayout(swizzle.getSource().getType()),
+      &getScaleLayout(swizzle.getResult().getType())};
+  int64_t size = 1;
+  for (const numerics::ScaleLayout *layout : layouts)
+    size = std::max(size,
+                    dim == 0 ? layout->getTileRows() : layout->getTileCols());
+  return size;
+}
 
 /// Whether a slice of `whole` takes whole tiles, which is known from constants.
 template <typename OpTy>
-static bool takesWholeTiles(OpTy slice, RankedTensorType whole) {
+static bool takesWholeTiles(OpTy slice, RankedTensorType whole,
+                            SwizzleOp swizzle) {
   for (int64_t i = 0; i < 2; ++i) {
+    int64_t unit = getTileSize(swizzle, i);
     int64_t dim = whole.getRank() - 2 + i;
     std::optional<int64_t> offset =
         getConstantIntValue(slice.getMixedOffsets()[dim]);
@@ -37,10 +47,10 @@ static bool takesWholeTiles(OpTy slice, RankedTensorType whole) {
         getConstantIntValue(slice.getMixedSizes()[dim]);
     if (!offset || !size || slice.getDroppedDims().test(dim) ||
         !isConstantIntValue(slice.getMixedStrides()[dim], 1) ||
-        *offset % kTile[i] != 0)
+        *offset % unit != 0)
       return false;
     int64_t extent = whole.getDimSize(dim);
-    if (*size % kTile[i] != 0 &&
+    if (*size % unit != 0 &&
         (ShapedType::isDynamic(extent) || *size != extent - *offset))
       return false;
   }
@@ -48,7 +58,7 @@ static bool takesWholeTiles(OpTy slice, RankedTensorType whole) {
 }
 
 /// The swizzle that makes `value` for one user, or null: with more the tensor
-/// is swizzled anyway, and a producer that writes any layout takes the swizzle
+/// is swizzled anyway, and a producer that writes the layout takes the swizzle
 /// in. Groups have no tiles of their own.
 static SwizzleOp getMovableSwizzle(Value value) {
   auto swizzle = value.getDefiningOp<SwizzleOp>();
@@ -59,7 +69,7 @@ static SwizzleOp getMovableSwizzle(Value value) {
     return {};
   Value source = swizzle.getSource();
   if (isa_and_present<QuantizeOp, ExpandScaleOp>(source.getDefiningOp()) &&
-      source.hasOneUse())
+      source.hasOneUse() && hasKernelOrder(value.getType()))
     return {};
   return swizzle;
 }
@@ -89,14 +99,14 @@ struct MoveSwizzleBelowExtractSlice
       return rewriter.notifyMatchFailure(op, "no swizzle to move");
     if (op.getType().getEncoding() != op.getSourceType().getEncoding())
       return rewriter.notifyMatchFailure(op, "the slice drops the layout");
-    if (!takesWholeTiles(op, op.getSourceType()))
+    if (!takesWholeTiles(op, op.getSourceType(), swizzle))
       return rewriter.notifyMatchFailure(op, "the slice may cut a tile");
     Value source = swizzle.getSource();
     auto slice = tensor::ExtractSliceOp::create(
         rewriter, op.getLoc(), withEncoding(op.getType(), source), source,
         op.getMixedOffsets(), op.getMixedSizes(), op.getMixedStrides());
     SmallVector<Value> sizes;
-    if (!op.getType().getEncoding())
+    if (slice.getType().getEncoding())
       sizes = getDynamicSizes(op);
     rewriter.replaceOpWithNewOp<SwizzleOp>(op, op.getType(), slice,
                                            /*offsets=*/Value(), sizes);
@@ -138,7 +148,7 @@ struct MoveSwizzleBelowInsertSlice
         piece.getResult().getType().getEncoding() !=
             whole.getResult().getType().getEncoding())
       return rewriter.notifyMatchFailure(op, "the layouts differ");
-    if (!takesWholeTiles(op, op.getDestType()))
+    if (!takesWholeTiles(op, op.getDestType(), whole))
       return rewriter.notifyMatchFailure(op, "the slice may cut a tile");
     auto inserted = tensor::InsertSliceOp::create(
         rewriter, op.getLoc(), piece.getSource(), whole.getSource(),
@@ -185,7 +195,7 @@ struct PlaceSwizzledPieces : public OpRewritePattern<SwizzleOp> {
       pieces.push_back(piece.getSource());
     }
     for (Value piece : ArrayRef(pieces).drop_back())
-      if (getSize(piece, dim) % getTileSize(type, dim) != 0)
+      if (getSize(piece, dim) % getUnit(op, dim) != 0)
         return rewriter.notifyMatchFailure(op, "a piece ends in a tile");
     Value placed =
         tensor::EmptyOp::create(rewriter, op.getLoc(), type.getShape(),
@@ -210,9 +220,9 @@ private:
   }
 
   /// Batches are padded alone.
-  static int64_t getTileSize(RankedTensorType type, int64_t dim) {
-    int64_t i = dim - (type.getRank() - 2);
-    return i < 0 ? 1 : kTile[i];
+  static int64_t getUnit(SwizzleOp op, int64_t dim) {
+    int64_t i = dim - (op.getType().getRank() - 2);
+    return i < 0 ? 1 : getTileSize(op, i);
   }
 };
 

@@ -8,7 +8,6 @@
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/BlockFormat.h"
 #include "blockscale/Numerics/DataLayout.h"
-#include "blockscale/Numerics/ScaleLayout.h"
 #include "blockscale/Numerics/ScaleSweep.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -164,7 +163,7 @@ OpFoldResult getProductRows(OpBuilder &builder, ProductOpInterface op,
   TypedValue<RankedTensorType> scale = ofB ? op.getScaleB() : op.getScaleA();
   int64_t dim = data.getType().getRank() - 2;
   if (isPrepacked(data.getType()) && data.getType().isDynamicDim(dim)) {
-    if (!getLayout(scale.getType()) || scale.getDefiningOp())
+    if (getScaleLayout(scale.getType()).isLinear() || scale.getDefiningOp())
       return tensor::getMixedSize(builder, op.getLoc(), scale, dim);
     if (ofB && op.getBias())
       return tensor::getMixedSize(builder, op.getLoc(), op.getBias(),
@@ -177,6 +176,21 @@ LayoutAttr getLayout(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? dyn_cast_if_present<LayoutAttr>(tensor.getEncoding())
                 : LayoutAttr();
+}
+
+const numerics::ScaleLayout &getScaleLayout(Type type) {
+  LayoutAttr layout = getLayout(type);
+  return layout ? layout.getOrder() : numerics::kLinear;
+}
+
+bool hasKernelOrder(Type type) {
+  const numerics::ScaleLayout &layout = getScaleLayout(type);
+  return layout.isLinear() || layout == numerics::k128x4;
+}
+
+LayoutAttr getGroupedLayout(Type type) {
+  LayoutAttr layout = getLayout(type);
+  return layout && layout.isGrouped() ? layout : LayoutAttr();
 }
 
 DataLayoutAttr getDataLayout(Type type) {
@@ -252,14 +266,6 @@ static Index getGroupedTiles(LayoutAttr layout, Index rows, Index cols) {
                                    rows, cols, layout.getGroups());
 }
 
-/// Rows and columns of tiles of a matrix; dynamic where it is.
-static int64_t getRowTiles(int64_t rows) {
-  return ShapedType::isDynamic(rows) ? rows : numerics::getRowTiles(rows);
-}
-static int64_t getColTiles(int64_t cols) {
-  return ShapedType::isDynamic(cols) ? cols : numerics::getColTiles(cols);
-}
-
 /// Blocks of prepacked data along `size` rows or columns; dynamic where it is.
 static int64_t getFragmentBlocks(int64_t size) {
   return ShapedType::isDynamic(size) ? size : numerics::getFragmentBlocks(size);
@@ -287,6 +293,7 @@ Type getStorageType(Type type) {
   LayoutAttr layout = getLayout(type);
   if (!layout)
     return type;
+  const numerics::ScaleLayout &order = layout.getOrder();
   SmallVector<int64_t> shape(tensor.getShape().drop_back(2));
   int64_t rows = tensor.getDimSize(tensor.getRank() - 2);
   int64_t cols = tensor.getDimSize(tensor.getRank() - 1);
@@ -295,9 +302,11 @@ Type getStorageType(Type type) {
     shape.push_back(isDynamic ? ShapedType::kDynamic
                               : getGroupedTiles(layout, rows, cols));
   } else {
-    shape.append({getRowTiles(rows), getColTiles(cols)});
+    shape.append({ceilDivDim(rows, order.getTileRows()),
+                  ceilDivDim(cols, order.getTileCols())});
   }
-  llvm::append_range(shape, numerics::kTileShape);
+  for (const numerics::BitRun &run : order.tile)
+    shape.push_back(run.getSize());
   return RankedTensorType::get(shape, tensor.getElementType());
 }
 
@@ -322,6 +331,7 @@ SmallVector<OpFoldResult> getStorageSizes(OpBuilder &builder, Location loc,
   LayoutAttr layout = getLayout(type);
   if (!layout)
     return result;
+  const numerics::ScaleLayout &order = layout.getOrder();
   OpFoldResult cols = result.pop_back_val();
   OpFoldResult rows = result.pop_back_val();
   if (layout.isGrouped()) {
@@ -330,13 +340,11 @@ SmallVector<OpFoldResult> getStorageSizes(OpBuilder &builder, Location loc,
     result.push_back(apply(builder, loc, tiles.expr, {rows, cols}));
   } else {
     AffineIndex size{s0};
-    result.push_back(
-        apply(builder, loc, numerics::getRowTiles(size).expr, {rows}));
-    result.push_back(
-        apply(builder, loc, numerics::getColTiles(size).expr, {cols}));
+    result.push_back(apply(builder, loc, order.getRowTiles(size).expr, {rows}));
+    result.push_back(apply(builder, loc, order.getColTiles(size).expr, {cols}));
   }
-  for (int64_t size : numerics::kTileShape)
-    result.push_back(builder.getIndexAttr(size));
+  for (const numerics::BitRun &run : order.tile)
+    result.push_back(builder.getIndexAttr(run.getSize()));
   return result;
 }
 

@@ -67,6 +67,7 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool checks,
       {"canonicalize",
        [maxConstantElements, checks, isDevice,
         chip = kernels.chip](OpPassManager &pm) {
+         pm.addPass(createRelayoutScales());
          pm.addPass(createRaiseProducts({chip}));
          // What these add is folded with the rest.
          if (!chip.empty()) {

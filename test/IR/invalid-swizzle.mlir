@@ -28,7 +28,7 @@ func.func @swizzle_c2(%s: tensor<4x8xf8E4M3FN>) {
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 func.func @swizzle_c3_missing(%s: tensor<?x?xf8E4M3FN, #swizzled>, %n: index) {
-  // expected-error @below {{expected one size operand for each dynamic dimension of a linear result of a swizzled source, 2, but got 1}}
+  // expected-error @below {{expected one size operand for each dynamic dimension of what a swizzled source becomes, 2, but got 1}}
   %0 = blockscale.swizzle %s sizes(%n) : tensor<?x?xf8E4M3FN, #swizzled> -> tensor<?x?xf8E4M3FN>
   return
 }
@@ -38,7 +38,7 @@ func.func @swizzle_c3_missing(%s: tensor<?x?xf8E4M3FN, #swizzled>, %n: index) {
 // A linear source tells its sizes.
 #swizzled = #blockscale.layout<swizzle_128x4>
 func.func @swizzle_c3_excess(%s: tensor<?x4xf8E4M3FN>, %n: index) {
-  // expected-error @below {{expected one size operand for each dynamic dimension of a linear result of a swizzled source, 0, but got 1}}
+  // expected-error @below {{expected one size operand for each dynamic dimension of what a swizzled source becomes, 0, but got 1}}
   %0 = blockscale.swizzle %s sizes(%n) : tensor<?x4xf8E4M3FN> -> tensor<?x4xf8E4M3FN, #swizzled>
   return
 }

@@ -115,9 +115,9 @@ QuantizedMatrix expandScales(QuantizedMatrix quantized, ScaleDim dim,
   quantized.scales.clear();
   for (int64_t r = 0; r < quantized.scaleRows; ++r) {
     for (int64_t c = 0; c < quantized.scaleCols; ++c) {
-      ScaleIndex<int64_t> index = getCompactIndex(dim, blockSize, r, c);
+      ElementIndex<int64_t> index = getCompactIndex(dim, blockSize, r, c);
       quantized.scales.push_back(
-          compact[getLinearOffset(index.row, index.col, compactCols)]);
+          compact[kLinear.getOffset(index.row, index.col, compactCols)]);
     }
   }
   return quantized;
@@ -130,11 +130,11 @@ QuantizedMatrix transposeScales(QuantizedMatrix quantized) {
 
 std::vector<uint8_t> swizzle(const std::vector<uint8_t> &scales, int64_t rows,
                              int64_t cols) {
-  std::vector<uint8_t> result(getSwizzledSize(rows, cols), kScalePadding);
+  std::vector<uint8_t> result(k128x4.getBytes(rows, cols), kScalePadding);
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < cols; ++c)
-      result[getSwizzledOffset(r, c, cols)] =
-          scales[getLinearOffset(r, c, cols)];
+      result[k128x4.getOffset(r, c, cols)] =
+          scales[kLinear.getOffset(r, c, cols)];
   return result;
 }
 

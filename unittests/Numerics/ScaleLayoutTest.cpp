@@ -22,13 +22,13 @@ namespace {
 
 constexpr const char *kArchive = "swizzle__maps";
 
-static_assert(getSwizzledOffset<int64_t>(0, 0, 4) == 0);
-static_assert(getSwizzledOffset<int64_t>(1, 0, 4) == 16);
-static_assert(getSwizzledOffset<int64_t>(32, 0, 4) == 4);
-static_assert(getSwizzledOffset<int64_t>(127, 3, 4) == 511);
-static_assert(getSwizzledOffset<int64_t>(0, 4, 5) == 512);
-static_assert(getSwizzledOffset<int64_t>(128, 0, 5) == 1024);
-static_assert(getLinearOffset<int64_t>(2, 3, 5) == 13);
+static_assert(k128x4.getOffset<int64_t>(0, 0, 4) == 0);
+static_assert(k128x4.getOffset<int64_t>(1, 0, 4) == 16);
+static_assert(k128x4.getOffset<int64_t>(32, 0, 4) == 4);
+static_assert(k128x4.getOffset<int64_t>(127, 3, 4) == 511);
+static_assert(k128x4.getOffset<int64_t>(0, 4, 5) == 512);
+static_assert(k128x4.getOffset<int64_t>(128, 0, 5) == 1024);
+static_assert(kLinear.getOffset<int64_t>(2, 3, 5) == 13);
 
 struct Shape {
   int64_t rows;
@@ -37,32 +37,39 @@ struct Shape {
 constexpr Shape kShapes[] = {{1, 1},    {128, 4}, {128, 8}, {256, 4},
                              {256, 16}, {130, 5}, {100, 3}, {33, 12}};
 
-TEST(ScaleLayout, SwizzleMaps) {
-  for (auto [rows, cols] : kShapes) {
+/// Compares a layout with the maps of an archive.
+template <size_t N>
+void checkMaps(const ScaleLayout &layout, const char *archive,
+               const Shape (&shapes)[N]) {
+  for (auto [rows, cols] : shapes) {
     auto map =
-        readExpectedAs<int32_t>(kArchive, "out_map_" + std::to_string(rows) +
-                                              "x" + std::to_string(cols));
-    ASSERT_EQ(static_cast<int64_t>(map.size()), getSwizzledSize(rows, cols));
+        readExpectedAs<int32_t>(archive, "out_map_" + std::to_string(rows) +
+                                             "x" + std::to_string(cols));
+    ASSERT_EQ(static_cast<int64_t>(map.size()), layout.getBytes(rows, cols));
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < cols; ++c)
-        EXPECT_EQ(map[getSwizzledOffset(r, c, cols)],
-                  getLinearOffset(r, c, cols));
+        EXPECT_EQ(map[layout.getOffset(r, c, cols)],
+                  kLinear.getOffset(r, c, cols));
     for (size_t byte = 0; byte < map.size(); ++byte) {
-      ScaleIndex<int64_t> index =
-          getSwizzledIndex(static_cast<int64_t>(byte), cols);
+      ElementIndex<int64_t> index =
+          layout.getIndex(static_cast<int64_t>(byte), cols);
       bool isPadding = index.row >= rows || index.col >= cols;
       EXPECT_EQ(map[byte],
-                isPadding ? -1 : getLinearOffset(index.row, index.col, cols));
+                isPadding ? -1 : kLinear.getOffset(index.row, index.col, cols));
     }
   }
 }
 
+TEST(ScaleLayout, SwizzleMaps) { checkMaps(k128x4, kArchive, kShapes); }
+
 TEST(ScaleLayout, PaddedSizes) {
-  EXPECT_EQ(getPaddedRows<int64_t>(0), 0);
-  EXPECT_EQ(getPaddedRows<int64_t>(1), 128);
-  EXPECT_EQ(getPaddedRows<int64_t>(129), 256);
-  EXPECT_EQ(getPaddedCols<int64_t>(5), 8);
-  EXPECT_EQ(getSwizzledSize<int64_t>(0, 5), 0);
+  EXPECT_EQ(k128x4.getRowTiles<int64_t>(0), 0);
+  EXPECT_EQ(k128x4.getRowTiles<int64_t>(1), 1);
+  EXPECT_EQ(k128x4.getRowTiles<int64_t>(129), 2);
+  EXPECT_EQ(k128x4.getColTiles<int64_t>(5), 2);
+  EXPECT_EQ(k128x4.getBytes<int64_t>(0, 5), 0);
+  EXPECT_EQ(k128x4.getBytes<int64_t>(129, 5), 2 * 2 * 512);
+  EXPECT_EQ(kLinear.getBytes<int64_t>(129, 5), 129 * 5);
 }
 
 /// The map of our grouped layout, -1 for padding.
@@ -79,7 +86,7 @@ std::vector<int32_t> makeGroupedMap(GroupDim dim,
       if (offset < 0)
         continue;
       EXPECT_EQ(map.at(offset), -1) << "byte " << offset << " is written twice";
-      map[offset] = static_cast<int32_t>(getLinearOffset(r, c, cols));
+      map[offset] = static_cast<int32_t>(kLinear.getOffset(r, c, cols));
     }
   }
   return map;
@@ -108,7 +115,7 @@ TEST(ScaleLayout, GroupsOfRows) {
       EXPECT_EQ(getGroupTileStart(GroupDim::Rows, ends.data(),
                                   static_cast<int64_t>(g), cols) *
                     kTileBytes,
-                starts[g] * getPaddedCols(cols));
+                starts[g] * k128x4.getColTiles(cols) * kTileCols);
   }
 }
 
@@ -127,7 +134,7 @@ TEST(ScaleLayout, GroupsOfColumns) {
       EXPECT_EQ(getGroupTileStart(GroupDim::Columns, ends.data(),
                                   static_cast<int64_t>(g), rows) *
                     kTileBytes,
-                starts[g] * getPaddedRows(rows));
+                starts[g] * k128x4.getRowTiles(rows) * kTileRows);
   }
 }
 

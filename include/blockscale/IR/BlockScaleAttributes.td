@@ -214,6 +214,9 @@ def BlockScale_LayoutAttr : AttrDef<BlockScale_Dialect, "Layout",
 
     bool isGrouped() const { return getGroups() != 0; }
 
+    /// The order of the bytes of a matrix, or of a group.
+    const ::blockscale::numerics::ScaleLayout &getOrder() const;
+
     /// layout_c1 and layout_c2.
     ::llvm::LogicalResult verifyEncoding(
         ::llvm::ArrayRef<int64_t> shape, ::mlir::Type elementType,

@@ -22,6 +22,10 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
+namespace blockscale::numerics {
+struct ScaleLayout;
+} // namespace blockscale::numerics
+
 #include "blockscale/IR/BlockScaleDialect.h.inc"
 #include "blockscale/IR/BlockScaleEnums.h.inc"
 #include "blockscale/IR/OpOperands.h"

@@ -59,7 +59,8 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
       the leading dimensions, or these and the rows of its operand (M or N). A
       plain operand may have one, as its values may be decoded without it.
     - `scaled_mm_c8`: the bias is [N].
-    - `scaled_mm_c9`: scale encodings are absent or ungrouped layouts.
+    - `scaled_mm_c9`: scale encodings are absent or `swizzle_128x4` without
+      groups.
     - `scaled_mm_c10`: one operand at most has a data layout, and only if it has
       scales.
 
@@ -139,9 +140,9 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
       G being the size of `offsets` and, in 2d-3d, the first dimension of `b`.
     - `scaled_grouped_mm_c7`: global scales only in NVFP4, as in `scaled_mm`; each
       is a scalar, has rank 0, or shape [G].
-    - `scaled_grouped_mm_c8`: scale encodings are absent, an ungrouped layout, or
-      a layout grouped G times along the dimension that the offsets bound: rows
-      of `scale_a` in 2d-3d, columns of both scales in 2d-2d.
+    - `scaled_grouped_mm_c8`: scale encodings are absent or `swizzle_128x4`,
+      without groups or grouped G times along the dimension that the offsets
+      bound: rows of `scale_a` in 2d-3d, columns of both scales in 2d-2d.
     - `scaled_grouped_mm_c9`: the bias is [N] or [G, N].
     - `scaled_grouped_mm_c10`: only `b` of 2d-3d has a data layout: groups begin
       anywhere in the rows of `a`, and anywhere along K.

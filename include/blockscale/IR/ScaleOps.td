@@ -15,8 +15,8 @@ def BlockScale_SwizzleOp : BlockScale_TensorOp<"swizzle",
   let summary = "Change the layout of a scale tensor";
   let description = [{
     Stores the same logical matrix in the layout of the result type: linear to
-    swizzled or back. Padding is written as zero bytes. Between equal types the op
-    does nothing.
+    swizzled, back, or from one layout of tiles to another. Padding is written as
+    zero bytes. Between equal types the op does nothing.
 
     A grouped layout needs `offsets`: the end of each group in elements of the
     quantized tensor, in device memory. `block` is the number of elements that one
@@ -24,15 +24,16 @@ def BlockScale_SwizzleOp : BlockScale_TensorOp<"swizzle",
     covers. An end is at least the end before it, at most the size of the dimension
     and a multiple of `block`; else the call is an error.
 
-    A swizzled tensor does not store its logical size, so a linear result needs one
-    size operand for each dynamic dimension.
+    A swizzled tensor does not store its logical size, so a result in another
+    layout, or in none, needs one size operand for each dynamic dimension.
 
     Constraints:
     - `swizzle_c1`: source and result have the same shape and element type. If
       their layouts are equal, their types are equal.
     - `swizzle_c2`: encodings are absent or layouts.
     - `swizzle_c3`: `sizes` has one operand for each dynamic dimension if the
-      source is swizzled and the result linear, and none otherwise.
+      source is swizzled and the result has another layout or none, and none
+      otherwise.
     - `swizzle_c4`: `offsets` is present exactly if one side is grouped, with one
       end offset for each group; the other side is then linear.
     - `swizzle_c5`: `block` is positive, and 1 unless the layout is grouped
@@ -61,6 +62,10 @@ def BlockScale_SwizzleOp : BlockScale_TensorOp<"swizzle",
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    /// The layout of the side that is grouped, or null.
+    LayoutAttr getGroupedLayout();
+  }];
 }
 
 def BlockScale_ExpandScaleOp : BlockScale_TensorOp<"expand_scale"> {

@@ -14,6 +14,7 @@
 
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Numerics/Recipe.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 namespace blockscale {
 
@@ -103,8 +104,20 @@ mlir::OpFoldResult getProductRows(mlir::OpBuilder &builder,
 // Storage
 //===----------------------------------------------------------------------===//
 
-/// The layout of a tensor type of scales, or null.
+/// The order of the bytes of a tensor type of scales: that of its layout, or
+/// linear.
+const numerics::ScaleLayout &getScaleLayout(mlir::Type type);
+
+/// Whether ops that compute scales, or with scales, have kernels for this type
+/// of scales: linear ones and those in tiles of 128x4. `swizzle` alone has
+/// kernels for other layouts.
+bool hasKernelOrder(mlir::Type type);
+
+/// The layout of a tensor type of scales, or null where they are linear.
 LayoutAttr getLayout(mlir::Type type);
+
+/// The layout of a tensor type of scales if it is grouped, or null.
+LayoutAttr getGroupedLayout(mlir::Type type);
 
 /// The layout of a tensor type of data, or null.
 DataLayoutAttr getDataLayout(mlir::Type type);

@@ -41,22 +41,41 @@
 #ifndef BLOCKSCALE_NUMERICS_DATALAYOUT_H
 #define BLOCKSCALE_NUMERICS_DATALAYOUT_H
 
-#include "blockscale/Numerics/Index.h"
+#include "blockscale/Numerics/BitLayout.h"
 
 namespace blockscale::numerics {
 
-inline constexpr int64_t kFragmentRows = 64;
-inline constexpr int64_t kFragmentCols = 64;
+/// The coordinates of the place of an element in a block.
+inline constexpr int kFragmentThread = 0;
+inline constexpr int kFragmentProduct = 1;
+inline constexpr int kFragmentRegister = 2;
+inline constexpr int kFragmentHalf = 3;
+
+/// Which thread has an element of a block, and where.
+inline constexpr BitLayout kFragments64x64 = {
+    {MatrixDim::Row, 4, kFragmentThread, 5, 2},
+    {MatrixDim::Row, 0, kFragmentThread, 2, 3},
+    {MatrixDim::Row, 3, kFragmentRegister, 0, 1},
+    {MatrixDim::Col, 4, kFragmentProduct, 0, 2},
+    {MatrixDim::Col, 1, kFragmentThread, 0, 2},
+    {MatrixDim::Col, 3, kFragmentRegister, 1, 1},
+    {MatrixDim::Col, 0, kFragmentHalf, 0, 1}};
+
+inline constexpr int64_t kFragmentRows = kFragments64x64.getRows();
+inline constexpr int64_t kFragmentCols = kFragments64x64.getCols();
 
 /// Threads that share a block, and the bytes that one of them loads at once.
-inline constexpr int64_t kFragmentThreads = 128;
+inline constexpr int64_t kFragmentThreads =
+    int64_t(1) << kFragments64x64.getPlaceBits(kFragmentThread);
 inline constexpr int64_t kFragmentThreadBytes = 16;
 
 /// Columns of a product, the products of a block, and the registers of a thread
 /// in one product.
-inline constexpr int64_t kProductCols = 16;
-inline constexpr int64_t kFragmentProducts = kFragmentCols / kProductCols;
-inline constexpr int64_t kFragmentRegisters = 4;
+inline constexpr int64_t kFragmentProducts =
+    int64_t(1) << kFragments64x64.getPlaceBits(kFragmentProduct);
+inline constexpr int64_t kProductCols = kFragmentCols / kFragmentProducts;
+inline constexpr int64_t kFragmentRegisters =
+    int64_t(1) << kFragments64x64.getPlaceBits(kFragmentRegister);
 
 /// The code of elements beyond the matrix.
 inline constexpr uint8_t kDataPadding = 0;
@@ -86,28 +105,20 @@ struct FragmentPlace {
   Index half;
 };
 
-template <typename Index>
-struct ElementIndex {
-  Index row;
-  Index col;
-};
-
 /// The place of element (row, col) of a matrix in its block.
 template <typename Index>
 constexpr FragmentPlace<Index> getFragmentPlace(Index row, Index col) {
-  Index warp = row % kFragmentRows / 16, inProduct = col % kProductCols;
-  return {warp * 32 + row % 8 * 4 + inProduct % 8 / 2,
-          col % kFragmentCols / kProductCols, row % 16 / 8 + inProduct / 8 * 2,
-          col % 2};
+  return {kFragments64x64.getPlace(row, col, kFragmentThread),
+          kFragments64x64.getPlace(row, col, kFragmentProduct),
+          kFragments64x64.getPlace(row, col, kFragmentRegister),
+          kFragments64x64.getPlace(row, col, kFragmentHalf)};
 }
 
 /// The inverse: the element of a block at a place.
 template <typename Index>
 constexpr ElementIndex<Index> getFragmentElement(FragmentPlace<Index> place) {
-  Index warp = place.thread / 32, lane = place.thread % 32;
-  return {warp * 16 + lane / 4 + place.reg % 2 * 8,
-          place.product * kProductCols + lane % 4 * 2 + place.reg / 2 * 8 +
-              place.half};
+  return kFragments64x64.getElement(
+      {place.thread, place.product, place.reg, place.half});
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,155 +5,175 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The 128x4 layout of a matrix of scale bytes: padded with zero bytes to
-// multiples of 128 rows and 4 columns and cut in tiles of 512 bytes, which are
-// stored row-major. In a tile,
+// A layout of a matrix of scale bytes: the matrix is padded with zero bytes to
+// multiples of a tile's rows and columns and cut in tiles, which are stored
+// row-major. In a tile the bits of row and column are permuted (BitLayout.h):
 //
-//   byte = (row mod 32) * 16 + (row div 32) * 4 + column
-//
-// (cuBLAS "1D block scaling factors layout"; torchao to_blocked).
+//   linear  tiles of one byte: row-major, without padding
+//   128x4   byte = (row mod 32) * 16 + (row div 32) * 4 + column
+//           (cuBLAS "1D block scaling factors layout"; torchao to_blocked)
 //
 // A grouped matrix is a run of groups along rows (dimension 0) or columns
 // (dimension 1), given by the end of each in rows or columns of scales, not
-// decreasing. Each group is padded and tiled alone, and the tiles of all groups
-// are concatenated (torchao torch_to_blocked_2d_M_groups, _K_groups). The
-// buffer has the size that suffices for any ends.
+// decreasing. Each group is padded to tiles of 128x4 and tiled alone, and the
+// tiles of all groups are concatenated (torchao torch_to_blocked_2d_M_groups,
+// _K_groups). The buffer has the size that suffices for any ends.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_NUMERICS_SCALELAYOUT_H
 #define BLOCKSCALE_NUMERICS_SCALELAYOUT_H
 
-#include "blockscale/Numerics/Index.h"
+#include "blockscale/Numerics/BitLayout.h"
+
+#include <string_view>
 
 namespace blockscale::numerics {
 
-inline constexpr int64_t kTileRows = 128;
-inline constexpr int64_t kTileCols = 4;
-inline constexpr int64_t kTileBytes = kTileRows * kTileCols;
+/// The order of the scales of a matrix in memory. Indices are numbers, or
+/// values of a code generator.
+struct ScaleLayout {
+  /// The name that types have for it.
+  std::string_view name;
+  /// Which bits of row and column are those of the byte in a tile.
+  BitLayout tile;
 
-/// A tile is stored as 32 lines of 16 bytes. Line i has the scales of four rows
-/// that are 32 apart: i, i + 32, i + 64 and i + 96.
-inline constexpr int64_t kTileRowGroup = 32;
-inline constexpr int64_t kTileLineRows = kTileRows / kTileRowGroup;
-inline constexpr int64_t kTileLineBytes = kTileLineRows * kTileCols;
-/// The dimensions of a tile in memory.
-inline constexpr int64_t kTileShape[] = {kTileRowGroup, kTileLineRows,
-                                         kTileCols};
+  constexpr bool isLinear() const { return tile.empty(); }
+
+  constexpr int64_t getTileRows() const { return tile.getRows(); }
+  constexpr int64_t getTileCols() const { return tile.getCols(); }
+  constexpr int64_t getTileBytes() const {
+    return getTileRows() * getTileCols();
+  }
+
+  /// Neighbours in a row of a tile that are consecutive bytes.
+  constexpr int64_t getRunBytes() const {
+    return int64_t(1) << tile.getContiguousBits();
+  }
+
+  /// Rows and columns of tiles.
+  template <typename Index>
+  constexpr Index getRowTiles(Index rows) const {
+    return countTiles(rows, getTileRows());
+  }
+  template <typename Index>
+  constexpr Index getColTiles(Index cols) const {
+    return countTiles(cols, getTileCols());
+  }
+
+  /// Bytes of a matrix, padding included.
+  template <typename Index>
+  constexpr Index getBytes(Index rows, Index cols) const {
+    return getRowTiles(rows) * getTileRows() *
+           (getColTiles(cols) * getTileCols());
+  }
+
+  /// The byte of (row, col) in its tile.
+  template <typename Index>
+  constexpr Index getByteInTile(Index row, Index col) const {
+    return tile.getPlace(row, col);
+  }
+
+  /// Number of the tile of (row, col) in a matrix with `colTiles` tiles beside
+  /// each other.
+  template <typename Index>
+  constexpr Index getTileNumber(Index row, Index col, Index colTiles) const {
+    return getTile(row, getTileRows()) * colTiles + getTile(col, getTileCols());
+  }
+  /// Number of the tile of (row, col) in a matrix that lies behind others.
+  /// Those have `rowTilesBefore` rows of tiles together, each of `colTiles`
+  /// tiles.
+  template <typename Index>
+  constexpr Index getTileNumber(Index rowTilesBefore, Index row, Index col,
+                                Index colTiles) const {
+    return (rowTilesBefore + getTile(row, getTileRows())) * colTiles +
+           getTile(col, getTileCols());
+  }
+
+  /// Byte of (row, col), whose tile is number `number`.
+  template <typename Index>
+  constexpr Index getTiledOffset(Index number, Index row, Index col) const {
+    return isLinear() ? number
+                      : number * getTileBytes() + getByteInTile(row, col);
+  }
+
+  /// Byte of (row, col) of a matrix with `cols` columns.
+  template <typename Index>
+  constexpr Index getOffset(Index row, Index col, Index cols) const {
+    return getTiledOffset(getTileNumber(row, col, getColTiles(cols)), row, col);
+  }
+
+  /// Row and first column of the neighbours that are run `run` of consecutive
+  /// bytes of a matrix with `colTiles` tiles beside each other. Row or column
+  /// lie beyond the matrix where the bytes are padding.
+  template <typename Index>
+  constexpr ElementIndex<Index> getRun(Index run, Index colTiles) const {
+    BitLayout runs = tile.inUnits(tile.getContiguousBits());
+    int64_t runsInTile = getTileBytes() / getRunBytes();
+    Index number = getTile(run, runsInTile);
+    Index row = number / colTiles, col = number % colTiles;
+    if (isLinear())
+      return {row, col};
+    return {row * getTileRows() + runs.getElement({run % runsInTile}).row,
+            col * getTileCols()};
+  }
+
+  /// The inverse of getOffset. Row or column lie beyond the matrix where the
+  /// byte is padding.
+  template <typename Index>
+  constexpr ElementIndex<Index> getIndex(Index offset, Index cols) const {
+    ElementIndex<Index> first =
+        getRun(getTile(offset, getRunBytes()), getColTiles(cols));
+    return {first.row, first.col + offset % getRunBytes()};
+  }
+
+private:
+  template <typename Index>
+  static constexpr Index countTiles(Index size, int64_t unit) {
+    return unit == 1 ? size : ceilDivide(size, unit);
+  }
+  template <typename Index>
+  static constexpr Index getTile(Index position, int64_t unit) {
+    return unit == 1 ? position : position / unit;
+  }
+};
+
+constexpr bool operator==(const ScaleLayout &x, const ScaleLayout &y) {
+  return x.tile == y.tile;
+}
+constexpr bool operator!=(const ScaleLayout &x, const ScaleLayout &y) {
+  return !(x == y);
+}
+
+//===----------------------------------------------------------------------===//
+// The layouts
+//===----------------------------------------------------------------------===//
+
+inline constexpr ScaleLayout kLinear{"linear", {}};
+inline constexpr ScaleLayout k128x4{"swizzle_128x4",
+                                    {{MatrixDim::Row, 0, 0, 4, 5},
+                                     {MatrixDim::Row, 5, 0, 2, 2},
+                                     {MatrixDim::Col, 0, 0, 0, 2}}};
+
+/// The layouts that types name, in the order of the numbers of the dialect.
+inline constexpr const ScaleLayout *kTiledLayouts[] = {&k128x4};
 
 /// Padding of every layout.
 inline constexpr uint8_t kScalePadding = 0;
 
-template <typename Index>
-constexpr Index getRowTiles(Index rows) {
-  return ceilDivide(rows, kTileRows);
-}
-template <typename Index>
-constexpr Index getColTiles(Index cols) {
-  return ceilDivide(cols, kTileCols);
-}
-template <typename Index>
-constexpr Index getPaddedRows(Index rows) {
-  return getRowTiles(rows) * kTileRows;
-}
-template <typename Index>
-constexpr Index getPaddedCols(Index cols) {
-  return getColTiles(cols) * kTileCols;
-}
+/// Rows, columns and bytes of a tile of 128x4.
+inline constexpr int64_t kTileRows = k128x4.getTileRows();
+inline constexpr int64_t kTileCols = k128x4.getTileCols();
+inline constexpr int64_t kTileBytes = k128x4.getTileBytes();
 
-//===----------------------------------------------------------------------===//
-// One tile
-//===----------------------------------------------------------------------===//
-
-/// The indices of a scale in its tile, as `kTileShape` has them.
-template <typename Index>
-struct InTile {
-  Index line;
-  Index lineRow;
-  Index col;
-};
-
-/// Where the scale at (row, col) of a matrix is in its tile.
-template <typename Index>
-constexpr InTile<Index> getInTile(Index row, Index col) {
-  return {row % kTileRowGroup, row % kTileRows / kTileRowGroup,
-          col % kTileCols};
-}
-
-/// The byte of (row, col) in its tile.
-template <typename Index>
-constexpr Index getByteInTile(Index row, Index col) {
-  InTile<Index> place = getInTile(row, col);
-  return place.line * kTileLineBytes + place.lineRow * kTileCols + place.col;
-}
-
-//===----------------------------------------------------------------------===//
-// One matrix
-//===----------------------------------------------------------------------===//
-
-template <typename Index>
-struct ScaleIndex {
-  Index row;
-  Index col;
-};
-
-/// Byte of (row, col) in row-major order without padding.
-template <typename Index>
-constexpr Index getLinearOffset(Index row, Index col, Index cols) {
-  return row * cols + col;
-}
-
-/// Bytes of a swizzled matrix, padding included.
-template <typename Index>
-constexpr Index getSwizzledSize(Index rows, Index cols) {
-  return getPaddedRows(rows) * getPaddedCols(cols);
-}
-
-/// Number of the tile of (row, col) in a matrix with `colTiles` tiles beside
-/// each other.
-template <typename Index>
-constexpr Index getTileNumber(Index row, Index col, Index colTiles) {
-  return row / kTileRows * colTiles + col / kTileCols;
-}
-
-/// Number of the tile of (row, col) in a matrix that lies behind others. Those
-/// have `rowTilesBefore` rows of tiles together, each of `colTiles` tiles.
-template <typename Index>
-constexpr Index getTileNumber(Index rowTilesBefore, Index row, Index col,
-                              Index colTiles) {
-  return (rowTilesBefore + row / kTileRows) * colTiles + col / kTileCols;
-}
-
-/// Byte of (row, col), whose tile is number `tile`.
-template <typename Index>
-constexpr Index getTiledOffset(Index tile, Index row, Index col) {
-  return tile * kTileBytes + getByteInTile(row, col);
-}
-
-/// Byte of (row, col) in the 128x4 layout of a matrix with `cols` columns.
-template <typename Index>
-constexpr Index getSwizzledOffset(Index row, Index col, Index cols) {
-  return getTiledOffset(getTileNumber(row, col, getColTiles(cols)), row, col);
-}
-
-/// Row and first column of the four scales of a row that are word `word` of a
-/// matrix with `colTiles` tiles beside each other.
-template <typename Index>
-constexpr ScaleIndex<Index> getSwizzledWord(Index word, Index colTiles) {
-  Index tile = word / kTileRows, inTile = word % kTileRows;
-  return {tile / colTiles * kTileRows + inTile % kTileLineRows * kTileRowGroup +
-              inTile / kTileLineRows,
-          tile % colTiles * kTileCols};
-}
-
-/// The inverse of getSwizzledOffset. Row or column lie beyond the matrix where
-/// the byte is padding.
-template <typename Index>
-constexpr ScaleIndex<Index> getSwizzledIndex(Index offset, Index cols) {
-  ScaleIndex<Index> word =
-      getSwizzledWord(Index(offset / kTileCols), getColTiles(cols));
-  return {word.row, word.col + offset % kTileCols};
-}
+/// A tile of 128x4 is stored as 32 lines of 16 bytes. Line i has the scales of
+/// four rows that are 32 apart: i, i + 32, i + 64 and i + 96.
+inline constexpr int64_t kTileRowGroup = 32;
+inline constexpr int64_t kTileLineRows = kTileRows / kTileRowGroup;
+inline constexpr int64_t kTileLineBytes = kTileLineRows * kTileCols;
+/// The dimensions of a tile of 128x4 in memory.
+inline constexpr int64_t kTileShape[] = {kTileRowGroup, kTileLineRows,
+                                         kTileCols};
 
 //===----------------------------------------------------------------------===//
 // Scales of square blocks
@@ -167,11 +187,11 @@ enum class ScaleDim : uint8_t { N = 0, K = 1 };
 /// a product takes, where every scale is repeated for the B rows it covers: K
 /// gives a matrix [N, ceil(K / B)], N one [K, ceil(N / B)].
 template <typename Index>
-constexpr ScaleIndex<Index> getCompactIndex(ScaleDim dim, int64_t blockSize,
-                                            Index row, Index col) {
+constexpr ElementIndex<Index> getCompactIndex(ScaleDim dim, int64_t blockSize,
+                                              Index row, Index col) {
   Index block = row / blockSize;
-  return dim == ScaleDim::K ? ScaleIndex<Index>{block, col}
-                            : ScaleIndex<Index>{col, block};
+  return dim == ScaleDim::K ? ElementIndex<Index>{block, col}
+                            : ElementIndex<Index>{col, block};
 }
 
 //===----------------------------------------------------------------------===//
@@ -202,8 +222,8 @@ template <typename Index, typename Groups>
 constexpr Index getGroupedTiles(GroupDim dim, Index rows, Index cols,
                                 Groups groups) {
   return dim == GroupDim::Rows
-             ? getTilesAlong(dim, rows, groups) * getColTiles(cols)
-             : getRowTiles(rows) * getTilesAlong(dim, cols, groups);
+             ? getTilesAlong(dim, rows, groups) * k128x4.getColTiles(cols)
+             : k128x4.getRowTiles(rows) * getTilesAlong(dim, cols, groups);
 }
 
 /// First row (column) of a group.
@@ -218,10 +238,11 @@ constexpr int64_t getGroupTileStart(GroupDim dim, const int32_t *ends,
   int64_t along = 0;
   for (int64_t i = 0; i < group; ++i) {
     int64_t size = ends[i] - getGroupBegin(ends, i);
-    along += dim == GroupDim::Rows ? getRowTiles(size) : getColTiles(size);
+    along += dim == GroupDim::Rows ? k128x4.getRowTiles(size)
+                                   : k128x4.getColTiles(size);
   }
-  return along *
-         (dim == GroupDim::Rows ? getColTiles(extent) : getRowTiles(extent));
+  return along * (dim == GroupDim::Rows ? k128x4.getColTiles(extent)
+                                        : k128x4.getRowTiles(extent));
 }
 
 /// Byte of (row, col) of a rows x cols matrix in its grouped layout, or -1
@@ -239,9 +260,9 @@ constexpr int64_t getGroupedOffset(GroupDim dim, const int32_t *ends,
   int64_t begin = getGroupBegin(ends, group);
   if (dim == GroupDim::Rows)
     return getGroupTileStart(dim, ends, group, cols) * kTileBytes +
-           getSwizzledOffset(row - begin, col, cols);
+           k128x4.getOffset(row - begin, col, cols);
   return getGroupTileStart(dim, ends, group, rows) * kTileBytes +
-         getSwizzledOffset(row, col - begin, ends[group] - begin);
+         k128x4.getOffset(row, col - begin, ends[group] - begin);
 }
 
 } // namespace blockscale::numerics

@@ -391,6 +391,35 @@ def DecodeProductOperands : Pass<"blockscale-decode-product-operands"> {
            "GPU to generate code for">];
 }
 
+def RelayoutScales : Pass<"blockscale-relayout-scales"> {
+  let summary = "Go by linear scales where kernels do not have a layout";
+  let description = [{
+    Ops that compute scales, or with scales, have kernels for linear scales and for
+    `swizzle_128x4`. Where scales are in another layout, a `quantize` or an
+    `expand_scale` gets linear scales, which a `swizzle` behind it brings to the
+    layout, and a `dequantize` gets what a `swizzle` before it makes linear. A
+    `swizzle` between two layouts of tiles becomes two. The bytes are the same.
+
+    Example:
+
+    ```mlir
+    %q, %s = blockscale.quantize %x block [1, 16] : tensor<4x256xbf16>
+        -> tensor<4x256xf4E2M1FN>, tensor<4x16xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+    ```
+    becomes
+    ```mlir
+    %q, %l = blockscale.quantize %x block [1, 16] : tensor<4x256xbf16>
+        -> tensor<4x256xf4E2M1FN>, tensor<4x16xf8E4M3FN>
+    %s = blockscale.swizzle %l
+        : tensor<4x16xf8E4M3FN> -> tensor<4x16xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+    ```
+  }];
+  let dependentDialects = ["::blockscale::BlockScaleDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SwizzleProductScales : Pass<"blockscale-swizzle-product-scales"> {
   let summary = "Give products the scales in the layout of tensor cores";
   let description = [{

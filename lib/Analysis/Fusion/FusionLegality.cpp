@@ -46,8 +46,7 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op, bool isAlone) {
     return FusionObstacle{"one_read_c4",
                           "one global value for the tensor or each matrix",
                           llvm::to_string(global.value.getType())};
-  LayoutAttr layout = getLayout(op.getScale().getType());
-  if (layout && layout.isGrouped() && !isAlone)
+  if (getGroupedLayout(op.getScale().getType()) && !isAlone)
     return FusionObstacle{"one_read_c5", "scales in no grouped layout",
                           llvm::to_string(op.getScale().getType())};
   return std::nullopt;

@@ -70,10 +70,10 @@ Value GroupedScales::getAddress(const Group &group, Lanes row,
     row = row - begin;
   else
     column = column - begin;
-  Lanes tile = getFirstTile(group) +
-               numerics::getTileNumber(row, column, getColumnTiles(group));
+  Lanes tile = getFirstTile(group) + numerics::k128x4.getTileNumber(
+                                         row, column, getColumnTiles(group));
   return emitAddress(b, operands.scales, b.getI8Type(),
-                     numerics::getTiledOffset(tile, row, column));
+                     numerics::k128x4.getTiledOffset(tile, row, column));
 }
 
 Lanes GroupedScales::countBlocks(ImplicitLocOpBuilder &b, Lanes tiles,
@@ -113,7 +113,7 @@ void GroupedScales::emitFill(Lanes tile, Lanes lane) {
   // one.
   Lanes exists = isBelow(b, group.begin, group.end);
   auto fill = [&](Lanes row, int64_t column, int64_t bytes) {
-    Lanes byte = numerics::getTiledOffset(tile, row, row.like(column));
+    Lanes byte = numerics::k128x4.getTiledOffset(tile, row, row.like(column));
     Type type = b.getIntegerType(bytes * 8);
     b.store(arith::ConstantOp::create(b, b.getIntegerAttr(type, 0)),
             emitAddress(b, operands.scales, b.getI8Type(), byte), bytes);

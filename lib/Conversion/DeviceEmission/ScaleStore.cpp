@@ -28,11 +28,11 @@ Value getSwizzledScaleAddress(KernelBuilder &b, Value base, Lanes rowTiles,
                               int64_t fragmentBlocks) {
   Lanes row = position.row, column = position.fragment * fragmentBlocks;
   Lanes before = position.matrix * rowTiles;
-  Lanes tile =
-      numerics::getTileNumber(before, row, extend(column, 64),
-                              row.like(numerics::getColTiles(rowBlocks)));
+  Lanes tile = numerics::k128x4.getTileNumber(
+      before, row, extend(column, 64),
+      row.like(numerics::k128x4.getColTiles(rowBlocks)));
   // In a tile 32 bits are enough.
-  Lanes byte = numerics::getByteInTile(truncate(row, 32), column);
+  Lanes byte = numerics::k128x4.getByteInTile(truncate(row, 32), column);
   return b.offset(base, b.getI8Type(),
                   tile * numerics::kTileBytes + extend(byte, 64));
 }

@@ -33,7 +33,7 @@ mlir::Value getLinearScaleAddress(KernelBuilder &b, mlir::Value base,
                                   int64_t rowBlocks, int64_t fragmentBlocks);
 
 /// Address of the first scale byte of such a fragment where scales are in 128x4
-/// tiles (numerics: `getTiledOffset`). Each matrix has `rowTiles` rows of
+/// tiles (numerics: `k128x4`). Each matrix has `rowTiles` rows of
 /// tiles.
 mlir::Value getSwizzledScaleAddress(KernelBuilder &b, mlir::Value base,
                                     emit::Lanes rowTiles,

@@ -60,8 +60,7 @@ static OpFoldResult getStoredSize(ImplicitLocOpBuilder &b, Value tensor,
     return getStorageSizes(b, b.getLoc(), type, *sizes)[dim];
   // The number of tiles of all groups is asked by a dimension that does not
   // fold.
-  LayoutAttr layout = getLayout(type);
-  if (layout && layout.isGrouped())
+  if (getGroupedLayout(type))
     dim = type.isDynamicDim(0) ? 0 : 1;
   auto op = tensor::DimOp::create(b, tensor, dim);
   // Memory has rows of packed data as they are.

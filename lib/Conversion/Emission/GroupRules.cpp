@@ -27,8 +27,7 @@ GroupRules getGroupRules(SwizzleOp op) {
 }
 
 GroupRules getGroupRules(ScaledGroupedMMOp op) {
-  return {ErrorOp::ScaledGroupedMM,
-          op.isKGrouped() ? static_cast<int64_t>(op.getBlockSize()) : 1};
+  return {ErrorOp::ScaledGroupedMM, op.isKGrouped() ? op.getBlockSize() : 1};
 }
 
 GroupFault findFault(const GroupRules &rules, Lanes end, Lanes begin,
@@ -73,8 +72,7 @@ GroupEndsInMemory getGroupEnds(QuantizeOp op, CallSite &site) {
     return {};
   SmallVector<Value> sizes = toIndices(site, site.getSizes(op.getX()));
   Value extent = sizes[op.getGroupDim()];
-  LayoutAttr layout = getLayout(op.getScale().getType());
-  if (layout && layout.isGrouped())
+  if (getGroupedLayout(op.getScale().getType()))
     sizes.erase(sizes.begin() + op.getGroupDim());
   return {site.lookup(op.getOffsets()), extent, getGroupRules(op), sizes};
 }
@@ -82,13 +80,13 @@ GroupEndsInMemory getGroupEnds(QuantizeOp op, CallSite &site) {
 GroupEndsInMemory getGroupEnds(SwizzleOp op, CallSite &site) {
   if (!op.getOffsets())
     return {};
-  LayoutAttr from = getLayout(op.getSource().getType());
-  LayoutAttr grouped = from ? from : getLayout(op.getResult().getType());
-  Value linear = from ? op.getResult() : op.getSource();
+  LayoutAttr grouped = op.getGroupedLayout();
+  bool isFrom = getGroupedLayout(op.getSource().getType()) != nullptr;
+  Value linear = isFrom ? op.getResult() : op.getSource();
   GroupRules rules = getGroupRules(op);
   SmallVector<Value> sizes = toIndices(site, site.getSizes(linear));
   Value extent = mul(site.b, sizes[grouped.getDim()], rules.unit);
-  if (!from)
+  if (!isFrom)
     sizes.erase(sizes.begin() + grouped.getDim());
   return {site.lookup(op.getOffsets()), extent, rules, sizes};
 }

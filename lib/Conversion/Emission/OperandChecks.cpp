@@ -126,8 +126,8 @@ void requireOperands(QuantizeOp op, CallSite &site) {
   site.requireSizes("block_amax", op.getBlockAmax(), scales, "x");
   site.requireSizes("rng", op.getRng(), {b.getIndexAttr(2)},
                     "a seed and an offset");
-  LayoutAttr layout = getLayout(op.getScale().getType());
-  if (op.getOffsets() && layout && layout.isGrouped())
+  LayoutAttr layout = getGroupedLayout(op.getScale().getType());
+  if (op.getOffsets() && layout)
     site.requireSizes("offsets", op.getOffsets(),
                       {b.getIndexAttr(layout.getGroups())},
                       "the layout of scale");
@@ -253,6 +253,29 @@ void requireOperands(ScaledMMOp op, CallSite &site) {
   requireGlobal("global_scale_b", op.getGlobalOperandB(), bSizes, "b");
 }
 
+LogicalResult verifyScaleLayouts(Operation *op) {
+  auto refuse = [&](StringRef expected, Type found) {
+    return op->emitOpError()
+           << "expected " << expected
+           << " (blockscale-relayout-scales makes them), but got " << found;
+  };
+  if (auto swizzle = dyn_cast<SwizzleOp>(op)) {
+    Type source = swizzle.getSource().getType();
+    bool isBetweenTiles = !getScaleLayout(source).isLinear() &&
+                          !getScaleLayout(swizzle.getType()).isLinear();
+    if (isBetweenTiles && !isCopy(swizzle))
+      return refuse("linear scales on one side", source);
+    return success();
+  }
+  SmallVector<Type> types(op->getOperandTypes());
+  llvm::append_range(types, op->getResultTypes());
+  for (Type type : types)
+    if (!hasKernelOrder(type))
+      return refuse("scales that are linear or in the layout swizzle_128x4",
+                    type);
+  return success();
+}
+
 bool isCopy(SwizzleOp op) {
   return getLayout(op.getSource().getType()) ==
          getLayout(op.getResult().getType());
@@ -261,7 +284,7 @@ bool isCopy(SwizzleOp op) {
 void requireOperands(SwizzleOp op, CallSite &site) {
   if (isCopy(op))
     return;
-  bool fromLinear = !getLayout(op.getSource().getType());
+  bool fromLinear = getScaleLayout(op.getSource().getType()).isLinear();
   Value linear = fromLinear ? op.getSource() : op.getResult();
   Value other = fromLinear ? op.getResult() : op.getSource();
   site.requireSizes(fromLinear ? "the result" : "source", other,

@@ -36,6 +36,10 @@ void requireOperands(SwizzleOp op, CallSite &site);
 /// do not read.
 llvm::LogicalResult verifyRowMajor(ProductOpInterface op);
 
+/// Emits an error where the scales of `op` are in a layout that its kernels do
+/// not have. `blockscale-relayout-scales` leaves no such op.
+llvm::LogicalResult verifyScaleLayouts(mlir::Operation *op);
+
 /// Emits an error where source and result have one layout, as canonicalization
 /// leaves no op.
 llvm::LogicalResult verifyChangesLayout(PrepackOp op);

@@ -58,7 +58,8 @@ InFlightDiagnostic refuseProduct(const Product &product, const LaunchSite &site,
 static LogicalResult verifyScale(const Product &product, const LaunchSite &site,
                                  StringRef name, Value scale, bool isGrouped) {
   LayoutAttr layout = getLayout(scale.getType());
-  if (layout && layout.isGrouped() == isGrouped)
+  if (getScaleLayout(scale.getType()) == numerics::k128x4 &&
+      layout.isGrouped() == isGrouped)
     return success();
   InFlightDiagnostic diag =
       refuseProduct(product, site, ProductClause::ScaleLayout);

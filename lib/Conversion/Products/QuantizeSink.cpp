@@ -54,7 +54,7 @@ public:
   GlobalOperand global;
   /// Whether rows of no group are zeros, and whether scales are stored in tiles
   /// of 128 x 4, of all rows or of each group.
-  bool isOfGroups, isSwizzled, isGrouped;
+  bool isOfGroups, isSwizzled = false, isGrouped = false;
   /// The dequantization of the codes, and how it computes their values; absent
   /// where they are not decoded.
   DequantizeOp decoder;
@@ -97,12 +97,12 @@ QuantizeSink::QuantizeSink(QuantizeOp op)
       format(getElementFormat(op.getData().getType().getElementType())),
       blockElements(op.getBlockSize()), global(op.getGlobalOperand()),
       isOfGroups(op.getOffsets() != nullptr), decoder(findDecoder(op)) {
-  LayoutAttr layout;
   // Scales need no memory where they are decoded.
-  if (!decoder || isStored(op.getScale()))
-    layout = getLayout(op.getScale().getType());
-  isSwizzled = static_cast<bool>(layout);
-  isGrouped = layout && layout.isGrouped();
+  if (!decoder || isStored(op.getScale())) {
+    Type scale = op.getScale().getType();
+    isSwizzled = getScaleLayout(scale) == numerics::k128x4;
+    isGrouped = getGroupedLayout(scale) != nullptr;
+  }
   if (decoder)
     decoding.emplace(decoder);
 }
@@ -235,11 +235,11 @@ void QuantizeWriter::emitScales(Value bytes, Value col) {
   Lanes bandExists(b, isBelow(b, band * kTileRows, row.rows));
   Lanes isInside(b, isBelow(b, tileCol, scaleTiles));
   emit::emitIf(b, bandExists & isInside, [&] {
-    Lanes tile =
-        numerics::getTileNumber(toI64(b, row.firstBand), toI64(b, inProduct),
-                                toI64(b, scaleCol), toI64(b, scaleTiles));
+    Lanes tile = numerics::k128x4.getTileNumber(
+        toI64(b, row.firstBand), toI64(b, inProduct), toI64(b, scaleCol),
+        toI64(b, scaleTiles));
     store(tile * kTileBytes +
-          toI64(b, numerics::getByteInTile(inProduct, scaleCol)));
+          toI64(b, numerics::k128x4.getByteInTile(inProduct, scaleCol)));
   });
 }
 

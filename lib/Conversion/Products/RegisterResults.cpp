@@ -11,6 +11,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "EpilogueWriter.h"
 #include "TilePadding.h"
+#include "blockscale/Numerics/Accumulators.h"
 
 #include <cmath>
 
@@ -84,6 +85,25 @@ Value RegisterResults::loadSums(Value place) {
     for (Value &sum : sums)
       sum = Lanes(b, sum) * std::ldexp(1.0f, parts.shift);
   return b.pack(sums);
+}
+
+void RegisterResults::storeFragments(
+    const numerics::BitLayout &layout, ValueRange sums, Value base,
+    int64_t rowPitch, int64_t colPitch,
+    function_ref<numerics::ElementIndex<int64_t>(int64_t)> getOrigin) {
+  using numerics::kSumRegister;
+  int64_t registers = int64_t(1) << layout.getPlaceBits(kSumRegister);
+  // Neighbours in a row of the fragment are registers beside each other.
+  int64_t run =
+      colPitch == 1 ? int64_t(1) << layout.getContiguousBits(kSumRegister) : 1;
+  for (int64_t i = 0, end = sums.size(); i < end; i += run) {
+    auto [firstRow, firstCol] = getOrigin(i / registers);
+    auto [row, col] = layout.getElementOf<int64_t>(kSumRegister, i % registers);
+    int64_t place = (firstRow + row) * rowPitch + (firstCol + col) * colPitch;
+    ValueRange values = sums.slice(i, run);
+    b.store(run > 1 ? b.pack(values) : values.front(),
+            b.offset(base, b.getF32Type(), b.i32(place)), run * kWordBytes);
+  }
 }
 
 SmallVector<Value> RegisterResults::emitSums(const TileCoord &tile,

@@ -25,6 +25,7 @@
 #include "GemmSpec.h"
 #include "ResultRow.h"
 #include "TileOrder.h"
+#include "blockscale/Numerics/BitLayout.h"
 
 namespace blockscale::products {
 
@@ -78,6 +79,15 @@ protected:
     emitStored(carried);
     return {};
   }
+  /// Stores `sums`, the registers of fragments of `layout` one after another:
+  /// those of a row and a column are `rowPitch` and `colPitch` f32 apart, and
+  /// `base` is the thread's first. `getOrigin` gives the row and the column
+  /// where a fragment begins.
+  void storeFragments(
+      const numerics::BitLayout &layout, mlir::ValueRange sums,
+      mlir::Value base, int64_t rowPitch, int64_t colPitch,
+      llvm::function_ref<numerics::ElementIndex<int64_t>(int64_t fragment)>
+          getOrigin);
   /// The address of the sum at `place`, in f32 from the first of a part, in a
   /// copy of the sums.
   virtual mlir::Value getSumAddress(int64_t copy, mlir::Value place) = 0;

@@ -50,7 +50,7 @@ public:
   void emitFactors(ValueRange scaleRow) {
     // Rows with global scales of their own have scales of their own.
     global = globals.get(scaleRow).decode;
-    ScaleMatrix scales(b, scale, getLayout(op.getScale().getType()),
+    ScaleMatrix scales(b, scale, getScaleLayout(op.getScale().getType()),
                        scaleRow.drop_back());
     emitDecodeScaleRow(
         b, scales, getScaleFormat(op.getScale()), scaleRow.back(),

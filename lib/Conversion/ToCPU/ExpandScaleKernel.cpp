@@ -7,13 +7,10 @@
 
 #include "Kernels.h"
 #include "ScaleTiles.h"
-#include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 
 using namespace mlir;
-using blockscale::numerics::kTileCols;
-using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
 
@@ -28,10 +25,11 @@ Value countItems(ExpandScaleOp op, CallSite &site) {
   if (!isAlongK(op))
     std::swap(result.end()[-2], result.end()[-1]);
   result.end()[-2] = rows;
-  bool toTiles = getLayout(op.getResult().getType()) != nullptr;
+  const numerics::ScaleLayout &layout = getScaleLayout(op.getType());
   return site.countItems(
       result,
-      ceilDiv(b, toIndex(b, rows), toTiles ? kTileRows : op.getBlock()[0]));
+      ceilDiv(b, toIndex(b, rows),
+              layout.isLinear() ? op.getBlock()[0] : layout.getTileRows()));
 }
 
 namespace {
@@ -96,7 +94,7 @@ static void emitLinear(ExpandScaleOp op, const ItemRange &range) {
   });
 }
 
-/// Items are bands of 128 rows.
+/// Items are bands of the rows of a tile, of whole blocks.
 static void emitTiles(ExpandScaleOp op, const ItemRange &range) {
   ImplicitLocOpBuilder &b = range.b;
   Value result = range.lookup(op.getResult());
@@ -104,30 +102,22 @@ static void emitTiles(ExpandScaleOp op, const ItemRange &range) {
   ScaleExpander expander(op, range);
   int64_t blockRows = expander.getBlockRows();
   Value rows = toIndex(b, getExpandedRows(b, op, range.lookup(op.getSize())));
-  Indices bandSizes = getLeadingSizes(b, result, rank - 2);
-  bandSizes.push_back(ceilDiv(b, rows, kTileRows));
-  ScaleBand band(b, expander.getCols());
-  emitLoop(b, range.begin, range.end, [&](Value item) {
-    Indices index = delinearize(b, item, bandSizes);
-    ValueRange batch = ValueRange(index).drop_back();
-    Value firstBlock = mul(b, index.back(), kTileRows / blockRows);
-    Value count = min(b, getIndex(b, kTileRows),
-                      sub(b, rows, mul(b, index.back(), kTileRows)));
-    emitLoop(b, getIndex(b, 0), ceilDiv(b, count, blockRows), [&](Value i) {
-      Value first = mul(b, i, blockRows);
-      expander.emitRows(batch, add(b, firstBlock, i), band.getBuffer(), {},
-                        first,
-                        min(b, getIndex(b, blockRows), sub(b, count, first)));
-    });
-    band.emitClearRows(count);
-    band.emitStoreTiles(result, ceilDiv(b, expander.getCols(), kTileCols),
-                        [&](Value col) { return append(index, col); });
-  });
-  band.emitFree();
+  emitScaleBands(
+      range,
+      {result, getScaleLayout(op.getType()),
+       getLeadingSizes(b, result, rank - 2), rows, expander.getCols()},
+      [&](ValueRange batch, Value first, Value count, Value buffer) {
+        Value firstBlock = div(b, first, blockRows);
+        emitLoop(b, getIndex(b, 0), ceilDiv(b, count, blockRows), [&](Value i) {
+          Value row = mul(b, i, blockRows);
+          expander.emitRows(batch, add(b, firstBlock, i), buffer, {}, row,
+                            min(b, getIndex(b, blockRows), sub(b, count, row)));
+        });
+      });
 }
 
 void emitItems(ExpandScaleOp op, const ItemRange &range) {
-  if (getLayout(op.getResult().getType()))
+  if (!getScaleLayout(op.getResult().getType()).isLinear())
     return emitTiles(op, range);
   emitLinear(op, range);
 }

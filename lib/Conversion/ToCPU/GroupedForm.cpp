@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "GroupedForm.h"
-#include "blockscale/Numerics/ScaleLayout.h"
 
 using namespace mlir;
 using blockscale::numerics::kTileCols;
@@ -16,7 +15,9 @@ namespace blockscale::cpu {
 
 GroupedForm::GroupedForm(ImplicitLocOpBuilder &b, QuantizeOp op,
                          function_ref<Value(Value)> lookup, int64_t pieceSize)
-    : b(b), form(op.getScaleForm()), layout(getLayout(op.getScale().getType())),
+    : b(b), form(op.getScaleForm()),
+      layout(&getScaleLayout(op.getScale().getType())),
+      isGrouped(getGroupedLayout(op.getScale().getType()) != nullptr),
       groupDim(op.getGroupDim()), transposed(op.getTransposed()) {
   Indices sizes = getLeadingSizes(b, lookup(op.getX()), 2);
   int64_t unit = op.getBlock()[groupDim];
@@ -50,7 +51,7 @@ Value GroupedForm::getTilesAcross() const {
 
 ScaleMatrix GroupedForm::getScales(Value scale, const Group &group) const {
   if (!isGroupedLayout())
-    return ScaleMatrix(b, scale, layout, {});
+    return ScaleMatrix(b, scale, *layout, {});
   Value zero = getIndex(b, 0), first = toScales(group.begin);
   Value firstTile = mul(b, group.tilesBefore, getTilesAcross());
   if (alongScaleRows())

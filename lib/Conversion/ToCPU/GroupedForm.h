@@ -34,8 +34,8 @@ public:
   /// The groups, in blocks along the dimension.
   const GroupedDim &getDim() const { return dim; }
 
-  bool hasLayout() const { return static_cast<bool>(layout); }
-  bool isGroupedLayout() const { return layout && layout.isGrouped(); }
+  bool hasLayout() const { return !layout->isLinear(); }
+  bool isGroupedLayout() const { return isGrouped; }
   /// Whether groups run down the rows of x, of the data, of the scales.
   bool alongRows() const { return groupDim == 0; }
   bool alongDataRows() const { return alongRows() != transposed; }
@@ -61,7 +61,8 @@ public:
 private:
   mlir::ImplicitLocOpBuilder &b;
   ScaleForm form;
-  LayoutAttr layout;
+  const numerics::ScaleLayout *layout;
+  bool isGrouped;
   unsigned groupDim;
   bool transposed;
   GroupedDim dim;

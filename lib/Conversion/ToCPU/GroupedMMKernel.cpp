@@ -62,8 +62,7 @@ private:
   }
 
   static bool isGrouped(Value scale) {
-    LayoutAttr layout = scale ? getLayout(scale.getType()) : LayoutAttr();
-    return layout && layout.isGrouped();
+    return scale && getGroupedLayout(scale.getType());
   }
 
   /// Scales that are linear or in tiles of the whole matrix `batch`; none of a
@@ -71,7 +70,7 @@ private:
   std::optional<ScaleMatrix> getWhole(Value scale, ValueRange batch) {
     if (!scale)
       return std::nullopt;
-    return ScaleMatrix(b, range.lookup(scale), getLayout(scale.getType()),
+    return ScaleMatrix(b, range.lookup(scale), getScaleLayout(scale.getType()),
                        batch);
   }
 

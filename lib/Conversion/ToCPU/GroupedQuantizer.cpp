@@ -32,15 +32,15 @@ enum class GroupedWalk {
 static GroupedWalk getWalk(QuantizeOp op) {
   if (!op.hasRowBlocks())
     return GroupedWalk::Panels;
-  LayoutAttr layout = getLayout(op.getScale().getType());
-  return layout && layout.isGrouped() && op.getGroupDim() == 0
+  return getGroupedLayout(op.getScale().getType()) && op.getGroupDim() == 0
              ? GroupedWalk::RowPieces
              : GroupedWalk::Bands;
 }
 
 /// Rows of a band: those of a tile, fewer where scales are linear.
 static int64_t getBandRows(QuantizeOp op) {
-  return getLayout(op.getScale().getType()) ? kTileRows : 16;
+  const numerics::ScaleLayout &layout = getScaleLayout(op.getScale().getType());
+  return layout.isLinear() ? 16 : layout.getTileRows();
 }
 
 static int64_t getPieceSize(QuantizeOp op) {
@@ -56,7 +56,7 @@ static int64_t getPanelSizeAcross(QuantizeOp op) {
 /// blocks are quantized alike. Then what they cover is one group, whose pieces
 /// begin at whole bytes.
 static bool isOneGroup(QuantizeOp op) {
-  return !getLayout(op.getScale().getType()) &&
+  return getScaleLayout(op.getScale().getType()).isLinear() &&
          op.getGlobalOperand().isSingle();
 }
 
@@ -177,7 +177,7 @@ void GroupedQuantizer::emitBands(const ItemRange &range, Value begin,
   int64_t bandRows = getBandRows(op);
   RowQuantizer quantizer(op, range);
   std::optional<ScaleBand> band;
-  if (getLayout(op.getScale().getType()))
+  if (form.hasLayout())
     band.emplace(b, form.isGroupedLayout()
                         ? mul(b, form.getPieceCount(), kTileCols)
                         : getScaleCols());

@@ -30,11 +30,13 @@ using emit::CallSite;
 
 /// Emits an error for forms of ops that the emitters do not compute.
 static LogicalResult verifyForm(Operation *op) {
+  if (failed(emit::verifyScaleLayouts(op)))
+    return failure();
   auto refuse = [&] { return op->emitOpError("has no lowering to the CPU"); };
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
-    LayoutAttr layout = getLayout(quantize.getScale().getType());
-    if (quantize.getOffsets() && !quantize.hasRowBlocks() && layout &&
-        !layout.isGrouped())
+    Type scale = quantize.getScale().getType();
+    if (quantize.getOffsets() && !quantize.hasRowBlocks() &&
+        !getScaleLayout(scale).isLinear() && !getGroupedLayout(scale))
       return refuse();
   }
   if (auto product = dyn_cast<ProductOpInterface>(op))

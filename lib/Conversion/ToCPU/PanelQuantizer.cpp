@@ -82,7 +82,7 @@ void emitPanelItems(QuantizeOp op, const ItemRange &range) {
   Indices sizes = getLeadingSizes(b, x, rank - 2);
   sizes.append({ceilDiv(b, rows, kQuantizePanelRows),
                 ceilDiv(b, cols, kQuantizePanelCols)});
-  LayoutAttr layout = getLayout(op.getScale().getType());
+  const numerics::ScaleLayout &layout = getScaleLayout(op.getScale().getType());
   GlobalFactorsSource factors(op, range);
   PanelQuantizer quantizer(op, range);
   emitLoop(b, range.begin, range.end, [&](Value item) {

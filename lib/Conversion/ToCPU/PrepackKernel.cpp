@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Emission/PrepackedUnits.h"
 #include "Kernels.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/DataLayout.h"
@@ -65,55 +66,26 @@ public:
   }
 
 private:
-  void emitUnit(Value colBlock, Value thread, Value unit) {
+  void emitUnit(Value colBlock, Value thread, Value index) {
     Indices place = append(band, colBlock);
-    Lanes byte = getUnitByte(Lanes(b, thread), Lanes(b, unit));
+    Lanes begin = getUnitByte(Lanes(b, thread), Lanes(b, index));
     std::array<Indices, kUnitWords> places;
-    SmallVector<Lanes> words;
-    for (int64_t i = 0; i < kUnitWords; ++i) {
-      Value begin = byte + i * 4;
-      places[i] = append(place, begin);
-      words.push_back(toBlocks ? Lanes(b, getI32(0)) : loadWord(places[i]));
-    }
-    for (int64_t reg = 0; reg < getUnitRegisters(bits); ++reg) {
-      Lanes index(b, thread);
-      Lanes product =
-          Lanes(b, unit) * getUnitProducts(bits) + reg / kFragmentRegisters;
-      ElementIndex<Lanes> element = getFragmentElement(FragmentPlace<Lanes>{
-          index, product, like(index, reg % kFragmentRegisters),
-          like(index, 0)});
-      Value row = add(b, element.row, mul(b, band.back(), kFragmentRows));
-      Value col = add(b, element.col, mul(b, colBlock, kFragmentCols));
-      if (toBlocks)
-        addPair(words, row, col, reg);
-      else
-        storePair(words, row, col, reg);
-    }
-    if (toBlocks)
+    for (int64_t i = 0; i < kUnitWords; ++i)
+      places[i] = append(place, Value(begin + i * 4));
+    PrepackedUnit unit{bits, band.back(), colBlock, thread, index};
+    if (toBlocks) {
+      SmallVector<Lanes> words = emitGatherUnit(
+          b, unit, [&](Value row, Value byte) { return loadUnit(row, byte); });
       for (int64_t i = 0; i < kUnitWords; ++i)
         storeWord(words[i], places[i]);
-  }
-
-  /// Adds register `reg`, whose codes are at (row, col) and behind it, to the
-  /// words of its unit.
-  void addPair(MutableArrayRef<Lanes> words, Value row, Value col,
-               int64_t reg) {
-    Lanes first = loadUnit(row, bits == 4 ? div(b, col, 2) : col);
-    Lanes low = bits == 4 ? first & 0xF : first;
-    Lanes high =
-        bits == 4 ? first >> 4 : loadUnit(row, add(b, col, getIndex(b, 1)));
-    for (auto [i, word] : llvm::enumerate(words))
-      word = word | placeCode(low, reg, 0, bits, i) |
-             placeCode(high, reg, 1, bits, i);
-  }
-
-  void storePair(ArrayRef<Lanes> words, Value row, Value col, int64_t reg) {
-    Lanes low = takeCode(words.data(), reg, 0, bits);
-    Lanes high = takeCode(words.data(), reg, 1, bits);
-    if (bits == 4)
-      return storeUnit(low | (high << 4), row, div(b, col, 2));
-    storeUnit(low, row, col);
-    storeUnit(high, row, add(b, col, getIndex(b, 1)));
+      return;
+    }
+    SmallVector<Lanes> words;
+    for (const Indices &each : places)
+      words.push_back(loadWord(each));
+    emitScatterUnit(b, unit, words, [&](Lanes code, Value row, Value byte) {
+      storeUnit(code, row, byte);
+    });
   }
 
   /// A byte of a row, 0 beyond the matrix. There the last byte is read instead:

@@ -8,14 +8,11 @@
 #include "RowQuantizer.h"
 #include "GlobalFactorsSource.h"
 #include "ScaleTiles.h"
-#include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
-using blockscale::numerics::kTileCols;
-using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
 
@@ -25,8 +22,8 @@ namespace blockscale::cpu {
 static constexpr int64_t kElementsPerStep = 256;
 
 Value countRowItems(QuantizeOp op, ImplicitLocOpBuilder &b, Value rows) {
-  return getLayout(op.getScale().getType()) ? ceilDiv(b, rows, kTileRows)
-                                            : rows;
+  const numerics::ScaleLayout &layout = getScaleLayout(op.getScale().getType());
+  return layout.isLinear() ? rows : ceilDiv(b, rows, layout.getTileRows());
 }
 
 static Value createTailBuffer(ImplicitLocOpBuilder &b, int64_t size,
@@ -194,36 +191,28 @@ static void emitSwizzled(QuantizeOp op, const ItemRange &range) {
   int64_t rank = getTensorType(op.getX()).getRank();
   Value rows = getDim(b, x, rank - 2);
   Value scaleCols = ceilDiv(b, getDim(b, x, rank - 1), op.getBlockSize());
-  Indices bandSizes = getLeadingSizes(b, x, rank - 2);
-  bandSizes.push_back(ceilDiv(b, rows, kTileRows));
   RowQuantizer quantizer(op, range);
   GlobalFactorsSource factors(op, range);
-  ScaleBand band(b, scaleCols);
-  emitLoop(b, range.begin, range.end, [&](Value item) {
-    Indices bandIndex = delinearize(b, item, bandSizes);
-    ValueRange batch = ValueRange(bandIndex).drop_back();
-    std::optional<GlobalFactors> global;
-    if (op.getGlobalOperand().extent != GlobalExtent::Row)
-      global = factors.get(batch);
-    Value first = mul(b, bandIndex.back(), kTileRows);
-    Value count = min(b, getIndex(b, kTileRows), sub(b, rows, first));
-    emitLoop(b, getIndex(b, 0), count, [&](Value i) {
-      Indices row = append(batch, add(b, first, i));
-      quantizer.emitRow(row, band.getBuffer(), i,
-                        global ? *global : factors.get(row));
-    });
-    band.emitClearRows(count);
-    band.emitStoreTiles(scale, ceilDiv(b, scaleCols, kTileCols),
-                        [&](Value col) { return append(bandIndex, col); });
-  });
-  band.emitFree();
+  emitScaleBands(range,
+                 {scale, getScaleLayout(op.getScale().getType()),
+                  getLeadingSizes(b, x, rank - 2), rows, scaleCols},
+                 [&](ValueRange batch, Value first, Value count, Value buffer) {
+                   std::optional<GlobalFactors> global;
+                   if (op.getGlobalOperand().extent != GlobalExtent::Row)
+                     global = factors.get(batch);
+                   emitLoop(b, getIndex(b, 0), count, [&](Value i) {
+                     Indices row = append(batch, add(b, first, i));
+                     quantizer.emitRow(row, buffer, i,
+                                       global ? *global : factors.get(row));
+                   });
+                 });
   quantizer.emitFree();
 }
 
 void emitRowItems(QuantizeOp op, const ItemRange &range) {
-  if (getLayout(op.getScale().getType()))
-    return emitSwizzled(op, range);
-  emitLinear(op, range);
+  if (getScaleLayout(op.getScale().getType()).isLinear())
+    return emitLinear(op, range);
+  emitSwizzled(op, range);
 }
 
 } // namespace blockscale::cpu

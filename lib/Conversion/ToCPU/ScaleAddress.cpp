@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScaleAddress.h"
-#include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -17,8 +16,7 @@ namespace blockscale::cpu {
 ScaleMatrix ScaleMatrix::getGroup(ImplicitLocOpBuilder &b, Value memref,
                                   Value firstTile, Value colTiles,
                                   Value firstRow, Value firstCol) {
-  ScaleMatrix matrix(b, memref, LayoutAttr(), {});
-  matrix.isTiled = true;
+  ScaleMatrix matrix(b, memref, numerics::k128x4, {});
   matrix.firstTile = firstTile;
   matrix.colTiles = colTiles;
   matrix.firstRow = firstRow;
@@ -27,7 +25,7 @@ ScaleMatrix ScaleMatrix::getGroup(ImplicitLocOpBuilder &b, Value memref,
 }
 
 Indices ScaleMatrix::getIndices(Value row, Value col) const {
-  if (!isTiled)
+  if (isLinear())
     return append(batch, {row, col});
   if (firstTile) {
     row = sub(b, row, firstRow);
@@ -37,16 +35,16 @@ Indices ScaleMatrix::getIndices(Value row, Value col) const {
   Indices indices = batch;
   if (firstTile)
     indices.push_back(
-        add(b, firstTile, numerics::getTileNumber(r, c, Lanes(b, colTiles))));
+        add(b, firstTile, layout->getTileNumber(r, c, Lanes(b, colTiles))));
   else
-    indices.append({r / numerics::kTileRows, c / numerics::kTileCols});
-  auto [line, lineRow, lineCol] = numerics::getInTile(r, c);
-  indices.append({line, lineRow, lineCol});
+    indices.append({r / layout->getTileRows(), c / layout->getTileCols()});
+  for (const numerics::BitRun &run : layout->tile)
+    indices.push_back(numerics::BitLayout::getDigit(run, r, c));
   return indices;
 }
 
 bool ScaleMatrix::beginsTile(Value col) const {
-  if (!isTiled)
+  if (isLinear())
     return false;
   return firstTile ? isEqualConstantIntOrValue(col, firstCol)
                    : isConstantIntValue(col, 0);

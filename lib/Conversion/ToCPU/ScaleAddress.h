@@ -9,7 +9,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_SCALEADDRESS_H
 
 #include "Emission/LoopEmitter.h"
-#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/IR/TypeRules.h"
 
 namespace blockscale::cpu {
 
@@ -21,8 +21,8 @@ class ScaleMatrix {
 public:
   /// The matrix `batch` of a linear or ungrouped memref.
   ScaleMatrix(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
-              LayoutAttr layout, mlir::ValueRange batch)
-      : b(b), memref(memref), isTiled(layout != nullptr), batch(batch) {}
+              const numerics::ScaleLayout &layout, mlir::ValueRange batch)
+      : b(b), memref(memref), layout(&layout), batch(batch) {}
 
   /// The group whose tiles begin at `firstTile` and whose scale (firstRow,
   /// firstCol) is the first of its first tile.
@@ -36,15 +36,15 @@ public:
   Indices getIndices(mlir::Value row, mlir::Value col) const;
 
   /// Whether a row of scales is contiguous.
-  bool isLinear() const { return !isTiled; }
+  bool isLinear() const { return layout->isLinear(); }
   /// Whether it is known now that column `col` begins a tile, so that it and
-  /// the next three, padding included, are contiguous.
+  /// the others of its row of the tile, padding included, are contiguous.
   bool beginsTile(mlir::Value col) const;
 
 private:
   mlir::ImplicitLocOpBuilder &b;
   mlir::Value memref;
-  bool isTiled;
+  const numerics::ScaleLayout *layout;
   Indices batch;
   /// The place of the group: its first tile, the columns of its tiles, and its
   /// first row and column. Null where the layout is not grouped.

@@ -5,16 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A band is 128 rows of scales, the rows of one row of tiles. It is collected
-// in a row-major buffer, where a row is contiguous, and then stored tile by
-// tile, padding included.
+// A band is the rows of scales of one row of tiles, 128 in the layout 128x4. It
+// is collected in a row-major buffer, where a row is contiguous, and then
+// stored tile by tile, padding included.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_SCALETILES_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_SCALETILES_H
 
-#include "Emission/LoopEmitter.h"
+#include "Kernels.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 namespace blockscale::cpu {
 
@@ -32,10 +33,11 @@ void emitClearTile(mlir::ImplicitLocOpBuilder &b, mlir::Value tiles,
 class ScaleBand {
 public:
   /// Allocates the buffer for `cols` scales a row, all zero, where b stands.
-  ScaleBand(mlir::ImplicitLocOpBuilder &b, mlir::Value cols);
+  ScaleBand(mlir::ImplicitLocOpBuilder &b, mlir::Value cols,
+            const numerics::ScaleLayout &layout = numerics::k128x4);
 
-  /// 128 rows of `cols` bytes, rounded up to whole tiles. Padding is zero as
-  /// long as nobody stores to it.
+  /// The rows of a tile, of `cols` bytes, rounded up to whole tiles. Padding is
+  /// zero as long as nobody stores to it.
   mlir::Value getBuffer() const { return buffer; }
 
   /// Makes the rows from `rows` on zero.
@@ -53,9 +55,27 @@ public:
 
 private:
   mlir::ImplicitLocOpBuilder &b;
+  const numerics::ScaleLayout &layout;
   mlir::Value buffer;
   mlir::Value paddedCols;
 };
+
+/// The scales of matrices in tiles, whose bands are the items of a kernel.
+struct BandedScales {
+  mlir::Value tiles;
+  const numerics::ScaleLayout &layout;
+  /// The sizes of the batch, and those of a matrix of scales.
+  Indices batch;
+  mlir::Value rows, cols;
+};
+
+/// Stores the bands [range.begin, range.end). `fill` gives the rows of a band:
+/// `count` of matrix `batch`, from row `first` on, to those of `buffer`.
+void emitScaleBands(
+    const ItemRange &range, const BandedScales &scales,
+    llvm::function_ref<void(mlir::ValueRange batch, mlir::Value first,
+                            mlir::Value count, mlir::Value buffer)>
+        fill);
 
 } // namespace blockscale::cpu
 

@@ -44,8 +44,8 @@ void emitItems(ScaledMMOp op, const ItemRange &range) {
     MatmulOperand operand = {range.lookup(data), getElementTypeOrSelf(data),
                              Indices(batch), std::nullopt};
     if (scale)
-      operand.scales.emplace(b, range.lookup(scale), getLayout(scale.getType()),
-                             batch);
+      operand.scales.emplace(b, range.lookup(scale),
+                             getScaleLayout(scale.getType()), batch);
     return operand;
   };
   emitLoop(b, range.begin, range.end, [&](Value item) {

@@ -19,14 +19,8 @@ using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
 
-static bool isLinear(Value scale) { return !getLayout(scale.getType()); }
-
-static LayoutAttr getGroupedLayout(SwizzleOp op) {
-  for (Value side : {op.getSource(), op.getResult()})
-    if (LayoutAttr layout = getLayout(side.getType());
-        layout && layout.isGrouped())
-      return layout;
-  return {};
+static bool isLinear(Value scale) {
+  return getScaleLayout(scale.getType()).isLinear();
 }
 
 /// Sizes of all dimensions of the memory but the last.
@@ -44,13 +38,14 @@ Value countItems(SwizzleOp op, CallSite &site) {
     return site.countItems(sizes, toIndex(b, sizes.end()[-2]));
   }
   bool fromLinear = isLinear(op.getSource());
-  if (fromLinear && getGroupedLayout(op))
+  if (fromLinear && op.getGroupedLayout())
     return getDim(b, site.lookup(op.getResult()), 0);
   CallSite::Sizes sizes =
       site.getSizes(fromLinear ? op.getSource() : op.getResult());
   Value rows = toIndex(b, sizes.end()[-2]);
-  return site.countItems(sizes,
-                         fromLinear ? ceilDiv(b, rows, kTileRows) : rows);
+  const numerics::ScaleLayout &to = getScaleLayout(op.getType());
+  return site.countItems(sizes, fromLinear ? ceilDiv(b, rows, to.getTileRows())
+                                           : rows);
 }
 
 /// Items are rows of memory.
@@ -72,24 +67,16 @@ static void emitToTiles(SwizzleOp op, const ItemRange &range) {
   Value source = range.lookup(op.getSource());
   Value result = range.lookup(op.getResult());
   int64_t rank = getTensorType(op.getSource()).getRank();
-  Value rows = getDim(b, source, rank - 2), cols = getDim(b, source, rank - 1);
-  Indices bandSizes = getLeadingSizes(b, source, rank - 2);
-  bandSizes.push_back(ceilDiv(b, rows, kTileRows));
-  ScaleBand band(b, cols);
-  emitLoop(b, range.begin, range.end, [&](Value item) {
-    Indices index = delinearize(b, item, bandSizes);
-    ValueRange batch = ValueRange(index).drop_back();
-    Value first = mul(b, index.back(), kTileRows);
-    Value count = min(b, getIndex(b, kTileRows), sub(b, rows, first));
-    emitLoop(b, getIndex(b, 0), count, [&](Value i) {
-      emitCopyBytes(b, source, append(batch, add(b, first, i)),
-                    band.getBuffer(), i, cols);
-    });
-    band.emitClearRows(count);
-    band.emitStoreTiles(result, ceilDiv(b, cols, kTileCols),
-                        [&](Value col) { return append(index, col); });
-  });
-  band.emitFree();
+  BandedScales scales{result, getScaleLayout(op.getType()),
+                      getLeadingSizes(b, source, rank - 2),
+                      getDim(b, source, rank - 2), getDim(b, source, rank - 1)};
+  emitScaleBands(range, scales,
+                 [&](ValueRange batch, Value first, Value count, Value buffer) {
+                   emitLoop(b, getIndex(b, 0), count, [&](Value i) {
+                     emitCopyBytes(b, source, append(batch, add(b, first, i)),
+                                   buffer, i, scales.cols);
+                   });
+                 });
 }
 
 /// Copies scales [firstCol, lastCol) of a row out of `tiles`.
@@ -112,7 +99,7 @@ static void emitFromTiles(SwizzleOp op, const ItemRange &range) {
   Indices rowSizes = getLeadingSizes(b, result, rank - 1);
   emitLoop(b, range.begin, range.end, [&](Value item) {
     Indices row = delinearize(b, item, rowSizes);
-    ScaleMatrix tiles(b, source, getLayout(op.getSource().getType()),
+    ScaleMatrix tiles(b, source, getScaleLayout(op.getSource().getType()),
                       ValueRange(row).drop_back());
     emitCopyFromTiles(b, tiles, row.back(), getIndex(b, 0), cols, result, row);
   });
@@ -130,7 +117,7 @@ public:
         tiles(range.lookup(isLinear(op.getSource()) ? op.getResult()
                                                     : op.getSource())),
         offsets(range.lookup(op.getOffsets())), block(op.getBlock()),
-        alongRows(getGroupedLayout(op).getDim() == 0) {
+        alongRows(op.getGroupedLayout().getDim() == 0) {
     rows = getDim(b, linear, 0);
     cols = getDim(b, linear, 1);
   }
@@ -234,7 +221,7 @@ void emitItems(SwizzleOp op, const ItemRange &range) {
   if (isCopy(op))
     return emitCopy(op, range);
   bool fromLinear = isLinear(op.getSource());
-  if (!getGroupedLayout(op))
+  if (!op.getGroupedLayout())
     return fromLinear ? emitToTiles(op, range) : emitFromTiles(op, range);
   GroupedSwizzle swizzle(op, range);
   emitLoop(range.b, range.begin, range.end, [&](Value item) {

@@ -98,11 +98,11 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
                     spec.format.getStepScales() +
                 ofThread;
   Lanes byte = scaleTile * kTileBytes +
-               numerics::getByteInTile(row, row.like(0)) + inRow;
+               numerics::k128x4.getByteInTile(row, row.like(0)) + inRow;
   Value base =
       b.offset(context.getShared(b, shared.scales, slot, shared.scaleBytes),
                b.getI8Type(), byte);
-  int64_t distance = numerics::getByteInTile(kRowDistance, int64_t(0));
+  int64_t distance = numerics::k128x4.getByteInTile(kRowDistance, int64_t(0));
   // Beyond K are zeros, and in the last stage scales that can be anything:
   // those behind K in a tile, and what was there before where a step has no
   // tile.

@@ -10,6 +10,7 @@
 #include "Products/Arithmetic.h"
 #include "Products/DepthSteps.h"
 #include "blockscale/IR/Upstream.h"
+#include "blockscale/Numerics/Accumulators.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -36,8 +37,10 @@ PlainMmaThread::PlainMmaThread(KernelBuilder &b, const PlainMmaSpec &spec,
   team = warp >> llvm::Log2_64(spec.getRowWarps());
   warpRow = (warp & (spec.getRowWarps() - 1)) * kWarpScaledRows;
   loader = spec.hasTeamLoads() ? all & (spec.getLoaders() - 1) : all;
-  row = inWarp >> 2;
-  member = inWarp & 3;
+  auto [sumRow, pair] = numerics::getPairs(numerics::kMmaAccumulator)
+                            .getElementOf(numerics::kSumThread, inWarp);
+  row = sumRow;
+  member = pair;
 }
 
 namespace {

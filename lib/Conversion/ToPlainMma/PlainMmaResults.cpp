@@ -8,6 +8,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "PlainMmaRoles.h"
 #include "Products/Arithmetic.h"
+#include "blockscale/Numerics/Accumulators.h"
 
 using namespace mlir;
 
@@ -44,39 +45,22 @@ Value PlainMmaResults::getSumAddress(int64_t copy, Value place) {
 
 void PlainMmaResults::emitStored(ValueRange) { gpu::BarrierOp::create(b); }
 
-/// Stores the sums of a part of a tile (PTX ISA, "Matrix Fragments for
-/// mma.m16n8k16", "Accumulators"): two are of plain rows beside each other, and
-/// the next two of the row with scales that is eight rows behind.
 void PlainMmaResults::emitStoreSums(ValueRange sums) {
   const PlainMmaLayout &shared = context.shared;
   bool isScaledA = context.spec.format.isScaledA;
-  constexpr int64_t distance = kScaledFragment / 2;
-  Lanes scaled = Lanes(b, thread.warpRow) + Lanes(b, thread.row);
-  Lanes plain = Lanes(b, thread.member) * 2;
-  // Distances, in f32, of sums of neighbouring scaled and plain rows.
+  // Rows of fragments are scaled rows, and columns plain ones.
   int64_t scaledPitch = isScaledA ? shared.sumPitch : 1;
   int64_t plainPitch = isScaledA ? 1 : shared.sumPitch;
+  Lanes scaled = Lanes(b, thread.warpRow) + Lanes(b, thread.row);
+  Lanes plain = Lanes(b, thread.member) * 2;
   Value base =
       b.offset(context.getShared(b, shared.sums, thread.team, shared.sumBytes),
                b.getF32Type(), scaled * scaledPitch + plain * plainPitch);
-  auto store = [&](ValueRange values, int64_t plain, int64_t scaled) {
-    int64_t place = plain * plainPitch + scaled * scaledPitch;
-    b.store(values.size() > 1 ? b.pack(values) : values.front(),
-            b.offset(base, b.getF32Type(), b.i32(place)),
-            static_cast<unsigned>(values.size()) * kWordBytes);
-  };
-  for (size_t i = 0; i < sums.size(); i += 2) {
-    auto fragment = static_cast<int64_t>(i) / kFragmentSums;
-    int64_t plain = fragment / kWarpFragments * kPlainFragment;
-    int64_t scaled = fragment % kWarpFragments * kScaledFragment +
-                     static_cast<int64_t>(i) % kFragmentSums / 2 * distance;
-    if (isScaledA) {
-      store(sums.slice(i, 2), plain, scaled);
-      continue;
-    }
-    store(sums.slice(i, 1), plain, scaled);
-    store(sums.slice(i + 1, 1), plain + 1, scaled);
-  }
+  storeFragments(numerics::kMmaAccumulator, sums, base, scaledPitch, plainPitch,
+                 [](int64_t fragment) -> numerics::ElementIndex<int64_t> {
+                   return {fragment % kWarpFragments * kScaledFragment,
+                           fragment / kWarpFragments * kPlainFragment};
+                 });
 }
 
 } // namespace blockscale::products

@@ -9,6 +9,7 @@
 #include "Products/Arithmetic.h"
 #include "ScaledMmaRoles.h"
 #include "blockscale/IR/Upstream.h"
+#include "blockscale/Numerics/Accumulators.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -46,23 +47,19 @@ Value ScaledMmaResults::getSumAddress(int64_t, Value place) {
                   place);
 }
 
-/// Stores the sums of one instruction along rows and of all along columns. Two
-/// sums of a thread are beside each other, and the others are eight rows behind
-/// (PTX ISA, "Matrix Fragments for mma.m16n8k64").
+/// Stores the sums of one instruction along rows and of all along columns.
 void ScaledMmaResults::emitStoreSums(ValueRange sums) {
-  constexpr int64_t pair = 2;
-  constexpr int64_t distance = kMmaRows / 2;
-  Lanes lane(b, thread.lane);
-  Lanes row = Lanes(b, thread.row) + (lane >> 2);
-  Lanes col = Lanes(b, thread.col) + (lane & 3) * pair;
+  auto [row, col] = numerics::kMmaAccumulator.getElementOf(
+      numerics::kSumThread, Lanes(b, thread.lane));
+  row = Lanes(b, thread.row) + row;
+  col = Lanes(b, thread.col) + col;
+  int64_t pitch = context.shared.sumPitch;
   Value base = b.offset(context.getShared(b, context.shared.sums),
-                        b.getF32Type(), row * context.shared.sumPitch + col);
-  for (int64_t j = 0; j < kColRepeats; ++j)
-    for (int64_t i = 0; i < kMmaSums / pair; ++i) {
-      int64_t place = j * kRepeatRows + i * distance * context.shared.sumPitch;
-      b.store(b.pack(sums.slice(j * kMmaSums + i * pair, pair)),
-              b.offset(base, b.getF32Type(), b.i32(place)), pair * kWordBytes);
-    }
+                        b.getF32Type(), row * pitch + col);
+  storeFragments(numerics::kMmaAccumulator, sums, base, pitch, /*colPitch=*/1,
+                 [](int64_t fragment) -> numerics::ElementIndex<int64_t> {
+                   return {0, fragment * kRepeatRows};
+                 });
 }
 
 } // namespace blockscale::products

@@ -9,6 +9,7 @@
 #include "Products/Arithmetic.h"
 #include "Products/EpilogueWriter.h"
 #include "Tcgen05Roles.h"
+#include "blockscale/Numerics/Accumulators.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -24,6 +25,11 @@ using Predicate = arith::CmpIPredicate;
 /// ties nvvm.tcgen05.wait to the registers, and LLVM moves uses of them before
 /// it.
 static Value emitLoadSums(KernelBuilder &b, Value address) {
+  static_assert(
+      int64_t(1) << numerics::kTensorMemoryAccumulator.getContiguousBits(
+          numerics::kSumRegister) >=
+          kFragment,
+      "the registers of a thread are columns beside each other");
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "tcgen05.ld.sync.aligned.32x32b.x" << kFragment << ".b32 {";

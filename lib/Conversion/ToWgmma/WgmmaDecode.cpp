@@ -194,7 +194,7 @@ SmallVector<Lanes> DecodeEmitter::loadScales(Value scales, Lanes row,
   int64_t all = 2 * ofRow;
   auto load = [&](Lanes number) {
     Lanes ownRow = row + (number >> llvm::Log2_64(ofRow)) * kRowDistance;
-    Lanes byte = numerics::getByteInTile(ownRow, ownRow.like(0)) +
+    Lanes byte = numerics::k128x4.getByteInTile(ownRow, ownRow.like(0)) +
                  Lanes(b, tileStep) * format.getStepScales() +
                  (number & (ofRow - 1)) * 2;
     Value address = b.offset(scales, b.getI8Type(), byte);

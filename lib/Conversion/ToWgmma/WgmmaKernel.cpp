@@ -8,6 +8,7 @@
 #include "DeviceEmission/WarpExchange.h"
 #include "Products/Arithmetic.h"
 #include "WgmmaRoles.h"
+#include "blockscale/Numerics/Accumulators.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -91,11 +92,11 @@ WgmmaThread::WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, Value inBlock)
   Lanes lanes = all & (kWarpThreads - 1);
   warpgroup = all >> llvm::Log2_64(kWarpgroupThreads);
   lane = lanes;
-  // A warp has 16 rows: its threads have those of two halves (PTX ISA,
-  // "Register Fragments for wgmma.mma_async.m64nNk16").
-  row =
-      (all >> llvm::Log2_64(kWarpThreads)) * (2 * kRowDistance) + (lanes >> 2);
-  member = lanes & 3;
+  // The second warpgroup has the rows behind those of the first.
+  auto [sumRow, pair] = numerics::getPairs(numerics::kWgmmaAccumulator)
+                            .getElementOf(numerics::kSumThread, all);
+  row = sumRow;
+  member = pair;
 }
 
 void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,

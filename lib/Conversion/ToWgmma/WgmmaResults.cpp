@@ -18,6 +18,7 @@
 #include "Products/Arithmetic.h"
 #include "WgmmaRoles.h"
 #include "blockscale/IR/Upstream.h"
+#include "blockscale/Numerics/Accumulators.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -123,33 +124,19 @@ Value WgmmaResults::getSumAddress(int64_t copy, Value place) {
   return context.cluster.getPlace(b, address, b.i32(copy / teams));
 }
 
-/// Stores the sums of a part of a tile to shared memory (PTX ISA, "Register
-/// Fragments for wgmma.mma_async.m64nNk16", "Accumulator D").
 void WgmmaResults::emitStoreSums(ValueRange sums) {
   const WgmmaLayout &shared = context.shared;
   bool isScaledA = context.spec.format.isScaledA;
-  constexpr int64_t accumulator = 4;
-  Lanes row(b, thread.row), col = Lanes(b, thread.member) * 2;
-  // Distances, in f32, of sums of neighbouring scaled and plain rows.
+  // Rows of the fragment are scaled rows, and columns plain ones.
   int64_t scaledPitch = isScaledA ? shared.sumPitch : 1;
   int64_t plainPitch = isScaledA ? 1 : shared.sumPitch;
+  Lanes row(b, thread.row), col = Lanes(b, thread.member) * 2;
   Value base =
       b.offset(context.getShared(b, shared.sums, thread.team, shared.sumBytes),
                b.getF32Type(), row * scaledPitch + col * plainPitch);
-  auto address = [&](int64_t i) {
-    int64_t plain = i / accumulator * 8 + i % 2;
-    int64_t scaled = i % accumulator / 2 * kRowDistance;
-    return b.offset(base, b.getF32Type(),
-                    b.i32(plain * plainPitch + scaled * scaledPitch));
-  };
-  for (size_t i = 0; i < sums.size(); i += 2) {
-    if (isScaledA) {
-      b.store(b.pack(sums.slice(i, 2)), address(i), 2 * kWordBytes);
-      continue;
-    }
-    b.store(sums[i], address(i), kWordBytes);
-    b.store(sums[i + 1], address(i + 1), kWordBytes);
-  }
+  storeFragments(numerics::kWgmmaAccumulator, sums, base, scaledPitch,
+                 plainPitch,
+                 [](int64_t) { return numerics::ElementIndex<int64_t>{0, 0}; });
 }
 
 void WgmmaResults::emitOnce(function_ref<void()> body) {

@@ -47,8 +47,7 @@ static Origin getOrigin(Value data) {
 static Value createValues(PatternRewriter &rewriter, ProductOpInterface op,
                           TypedValue<RankedTensorType> data, Value scale,
                           DenseI64ArrayAttr block) {
-  if (LayoutAttr layout = getLayout(scale.getType());
-      layout && layout.isGrouped())
+  if (getGroupedLayout(scale.getType()))
     scale = createLinearScales(rewriter, op, scale, data);
   auto type =
       RankedTensorType::get(data.getType().getShape(), rewriter.getBF16Type());

@@ -16,24 +16,42 @@ using namespace mlir;
 
 namespace blockscale {
 
-Value createLinearScales(OpBuilder &builder, ProductOpInterface op, Value scale,
-                         Value data) {
-  Location loc = op.getLoc();
+/// The sizes of the scales of `data` that their type does not have.
+static SmallVector<Value> getDynamicSizes(OpBuilder &builder, Location loc,
+                                          Value scale, Value data,
+                                          int64_t block) {
   auto type = cast<RankedTensorType>(scale.getType());
   SmallVector<OpFoldResult> extents = tensor::getMixedSizes(builder, loc, data);
   SmallVector<Value> sizes;
   for (auto [dim, size] :
-       llvm::enumerate(getScaleSizes(builder, loc, extents, op.getBlockSize())))
+       llvm::enumerate(getScaleSizes(builder, loc, extents, block)))
     if (type.isDynamicDim(dim))
       sizes.push_back(getValueOrCreateConstantIndexOp(builder, loc, size));
-  LayoutAttr layout = getLayout(type);
-  bool isGrouped = layout.isGrouped();
-  int64_t block = isGrouped && layout.getDim() == 1 ? op.getBlockSize() : 1;
+  return sizes;
+}
+
+static RankedTensorType getLinearType(Value scale) {
+  return cast<RankedTensorType>(scale.getType()).cloneWithEncoding(Attribute());
+}
+
+Value createLinearScales(OpBuilder &builder, Location loc, Value scale,
+                         Value data, int64_t block) {
+  return SwizzleOp::create(builder, loc, getLinearType(scale), scale,
+                           /*offsets=*/Value(),
+                           getDynamicSizes(builder, loc, scale, data, block));
+}
+
+Value createLinearScales(OpBuilder &builder, ProductOpInterface op, Value scale,
+                         Value data) {
+  Location loc = op.getLoc();
+  LayoutAttr grouped = getGroupedLayout(scale.getType());
+  if (!grouped)
+    return createLinearScales(builder, loc, scale, data, op.getBlockSize());
+  int64_t block = grouped.getDim() == 1 ? op.getBlockSize() : 1;
   auto swizzle = SwizzleOp::create(
-      builder, loc, type.cloneWithEncoding(Attribute()), scale,
-      isGrouped ? op.getGroupOperand().ends : Value(), sizes, block);
-  if (isGrouped)
-    swizzle->setAttr(kEndsCheckedAttrName, builder.getUnitAttr());
+      builder, loc, getLinearType(scale), scale, op.getGroupOperand().ends,
+      getDynamicSizes(builder, loc, scale, data, op.getBlockSize()), block);
+  swizzle->setAttr(kEndsCheckedAttrName, builder.getUnitAttr());
   return swizzle;
 }
 

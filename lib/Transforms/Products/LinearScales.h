@@ -14,6 +14,12 @@
 
 namespace blockscale {
 
+/// The scales of `data` in linear order, with one for `block` elements of a
+/// row: `scale`, which is in tiles of one matrix.
+mlir::Value createLinearScales(mlir::OpBuilder &builder, mlir::Location loc,
+                               mlir::Value scale, mlir::Value data,
+                               int64_t block);
+
 /// The scales of an operand of `op` in linear order: `scale`, which is in a
 /// layout, those of `data`. Scales in a grouped layout lie as the offsets of
 /// `op` say.

@@ -53,7 +53,7 @@ struct SwizzleScales : public OpRewritePattern<ScaledMMOp> {
 
   /// Whether there are scales, and in no layout.
   static bool isLinear(TypedValue<RankedTensorType> scale) {
-    return scale && !getLayout(scale.getType());
+    return scale && getScaleLayout(scale.getType()).isLinear();
   }
 
   static void swizzle(PatternRewriter &rewriter, OpOperand &scale,
@@ -103,8 +103,7 @@ struct SwizzleGroupedScales : public OpRewritePattern<ScaledGroupedMMOp> {
 private:
   /// Whether there are scales, and not in tiles of each group.
   static bool needsGroups(Value scale) {
-    LayoutAttr layout = scale ? getLayout(scale.getType()) : LayoutAttr();
-    return scale && !(layout && layout.isGrouped());
+    return scale && !getGroupedLayout(scale.getType());
   }
 
   static void swizzleGroups(PatternRewriter &rewriter, ScaledGroupedMMOp op,
@@ -116,7 +115,7 @@ private:
                         /*dim=*/op.isKGrouped() ? 1 : 0);
     auto type = cast<RankedTensorType>(scale.get().getType());
     Value linear = scale.get();
-    if (getLayout(type))
+    if (!getScaleLayout(type).isLinear())
       linear = createLinearScales(rewriter, op, linear, data);
     auto swizzle = SwizzleOp::create(
         rewriter, op.getLoc(), type.cloneWithEncoding(layout), linear,

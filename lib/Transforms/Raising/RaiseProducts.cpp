@@ -79,6 +79,11 @@ findMatrixObstacle(const RaisedFactor &factor, bool isB) {
   if (factor.getType().getEncoding())
     return FusionObstacle{"raise_c1", "operands without an encoding",
                           llvm::to_string(factor.getType())};
+  if (DequantizeOp dequantize = factor.dequantize;
+      dequantize && !hasKernelOrder(dequantize.getScale().getType()))
+    return FusionObstacle{
+        "raise_c1", "scales that are linear or in the layout swizzle_128x4",
+        llvm::to_string(dequantize.getScale().getType())};
   if (factor.kind == RaisedFactor::Kind::Shared && !isB)
     return FusionObstacle{"raise_c2", "an A of the rank of the result",
                           "one that is broadcast"};
@@ -93,7 +98,7 @@ static std::optional<FusionObstacle> findFlatObstacle(linalg::LinalgOp op,
     return FusionObstacle{"raise_c2", "an A with rows along K beside one B",
                           "a transposed one"};
   DequantizeOp dequantize = a.dequantize;
-  if (dequantize && getLayout(dequantize.getScale().getType()))
+  if (dequantize && !getScaleLayout(dequantize.getScale().getType()).isLinear())
     return FusionObstacle{"raise_c2", "linear scales of an A beside one B",
                           llvm::to_string(dequantize.getScale().getType())};
   if (dequantize && dequantize.getGlobalScale())
@@ -459,7 +464,7 @@ struct ReshapeBeforeDequantize : public OpRewritePattern<OpTy> {
       return rewriter.notifyMatchFailure(op, "not between matrices");
     if (op.getReassociationIndices().back().size() != 1)
       return rewriter.notifyMatchFailure(op, "the last dimension changes");
-    if (getLayout(dequantize.getScale().getType()))
+    if (!getScaleLayout(dequantize.getScale().getType()).isLinear())
       return rewriter.notifyMatchFailure(op, "the scales have a layout");
     if (Value global = dequantize.getGlobal())
       if (auto type = dyn_cast<RankedTensorType>(global.getType());

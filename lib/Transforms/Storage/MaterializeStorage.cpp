@@ -76,8 +76,7 @@ struct ConvertDim : public StoragePattern<tensor::DimOp> {
       return rewriter.notifyMatchFailure(op, "the dimension is not constant");
     if (op->hasAttr(kStoredDimAttrName)) {
       // Tiles of groups are one dimension.
-      LayoutAttr layout = getLayout(type);
-      bool isGrouped = layout && layout.isGrouped();
+      bool isGrouped = getGroupedLayout(type) != nullptr;
       rewriter.replaceOpWithNewOp<tensor::DimOp>(op, adaptor.getSource(),
                                                  isGrouped ? 0 : *dim);
       return success();

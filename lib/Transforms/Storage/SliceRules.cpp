@@ -138,8 +138,7 @@ LogicalResult blockscale::verifySlice(Operation *op) {
     return op->emitOpError()
            << "expected a slice to keep the layout of " << slice.wholeType
            << ", but got " << slice.sliceType;
-  LayoutAttr layout = getLayout(slice.wholeType);
-  if (layout && layout.isGrouped())
+  if (getGroupedLayout(slice.wholeType))
     return op->emitOpError()
            << "expected no slice of a grouped layout, where the place of a row "
               "depends on the offsets, but got "
@@ -158,7 +157,7 @@ LogicalResult blockscale::verifyConcat(tensor::ConcatOp op) {
   SmallVector<Type> types(op->getOperandTypes());
   types.push_back(type);
   for (Type found : types) {
-    if (getLayout(found))
+    if (!getScaleLayout(found).isLinear())
       return op.emitOpError()
              << "expected a concatenation of linear scales "
                 "(tensor.insert_slice joins whole tiles, and "

@@ -10,7 +10,6 @@
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/DataLayout.h"
 #include "blockscale/Numerics/Pack.h"
-#include "blockscale/Numerics/ScaleLayout.h"
 #include "blockscale/Transforms/Storage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,16 +45,15 @@ static SmallVector<uint8_t> packCodes(ArrayRef<uint8_t> codes,
 static SmallVector<uint8_t> swizzleScales(ArrayRef<uint8_t> scales,
                                           RankedTensorType type,
                                           int64_t storageCount) {
+  const numerics::ScaleLayout &layout = getScaleLayout(type);
   SmallVector<uint8_t> tiles(storageCount, numerics::kScalePadding);
   int64_t rows = type.getDimSize(type.getRank() - 2);
   int64_t cols = type.getDimSize(type.getRank() - 1);
-  int64_t matrix = rows * cols,
-          matrixBytes = numerics::getSwizzledSize(rows, cols);
+  int64_t matrix = rows * cols, matrixBytes = layout.getBytes(rows, cols);
   for (int64_t i = 0, e = scales.size(); i < e; ++i) {
     int64_t inMatrix = i % matrix;
     tiles[i / matrix * matrixBytes +
-          numerics::getSwizzledOffset(inMatrix / cols, inMatrix % cols, cols)] =
-        scales[i];
+          layout.getOffset(inMatrix / cols, inMatrix % cols, cols)] = scales[i];
   }
   return tiles;
 }
@@ -89,8 +87,7 @@ struct ConvertConstant : public StoragePattern<arith::ConstantOp> {
                         ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
     RankedTensorType storage = getStorage(type);
-    LayoutAttr layout = getLayout(type);
-    if (layout && layout.isGrouped())
+    if (getGroupedLayout(type))
       return rewriter.notifyMatchFailure(op, "tiles depend on the offsets");
     std::optional<SmallVector<uint8_t>> logical =
         getLogicalBytes(op.getValue(), type.getNumElements());
@@ -98,7 +95,7 @@ struct ConvertConstant : public StoragePattern<arith::ConstantOp> {
       return rewriter.notifyMatchFailure(op, "not one byte an element");
     int64_t count = storage.getNumElements();
     SmallVector<uint8_t> bytes = std::move(*logical);
-    if (layout)
+    if (!getScaleLayout(type).isLinear())
       bytes = swizzleScales(bytes, type, count);
     else if (isPrepacked(type))
       bytes = prepackCodes(bytes, type, count);

@@ -60,9 +60,10 @@ Type findType(Operation *op, function_ref<bool(Type)> predicate) {
 
 int64_t getStorageUnit(RankedTensorType type, int64_t dim) {
   int64_t fromEnd = type.getRank() - dim;
-  if (getLayout(type))
-    return fromEnd == 1   ? numerics::kTileCols
-           : fromEnd == 2 ? numerics::kTileRows
+  const numerics::ScaleLayout &order = getScaleLayout(type);
+  if (!order.isLinear())
+    return fromEnd == 1   ? order.getTileCols()
+           : fromEnd == 2 ? order.getTileRows()
                           : 1;
   if (isPrepacked(type))
     return fromEnd == 1   ? numerics::kFragmentCols
@@ -136,9 +137,8 @@ static bool hasAddressableSize(RankedTensorType type) {
   int64_t bytes = element.isIntOrFloat()
                       ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8)
                       : sizeof(int64_t);
-  LayoutAttr layout = getLayout(type);
-  int64_t groups = layout ? std::max<int64_t>(layout.getGroups(), 1)
-                          : int64_t(isPrepacked(type));
+  LayoutAttr grouped = getGroupedLayout(type);
+  int64_t groups = grouped ? grouped.getGroups() : int64_t(hasLayout(type));
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
     int64_t extent = 0;
     if (llvm::MulOverflow(groups, getStorageUnit(type, dim) - 1, extent) ||
@@ -188,8 +188,7 @@ static LogicalResult verifyConstant(arith::ConstantOp op) {
     return op.emitOpError()
            << "expected a resource of one byte an element, "
            << type.getNumElements() << ", but got " << found << " bytes";
-  LayoutAttr layout = getLayout(type);
-  if (layout && layout.isGrouped())
+  if (getGroupedLayout(type))
     return op.emitOpError()
            << "expected no constant of a grouped layout, where the place of a "
               "row depends on the offsets, but got "
@@ -278,7 +277,7 @@ LogicalResult verifyStorageRules(Operation *op) {
           [](Operation *) { return success(); })
       .Default([&](Operation *op) {
         return op->emitOpError()
-               << (getLayout(type)
+               << (!getScaleLayout(type).isLinear()
                        ? "would not keep the padding of swizzled scales zero; "
                          "expected linear scales (blockscale.swizzle)"
                    : isPrepacked(type)

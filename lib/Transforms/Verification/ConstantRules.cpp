@@ -188,10 +188,7 @@ static LogicalResult verifySwizzleConstants(SwizzleOp op) {
   if (!op.getOffsets())
     return success();
   RankedTensorType source = op.getSource().getType();
-  LayoutAttr layout = getLayout(source);
-  if (!layout)
-    layout = getLayout(op.getType());
-  int64_t extent = source.getDimSize(layout.getDim());
+  int64_t extent = source.getDimSize(op.getGroupedLayout().getDim());
   int64_t block = op.getBlock();
   // A product that does not fit bounds no offset.
   if (!ShapedType::isDynamic(extent) &&

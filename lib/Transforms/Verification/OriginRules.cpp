@@ -161,8 +161,7 @@ static LogicalResult verifyRows(Operation *op, StringRef dataName, Value data,
 
 /// The offsets that a grouped layout of `scale` was made with.
 static Value getLayoutOffsets(Value scale) {
-  LayoutAttr layout = getLayout(cast<RankedTensorType>(scale.getType()));
-  if (!layout || !layout.isGrouped())
+  if (!getGroupedLayout(scale.getType()))
     return {};
   if (auto swizzle = getOrigin<SwizzleOp>(scale))
     return swizzle.getOffsets();

@@ -35,14 +35,14 @@ func.func @k(%s: memref<3x5xf8E4M3FN>, %e: memref<40x5xf8E4M3FN>) {
 // result is a column of the source.
 // CHECK-LABEL: func.func private @n_expand_scale_0(
 // CHECK-SAME:      [[S:%.+]]: memref<5x7xf8E8M0FNU>, [[E:%.+]]: memref<2x2x32x4x4xf8E8M0FNU>,
-// CHECK-DAG:     [[C4:%.+]] = arith.constant 4 : index
 // CHECK-DAG:     [[C32:%.+]] = arith.constant 32 : index
 // CHECK-DAG:     [[C128:%.+]] = arith.constant 128 : index
 // CHECK:         [[BUFFER:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<128x8xi8>
 // CHECK:         vector.store {{%.+}}, [[BUFFER]]
 // CHECK:         scf.for [[BAND:%.+]] =
-// CHECK:           [[FIRST:%.+]] = arith.muli [[BAND]], [[C4]]
+// CHECK:           [[ROW0:%.+]] = arith.muli [[BAND]], [[C128]]
 // CHECK:           [[ROWS:%.+]] = arith.minsi {{%.+}}, [[C128]]
+// CHECK:           [[FIRST:%.+]] = arith.divui [[ROW0]], [[C32]]
 // CHECK:           scf.for [[I:%.+]] =
 // CHECK:             [[ROW:%.+]] = arith.muli [[I]], [[C32]]
 // CHECK:             [[BLOCK:%.+]] = arith.addi [[FIRST]], [[I]]

@@ -40,7 +40,7 @@ struct DequantizeSpec {
   numerics::Recipe recipe;
   Type resultType;
   int64_t blockRows, blockCols;
-  bool swizzled;
+  const numerics::ScaleLayout &layout;
   GlobalOperand global;
   /// Elements of a thread.
   int64_t elements;
@@ -70,7 +70,8 @@ struct DequantizeSpec {
   }
   /// Whether the kernel tells matrices apart.
   bool isBatched() const {
-    return swizzled || blockRows != 1 || global.extent == GlobalExtent::Matrix;
+    return !layout.isLinear() || blockRows != 1 ||
+           global.extent == GlobalExtent::Matrix;
   }
   std::string getKernelName() const;
 };
@@ -113,7 +114,7 @@ DequantizeSpec::DequantizeSpec(DequantizeOp op)
       recipe(op.getArithmetic()),
       resultType(getElementTypeOrSelf(op.getResult())),
       blockRows(op.getBlock()[0]), blockCols(op.getBlock()[1]),
-      swizzled(getLayout(op.getScale().getType()) != nullptr),
+      layout(getScaleLayout(op.getScale().getType())),
       global(op.getGlobalOperand()) {
   int64_t k =
       cast<RankedTensorType>(op.getResult().getType()).getShape().back();
@@ -131,7 +132,7 @@ std::string DequantizeSpec::getKernelName() const {
     os << '_' << numerics::getName(recipe);
   os << '_' << resultType << '_' << blockRows << 'x' << blockCols << "_by"
      << elements;
-  if (swizzled)
+  if (!layout.isLinear())
     os << "_swizzled";
   return name + getGlobalName(global);
 }
@@ -158,17 +159,12 @@ SmallVector<Lanes> DequantizeEmitter::emitLoadScales() {
   Value scaleRows = emit::ceilDiv(b, rows, spec.blockRows);
   Value r = emit::div(b, row, spec.blockRows);
   Value c = emit::div(b, col, spec.blockCols);
-  Value byte;
-  if (spec.swizzled) {
-    Lanes scaleRow(b, r), scaleCol(b, c);
-    Lanes before =
-        Lanes(b, matrix) * numerics::getRowTiles(Lanes(b, scaleRows));
-    Lanes tile = numerics::getTileNumber(
-        before, scaleRow, scaleCol, numerics::getColTiles(Lanes(b, scaleCols)));
-    byte = numerics::getTiledOffset(tile, scaleRow, scaleCol);
-  } else {
-    byte = add(b, mul(b, add(b, mul(b, matrix, scaleRows), r), scaleCols), c);
-  }
+  const numerics::ScaleLayout &layout = spec.layout;
+  Lanes scaleRow(b, r), scaleCol(b, c);
+  Lanes before = Lanes(b, matrix) * layout.getRowTiles(Lanes(b, scaleRows));
+  Lanes tile = layout.getTileNumber(before, scaleRow, scaleCol,
+                                    layout.getColTiles(Lanes(b, scaleCols)));
+  Value byte = layout.getTiledOffset(tile, scaleRow, scaleCol);
   SmallVector<Lanes> scales;
   for (Lanes code : emitLoadCodes(b, emitAddress(b, scale, b.getI8Type(), byte),
                                   spec.getScales(), /*bits=*/8))

@@ -143,7 +143,8 @@ void GroupedSwizzleEmitter::emitToTiles() {
       }));
     }
     Lanes line(b, inGroup);
-    Lanes byte = numerics::getTiledOffset(Lanes(b, item), line, line.like(0));
+    Lanes byte =
+        numerics::k128x4.getTiledOffset(Lanes(b, item), line, line.like(0));
     emitStoreWords(b, words, getTileAddress(byte), kGroupedSwizzleBytes);
   });
 }
@@ -171,8 +172,9 @@ void GroupedSwizzleEmitter::emitFromTiles() {
         Lanes c(b, alongRows ? col : sub(b, col, group.begin));
         Lanes tile =
             Lanes(b, getFirstTile(group)) +
-            numerics::getTileNumber(r, c, Lanes(b, getColTiles(group)));
-        Value address = getTileAddress(numerics::getTiledOffset(tile, r, c));
+            numerics::k128x4.getTileNumber(r, c, Lanes(b, getColTiles(group)));
+        Value address =
+            getTileAddress(numerics::k128x4.getTiledOffset(tile, r, c));
         return SmallVector<Lanes>{
             Lanes(b, b.load(accessType, address, access))};
       }).front();
@@ -183,11 +185,8 @@ void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   Value source = site.lookup(op.getSource());
   Value result = site.lookup(op.getResult());
-  LayoutAttr layout = getLayout(op.getResult().getType());
-  bool toTiles = layout != nullptr;
-  if (!toTiles)
-    layout = getLayout(op.getSource().getType());
-  bool alongRows = layout.getDim() == 0;
+  bool toTiles = getGroupedLayout(op.getResult().getType()) != nullptr;
+  bool alongRows = op.getGroupedLayout().getDim() == 0;
   Value linear = toTiles ? source : result, tiles = toTiles ? result : source;
   int64_t staticCols = cast<MemRefType>(linear.getType()).getShape().back();
   int64_t access = alongRows && !ShapedType::isDynamic(staticCols)

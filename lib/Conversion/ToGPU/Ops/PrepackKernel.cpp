@@ -14,6 +14,7 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "Emission/OperandChecks.h"
+#include "Emission/PrepackedUnits.h"
 #include "Kernels.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/DataLayout.h"
@@ -55,10 +56,9 @@ private:
   /// The words of the thread's unit `number`.
   SmallVector<Lanes> emitGather(int64_t number);
   void emitScatter(ArrayRef<Lanes> words, int64_t number);
-  /// Calls `body` with the row, the first byte in the row and the register of
-  /// each pair of unit `number`.
-  void forEachPair(int64_t number,
-                   function_ref<void(Value row, Value unit, int64_t reg)> body);
+  emit::PrepackedUnit getUnit(int64_t number) {
+    return {bits, rowBlock, colBlock, thread, getIndex(b, number)};
+  }
   Value getUnitAddress(Value row, Value unit) {
     Value index = add(b, mul(b, matrix, rows), row);
     return emitAddress(b, rowMajor, b.getI8Type(),
@@ -79,23 +79,8 @@ private:
 
 } // namespace
 
-void PrepackEmitter::forEachPair(
-    int64_t number, function_ref<void(Value, Value, int64_t)> body) {
-  Lanes index(b, thread);
-  for (int64_t reg = 0; reg < getUnitRegisters(bits); ++reg) {
-    int64_t product = number * getUnitProducts(bits) + reg / kFragmentRegisters;
-    ElementIndex<Lanes> element = getFragmentElement(FragmentPlace<Lanes>{
-        index, like(index, product), like(index, reg % kFragmentRegisters),
-        like(index, 0)});
-    Value row = add(b, element.row, mul(b, rowBlock, kFragmentRows));
-    Value col = add(b, element.col, mul(b, colBlock, kFragmentCols));
-    body(row, bits == 4 ? emit::div(b, col, 2) : col, reg);
-  }
-}
-
 SmallVector<Lanes> PrepackEmitter::emitGather(int64_t number) {
-  SmallVector<Lanes> words(kUnitWords, Lanes(b, b.i32(0)));
-  auto loadUnit = [&](Value row, Value unit) {
+  return emit::emitGatherUnit(b, getUnit(number), [&](Value row, Value unit) {
     return emitIfElseZero(
                b, isInside(row, unit),
                [&] {
@@ -104,33 +89,16 @@ SmallVector<Lanes> PrepackEmitter::emitGather(int64_t number) {
                  return SmallVector<Lanes>{extend(Lanes(b, byte), 32)};
                })
         .front();
-  };
-  forEachPair(number, [&](Value row, Value unit, int64_t reg) {
-    Lanes first = loadUnit(row, unit);
-    Lanes low = bits == 4 ? first & 0xF : first;
-    Lanes high =
-        bits == 4 ? first >> 4 : loadUnit(row, add(b, unit, getIndex(b, 1)));
-    for (auto [i, word] : llvm::enumerate(words))
-      word = word | placeCode(low, reg, 0, bits, i) |
-             placeCode(high, reg, 1, bits, i);
   });
-  return words;
 }
 
 void PrepackEmitter::emitScatter(ArrayRef<Lanes> words, int64_t number) {
-  auto storeUnit = [&](Lanes code, Value row, Value unit) {
-    emit::emitIf(b, isInside(row, unit), [&] {
-      b.store(truncate(code, 8), getUnitAddress(row, unit), 1);
-    });
-  };
-  forEachPair(number, [&](Value row, Value unit, int64_t reg) {
-    Lanes low = takeCode(words.data(), reg, 0, bits);
-    Lanes high = takeCode(words.data(), reg, 1, bits);
-    if (bits == 4)
-      return storeUnit(low | (high << 4), row, unit);
-    storeUnit(low, row, unit);
-    storeUnit(high, row, add(b, unit, getIndex(b, 1)));
-  });
+  emit::emitScatterUnit(
+      b, getUnit(number), words, [&](Lanes code, Value row, Value unit) {
+        emit::emitIf(b, isInside(row, unit), [&] {
+          b.store(truncate(code, 8), getUnitAddress(row, unit), 1);
+        });
+      });
 }
 
 Value PrepackEmitter::getPieceAddress(int64_t piece) {

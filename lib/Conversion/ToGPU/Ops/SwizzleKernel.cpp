@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A thread moves the scales of four rows, 32 apart, and of the columns of up to
+// Between linear scales and tiles of 128x4, a thread moves the scales of four
+// rows, 32 apart, and of the columns of up to
 // four tiles: in each of these tiles they are 16 bytes in a row. It has as many
 // tiles as fill the widest access that the rows of the linear side allow.
 //
@@ -15,6 +16,7 @@
 #include "DeviceEmission/ScaleStore.h"
 #include "Emission/OperandChecks.h"
 #include "Kernels.h"
+#include "Relayout.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -199,7 +201,7 @@ static int64_t getAccessBytes(MemRefType linear) {
 
 static void launchSwizzle(SwizzleOp op, LaunchSite &site) {
   ImplicitLocOpBuilder &b = site.b;
-  bool toTiles = !getLayout(op.getSource().getType());
+  bool toTiles = getScaleLayout(op.getSource().getType()).isLinear();
   Value source = site.lookup(op.getSource());
   Value result = site.lookup(op.getResult());
   Value linear = toTiles ? source : result, tiles = toTiles ? result : source;
@@ -229,18 +231,52 @@ static void launchSwizzle(SwizzleOp op, LaunchSite &site) {
               });
 }
 
+/// Moves scales by the layout values alone.
+static void launchAnySwizzle(SwizzleOp op, LaunchSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  const numerics::ScaleLayout &from = getScaleLayout(op.getSource().getType());
+  const numerics::ScaleLayout &to = getScaleLayout(op.getType());
+  Value source = site.lookup(op.getSource());
+  Value result = site.lookup(op.getResult());
+  Value linear = from.isLinear() ? source : result;
+  emit::Indices sizes = emit::getLeadingSizes(
+      b, linear, cast<MemRefType>(linear.getType()).getRank());
+  Value cols = sizes.pop_back_val(), rows = sizes.pop_back_val();
+  Relayout relayout{{},
+                    source,
+                    result,
+                    to,
+                    op.getType().getShape().back(),
+                    rows,
+                    cols,
+                    emit::getProduct(b, sizes)};
+  llvm::raw_string_ostream os(relayout.name);
+  os << "relayout_" << from.name << "_to_" << to.name << "_x"
+     << relayout.getWidth();
+  launchRelayout(
+      site, relayout, [&](KernelBuilder &b, const RelayoutPlace &place) {
+        Lanes row(b, place.row), col(b, place.col);
+        Lanes before =
+            Lanes(b, place.matrix) * from.getRowTiles(Lanes(b, place.rows));
+        Lanes tile = from.getTileNumber(before, row, col,
+                                        from.getColTiles(Lanes(b, place.cols)));
+        return Value(from.getTiledOffset(tile, row, col));
+      });
+}
+
 LogicalResult lowerKernel(SwizzleOp op, LaunchSite &site) {
   emit::requireOperands(op, site.call);
   site.emitAsserts();
-  LayoutAttr from = getLayout(op.getSource().getType());
-  LayoutAttr to = getLayout(op.getResult().getType());
-  if (from == to)
+  if (emit::isCopy(op))
     memref::CopyOp::create(site.b, site.lookup(op.getSource()),
                            site.lookup(op.getResult()));
-  else if ((from && from.isGrouped()) || (to && to.isGrouped()))
+  else if (op.getGroupedLayout())
     launchGroupedSwizzle(op, site);
-  else
+  else if (hasKernelOrder(op.getSource().getType()) &&
+           hasKernelOrder(op.getType()))
     launchSwizzle(op, site);
+  else
+    launchAnySwizzle(op, site);
   return success();
 }
 

@@ -154,11 +154,12 @@ FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
   spec.inputType = x.getElementType();
   spec.rowElements = rowElements;
   spec.blockElements = quantize.getBlockSize();
-  LayoutAttr layout = getLayout(quantize.getScale().getType());
-  if (!operands.scale)
-    layout = {};
-  spec.groupedTiles = layout && layout.isGrouped();
-  spec.swizzled = layout && !spec.groupedTiles;
+  if (operands.scale) {
+    Type scale = quantize.getScale().getType();
+    spec.groupedTiles = getGroupedLayout(scale) != nullptr;
+    spec.swizzled =
+        getScaleLayout(scale) == numerics::k128x4 && !spec.groupedTiles;
+  }
   spec.global = quantize.getGlobalOperand();
   spec.amaxIsGiven = operands.blockAmax != nullptr;
   spec.stochastic = operands.rng != nullptr;

@@ -36,8 +36,8 @@ struct QuantizeSpec {
   int64_t rowElements;
   int64_t blockElements;
   /// Scales in 128x4 tiles rather than linear: of the matrix, or of groups.
-  bool swizzled;
-  bool groupedTiles;
+  bool swizzled = false;
+  bool groupedTiles = false;
   /// Whether the kernel tells matrices of a batch apart. Otherwise a batch is
   /// one matrix of all rows.
   bool batched;

@@ -34,8 +34,9 @@ using emit::getIndex;
 static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
   StringRef chip(site.getChip().name);
   int64_t columns = op.getX().getType().getShape().back();
-  LayoutAttr layout = getLayout(op.getScale().getType());
-  if (layout && !layout.isGrouped() && op.getOffsets())
+  Type scale = op.getScale().getType();
+  if (op.getOffsets() && !getScaleLayout(scale).isLinear() &&
+      !getGroupedLayout(scale))
     return site.refuse("expected linear scales with offsets and blocks of "
                        "several rows, or a grouped layout, but got an "
                        "ungrouped one");

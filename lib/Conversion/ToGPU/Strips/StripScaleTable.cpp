@@ -257,9 +257,9 @@ void StripScaleTable::emitWords(bool isZero) {
     Lanes row = getPlace(0, word.row), column = getPlace(1, word.column);
     Lanes exists = isBelow(row, paddedRows) & isBelow(column, paddedColumns);
     emit::emitIf(b, exists, [&] {
-      Lanes tile = numerics::getTileNumber(position.matrix * rowTiles, row,
-                                           column, columnTiles);
-      Lanes byte = numerics::getTiledOffset(tile, row, column);
+      Lanes tile = numerics::k128x4.getTileNumber(position.matrix * rowTiles,
+                                                  row, column, columnTiles);
+      Lanes byte = numerics::k128x4.getTiledOffset(tile, row, column);
       SmallVector<Lanes> values;
       for (int64_t i = 0; i < beside; ++i) {
         Lanes below = getIndex(b, i * kWarpThreads);

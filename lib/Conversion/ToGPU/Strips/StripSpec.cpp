@@ -44,9 +44,9 @@ StripSpec::StripSpec(QuantizeOp op, const target::Chip &chip) {
   transposed = op.getTransposed();
   scaleForm = op.getScaleForm();
   scaleDim = op.getScaleDim();
-  LayoutAttr layout = getLayout(op.getScale().getType());
-  groupedTiles = layout && layout.isGrouped();
-  swizzled = layout && !groupedTiles;
+  Type scale = op.getScale().getType();
+  groupedTiles = getGroupedLayout(scale) != nullptr;
+  swizzled = getScaleLayout(scale) == numerics::k128x4 && !groupedTiles;
   int64_t rows = x.getShape().end()[-2];
   rowTails = block[0] > 1 && takesTails &&
              (ShapedType::isDynamic(rows) || rows % block[0] != 0);

@@ -142,8 +142,8 @@ struct StripSpec {
   ScaleForm scaleForm;
   std::optional<ScaleDim> scaleDim;
   /// Scales in 128x4 tiles rather than linear: of the matrix, or of groups.
-  bool swizzled;
-  bool groupedTiles;
+  bool swizzled = false;
+  bool groupedTiles = false;
   /// Whether the last block of rows may be a part of one.
   bool rowTails;
   GlobalOperand global;
