@@ -25,12 +25,15 @@ const numerics::ScaleLayout &LayoutAttr::getOrder() const {
 }
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 LayoutKind, int64_t groups, int64_t dim) {
+                                 LayoutKind kind, int64_t groups, int64_t dim) {
   if (groups < 0)
     return emitError() << "expected groups to be positive, but got " << groups;
   if (dim != 0 && dim != 1)
     return emitError() << "expected dim to be 0 (rows) or 1 (columns), but got "
                        << dim;
+  if (groups != 0 && kind != LayoutKind::Swizzle128x4)
+    return emitError() << "expected groups only of swizzle_128x4, but got "
+                       << stringifyLayoutKind(kind);
   return success();
 }
 

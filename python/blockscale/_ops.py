@@ -15,7 +15,7 @@ from typing import Any
 from blockscale import _native
 from blockscale._errors import ArgumentError
 from blockscale._trace import Value, emit
-from blockscale._types import DataLayout, Layout, Size, Spec, ceil_div, element_name
+from blockscale._types import LAYOUTS, DataLayout, Layout, Size, Spec, ceil_div, element_name
 
 #: Data and scale dtype and the block of a row of each format of quantize().
 FORMATS = {
@@ -103,10 +103,11 @@ class _Text:
 def _layout(layout: Any, groups: int, dim: int) -> Layout | None:
     if layout is None or isinstance(layout, Layout):
         return layout
-    if layout != "swizzle_128x4":
-        raise ArgumentError("expected layout to be None, 'swizzle_128x4' or a Layout, but "
-                            f"got {layout!r}")
-    return Layout(groups, dim) if groups else Layout()
+    if layout not in LAYOUTS:
+        names = ", ".join(map(repr, LAYOUTS))
+        raise ArgumentError(f"expected layout to be None, one of {names} or a Layout, but got "
+                            f"{layout!r}")
+    return Layout(groups, dim if groups else 0, layout)
 
 
 def _groups(offsets: Value | None) -> int:
@@ -197,7 +198,8 @@ def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None =
       offsets: [G] i32, ends of groups along `group_dim`.
       transposed: both results are of x's transpose.
       scale_dim: "k" or "n": scales of square blocks, replicated for a product along it.
-      layout: "swizzle_128x4": scales in the tiles that tensor cores read.
+      layout: "swizzle_128x4": scales in the tiles that tensor cores read; "swizzle_8x4": in
+        those that kernels of FlashInfer and TensorRT-LLM read for few rows.
       nonzero_amax: as in global_scale(), for `global_amax`.
 
     Returns: data [.., M, K] and scales [.., M/rows, K/cols], rounded up.

@@ -85,17 +85,31 @@ def element_name(dtype: Any) -> str:
     return _NAMES[name]
 
 
+#: The names of the layouts of scales in tiles.
+LAYOUTS = ("swizzle_128x4", "swizzle_8x4")
+
+
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The layout of scales that tensor cores read: tiles of 128 rows and 4 columns,
-    of one matrix, or of `groups` groups along dimension `dim`."""
+    """A layout of scales in tiles: by its name, of one matrix, or of `groups` groups along
+    dimension `dim`.
+
+    "swizzle_128x4", tiles of 128 rows and 4 columns, is what tensor cores read, and alone
+    has groups. "swizzle_8x4", tiles of 8 rows and 4 columns, is what kernels of FlashInfer
+    and TensorRT-LLM read for few rows."""
 
     groups: int = 0
     dim: int = 0
+    name: str = LAYOUTS[0]
+
+    def __post_init__(self) -> None:
+        if self.name not in LAYOUTS:
+            raise ArgumentError(f"expected the name of a Layout to be one of {', '.join(LAYOUTS)}, "
+                                f"but got {self.name!r}")
 
     def __str__(self) -> str:
         grouped = f", groups = {self.groups}, dim = {self.dim}" if self.groups else ""
-        return f"#blockscale.layout<swizzle_128x4{grouped}>"
+        return f"#blockscale.layout<{self.name}{grouped}>"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,15 +23,21 @@ class Layout:
 
     groups: int = 0
     dim: int = 0
+    name: str = "swizzle_128x4"
 
     def __str__(self):
         groups = f", groups = {self.groups}, dim = {self.dim}" if self.groups else ""
-        return f"#blockscale.layout<swizzle_128x4{groups}>"
+        return f"#blockscale.layout<{self.name}{groups}>"
+
+    @property
+    def tile(self):
+        """The storage dimensions of a tile."""
+        return {"swizzle_128x4": (32, 4, 4), "swizzle_8x4": (8, 4)}[self.name]
 
     def tiles(self, rows, cols):
-        """The leading storage dimensions, before those of a 32x4x4 tile."""
+        """The leading storage dimensions, before those of a tile."""
         if not self.groups:
-            return (_ceildiv(rows, 128), _ceildiv(cols, 4))
+            return (_ceildiv(rows, int(np.prod(self.tile)) // 4), _ceildiv(cols, 4))
         if self.dim == 0:
             return ((rows + 127 * self.groups) // 128 * _ceildiv(cols, 4),)
         return (_ceildiv(rows, 128) * ((cols + 3 * self.groups) // 4),)
@@ -56,7 +62,7 @@ class Tensor:
         dtype = np.dtype(DTYPES.get(self.element, "uint8"))
         if self.layout:
             *batch, rows, cols = self.shape
-            return dtype, (*batch, *self.layout.tiles(rows, cols), 32, 4, 4)
+            return dtype, (*batch, *self.layout.tiles(rows, cols), *self.layout.tile)
         if self.element == "f4E2M1FN":
             return dtype, (*self.shape[:-1], _ceildiv(self.shape[-1], 2))
         return dtype, self.shape

@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from contract import compare_bits, compare_map
-from ir import SWIZZLED, Layout, Tensor
+from ir import Layout, Tensor
 from jobs import Check, Job
 
 ELEMENT = "f8E8M0FNU"
@@ -48,10 +48,11 @@ def _plain_job(case, array, want, rows, cols):
     """Linear to swizzled, and the expected swizzled bytes back to linear."""
     job = Job(f"{case.name}.{array}")
     index = np.arange(rows * cols, dtype=np.int32).reshape(rows, cols)
-    linear, tiled = (Tensor(index.shape, ELEMENT, to) for to in (None, SWIZZLED))
+    layout = Layout(name=case.meta.get("layout", "swizzle_128x4"))
+    linear, tiled = (Tensor(index.shape, ELEMENT, to) for to in (None, layout))
     there = [job.input(linear, code) for code in _split(index)]
     back = [job.input(tiled, code) for code in _split(want)]
-    there = [job.function.swizzle(value, SWIZZLED) for value in there]
+    there = [job.function.swizzle(value, layout) for value in there]
     back = [job.function.swizzle(value, None) for value in back]
     job.output(there, [_map_check(array, want)])
 

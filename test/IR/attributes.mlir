@@ -5,6 +5,7 @@
 // CHECK-DAG: #[[SWIZZLED:.+]] = #blockscale.layout<swizzle_128x4>
 // CHECK-DAG: #[[ROWS:.+]] = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
 // CHECK-DAG: #[[COLS:.+]] = #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>
+// CHECK-DAG: #[[TILES:.+]] = #blockscale.layout<swizzle_8x4>
 // CHECK-DAG: #prepacked = #blockscale.data_layout<fragments_64x64>
 #prepacked = #blockscale.data_layout<fragments_64x64>
 #swizzled = #blockscale.layout<swizzle_128x4>
@@ -16,6 +17,10 @@
 // CHECK-SAME: tensor<200x5xf8E4M3FN, #[[SWIZZLED]]>
 // CHECK-SAME: tensor<2x?x?xf8E8M0FNU, #[[SWIZZLED]]>
 func.func private @layouts(tensor<200x5xf8E4M3FN, #swizzled>, tensor<2x?x?xf8E8M0FNU, #swizzled>)
+
+// CHECK: func.func private @few_rows
+// CHECK-SAME: tensor<2x4x5xf8E4M3FN, #[[TILES]]>
+func.func private @few_rows(tensor<2x4x5xf8E4M3FN, #blockscale.layout<swizzle_8x4>>)
 
 // CHECK: func.func private @grouped_layouts
 // CHECK-SAME: tensor<70x3xf8E8M0FNU, #[[ROWS]]>

@@ -33,6 +33,37 @@ func.func @two_users(%x: tensor<4x64xbf16>) -> (tensor<4x4xf8E4M3FN>, tensor<4x4
   return %s, %t : tensor<4x4xf8E4M3FN>, tensor<4x4xf8E4M3FN, #swizzled>
 }
 
+// No kernel of a quantizer writes these tiles.
+// CHECK-LABEL: func.func @other_tiles
+func.func @other_tiles(%x: tensor<4x64xbf16>) -> tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>> {
+  // CHECK: %[[S:[a-z0-9]+]] = blockscale.quantize {{.+}} -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  // CHECK: %[[T:.+]] = blockscale.swizzle %[[S]]
+  %t = blockscale.swizzle %s : tensor<4x4xf8E4M3FN> -> tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+  // CHECK: return %[[T]]
+  return %t : tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+}
+
+// Nor does one of an expansion.
+// CHECK-LABEL: func.func @expansion
+func.func @expansion(%s: tensor<1x4xf8E8M0FNU>) -> tensor<8x4xf8E8M0FNU, #blockscale.layout<swizzle_8x4>> {
+  // CHECK: %[[E:.+]] = blockscale.expand_scale {{.+}} -> tensor<8x4xf8E8M0FNU>
+  %e = blockscale.expand_scale %s block [32, 32] scale_dim k : tensor<1x4xf8E8M0FNU> -> tensor<8x4xf8E8M0FNU>
+  // CHECK: blockscale.swizzle %[[E]]
+  %t = blockscale.swizzle %e : tensor<8x4xf8E8M0FNU> -> tensor<8x4xf8E8M0FNU, #blockscale.layout<swizzle_8x4>>
+  return %t : tensor<8x4xf8E8M0FNU, #blockscale.layout<swizzle_8x4>>
+}
+
+// There and back.
+// CHECK-LABEL: func.func @between_tiles
+// CHECK-SAME: %[[S:[a-z0-9]+]]: tensor
+// CHECK-NEXT: return %[[S]]
+func.func @between_tiles(%s: tensor<?x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>, %r: index) -> tensor<?x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>> {
+  %t = blockscale.swizzle %s sizes(%r) : tensor<?x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>> -> tensor<?x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
+  %u = blockscale.swizzle %t sizes(%r) : tensor<?x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>> -> tensor<?x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+  return %u : tensor<?x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+}
+
 // The reader is not a swizzle.
 // CHECK-LABEL: func.func @other_user
 func.func @other_user(%x: tensor<4x64xbf16>) -> tensor<4x4xf8E4M3FN> {

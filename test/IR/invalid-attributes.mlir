@@ -1,9 +1,9 @@
 // RUN: blockscale-opt %s -split-input-file -verify-diagnostics
 
 // A layout kind that does not exist.
-// expected-error @below {{expected ::blockscale::LayoutKind to be one of: swizzle_128x4}}
+// expected-error @below {{expected ::blockscale::LayoutKind to be one of: swizzle_128x4, swizzle_8x4}}
 // expected-error @below {{failed to parse}}
-func.func private @kind(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>)
+func.func private @kind(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x8>>)
 
 // -----
 
@@ -20,6 +20,12 @@ func.func private @negative_groups(tensor<4x4xf8E4M3FN, #blockscale.layout<swizz
 
 // expected-error @below {{expected dim to be 0 (rows) or 1 (columns), but got 2}}
 func.func private @grouped_dim(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 2>>)
+
+// -----
+
+// Groups are of tiles of 128x4.
+// expected-error @below {{expected groups only of swizzle_128x4, but got swizzle_8x4}}
+func.func private @groups_of_8x4(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4, groups = 2, dim = 0>>)
 
 // -----
 

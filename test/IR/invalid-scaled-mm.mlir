@@ -274,6 +274,16 @@ func.func @scaled_mm_c9_grouped(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2
 
 // -----
 
+// Products read tiles of 128x4 alone.
+func.func @scaled_mm_c9_layout(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected scale_a to be linear or in the layout swizzle_128x4, which products read, but got #blockscale.layout<swizzle_8x4> (blockscale.swizzle changes it)}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
 func.func @scaled_mm_c9_encoding(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN, "sparse">) {
   // expected-error @below {{expected scale_b to be linear or have a blockscale layout, but got "sparse"}}
   %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]

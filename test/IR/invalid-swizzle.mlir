@@ -35,6 +35,23 @@ func.func @swizzle_c3_missing(%s: tensor<?x?xf8E4M3FN, #swizzled>, %n: index) {
 
 // -----
 
+// Tiles of one layout do not tell what those of another have.
+func.func @swizzle_c3_tiles(%s: tensor<?x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>) {
+  // expected-error @below {{expected one size operand for each dynamic dimension of what a swizzled source becomes, 1, but got 0}}
+  %0 = blockscale.swizzle %s : tensor<?x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>> -> tensor<?x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+  return
+}
+
+// -----
+
+func.func @swizzle_c4_tiles(%s: tensor<4x8xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected the other side of a grouped layout to be linear, but got #blockscale.layout<swizzle_8x4>}}
+  %0 = blockscale.swizzle %s offsets(%ends : tensor<2xi32>) : tensor<4x8xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>> -> tensor<4x8xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+  return
+}
+
+// -----
+
 // A linear source tells its sizes.
 #swizzled = #blockscale.layout<swizzle_128x4>
 func.func @swizzle_c3_excess(%s: tensor<?x4xf8E4M3FN>, %n: index) {

@@ -63,6 +63,9 @@ class TraceTest(unittest.TestCase):
         self.assert_types(lambda s: [bs.swizzle(s), bs.swizzle(bs.swizzle(s), None),
                                      bs.expand_scale(s, "k", rows=256, cols=128)], [s],
                           tiles, "tensor<8x4xf8E8M0FNU>", "tensor<256x4xf8E8M0FNU>")
+        self.assert_types(lambda s: [bs.swizzle(s, "swizzle_8x4"),
+                                     bs.swizzle(s, bs.Layout(name="swizzle_8x4"))], [s],
+                          *["tensor<8x4xf8E8M0FNU, #blockscale.layout<swizzle_8x4>>"] * 2)
         blocks = "tensor<40x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>"
         self.assert_types(lambda w: [bs.prepack(w), bs.prepack(bs.prepack(w), None)],
                           [bs.Spec((40, 64), "e2m1")], blocks, "tensor<40x64xf4E2M1FN>")
@@ -178,7 +181,12 @@ class TraceErrorTest(unittest.TestCase):
         self.assert_refuses("expected scale_dim",
                             lambda s: bs.expand_scale(s, "m", rows=64, cols=64),
                             bs.Spec((4, 4), "e8m0"))
-        self.assert_refuses("expected layout", lambda x: bs.quantize(x, layout="tiled"), x)
+        self.assert_refuses("expected layout to be None, one of 'swizzle_128x4', 'swizzle_8x4' or "
+                            "a Layout, but got 'tiled'",
+                            lambda x: bs.quantize(x, layout="tiled"), x)
+        with self.assertRaisesRegex(bs.ArgumentError, "expected the name of a Layout to be one of "
+                                    "swizzle_128x4, swizzle_8x4, but got 'tiled'"):
+            bs.Layout(name="tiled")
         self.assert_refuses("expected per", lambda x: bs.amax(x, per="column"), x)
         self.assert_refuses("expected x to be a traced value, but got 3",
                             lambda x: bs.quantize(3), x)

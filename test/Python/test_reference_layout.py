@@ -17,21 +17,28 @@ class LayoutTest(GoldenTest):
     @classmethod
     def setUpClass(cls):
         cls.golden = load("swizzle__maps")
+        cls.golden_8x4 = load("swizzle__maps_8x4")
 
     @staticmethod
     def numbered(rows, cols):
         return np.arange(rows * cols, dtype=np.int32).reshape(rows, cols)
 
-    def test_maps(self):
-        maps = [key for key in self.golden if key.startswith("out_map_")]
+    def check_maps(self, golden, layout):
+        maps = [key for key in golden if key.startswith("out_map_")]
         self.assertTrue(maps)
         for key in maps:
             with self.subTest(key):
                 rows, cols = map(int, key.removeprefix("out_map_").split("x"))
                 source = self.numbered(rows, cols)
-                tiles = reference.swizzle(source, fill=-1)
-                self.assertCodes(tiles.ravel(), self.golden[key])
-                self.assertCodes(reference.unswizzle(tiles, rows, cols), source)
+                tiles = reference.swizzle(source, fill=-1, layout=layout)
+                self.assertCodes(tiles.ravel(), golden[key])
+                self.assertCodes(reference.unswizzle(tiles, rows, cols, layout), source)
+
+    def test_maps(self):
+        self.check_maps(self.golden, "swizzle_128x4")
+
+    def test_maps_8x4(self):
+        self.check_maps(self.golden_8x4, "swizzle_8x4")
 
     def test_groups(self):
         """Upper-bound buffers agree over their common prefix; the rest is padding."""

@@ -3,6 +3,7 @@
 // CHECK-DAG: #[[PAIRS:.+]] = affine_map<()[s0] -> (s0 ceildiv 2)>
 // CHECK-DAG: #[[ROWS:.+]] = affine_map<()[s0] -> (s0 ceildiv 128)>
 // CHECK-DAG: #[[COLS:.+]] = affine_map<()[s0] -> (s0 ceildiv 4)>
+// CHECK-DAG: #[[EIGHTS:.+]] = affine_map<()[s0] -> (s0 ceildiv 8)>
 // CHECK-DAG: #[[GROUPS:.+]] = affine_map<()[s0, s1] -> (((s0 + 381) floordiv 128) * (s1 ceildiv 4))>
 #swizzled = #blockscale.layout<swizzle_128x4>
 #grouped = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
@@ -22,6 +23,15 @@ func.func @empty(%r: index, %c: index) -> (tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4
   // CHECK: tensor.empty(%[[T]]) : tensor<?x32x4x4xf8E4M3FN>
   %2 = tensor.empty(%r, %c) : tensor<?x?xf8E4M3FN, #grouped>
   return %0, %1, %2 : tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN, #swizzled>, tensor<?x?xf8E4M3FN, #grouped>
+}
+
+// CHECK-LABEL: func.func @few_rows
+func.func @few_rows(%r: index, %c: index) -> tensor<2x?x?xf8E4M3FN, #blockscale.layout<swizzle_8x4>> {
+  // CHECK-DAG: %[[TR:.+]] = affine.apply #[[EIGHTS]]()[%{{.+}}]
+  // CHECK-DAG: %[[TC:.+]] = affine.apply #[[COLS]]()[%{{.+}}]
+  // CHECK: tensor.empty(%[[TR]], %[[TC]]) : tensor<2x?x?x8x4xf8E4M3FN>
+  %0 = tensor.empty(%r, %c) : tensor<2x?x?xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+  return %0 : tensor<2x?x?xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
 }
 
 // A constant that the type does not know of stays dynamic.

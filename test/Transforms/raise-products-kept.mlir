@@ -96,6 +96,21 @@ func.func @encoded_result(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %w
 
 // -----
 
+// raise_c1: scales in a layout that products do not read.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @other_tiles(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>, %e: tensor<48x40xf32>) -> tensor<48x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %b = blockscale.dequantize %w, %ws block [1, 16] : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>> -> tensor<40x64xbf16>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c1): expected scales that are linear or in the layout swizzle_128x4, but got tensor<40x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>}}
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  return %y : tensor<48x40xf32>
+}
+
+// -----
+
 // raise_c1: a plain operand with an encoding.
 #mk = affine_map<(m, n, k) -> (m, k)>
 #nk = affine_map<(m, n, k) -> (n, k)>

@@ -64,6 +64,29 @@ TEST_F(DialectTest, Layouts) {
   EXPECT_TRUE(contains(diagnostics, "expected groups to be positive"));
 }
 
+TEST_F(DialectTest, NamedLayouts) {
+  auto get = [&](const char *name, int64_t groups) {
+    return mlirBlockScaleLayoutAttrGetNamed(
+        context, mlirStringRefCreateFromCString(name), groups, 0);
+  };
+  auto getName = [](MlirAttribute attribute) {
+    MlirStringRef name = mlirBlockScaleLayoutAttrGetName(attribute);
+    return std::string(name.data, name.length);
+  };
+  EXPECT_EQ(print(get("swizzle_8x4", 0)), "#blockscale.layout<swizzle_8x4>");
+  EXPECT_EQ(getName(get("swizzle_8x4", 0)), "swizzle_8x4");
+  EXPECT_TRUE(mlirAttributeEqual(get("swizzle_128x4", 3),
+                                 mlirBlockScaleLayoutAttrGet(context, 3, 0)));
+  EXPECT_EQ(getName(mlirBlockScaleDataLayoutAttrGet(context)), "");
+  EXPECT_TRUE(mlirAttributeIsNull(get("swizzle_8x4", 2)));
+  EXPECT_TRUE(contains(diagnostics, "expected groups only of swizzle_128x4, "
+                                    "but got swizzle_8x4"));
+  EXPECT_TRUE(mlirAttributeIsNull(get("tiles", 0)));
+  EXPECT_TRUE(contains(diagnostics, "expected layout to be one of "
+                                    "swizzle_128x4, swizzle_8x4, but got "
+                                    "'tiles'"));
+}
+
 TEST_F(DialectTest, DataLayouts) {
   MlirAttribute layout = mlirBlockScaleDataLayoutAttrGet(context);
   EXPECT_EQ(print(layout), "#blockscale.data_layout<fragments_64x64>");

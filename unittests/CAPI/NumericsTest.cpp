@@ -377,4 +377,43 @@ TEST(NumericsTest, Swizzles) {
             BLOCKSCALE_INVALID_ARGUMENT);
 }
 
+TEST(NumericsTest, Layouts) {
+  // Tiles of eight rows and four columns, and the names of both layouts.
+  EXPECT_EQ(blockscale_layout_size("swizzle_8x4", 9, 5), 4 * 32);
+  EXPECT_EQ(blockscale_layout_offset("swizzle_8x4", 9, 5, 7, 3), 31);
+  EXPECT_EQ(blockscale_layout_offset("swizzle_8x4", 9, 5, 8, 4), 3 * 32);
+  EXPECT_EQ(blockscale_layout_offset("swizzle_8x4", 9, 5, 9, 4), -1);
+  EXPECT_EQ(blockscale_layout_offset("swizzle_128x4", 130, 5, 33, 1), 21);
+  EXPECT_EQ(blockscale_layout_size("tiles", 9, 5), -1);
+  EXPECT_EQ(blockscale_layout_size(nullptr, 9, 5), -1);
+  EXPECT_EQ(blockscale_layout_offset("tiles", 9, 5, 0, 0), -1);
+
+  std::vector<uint8_t> linear(9 * 5), tiles(4 * 32, 0xEE), back(9 * 5);
+  for (size_t i = 0; i < linear.size(); ++i)
+    linear[i] = static_cast<uint8_t>(i + 1);
+  ASSERT_EQ(blockscale_to_layout("swizzle_8x4", linear.data(), 9, 5,
+                                 tiles.data(), tiles.size()),
+            BLOCKSCALE_OK);
+  EXPECT_EQ(tiles[31], linear[7 * 5 + 3]);
+  EXPECT_EQ(tiles[32 + 1], 0); // column 5, padding
+  ASSERT_EQ(blockscale_from_layout("swizzle_8x4", tiles.data(), tiles.size(), 9,
+                                   5, back.data()),
+            BLOCKSCALE_OK);
+  EXPECT_EQ(back, linear);
+  EXPECT_EQ(blockscale_to_layout("tiles", linear.data(), 9, 5, tiles.data(),
+                                 tiles.size()),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected layout to be one of swizzle_128x4, swizzle_8x4, but "
+               "got 'tiles'");
+  EXPECT_EQ(blockscale_from_layout(nullptr, tiles.data(), tiles.size(), 9, 5,
+                                   back.data()),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_EQ(blockscale_to_layout("swizzle_8x4", linear.data(), 9, 5,
+                                 tiles.data(), 32),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected tiles_bytes to be 128, but got 32");
+}
+
 } // namespace

@@ -64,6 +64,15 @@ TEST(BitLayout, Tiles128x4) {
   });
 }
 
+// FlashInfer, layout_8x4: a tile is eight rows of four bytes.
+TEST(BitLayout, Tiles8x4) {
+  EXPECT_EQ(k8x4.getTileRows(), 8);
+  EXPECT_EQ(k8x4.getTileCols(), 4);
+  checkLayout(k8x4.tile, kByte, [](int64_t row, int64_t col) {
+    return std::vector<int64_t>{row * 4 + col};
+  });
+}
+
 // A matrix whose tiles are single bytes is row-major.
 TEST(BitLayout, Linear) {
   EXPECT_TRUE(kLinear.isLinear());
@@ -168,6 +177,7 @@ TEST(BitLayout, TensorMemoryAccumulator) {
 // What one access may take.
 TEST(BitLayout, ContiguousBits) {
   EXPECT_EQ(k128x4.tile.getContiguousBits(), 2);
+  EXPECT_EQ(k8x4.tile.getContiguousBits(), 2);
   EXPECT_EQ(kLinear.tile.getContiguousBits(), 0);
   EXPECT_EQ(kMmaAccumulator.getContiguousBits(kSumRegister), 1);
   EXPECT_EQ(kMmaAccumulator.getContiguousBits(kSumThread), 0);

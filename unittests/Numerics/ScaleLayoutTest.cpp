@@ -36,6 +36,8 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{1, 1},    {128, 4}, {128, 8}, {256, 4},
                              {256, 16}, {130, 5}, {100, 3}, {33, 12}};
+constexpr Shape kShapes8x4[] = {{1, 1}, {8, 4}, {8, 8},   {16, 4}, {16, 16},
+                                {9, 5}, {3, 3}, {33, 12}, {130, 7}};
 
 /// Compares a layout with the maps of an archive.
 template <size_t N>
@@ -61,6 +63,8 @@ void checkMaps(const ScaleLayout &layout, const char *archive,
 }
 
 TEST(ScaleLayout, SwizzleMaps) { checkMaps(k128x4, kArchive, kShapes); }
+
+TEST(ScaleLayout, Maps8x4) { checkMaps(k8x4, "swizzle__maps_8x4", kShapes8x4); }
 
 TEST(ScaleLayout, PaddedSizes) {
   EXPECT_EQ(k128x4.getRowTiles<int64_t>(0), 0);

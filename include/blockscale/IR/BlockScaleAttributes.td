@@ -153,7 +153,8 @@ def BlockScale_GlobalScalingAttr
 //===----------------------------------------------------------------------===//
 
 def BlockScale_LayoutKind : I32EnumAttr<"LayoutKind", "scale storage order", [
-    I32EnumAttrCase<"Swizzle128x4", 0, "swizzle_128x4">]> {
+    I32EnumAttrCase<"Swizzle128x4", 0, "swizzle_128x4">,
+    I32EnumAttrCase<"Swizzle8x4", 1, "swizzle_8x4">]> {
   let cppNamespace = "::blockscale";
   let genSpecializedAttr = 0;
 }
@@ -189,15 +190,24 @@ def BlockScale_LayoutAttr : AttrDef<BlockScale_Dialect, "Layout",
     so its storage shape is `[.., R ceildiv 128, C ceildiv 4, 32, 4, 4]`. Leading
     dimensions are batches: each is padded and stored alone.
 
+    `swizzle_8x4` is the order that kernels of FlashInfer and TensorRT-LLM read for
+    few rows. The matrix is padded to multiples of 8 rows and 4 columns and cut in
+    tiles of 8x4 = 32 bytes, each row-major: `byte = (r mod 8) * 4 + c mod 4`. Its
+    storage shape is `[.., R ceildiv 8, C ceildiv 4, 8, 4]`. No kernel of this
+    compiler computes with these tiles: `blockscale-relayout-scales` makes
+    quantizers and `dequantize` go by linear scales, and products refuse them.
+
     With `groups = G, dim = d` the matrix is G groups along rows (`dim = 0`) or
     columns (`dim = 1`), bounded by device-side end offsets. Each group is padded
     and tiled alone and the groups' tiles are concatenated; the storage shape is
-    `[T, 32, 4, 4]` with T the upper bound for any offsets.
+    `[T, 32, 4, 4]` with T the upper bound for any offsets. Only `swizzle_128x4`
+    has groups.
 
     Example:
 
     ```mlir
     tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
+    tensor<4x256xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
     tensor<70x3xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>>
     ```
   }];

@@ -12,6 +12,8 @@
 //   linear  tiles of one byte: row-major, without padding
 //   128x4   byte = (row mod 32) * 16 + (row div 32) * 4 + column
 //           (cuBLAS "1D block scaling factors layout"; torchao to_blocked)
+//   8x4     byte = row * 4 + column
+//           (FlashInfer SfLayout.layout_8x4; TensorRT-LLM SWIZZLED_8x4)
 //
 // A grouped matrix is a run of groups along rows (dimension 0) or columns
 // (dimension 1), given by the end of each in rows or columns of scales, not
@@ -154,9 +156,12 @@ inline constexpr ScaleLayout k128x4{"swizzle_128x4",
                                     {{MatrixDim::Row, 0, 0, 4, 5},
                                      {MatrixDim::Row, 5, 0, 2, 2},
                                      {MatrixDim::Col, 0, 0, 0, 2}}};
+inline constexpr ScaleLayout k8x4{
+    "swizzle_8x4",
+    {{MatrixDim::Row, 0, 0, 2, 3}, {MatrixDim::Col, 0, 0, 0, 2}}};
 
 /// The layouts that types name, in the order of the numbers of the dialect.
-inline constexpr const ScaleLayout *kTiledLayouts[] = {&k128x4};
+inline constexpr const ScaleLayout *kTiledLayouts[] = {&k128x4, &k8x4};
 
 /// Padding of every layout.
 inline constexpr uint8_t kScalePadding = 0;

@@ -97,3 +97,28 @@ func.func @same_layout(%w: memref<16x64xf8E4M3FN>, %v: memref<16x64xf8E4M3FN>) {
   }
   return
 }
+
+// -----
+
+// blockscale-relayout-scales was not run.
+func.func @other_tiles(%x: memref<4x64xbf16>, %q: memref<4x32xi8>, %s: memref<1x1x8x4xf8E4M3FN>) {
+  blockscale.kernel ins(%x : memref<4x64xbf16>) outs(%q, %s : memref<4x32xi8>, memref<1x1x8x4xf8E4M3FN>) {
+  ^bb0(%lx: tensor<4x64xbf16>, %lq: tensor<4x64xf4E2M1FN>, %ls: tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>):
+    // expected-error @below {{expected scales that are linear or in the layout swizzle_128x4 (blockscale-relayout-scales makes them), but got 'tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>'}}
+    %0, %1 = blockscale.quantize %lx block [1, 16] : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+    blockscale.yield %0, %1 : tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+  }
+  return
+}
+
+// -----
+
+func.func @between_tiles(%s: memref<1x1x32x4x4xf8E4M3FN>, %t: memref<1x1x8x4xf8E4M3FN>) {
+  blockscale.kernel ins(%s : memref<1x1x32x4x4xf8E4M3FN>) outs(%t : memref<1x1x8x4xf8E4M3FN>) {
+  ^bb0(%ls: tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>, %lt: tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>):
+    // expected-error @below {{expected linear scales on one side (blockscale-relayout-scales makes them), but got 'tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>'}}
+    %0 = blockscale.swizzle %ls : tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>> -> tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+    blockscale.yield %0 : tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
+  }
+  return
+}

@@ -5,7 +5,7 @@
 import numpy as np
 
 import values
-from ops import SCALE_ELEMENTS, SWIZZLED, dynamic, tensor
+from ops import SCALE_ELEMENTS, dynamic, tensor
 from prepacked import PREPACKED, noise, prepacked_storage, stored
 from reference import group_bounds, pack, swizzle, swizzle_groups
 
@@ -41,14 +41,16 @@ class Forms:
         """No zero, so that what belongs to padding shows."""
         return self.random.integers(1, last, shape, dtype=np.uint8)
 
-    def swizzle(self, shape, dims):
+    def swizzle(self, shape, dims, layout="swizzle_128x4"):
         """There and back."""
         type = dynamic(shape, dims)
-        linear, tiled = tensor(type, "f8E4M3FN"), tensor(type, "f8E4M3FN", SWIZZLED)
+        linear = tensor(type, "f8E4M3FN")
+        tiled = tensor(type, "f8E4M3FN", f"#blockscale.layout<{layout}>")
         scales = self._scales(shape, 128)
         self.calls.add(f"swizzle {{0}} : {linear} -> {tiled}", [linear], [tiled], scales)
         self.calls.add(f"swizzle {{0}}{_sizes(1, dims)} : {tiled} -> {linear}",
-                       [tiled] + ["index"] * len(dims), [linear], swizzle(scales, fill=0x77),
+                       [tiled] + ["index"] * len(dims), [linear],
+                       swizzle(scales, fill=0x77, layout=layout),
                        *(np.int64(shape[dim]) for dim in dims))
 
     def prepack(self, shape, element, dims=()):

@@ -22,6 +22,10 @@ for shape in ((1, 1), (129, 21), (0, 4), (7, 0)):
     forms.swizzle(shape, (0, 1))
 forms.swizzle((2, 2, 130, 9), ())
 forms.swizzle((3, 40, 16), (0, 1))
+for cols in (16, 6, 9):
+    forms.swizzle((33, cols), (), "swizzle_8x4")
+    forms.swizzle((2, 7, cols), (1, 2), "swizzle_8x4")
+forms.swizzle((0, 4), (0, 1), "swizzle_8x4")
 for cols in (6, 8, 5):
     forms.group_swizzle((300, cols), 0, 1, (3, 130, 300))
 for ends in ((0, 0, 299), (7, 20, 20)):
