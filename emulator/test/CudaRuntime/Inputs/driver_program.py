@@ -106,7 +106,10 @@ def count_used():
 
 
 def pointers(*arguments):
-    return (c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
+    """The addresses of arguments, which live as long as the result does."""
+    found = (c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
+    found.arguments = arguments
+    return found
 
 
 def launch(name, kernel, arguments, grid=1, block=1, shared=0, extra=None):
