@@ -59,6 +59,57 @@ class ReleasesTest(LintTest):
         self.assert_finds("releases", f"{self.HEADER}: expected at most 20 places", "but got 21")
 
 
+class LanesTest(LintTest):
+    FILE = "lib/Conversion/ToX/X.cpp"
+    FINDS = (
+        "row = lane >> 2;",
+        "col = (lane & 3) * 2;",
+        "x = Lanes(b, thread.lane) & (parts - 1);",
+        "x = thread.member << 1;",
+        "x = position.lane % 4;",
+        "x = getLane() % 4;",
+        "x = 15 & inWarp;",
+        "x = row ^ ownLane;",
+        "x = emit::div(b, thread, 2);",
+        "x = arith::RemUIOp::create(b, lane, four);",
+        "warp = index / kWarpThreads;",
+        "x = Lanes(b, inBlock) & (kWarpThreads - 1);",
+        "x = all >> llvm::Log2_64(kWarpgroupThreads);",
+        "Lanes number(b, thread.loader);\nx = number & (pieces - 1);",
+        "Lanes number = thread;\nx = 1 | number;",
+    )
+    PASSES = (
+        "auto [warp, lane] = numerics::split(thread, kWarpThreads);",
+        "row = numerics::kMmaAccumulator.getElement({lane, i}).row;",
+        "byte = first + lane * threadBytes;",
+        "X(const WarpThread &thread, Lanes &lane);",
+        "both = isFirst & isInWarp;",
+        "if (lane && other) f(thread || x);",
+        "x = lanes / 2 + kStepWarp % 4 + getCodesPerLane() / 2 + thread.team % 2;",
+        "x = threads / kWarpThreads + getThreads(spec) / kWarpThreads;",
+        "// Lane l has row l / 4: lane / 4.",
+        'os << "lane / 4";',
+    )
+
+    def test_lanes_taken_apart(self):
+        for line in self.FINDS:
+            with self.subTest(line):
+                self.write(self.FILE, f"\n{line}\n")
+                self.assert_finds("lanes", f"{self.FILE}:{line.count(chr(10)) + 2}: ",
+                                  "to take the number of a thread apart, but got '")
+
+    def test_what_passes(self):
+        for line in self.PASSES:
+            with self.subTest(line):
+                self.write(self.FILE, f"{line}\n")
+                self.assertEqual(self.findings("lanes"), [])
+
+    def test_vectors_and_maps_have_lanes_of_their_own(self):
+        self.write("lib/Conversion/ToCPU/X.cpp", "x = lane % blocks;\n")
+        self.write("include/blockscale/Numerics/X.h", "return lane % 32;\n")
+        self.assertEqual(self.findings("lanes"), [])
+
+
 class SeedsTest(LintTest):
     def test_clocks_and_the_system(self):
         for name, line in (

@@ -56,6 +56,11 @@ inline constexpr BitLayout kTensorMemoryAccumulator = {
     {MatrixDim::Row, 0, kSumThread, 0, 7},
     {MatrixDim::Col, 0, kSumRegister, 0, 7}};
 
+/// The address of a lane and a column of tensor memory ("Tensor Memory
+/// Addressing").
+inline constexpr BitLayout kTensorMemoryAddress = {
+    {MatrixDim::Row, 0, 0, 16, 7}, {MatrixDim::Col, 0, 0, 0, 9}};
+
 } // namespace blockscale::numerics
 
 #endif // BLOCKSCALE_NUMERICS_ACCUMULATORS_H

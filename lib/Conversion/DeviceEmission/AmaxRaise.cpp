@@ -52,8 +52,7 @@ Lanes emitWarpMaximum(KernelBuilder &b, Lanes bits) {
 
 void emitRaise(KernelBuilder &b, ArrayRef<AmaxPart> parts, Lanes thread,
                int64_t warps, Value partial) {
-  Lanes warp = thread / kWarpThreads;
-  Lanes lane = thread % kWarpThreads;
+  Lanes warp = numerics::getWarp(thread), lane = numerics::getLane(thread);
   auto isZero = [](Lanes number) { return isBelow(number, 1); };
   auto getPlace = [&](size_t part, Lanes ofWarp) {
     Lanes index = ofWarp + static_cast<int64_t>(part) * warps;
@@ -69,7 +68,7 @@ void emitRaise(KernelBuilder &b, ArrayRef<AmaxPart> parts, Lanes thread,
   gpu::BarrierOp::create(b);
   emit::emitIf(b, isZero(warp), [&] {
     // Threads beyond the number of warps have their values again.
-    Lanes other = lane % warps;
+    Lanes other = numerics::split(lane, warps).second;
     for (auto [i, part] : llvm::enumerate(parts)) {
       Lanes value = emitWarpMaximum(
           b, b.load(b.getI32Type(), getPlace(i, other), sizeof(float)));

@@ -89,7 +89,8 @@ void emitCheckGroups(KernelBuilder &b, const GroupRules &rules, Value offsets,
   emit::emitIf(b, isChecker, [&] {
     Lanes number =
         thread.getType().isIndex() ? Lanes(b, thread) : toIndex(b, thread);
-    GroupChecker(b, rules, offsets, count, extent).emit(number % kWarpThreads);
+    GroupChecker(b, rules, offsets, count, extent)
+        .emit(numerics::getLane(number));
   });
 }
 

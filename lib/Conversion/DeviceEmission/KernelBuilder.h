@@ -9,12 +9,14 @@
 #define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_KERNELBUILDER_H
 
 #include "Emission/Lanes.h"
+#include "blockscale/Numerics/Warp.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace blockscale {
 
-inline constexpr int64_t kWarpThreads = 32;
+using numerics::kWarpThreads;
+
 /// Bytes of a register, and of an i32.
 inline constexpr int64_t kWordBytes = 4;
 /// The mask of a whole warp.

@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Part p of lane l lies at place l * parts + (p xor f(l)). A shared memory
-// access of 16 bytes is done for eight lanes at a time, which must differ in
-// the low three bits of the place: f makes them differ where each lane accesses
-// a part of its own, and keeps them different where they access neighbours.
+// The parts of a lane are a row of shared memory, exchanged as in
+// Numerics/SharedSwizzle.h: so lanes access different banks where each accesses
+// a part of its own, and where they access neighbours.
 //
 //===----------------------------------------------------------------------===//
 
 #include "WarpBuffer.h"
 #include "DeviceCode.h"
+#include "blockscale/Numerics/SharedSwizzle.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
@@ -24,15 +24,7 @@ namespace blockscale {
 
 using emit::Lanes;
 
-/// Places that one access reaches without conflict.
-static constexpr int64_t kPhase = 8;
-
-/// f(lane) = (lane >> shift) & mask, by which the parts of a lane are turned.
-template <typename Number>
-static Number getTurn(Number lane, int64_t parts) {
-  int64_t turns = std::min(parts, kPhase);
-  return lane >> llvm::Log2_64(kPhase / turns) & (turns - 1);
-}
+static_assert(WarpBuffer::kPartBytes == numerics::kSwizzlePiece);
 
 WarpBuffer::WarpBuffer(KernelBuilder &b, Lanes thread, int64_t threads,
                        int64_t fragmentBytes, int64_t runLanes)
@@ -40,16 +32,15 @@ WarpBuffer::WarpBuffer(KernelBuilder &b, Lanes thread, int64_t threads,
   // Places are banks where the first place is in the first bank.
   Value all =
       createSharedArray(b, "stage", b.getI8Type(), threads * fragmentBytes,
-                        /*alignment=*/kPhase * kPartBytes);
-  lane = thread & (kWarpThreads - 1);
-  Lanes warp = thread >> llvm::Log2_64(kWarpThreads);
-  memory = b.offset(all, b.getI8Type(), warp * bytes);
+                        /*alignment=*/numerics::kSwizzleLine);
+  lane = numerics::getLane(thread);
+  memory = b.offset(all, b.getI8Type(), numerics::getWarp(thread) * bytes);
 }
 
 SmallVector<Value> WarpBuffer::getOwn(KernelBuilder &b, Lanes owner,
                                       int64_t parts) {
-  Lanes first = owner * parts;
-  first = first | getTurn(owner, parts);
+  Lanes first =
+      owner * parts | numerics::getExchange(owner, parts * kPartBytes);
   SmallVector<Value> places;
   for (int64_t part = 0; part < parts; ++part)
     places.push_back(b.offset(memory, b.getI8Type(),
@@ -60,11 +51,12 @@ SmallVector<Value> WarpBuffer::getOwn(KernelBuilder &b, Lanes owner,
 SmallVector<Value> WarpBuffer::getMoved(KernelBuilder &b, int64_t parts,
                                         int64_t steps) {
   // The owner is lane / parts, and of every further step lanes on.
-  Lanes first = lane ^ getTurn(lane >> llvm::Log2_64(parts), parts);
+  Lanes first = numerics::getSwizzledPiece(lane, parts * kPartBytes);
   SmallVector<Value> places;
   for (int64_t step = 0; step < steps; ++step) {
     int64_t owners = step * (kWarpThreads / parts);
-    Lanes place = first ^ first.like(getTurn(owners, parts));
+    Lanes place =
+        first ^ first.like(numerics::getExchange(owners, parts * kPartBytes));
     Value address = b.offset(memory, b.getI8Type(), place * kPartBytes);
     places.push_back(b.offset(address, b.getI8Type(),
                               b.i64(step * kWarpThreads * kPartBytes)));
@@ -83,8 +75,8 @@ SmallVector<Value> WarpBuffer::getMovedAddresses(KernelBuilder &b,
   auto offset = [&](int64_t lanes, int64_t bytes) {
     if (lanes >= kWarpThreads)
       return product(lane, bytes);
-    Lanes before = product(lane >> llvm::Log2_64(lanes), runStride);
-    return before + product(lane & (lanes - 1), bytes);
+    auto [run, inRun] = numerics::split(lane, lanes);
+    return product(run, runStride) + product(inRun, bytes);
   };
   int64_t runParts = runLanes * parts;
   Lanes move = offset(runParts, kPartBytes);
@@ -145,7 +137,7 @@ SmallVector<Value> WarpBuffer::getShared(KernelBuilder &b,
 
 SmallVector<Value>
 WarpBuffer::readShared(KernelBuilder &b, int64_t fragmentBytes, int64_t begin) {
-  return read(b, lane & (runLanes - 1), fragmentBytes, begin);
+  return read(b, numerics::split(lane, runLanes).second, fragmentBytes, begin);
 }
 
 void WarpBuffer::store(KernelBuilder &b, ArrayRef<Value> words, Value pointer,

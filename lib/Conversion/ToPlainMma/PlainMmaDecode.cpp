@@ -18,6 +18,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "PlainMmaRoles.h"
 #include "blockscale/Numerics/Codec.h"
+#include "blockscale/Numerics/OperandFragments.h"
 
 using namespace mlir;
 
@@ -27,7 +28,9 @@ using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
 /// Rows of a fragment between the two of a thread.
-static constexpr int64_t kRowDistance = 8;
+static constexpr int64_t kRowDistance =
+    numerics::kMmaOperandA.getElementOf<int64_t>(numerics::kOperandRegister, 1)
+        .row;
 
 PlainMmaDecoder::PlainMmaDecoder(KernelBuilder &b,
                                  const PlainMmaContext &context,
@@ -93,7 +96,8 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
       band * spec.getStageScaleTiles() +
       (Lanes(b, inStage) >> llvm::Log2_64(spec.getSharedTileSteps()));
   Lanes ofThread =
-      Lanes(b, thread.member) >> llvm::Log2_64(format.block / kThreadElements);
+      numerics::split(Lanes(b, thread.member), format.block / kThreadElements)
+          .first;
   Lanes inRow = (Lanes(b, step) & (spec.format.getTileSteps() - 1)) *
                     spec.format.getStepScales() +
                 ofThread;
@@ -165,16 +169,18 @@ PlainMmaDecoder::Words PlainMmaDecoder::decodeRow(ArrayRef<Value> codes,
 }
 
 PlainMmaDecoder::Words PlainMmaDecoder::getRegisters(ArrayRef<Words> rows) {
-  // PTX ISA, "Matrix Fragments for mma.m16n8k16": both rows of the first pair,
-  // then of the second.
-  constexpr int64_t instructions = kThreadElements / 2 / 4;
-  Words registers;
+  constexpr int64_t registers = 4;
+  constexpr int64_t instructions = kThreadElements / 2 / registers;
+  Words words;
   for (int64_t i = 0; i < kWarpFragments; ++i)
     for (int64_t j = 0; j < instructions; ++j)
-      for (int64_t pairs = 0; pairs < 2; ++pairs)
-        for (int64_t row = 0; row < 2; ++row)
-          registers.push_back(rows[2 * i + row][2 * j + pairs]);
-  return registers;
+      for (int64_t k = 0; k < registers; ++k) {
+        // Which of both rows, and which of both pairs of them.
+        auto [row, byte] = numerics::kMmaOperandA.getElementOf<int64_t>(
+            numerics::kOperandRegister, k);
+        words.push_back(rows[2 * i + row / kRowDistance][2 * j + byte / 16]);
+      }
+  return words;
 }
 
 } // namespace blockscale::products

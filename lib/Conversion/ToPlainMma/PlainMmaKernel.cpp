@@ -11,6 +11,7 @@
 #include "Products/DepthSteps.h"
 #include "blockscale/IR/Upstream.h"
 #include "blockscale/Numerics/Accumulators.h"
+#include "blockscale/Numerics/SharedSwizzle.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -31,12 +32,13 @@ PlainMmaThread::PlainMmaThread(KernelBuilder &b, const PlainMmaSpec &spec,
                                Value number)
     : number(number) {
   Lanes all(b, number);
-  Lanes warp = all >> llvm::Log2_64(kWarpThreads);
-  Lanes inWarp = all & (kWarpThreads - 1);
+  Lanes warp = numerics::getWarp(all), inWarp = numerics::getLane(all);
+  auto [ofTeam, rowWarp] = numerics::split(warp, spec.getRowWarps());
   lane = inWarp;
-  team = warp >> llvm::Log2_64(spec.getRowWarps());
-  warpRow = (warp & (spec.getRowWarps() - 1)) * kWarpScaledRows;
-  loader = spec.hasTeamLoads() ? all & (spec.getLoaders() - 1) : all;
+  team = ofTeam;
+  warpRow = rowWarp * kWarpScaledRows;
+  loader = spec.hasTeamLoads() ? numerics::split(all, spec.getLoaders()).second
+                               : all;
   auto [sumRow, pair] = numerics::getPairs(numerics::kMmaAccumulator)
                             .getElementOf(numerics::kSumThread, inWarp);
   row = sumRow;
@@ -199,12 +201,12 @@ void ProductEmitter::emitMma(ArrayRef<Value> scaled, ArrayRef<Value> plain,
 SmallVector<Value> ProductEmitter::loadPlain(Value slot,
                                              const PlainMmaGroup &group) {
   const PlainMmaLayout &shared = context.shared;
-  // Pieces of 16 bytes of eight rows are exchanged, so that threads beside each
-  // other read different banks.
+  // A thread has two pieces of a row, one for each half of a step.
   Lanes row(b, thread.row);
-  Lanes piece = ((Lanes(b, thread.member) << 1) ^ row) ^ row.like(group.half);
+  Lanes first = (Lanes(b, thread.member) * 2) ^
+                numerics::getExchange(row, kPlainStepBytes);
   Lanes own =
-      row * kPlainStepBytes + piece * kCopyBytes +
+      row * kPlainStepBytes + (first ^ group.half) * kCopyBytes +
       getInStage(group.step) * (context.tile.plainRows * kPlainStepBytes);
   Value base =
       b.offset(context.getShared(b, shared.plain, slot, shared.plainBytes),

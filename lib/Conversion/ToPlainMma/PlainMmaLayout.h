@@ -26,6 +26,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOPLAINMMA_PLAINMMALAYOUT_H
 
 #include "Products/DecodedSpec.h"
+#include "blockscale/Numerics/Accumulators.h"
 
 namespace blockscale::products {
 
@@ -34,9 +35,10 @@ inline constexpr int64_t kPlainMmaDepth = 16;
 inline constexpr int64_t kThreadElements = 16;
 /// Rows with scales and plain rows of an instruction, and the f32 sums of a
 /// thread for it.
-inline constexpr int64_t kScaledFragment = 16;
-inline constexpr int64_t kPlainFragment = 8;
-inline constexpr int64_t kFragmentSums = 4;
+inline constexpr int64_t kScaledFragment = numerics::kMmaAccumulator.getRows();
+inline constexpr int64_t kPlainFragment = numerics::kMmaAccumulator.getCols();
+inline constexpr int64_t kFragmentSums =
+    kScaledFragment * kPlainFragment / kWarpThreads;
 /// Fragments of rows with scales of a warp, and its rows.
 inline constexpr int64_t kWarpFragments = 2;
 inline constexpr int64_t kWarpScaledRows = kWarpFragments * kScaledFragment;

@@ -8,6 +8,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "PlainMmaRoles.h"
 #include "Products/Arithmetic.h"
+#include "blockscale/Numerics/SharedSwizzle.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -58,10 +59,9 @@ void PlainMmaLoads::addRows(bool isPlain) {
   int64_t rowPieces = stepPieces * spec.getLoadedSteps();
   int64_t threads = spec.getLoaders();
   Lanes number(b, thread.loader);
-  Lanes inTile = number >> llvm::Log2_64(rowPieces);
-  Lanes piece = getFirstStep() * stepPieces + (number & (rowPieces - 1));
-  Lanes step = piece >> llvm::Log2_64(stepPieces);
-  Lanes inStep = piece & (stepPieces - 1);
+  auto [inTile, loadedPiece] = numerics::split(number, rowPieces);
+  Lanes piece = getFirstStep() * stepPieces + loadedPiece;
+  auto [step, inStep] = numerics::split(piece, stepPieces);
   Lanes pitch = getPitch(b, arguments.depth, bits);
   Lanes matrixRows = toI64(b, isA ? arguments.rows : context.getDataCols());
   Lanes matrix = toI64(b, isA ? product.matrixA : product.matrixB);
@@ -76,7 +76,8 @@ void PlainMmaLoads::addRows(bool isPlain) {
       ((toI64(b, product.firstDepth) * bits) >> 3) + inRow + before * pitch;
   // Rows of a thread are multiples of eight apart, so that all its pieces are
   // exchanged alike.
-  Lanes place = isPlain ? inStep ^ (inTile & 7) : inStep;
+  Lanes place =
+      isPlain ? inStep ^ numerics::getExchange(inTile, stepBytes) : inStep;
   Pieces own;
   own.first = piece * (kCopyBytes * 8 / bits);
   own.row = row;
@@ -117,12 +118,11 @@ void PlainMmaLoads::addScales() {
   for (int64_t owner = 0; owner < context.tile.scaledOwners; ++owner)
     for (int64_t i = 0; i < pieces; i += threads) {
       Lanes item = number + i;
-      Lanes inTile = item & (tilePieces - 1);
-      Lanes which = item >> llvm::Log2_64(tilePieces);
-      Lanes inLoaded = which & (tiles - 1);
+      auto [which, inTile] = numerics::split(item, tilePieces);
+      auto [inBands, inLoaded] = numerics::split(which, tiles);
       Lanes ofStage =
           (firstStep >> llvm::Log2_64(spec.format.getTileSteps())) + inLoaded;
-      Lanes band = firstBand + (which >> llvm::Log2_64(tiles));
+      Lanes band = firstBand + inBands;
       ScalePiece own;
       own.tile = ofStage;
       own.bandExists = isBelow(band * kTileRows, size);

@@ -28,10 +28,10 @@ ScaledMmaContext::ScaledMmaContext(KernelBuilder &b, const ScaledGemmSpec &spec,
 ScaledMmaThread::ScaledMmaThread(KernelBuilder &b, Value number)
     : number(number) {
   Lanes all(b, number);
-  Lanes warp = all >> llvm::Log2_64(kWarpThreads);
-  lane = all & (kWarpThreads - 1);
-  row = (warp >> llvm::Log2_64(kColWarps)) * kMmaRows;
-  col = (warp & (kColWarps - 1)) * kMmaCols;
+  auto [rowWarp, colWarp] = numerics::split(numerics::getWarp(all), kColWarps);
+  lane = numerics::getLane(all);
+  row = rowWarp * kMmaRows;
+  col = colWarp * kMmaCols;
 }
 
 void emitScaledMma(KernelBuilder &b, const ScaledGemmSpec &spec,

@@ -24,6 +24,7 @@
 
 #include "Products/GemmFormat.h"
 #include "Products/SharedMemory.h"
+#include "blockscale/Numerics/Accumulators.h"
 
 namespace blockscale::products {
 
@@ -36,10 +37,10 @@ inline constexpr int64_t kMmaTileRows = kTileRows;
 inline constexpr int64_t kMmaTileCols = 128;
 
 /// The sizes of the product of an instruction.
-inline constexpr int64_t kMmaRows = 16;
-inline constexpr int64_t kMmaCols = 8;
+inline constexpr int64_t kMmaRows = numerics::kMmaAccumulator.getRows();
+inline constexpr int64_t kMmaCols = numerics::kMmaAccumulator.getCols();
 /// f32 sums of a thread for it.
-inline constexpr int64_t kMmaSums = 4;
+inline constexpr int64_t kMmaSums = kMmaRows * kMmaCols / kWarpThreads;
 
 /// Rows of tiles that the same place of a warp comes back after: those of the
 /// words of a row of a tile of scales.

@@ -7,6 +7,8 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "ScaledMmaRoles.h"
+#include "blockscale/Numerics/OperandFragments.h"
+#include "blockscale/Numerics/SharedSwizzle.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -17,9 +19,6 @@ namespace blockscale::products {
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
-/// Bytes of a row of a matrix of `ldmatrix`, of which TMA exchanges those of a
-/// row of a stage.
-static constexpr int64_t kPieceBytes = 16;
 /// Instructions along columns whose operands a load of four matrices brings.
 static constexpr int64_t kLoadedCols = 2;
 
@@ -71,29 +70,22 @@ private:
 
 } // namespace
 
-/// The place of piece `piece` of row `row` in rows of a stage as TMA fills
-/// them: it exchanges pieces by bits 1 and 2 of the number of the row.
-static Lanes getPiece(Lanes row, Lanes piece) {
-  return row * kStageRowBytes + (piece ^ ((row >> 1) & 3)) * kPieceBytes;
-}
-
 ProductEmitter::ProductEmitter(KernelBuilder &b,
                                const ScaledMmaContext &context,
                                const ScaledMmaThread &thread)
     : b(b), context(context), thread(thread), spec(context.spec),
       format(spec.format) {
   Lanes lane(b, thread.lane), row(b, thread.row), col(b, thread.col);
-  // Matrices of A: rows 0-7 and 8-15 of the first 16 bytes, then of the others.
-  dataA = getPiece(row + (lane & 15), lane >> 4);
-  // Of B: both halves of the bytes of eight columns, then of those that are
-  // `kRepeatRows` behind.
-  Lanes colOfB = (lane >> 4) * kRepeatRows + col + (lane & 7);
-  dataB = getPiece(colOfB, (lane >> 3) & 1);
-  // PTX ISA, "Block Scaling for mma.sync", with 0 for both thread-ids: lanes
-  // 4 r and 4 r + 1 have the scales of rows r and r + 8, lane 4 c of column c.
-  Lanes rowOfScale = row + (lane >> 2) + (lane & 1) * 8;
-  scaleA = rowOfScale * (kTileCols * kWordBytes);
-  scaleB = (col + (lane >> 2)) * (kTileCols * kWordBytes);
+  // Stages are as TMA fills them.
+  auto [rowOfA, pieceOfA] = numerics::kMatrixRowsOfA.getElement({lane});
+  dataA = numerics::getSwizzledByte(row + rowOfA, pieceOfA, kStageRowBytes);
+  auto [colOfB, pieceOfB] =
+      numerics::getMatrixRowsOfB(llvm::ConstantLog2<kRepeatRows>())
+          .getElement({lane});
+  dataB = numerics::getSwizzledByte(col + colOfB, pieceOfB, kStageRowBytes);
+  constexpr int64_t lineBytes = kTileCols * kWordBytes;
+  scaleA = (row + numerics::kMmaScalesOfA.getElement({lane}).row) * lineBytes;
+  scaleB = (col + numerics::kMmaScalesOfB.getElement({lane}).row) * lineBytes;
 }
 
 Words ProductEmitter::loadFragments(Value stage, Value offset, int64_t repeats,

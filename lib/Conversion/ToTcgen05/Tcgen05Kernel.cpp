@@ -67,7 +67,7 @@ void emitTcgen05(KernelBuilder &b, const ScaledGemmSpec &spec,
   Tcgen05Context context(b, spec, arguments);
   Lanes thread(b, arith::IndexCastOp::create(
                       b, b.getI32Type(), emitThreadNumber(b, kTcgen05Threads)));
-  Lanes warp = thread >> llvm::Log2_64(kWarpThreads);
+  Lanes warp = numerics::getWarp(thread);
   // Warps with results are the first: their numbers are those of their lanes.
   Lanes loads = compare(Predicate::eq, warp, kResultWarps);
   Lanes multiplies = compare(Predicate::eq, warp, kResultWarps + 1);

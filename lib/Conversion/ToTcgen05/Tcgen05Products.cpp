@@ -350,7 +350,7 @@ void ProductEmitter::emitClearScales(const RingSlot &slot, Value left) {
     Lanes scaleTile = scales >> llvm::Log2_64(kTileCols);
     Lanes bits = (scales & (kTileCols - 1)) << 3;
     Lanes mask = (bits.like(1) << bits) - 1;
-    Lanes lane = Lanes(b, thread) & (kWarpThreads - 1);
+    Lanes lane = numerics::getLane(Lanes(b, thread));
     constexpr int64_t threadBytes = kTileBytes / kWarpThreads;
     Lanes place = scaleTile * kTileBytes + lane * threadBytes;
     auto clear = [&](Value address) {

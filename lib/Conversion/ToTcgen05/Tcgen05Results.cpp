@@ -140,9 +140,10 @@ SmallVector<Value> ResultEmitter::emitTile(const TileCoord &tile,
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
 
-  // A warp has a quarter of the lanes, which are bits 16 and up of an address.
-  Lanes lanes = (Lanes(b, thread) >> llvm::Log2_64(kWarpThreads))
-                << (16 + llvm::Log2_64(kWarpThreads));
+  // A warp has a quarter of the lanes, from the one of its first thread on.
+  Lanes lanes = numerics::getWarp(Lanes(b, thread)) *
+                numerics::kTensorMemoryAddress.getPlace(kWarpThreads,
+                                                        /*col=*/int64_t(0));
   Lanes slot(b, full.index);
   Lanes base = Lanes(b, context.tensorMemory) + lanes +
                slot * (tensor.sums[1] - tensor.sums[0]);

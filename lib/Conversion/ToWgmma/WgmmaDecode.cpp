@@ -29,8 +29,10 @@
 #include "DeviceEmission/WarpExchange.h"
 #include "Products/PlainPairs.h"
 #include "WgmmaRoles.h"
+#include "blockscale/Numerics/Accumulators.h"
 #include "blockscale/Numerics/Codec.h"
 #include "blockscale/Numerics/DataLayout.h"
+#include "blockscale/Numerics/SharedSwizzle.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -49,13 +51,13 @@ using numerics::isInRest;
 using numerics::kRestBits;
 using numerics::kUnitWords;
 
-/// Bytes that a swizzle moves together, and those of a line that it moves them
-/// in.
-static constexpr int64_t kPiece = 16;
-static constexpr int64_t kSwizzleLine = 128;
+/// Bytes that a swizzle moves together.
+static constexpr int64_t kPiece = numerics::kSwizzlePiece;
 
 /// Threads that have elements of a row.
-static constexpr int64_t kRowThreads = 4;
+static constexpr int64_t kRowThreads =
+    numerics::kWgmmaAccumulator.getPlace<int64_t>(/*row=*/1, /*col=*/0,
+                                                  numerics::kSumThread);
 
 /// The most plain rows of a tile whose steps take longer to decode than to
 /// multiply.
@@ -193,17 +195,17 @@ SmallVector<Lanes> DecodeEmitter::loadScales(Value scales, Lanes row,
   int64_t ofRow = format.getStepScales() / 2;
   int64_t all = 2 * ofRow;
   auto load = [&](Lanes number) {
-    Lanes ownRow = row + (number >> llvm::Log2_64(ofRow)) * kRowDistance;
+    auto [which, pair] = numerics::split(number, ofRow);
+    Lanes ownRow = row + which * kRowDistance;
     Lanes byte = numerics::k128x4.getByteInTile(ownRow, ownRow.like(0)) +
-                 Lanes(b, tileStep) * format.getStepScales() +
-                 (number & (ofRow - 1)) * 2;
+                 Lanes(b, tileStep) * format.getStepScales() + pair * 2;
     Value address = b.offset(scales, b.getI8Type(), byte);
     return Lanes(b, b.load(b.getIntegerType(16), address, 2));
   };
   // Four threads have elements of the same rows. Where decoding sets the pace,
   // each decodes two scales, and they exchange them.
   if (context.tile.plainRows <= kMaxExchangeRows)
-    return {load(Lanes(b, thread.member) & (all - 1))};
+    return {load(numerics::split(Lanes(b, thread.member), all).second)};
   SmallVector<Lanes> loaded;
   for (int64_t i = 0; i < all; ++i)
     loaded.push_back(load(Lanes(b, b.i32(i))));
@@ -284,13 +286,11 @@ std::array<DecodeEmitter::RowCodes, 2>
 DecodeEmitter::loadCodes(const WgmmaStep &step) {
   const WgmmaLayout &shared = context.shared;
   Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
-  // A swizzle exchanges pieces by the lines of 128 bytes that they are in
-  // (CUDA driver API, cuTensorMapEncodeTiled). Both rows have the same order.
-  Lanes rowByte = Lanes(b, thread.row) * shared.boxBytes;
-  Lanes exchange =
-      (rowByte >> llvm::Log2_64(kSwizzleLine)) & (shared.boxBytes / kPiece - 1);
+  // Both rows of the thread are exchanged alike.
+  Lanes row(b, thread.row);
   int64_t pairBytes = format.getBits() / 4;
-  Lanes own = rowByte + exchange * kPiece + Lanes(b, thread.member) * pairBytes;
+  Lanes own = numerics::getSwizzledByte(row, row.like(0), shared.boxBytes) +
+              Lanes(b, thread.member) * pairBytes;
   Type type = b.getIntegerType(8 * pairBytes);
   std::array<RowCodes, 2> rows;
   for (int64_t at = 0; at < format.getCodeBytes(); at += kPiece) {
@@ -322,7 +322,8 @@ DecodeEmitter::loadPackedCodes(const WgmmaStep &step) {
   Lanes own =
       Lanes(b, thread.warpgroup) * (context.spec.getStageSteps() * blockBytes) +
       Lanes(b, step.inStage) * blockBytes +
-      (Lanes(b, thread.number) & (kWarpgroupThreads - 1)) * kPiece;
+      numerics::split(Lanes(b, thread.number), kWarpgroupThreads).second *
+          kPiece;
   std::array<RowCodes, 2> rows;
   for (int64_t at = 0; at < blockBytes; at += kWarpgroupThreads * kPiece) {
     Value address = b.offset(codes, b.getI8Type(), own + at);

@@ -82,16 +82,14 @@ WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
 WgmmaThread::WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, Value inBlock)
     : team(b.i32(0)) {
   int64_t threads = getTeamThreads(spec);
-  Lanes all = Lanes(b, inBlock) & (threads - 1);
+  auto [ofTeam, all] = numerics::split(Lanes(b, inBlock), threads);
   // What a shuffle brings from one thread is the same for all of a warp, so
   // that places of stages, which go by it, are computed once.
   if (spec.getTeams() > 1)
-    team = emitShuffleFrom(b, Lanes(b, inBlock) >> llvm::Log2_64(threads),
-                           /*number=*/0, kWarpThreads);
+    team = emitShuffleFrom(b, ofTeam, /*number=*/0, kWarpThreads);
   number = all;
-  Lanes lanes = all & (kWarpThreads - 1);
-  warpgroup = all >> llvm::Log2_64(kWarpgroupThreads);
-  lane = lanes;
+  lane = numerics::getLane(all);
+  warpgroup = numerics::split(all, kWarpgroupThreads).first;
   // The second warpgroup has the rows behind those of the first.
   auto [sumRow, pair] = numerics::getPairs(numerics::kWgmmaAccumulator)
                             .getElementOf(numerics::kSumThread, all);
@@ -108,7 +106,7 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
              b, b.getI32Type(), emitThreadNumber(b, getWgmmaThreads(spec))));
   int64_t productThreads = getProductThreads(spec);
   Lanes multiplies = compare(Predicate::ult, thread, productThreads);
-  Lanes warp = thread >> llvm::Log2_64(kWarpThreads);
+  Lanes warp = numerics::getWarp(thread);
   int64_t firstLoader = productThreads / kWarpThreads;
   Lanes isFirst = compare(Predicate::eq, warp, firstLoader);
   ThreadRegisters registers = getRegisters(spec);

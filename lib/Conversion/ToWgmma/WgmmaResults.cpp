@@ -57,8 +57,9 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   parts.fragments = cols / width;
   Lanes warpgroup(b, thread.warpgroup);
   Lanes none(b, b.i32(0));
-  parts.number = sharesAll ? Lanes(b, thread.number)
-                           : Lanes(b, thread.number) & (kWarpgroupThreads - 1);
+  Lanes number(b, thread.number);
+  parts.number =
+      sharesAll ? number : numerics::split(number, kWarpgroupThreads).second;
   parts.firstRow = Lanes(b, teamOfAll) * parts.sharedRows +
                    (isScaledA ? warpgroup * kWarpgroupRows : none);
   parts.firstCol = isScaledA || sharesAll ? none : warpgroup * kWarpgroupRows;
@@ -73,8 +74,9 @@ void WgmmaResults::emitArrive(const BarrierRing &barriers,
   // come before, so that the warp waits for these once.
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   int64_t parts = context.cluster.parts;
-  Value place = context.cluster.getPlace(b, barriers.get(b, ring),
-                                         Lanes(b, thread.lane) & (parts - 1));
+  Value place = context.cluster.getPlace(
+      b, barriers.get(b, ring),
+      numerics::split(Lanes(b, thread.lane), parts).second);
   emit::emitIf(b, isBelow(b, thread.lane, b.i32(parts)), [&] {
     NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), place, /*count=*/Value(),
                                    scope);

@@ -25,6 +25,7 @@
 #include "Products/RegisterResults.h"
 #include "Products/SharedMemory.h"
 #include "WgmmaLayout.h"
+#include "blockscale/Numerics/Accumulators.h"
 
 #include "Emission/Lanes.h"
 
@@ -94,7 +95,9 @@ struct WgmmaThread {
 };
 
 /// Rows between the two of a thread.
-inline constexpr int64_t kRowDistance = 8;
+inline constexpr int64_t kRowDistance =
+    numerics::kWgmmaAccumulator.getElementOf<int64_t>(numerics::kSumRegister, 2)
+        .row;
 /// Registers of a thread for its elements of a step.
 inline constexpr int64_t kStepRegisters = 4 * kStepProducts;
 

@@ -30,9 +30,8 @@ using emit::Lanes;
 using emit::mul;
 using emit::sub;
 
-static constexpr int64_t kAmaxWarp = 32;
 static constexpr int64_t kAmaxWarps = 8;
-static constexpr int64_t kAmaxThreads = kAmaxWarp * kAmaxWarps;
+static constexpr int64_t kAmaxThreads = kWarpThreads * kAmaxWarps;
 static constexpr int64_t kAmaxBytes = 16;
 /// Vectors that a thread loads before it uses one.
 static constexpr int64_t kVectorsInFlight = 8;
@@ -56,8 +55,8 @@ public:
   /// here.
   void emitRaise(Lanes bits, Value result, Value index, Value partial);
 
-  Value getWarp() const { return emit::div(b, thread, kAmaxWarp); }
-  Value getLane() const { return emit::rem(b, thread, kAmaxWarp); }
+  Lanes getWarp() const { return numerics::getWarp(thread); }
+  Lanes getLane() const { return numerics::getLane(thread); }
 
 private:
   /// The larger one, element by element, of words with magnitudes of elements.
@@ -230,7 +229,7 @@ static void launchRows(LaunchSite &site, const Twine &name, Type element,
           Value size = toIndex(b, cols);
           Value begin = mul(b, row, size);
           Lanes bits = emitter.emitRange(begin, add(b, begin, size),
-                                         emitter.getLane(), kAmaxWarp);
+                                         emitter.getLane(), kWarpThreads);
           bits = emitWarpMaximum(b, bits);
           emit::emitIf(b, isBelow(b, emitter.getLane(), getIndex(b, 1)), [&] {
             b.store(bits, emitAddress(b, amax, b.getI32Type(), row),
@@ -327,9 +326,9 @@ static void launchColumnGroups(LaunchSite &site, const Twine &name,
                 b, add(b, first, emitter.getWarp()), last, b.i32(0),
                 [&](Value row, Value amax) -> Value {
                   Value start = mul(b, row, cols);
-                  Lanes part = emitter.emitRange(add(b, start, group.begin),
-                                                 add(b, start, group.end),
-                                                 emitter.getLane(), kAmaxWarp);
+                  Lanes part = emitter.emitRange(
+                      add(b, start, group.begin), add(b, start, group.end),
+                      emitter.getLane(), kWarpThreads);
                   return maxUnsigned(Lanes(b, amax), part);
                 },
                 kAmaxWarps);

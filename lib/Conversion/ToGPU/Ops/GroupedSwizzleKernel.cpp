@@ -32,7 +32,6 @@ using emit::mul;
 using emit::sub;
 
 static constexpr int64_t kGroupedSwizzleThreads = 128;
-static constexpr int64_t kGroupedSwizzleWarp = 32;
 /// Bytes of a load or store of the tiled side: a line of a tile.
 static constexpr int64_t kGroupedSwizzleBytes = numerics::kTileLineBytes;
 
@@ -109,12 +108,10 @@ Lanes GroupedSwizzleEmitter::emitLoadWord(Value row, Value first, Value last) {
 }
 
 void GroupedSwizzleEmitter::emitToTiles() {
-  Value thread = emitThreadNumber(b, kGroupedSwizzleThreads);
-  Value inGroup = emit::rem(b, thread, kGroupedSwizzleWarp);
-  Value item = add(
-      b,
-      mul(b, emitBlockNumber(b), kGroupedSwizzleThreads / kGroupedSwizzleWarp),
-      emit::div(b, thread, kGroupedSwizzleWarp));
+  Lanes thread = emitThreadNumber(b, kGroupedSwizzleThreads);
+  Lanes inGroup = numerics::getLane(thread);
+  Lanes item = emitBlockNumber(b) * (kGroupedSwizzleThreads / kWarpThreads) +
+               numerics::getWarp(thread);
   emit::emitIf(b, isBelow(b, item, tileCount), [&] {
     Group group = emitFindGroup(b, groups, [&](const Group &each) -> Value {
       Value size = sub(b, each.end, each.begin);
@@ -142,9 +139,8 @@ void GroupedSwizzleEmitter::emitToTiles() {
         return SmallVector<Lanes>{emitLoadWord(row, firstCol, lastCol)};
       }));
     }
-    Lanes line(b, inGroup);
     Lanes byte =
-        numerics::k128x4.getTiledOffset(Lanes(b, item), line, line.like(0));
+        numerics::k128x4.getTiledOffset(item, inGroup, inGroup.like(0));
     emitStoreWords(b, words, getTileAddress(byte), kGroupedSwizzleBytes);
   });
 }
@@ -197,10 +193,9 @@ void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site) {
   GroupedSwizzleOperands operands{linear, tiles, site.lookup(op.getOffsets())};
   operands.rows = emit::getDim(b, linear, 0);
   operands.tileCount = emit::getDim(b, tiles, 0);
-  Value blocks = toTiles
-                     ? getCeilDiv(b, operands.tileCount,
-                                  kGroupedSwizzleThreads / kGroupedSwizzleWarp)
-                     : operands.rows;
+  Value blocks = toTiles ? getCeilDiv(b, operands.tileCount,
+                                      kGroupedSwizzleThreads / kWarpThreads)
+                         : operands.rows;
   std::string name;
   llvm::raw_string_ostream os(name);
   os << "swizzle_" << (alongRows ? "row" : "column") << "_groups_"

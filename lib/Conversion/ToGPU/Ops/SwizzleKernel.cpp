@@ -35,9 +35,18 @@ using numerics::kTileBytes;
 using numerics::kTileLineRows;
 using numerics::kTileRowGroup;
 
-static constexpr int64_t kSwizzleThreads = 128;
+/// The row of each 32, and the column, that a thread of a block has. Neighbours
+/// are two along a row, then 32 rows, then two along the row again: a warp
+/// moves whole sectors on both sides.
+static constexpr numerics::BitLayout kSwizzlePlaces = {
+    {numerics::MatrixDim::Row, 0, 0, 1, 5},
+    {numerics::MatrixDim::Col, 0, 0, 0, 1},
+    {numerics::MatrixDim::Col, 1, 0, 6, 1}};
+static_assert(kSwizzlePlaces.getRows() == kTileRowGroup);
+
+static constexpr int64_t kSwizzleThreads = 1 << kSwizzlePlaces.getPlaceBits();
 /// Threads of a block along the columns; the others are along the rows.
-static constexpr int64_t kThreadCols = 4;
+static constexpr int64_t kThreadCols = kSwizzlePlaces.getCols();
 /// Bytes of a load or store of the tiled side: a line of a tile.
 static constexpr int64_t kSwizzleBytes = numerics::kTileLineBytes;
 
@@ -148,13 +157,10 @@ void SwizzleEmitter::emit() {
   rowTile = toIndex(b, arith::DivUIOp::create(b, block, bandBlocks));
   Value colBlock = toIndex(b, arith::RemUIOp::create(b, block, bandBlocks));
 
-  // Neighbours are two along a row, then 32 rows, then two along the row again:
-  // a warp moves whole sectors on both sides.
-  Value thread = emitThreadNumber(b, kSwizzleThreads);
-  inGroup = emit::rem(b, emit::div(b, thread, 2), kTileRowGroup);
-  Value threadCol = add(b, emit::rem(b, thread, 2),
-                        mul(b, emit::div(b, thread, 2 * kTileRowGroup), 2));
-  threadCol = add(b, mul(b, colBlock, kThreadCols), threadCol);
+  auto [ownRow, ownCol] =
+      kSwizzlePlaces.getElement({emitThreadNumber(b, kSwizzleThreads)});
+  inGroup = ownRow;
+  Value threadCol = add(b, mul(b, colBlock, kThreadCols), ownCol);
   firstTile = mul(b, threadCol, threadTiles);
   firstCol = mul(b, firstTile, kTileCols);
 

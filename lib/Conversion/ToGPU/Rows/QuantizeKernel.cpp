@@ -51,14 +51,9 @@ static Lanes toI32(KernelBuilder &b, Value number) {
   return {b, arith::IndexCastUIOp::create(b, b.getI32Type(), number)};
 }
 
-/// Quotient and remainder.
-static std::pair<Lanes, Lanes> split(Lanes value, int64_t by) {
-  Lanes quotient = value / by;
-  return {quotient, value % by};
-}
-
 /// `blockNumber` is that of the CTA along x, i32.
 FragmentPosition QuantizeKernelEmitter::emitPosition(Lanes blockNumber) {
+  using numerics::split;
   auto [warp, lane] = split(thread, kWarpThreads);
   auto [group, block] = split(blockNumber, mapping.blocksPerGroup);
   Lanes unit = block * mapping.unitsPerBlock + (spec.swizzled ? warp : thread);
@@ -106,8 +101,8 @@ void QuantizeKernelEmitter::emit() {
                             toIndex(b, arguments.rows),
                             emit::getIndex(b, spec.rowElements),
                             toIndex(b, arguments.tiles)});
-  grouped.emitBlocks(emitBlockNumber(b), number / kWarpThreads,
-                     number % kWarpThreads,
+  grouped.emitBlocks(emitBlockNumber(b), numerics::getWarp(number),
+                     numerics::getLane(number),
                      ThreadMapping::kThreads / kWarpThreads,
                      [&](Lanes other) { emitBlock(other, &grouped); });
 }

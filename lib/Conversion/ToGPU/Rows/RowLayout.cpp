@@ -49,10 +49,7 @@ RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes)
 
 RowPosition RowPosition::emit(KernelBuilder &b, const RowLayout &layout,
                               bool batched) {
-  auto split = [](Lanes value, int64_t by) -> std::pair<Lanes, Lanes> {
-    Lanes quotient = value / by;
-    return {quotient, value % by};
-  };
+  using numerics::split;
   auto cast = [&](Lanes index, Type type) -> Lanes {
     return {b, arith::IndexCastUIOp::create(b, type, index)};
   };

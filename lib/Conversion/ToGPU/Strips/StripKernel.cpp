@@ -127,15 +127,15 @@ void StripKernelEmitter::emitPosition(Lanes blockNumber) {
   Lanes blockColumns = cast(grid.blockColumns, b.getI32Type());
   Lanes blockRow = cast(block / blockColumns, b.getIndexType());
   Lanes blockColumn = cast(block % blockColumns, b.getIndexType());
-  Lanes warpRow =
-      blockRow * (kStripWarps / grid.warpColumns) + warp / grid.warpColumns;
-  Lanes warpColumn = blockColumn * grid.warpColumns + warp % grid.warpColumns;
+  auto [rowInBlock, columnInBlock] = numerics::split(warp, grid.warpColumns);
+  Lanes warpRow = blockRow * (kStripWarps / grid.warpColumns) + rowInBlock;
+  Lanes warpColumn = blockColumn * grid.warpColumns + columnInBlock;
 
   position.rows = rows;
   position.columns = columns;
   position.matrix = shape.batched ? emitMatrixNumber(b) : getIndex(b, 0);
-  position.laneRow = position.lane / shape.getLaneColumns();
-  position.laneColumn = position.lane % shape.getLaneColumns();
+  std::tie(position.laneRow, position.laneColumn) =
+      numerics::split(position.lane, shape.getLaneColumns());
   position.warpRow = warpRow * shape.getWarpRows();
   position.warpColumn = warpColumn * shape.getWarpColumns();
   position.row = position.warpRow + position.laneRow * shape.fragmentRows;
@@ -318,8 +318,7 @@ void StripKernelEmitter::emitCheckEnds(Value block) {
 
 void StripKernelEmitter::emit(Lanes block) {
   thread = emitThreadNumber(b, kStripThreads);
-  warp = thread / kWarpThreads;
-  position.lane = thread % kWarpThreads;
+  std::tie(warp, position.lane) = numerics::split(thread, kWarpThreads);
   emitCheckEnds(block);
   if (results.empty() || !results.front().spec.groupedTiles)
     return emitBlock(block, /*grouped=*/nullptr);

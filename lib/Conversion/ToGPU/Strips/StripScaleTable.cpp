@@ -130,10 +130,10 @@ void StripScaleTable::emitEachWord(int64_t width, int64_t beside,
   int64_t count = tableRows * repeats * perRow / beside;
   auto emitWord = [&](Lanes index) {
     if (beside == 1) {
-      Lanes row = index / perRow;
-      return body({row, index % perRow * width});
+      auto [row, word] = numerics::split(index, perRow);
+      return body({row, word * width});
     }
-    Lanes skipped = index / kWarpThreads * (beside - 1);
+    Lanes skipped = numerics::split(index, kWarpThreads).first * (beside - 1);
     skipped = skipped * kWarpThreads;
     body({index + skipped, getIndex(b, 0)});
   };

@@ -150,7 +150,7 @@ static void emitInFirst(KernelBuilder &b, Lanes lane, int64_t sharing,
                         function_ref<void()> body) {
   if (sharing <= 1)
     return body();
-  Lanes isFirst = isBelow(lane % sharing, 1);
+  Lanes isFirst = isBelow(numerics::split(lane, sharing).second, 1);
   emit::emitIf(b, isFirst, body);
 }
 
