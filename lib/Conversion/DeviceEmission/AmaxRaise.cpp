@@ -15,7 +15,6 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::getIndex;
 using emit::Lanes;
 
 void launchClear(LaunchSite &site, ArrayRef<AmaxBuffer> buffers) {

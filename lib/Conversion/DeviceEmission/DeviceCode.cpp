@@ -25,6 +25,11 @@ Lanes emitThreadNumber(KernelBuilder &b, int64_t threads) {
                                      b.getIndexAttr(threads))};
 }
 
+Lanes emitThreadNumber32(KernelBuilder &b, int64_t threads) {
+  return {b, arith::IndexCastOp::create(b, b.getI32Type(),
+                                        emitThreadNumber(b, threads))};
+}
+
 Lanes emitBlockNumber(KernelBuilder &b) {
   return {b, gpu::BlockIdOp::create(b, gpu::Dimension::x)};
 }
@@ -42,16 +47,6 @@ Lanes emitMatrixNumber(KernelBuilder &b) {
 
 Lanes toIndex(KernelBuilder &b, Value integer) {
   return {b, arith::IndexCastOp::create(b, b.getIndexType(), integer)};
-}
-
-Lanes isBelow(KernelBuilder &b, Value value, Value bound) {
-  return isBelow(Lanes(b, value), Lanes(b, bound));
-}
-
-Lanes isIn(KernelBuilder &b, Value value, Value begin, Value end) {
-  Lanes isBehind =
-      compare(arith::CmpIPredicate::uge, Lanes(b, value), Lanes(b, begin));
-  return isBehind & isBelow(b, value, end);
 }
 
 SmallVector<Lanes> emitIfElse(KernelBuilder &b, Value condition, LanesBody body,

@@ -21,6 +21,8 @@ namespace blockscale {
 
 /// Number of the thread in its block of `threads`.
 emit::Lanes emitThreadNumber(KernelBuilder &b, int64_t threads);
+/// The same as i32.
+emit::Lanes emitThreadNumber32(KernelBuilder &b, int64_t threads);
 /// Number of the CTA along x.
 emit::Lanes emitBlockNumber(KernelBuilder &b);
 /// Number of the thread among those of all blocks along x.
@@ -30,11 +32,8 @@ emit::Lanes emitMatrixNumber(KernelBuilder &b);
 
 emit::Lanes toIndex(KernelBuilder &b, mlir::Value integer);
 
-emit::Lanes isBelow(KernelBuilder &b, mlir::Value value, mlir::Value bound);
-
-/// Whether begin <= value < end.
-emit::Lanes isIn(KernelBuilder &b, mlir::Value value, mlir::Value begin,
-                 mlir::Value end);
+using emit::isBelow;
+using emit::isIn;
 
 /// The results of `body` where the i1 `condition` holds, or is absent, and
 /// those of `otherwise`, or zeros, elsewhere.

@@ -56,6 +56,16 @@ Lanes roundUp(ImplicitLocOpBuilder &b, Value x, int64_t y) {
   return ceilDiv(b, x, y) * y;
 }
 
+Lanes isBelow(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return isBelow(Lanes(b, x), y);
+}
+
+Lanes isIn(ImplicitLocOpBuilder &b, Value x, Value begin, Value end) {
+  Lanes isBehind =
+      compare(arith::CmpIPredicate::uge, Lanes(b, x), Lanes(b, begin));
+  return isBehind & isBelow(b, x, end);
+}
+
 Lanes getDim(ImplicitLocOpBuilder &b, Value memref, int64_t dim) {
   return {b, b.createOrFold<memref::DimOp>(memref, dim)};
 }
@@ -170,8 +180,7 @@ void emitUnitSteps(ImplicitLocOpBuilder &b, Value count, int64_t maxUnits,
           std::min<int64_t>(maxUnits, llvm::bit_floor<uint64_t>(*known)), body);
     return;
   }
-  Value fits = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, count,
-                                     getIndex(b, maxUnits));
+  Value fits = compare(arith::CmpIPredicate::uge, Lanes(b, count), maxUnits);
   emitIf(
       b, fits, [&] { emitWholeSteps(b, count, maxUnits, body); },
       [&] { emitWholeSteps(b, count, 1, body); });

@@ -35,6 +35,11 @@ Lanes rem(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
 Lanes ceilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
 Lanes roundUp(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
 
+/// Whether x < y, and whether begin <= x < end, of such numbers.
+Lanes isBelow(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
+Lanes isIn(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value begin,
+           mlir::Value end);
+
 Lanes getDim(mlir::ImplicitLocOpBuilder &b, mlir::Value memref, int64_t dim);
 
 /// The first `count` sizes of a memref.

@@ -20,11 +20,11 @@ inline emit::Lanes toI64(KernelBuilder &b, mlir::Value value) {
 
 /// The quotient x / y of numbers without signs.
 inline emit::Lanes divide(KernelBuilder &b, emit::Lanes x, emit::Lanes y) {
-  return emit::Lanes(b, b.createOrFold<mlir::arith::DivUIOp>(x, y));
+  return {b, b.createOrFold<mlir::arith::DivUIOp>(x, y)};
 }
 
 /// The quotient ceil(value / divisor) of an i32.
-inline mlir::Value emitCeilDiv(KernelBuilder &b, mlir::Value value,
+inline emit::Lanes emitCeilDiv(KernelBuilder &b, mlir::Value value,
                                int64_t divisor) {
   emit::Lanes x(b, value);
   return divide(b, x + (divisor - 1), x.like(divisor));

@@ -14,13 +14,13 @@
 namespace blockscale::products {
 
 /// Steps of K of a product of K `depth` (i32).
-inline mlir::Value getSteps(KernelBuilder &b, const GemmSpec &spec,
+inline emit::Lanes getSteps(KernelBuilder &b, const GemmSpec &spec,
                             mlir::Value depth) {
   return emitCeilDiv(b, depth, spec.stageElements);
 }
 
 /// Tiles of scales of a band of 128 rows of a product of K `depth` (i32).
-inline mlir::Value getScaleTiles(KernelBuilder &b, const GemmSpec &spec,
+inline emit::Lanes getScaleTiles(KernelBuilder &b, const GemmSpec &spec,
                                  mlir::Value depth) {
   return emitCeilDiv(b, depth, spec.block * kTileCols);
 }

@@ -227,7 +227,7 @@ void QuantizeWriter::emitScales(Value bytes, Value col) {
     });
     return;
   }
-  Lanes scaleTiles(b, emitCeilDiv(b, context.cols, block * kTileCols));
+  Lanes scaleTiles = emitCeilDiv(b, context.cols, block * kTileCols);
   Lanes tileCol = scaleCol >> llvm::Log2_64(kTileCols);
   Lanes inProduct(b, row.inProduct);
   Lanes band = inProduct >> llvm::Log2_64(kTileRows);
@@ -283,7 +283,7 @@ QuantizeSink::createWriter(const SinkContext &context) const {
 
 void QuantizeSink::emitRest(KernelBuilder &b, const SinkArguments &arguments,
                             Value cols, const SinkRest &rest) const {
-  Lanes scaleTiles(b, emitCeilDiv(b, cols, blockElements * kTileCols));
+  Lanes scaleTiles = emitCeilDiv(b, cols, blockElements * kTileCols);
   Lanes first = Lanes(b, rest.bands) * scaleTiles + Lanes(b, rest.cluster);
   emitWhile(
       b, Value(first),

@@ -33,39 +33,37 @@ RegisterResults::RegisterResults(KernelBuilder &b, const GemmSpec &spec,
 }
 
 void RegisterResults::emitItems(
-    const TileCoord &tile, Value part,
+    const TileCoord &tile, Lanes part,
     function_ref<void(const ResultRow &row, Value place, Value col)> write) {
   int64_t count = parts.sharedRows * parts.fragments;
-  Lanes number(b, parts.number);
-  emitCount(
-      b, b.i32(llvm::divideCeil(count, parts.threads)), {},
-      [&](Value i, ValueRange) {
-        Lanes item = Lanes(b, i) * parts.threads + number;
-        auto emitItem = [&] {
-          Lanes inPart = item >> llvm::Log2_64(parts.fragments);
-          if (parts.firstRow)
-            inPart = inPart + Lanes(b, parts.firstRow);
-          Lanes fragment = (item & (parts.fragments - 1)) * width;
-          if (parts.firstCol)
-            fragment = fragment + Lanes(b, parts.firstCol);
-          Lanes row = Lanes(b, tile.row) * spec.schedule.getRows() + inPart;
-          Lanes col = Lanes(b, tile.col) * spec.getResultCols() + fragment;
-          if (parts.areColumns)
-            col = col + Lanes(b, part) * parts.cols;
-          else
-            row = row + Lanes(b, part) * parts.rows;
-          const ProductRange &product = tile.product;
-          write({product.number, Lanes(b, tile.firstResult) + toI64(b, row),
-                 isBelow(b, row, product.rows), row, product.rows,
-                 product.firstBand},
-                inPart * parts.pitch + fragment, col);
-        };
-        if (count % parts.threads == 0)
-          emitItem();
-        else
-          emit::emitIf(b, compare(Predicate::ult, item, count), emitItem);
-        return SmallVector<Value>();
-      });
+  emitCount(b, b.i32(llvm::divideCeil(count, parts.threads)), {},
+            [&](Lanes i, ValueRange) {
+              Lanes item = i * parts.threads + parts.number;
+              auto emitItem = [&] {
+                Lanes inPart = item >> llvm::Log2_64(parts.fragments);
+                if (parts.firstRow)
+                  inPart = inPart + parts.firstRow;
+                Lanes fragment = (item & (parts.fragments - 1)) * width;
+                if (parts.firstCol)
+                  fragment = fragment + parts.firstCol;
+                Lanes row = tile.row * spec.schedule.getRows() + inPart;
+                Lanes col = tile.col * spec.getResultCols() + fragment;
+                if (parts.areColumns)
+                  col = col + part * parts.cols;
+                else
+                  row = row + part * parts.rows;
+                const ProductRange &product = tile.product;
+                write({product.number, tile.firstResult + toI64(b, row),
+                       isBelow(b, row, product.rows), row, product.rows,
+                       product.firstBand},
+                      inPart * parts.pitch + fragment, col);
+              };
+              if (count % parts.threads == 0)
+                emitItem();
+              else
+                emit::emitIf(b, compare(Predicate::ult, item, count), emitItem);
+              return SmallVector<Value>();
+            });
 }
 
 /// The `width` sums (f32) from `place` on: those of each copy, added in the
@@ -111,12 +109,12 @@ SmallVector<Value> RegisterResults::emitSums(const TileCoord &tile,
                                              ValueRange carried) {
   size_t each = sums.size() / parts.count;
   SmallVector<Value> last = emitCount(
-      b, b.i32(parts.count), carried, [&](Value part, ValueRange carried) {
+      b, b.i32(parts.count), carried, [&](Lanes part, ValueRange carried) {
         emitBegin(carried);
         // Registers cannot be indexed, so each part has stores of its own. What
         // makes results of the stored sums is there once.
         for (int64_t i = 0; i < parts.count; ++i)
-          emit::emitIf(b, compare(Predicate::eq, Lanes(b, part), i),
+          emit::emitIf(b, compare(Predicate::eq, part, i),
                        [&] { emitStoreSums(sums.slice(i * each, each)); });
         emitStored(carried);
         emitItems(tile, part,
@@ -137,7 +135,7 @@ SmallVector<Value> RegisterResults::emitSums(const TileCoord &tile,
 }
 
 void RegisterResults::emitTile(const TileCoord &tile) {
-  emitCount(b, b.i32(parts.count), {}, [&](Value part, ValueRange) {
+  emitCount(b, b.i32(parts.count), {}, [&](Lanes part, ValueRange) {
     emitItems(tile, part, [&](const ResultRow &row, Value, Value col) {
       createRowWriter(b, spec, arguments, row, width)->emitZeros(col);
     });

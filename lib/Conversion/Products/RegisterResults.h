@@ -44,7 +44,7 @@ struct SumParts {
   int64_t threads = 0, sharedRows = 0, fragments = 0;
   /// The thread's number among them, and the first row and column that they
   /// share, i32; null is 0.
-  mlir::Value number, firstRow, firstCol;
+  emit::Lanes number, firstRow, firstCol;
   /// How many sums of a part of K make up a result, which is then multiplied by
   /// two to the power of `shift`.
   int64_t copies = 1;
@@ -104,7 +104,7 @@ private:
   /// Runs `write` for each fragment of part `part` (i32) of a tile that the
   /// thread has: with the row of the result, the place of the sums of the first
   /// product, in f32 from the first of the part, and the column of the result.
-  void emitItems(const TileCoord &tile, mlir::Value part,
+  void emitItems(const TileCoord &tile, emit::Lanes part,
                  llvm::function_ref<void(const ResultRow &row,
                                          mlir::Value place, mlir::Value col)>
                      write);

@@ -21,7 +21,7 @@ void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, Value sums,
   arguments.rows = narrowSize(b, arguments.rows);
   arguments.cols = narrowSize(b, arguments.cols);
   Lanes rows(b, arguments.rows);
-  Lanes fragments(b, emitCeilDiv(b, arguments.cols, kFragment));
+  Lanes fragments = emitCeilDiv(b, arguments.cols, kFragment);
 
   Lanes number(
       b, arith::IndexCastOp::create(b, b.getI64Type(),

@@ -22,12 +22,12 @@ using emit::Lanes;
 
 SmallVector<Value>
 emitCount(KernelBuilder &b, Value count, ValueRange inits,
-          function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+          function_ref<SmallVector<Value>(Lanes, ValueRange)> body) {
   auto loop = scf::ForOp::create(b, b.i32(0), count, b.i32(1), inits);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> results =
-      body(loop.getInductionVar(), loop.getRegionIterArgs());
+      body({b, loop.getInductionVar()}, loop.getRegionIterArgs());
   // The loop makes its own end where nothing is carried.
   if (!inits.empty())
     scf::YieldOp::create(b, results);
@@ -42,7 +42,7 @@ TileOrder::TileOrder(KernelBuilder &b, const GemmSpec &spec,
       bandsA(emitCeilDiv(b, arguments.rows, kTileRows)),
       bandsB(emitCeilDiv(b, arguments.cols, kTileRows)),
       scaleTiles(getScaleTiles(b, spec, arguments.depth)) {
-  auto getCluster = [&, neighbours](Value index) -> Value {
+  auto getCluster = [&, neighbours](Value index) {
     Lanes number(b, arith::IndexCastOp::create(b, b.getI32Type(), index));
     return number >> llvm::Log2_64(neighbours.blocks);
   };
@@ -51,37 +51,36 @@ TileOrder::TileOrder(KernelBuilder &b, const GemmSpec &spec,
 }
 
 TileOrder::Extent TileOrder::getExtent(KernelBuilder &b, Value rows) const {
-  Lanes tileRows(b, emitCeilDiv(b, rows, spec.schedule.getRows()));
-  return {tileRows, tileRows * Lanes(b, tileCols)};
+  Lanes tileRows = emitCeilDiv(b, rows, spec.schedule.getRows());
+  return {tileRows, tileRows * tileCols};
 }
 
-void TileOrder::setTile(KernelBuilder &b, TileCoord &tile, Value number,
-                        Value tileRows) const {
+void TileOrder::setTile(KernelBuilder &b, TileCoord &tile, Lanes number,
+                        Lanes tileRows) const {
   int64_t band = spec.schedule.getBand();
-  Lanes rows(b, tileRows), cols(b, tileCols), rest(b, number);
-  Lanes bandNumber = divide(b, rest, cols * band);
-  rest = rest - bandNumber * (cols * band);
+  Lanes bandNumber = divide(b, number, tileCols * band);
+  Lanes rest = number - bandNumber * (tileCols * band);
   Lanes firstRow = bandNumber * band;
-  Lanes height = minUnsigned(rows - firstRow, rows.like(band));
+  Lanes height = minUnsigned(tileRows - firstRow, tileRows.like(band));
   Lanes col = divide(b, rest, height);
   tile.row = firstRow + (rest - col * height);
-  tile.col = col * neighbours.tiles + Lanes(b, neighbours.tile);
+  tile.col = col * neighbours.tiles + neighbours.tile;
 }
 
 //===----------------------------------------------------------------------===//
 // Matrices of a batch
 //===----------------------------------------------------------------------===//
 
-ProductRange TileOrder::getWhole(KernelBuilder &b, Value matrix) const {
+ProductRange TileOrder::getWhole(KernelBuilder &b, Lanes matrix) const {
   Lanes number = toI64(b, matrix), row = toI64(b, scaleTiles);
-  Lanes firstBand = Lanes(b, matrix) * Lanes(b, bandsA);
+  Lanes firstBand = matrix * bandsA;
   return {/*number=*/matrix,
           /*matrixA=*/matrix,
           /*matrixB=*/matrix,
           /*firstRow=*/b.i32(0),
-          arguments.rows,
+          Lanes(b, arguments.rows),
           /*firstDepth=*/b.i32(0),
-          arguments.depth,
+          Lanes(b, arguments.depth),
           firstBand,
           /*scalesA=*/toI64(b, firstBand) * row,
           /*scalesB=*/number * toI64(b, bandsB) * row,
@@ -91,30 +90,29 @@ ProductRange TileOrder::getWhole(KernelBuilder &b, Value matrix) const {
 /// Leaves a tile the steps of one of `parts` parts of K.
 static void takePart(KernelBuilder &b, TileCoord &tile, int64_t parts,
                      Lanes number) {
-  Lanes steps(b, tile.end);
-  Lanes part(b, emitCeilDiv(b, steps, parts));
-  Lanes begin = minUnsigned(number * part, steps);
-  tile.begin = begin;
-  tile.end = minUnsigned(begin + part, steps);
+  Lanes steps = tile.end;
+  Lanes part = emitCeilDiv(b, steps, parts);
+  tile.begin = minUnsigned(number * part, steps);
+  tile.end = minUnsigned(tile.begin + part, steps);
 }
 
 void TileOrder::setSteps(KernelBuilder &b, TileCoord &tile, Value depth) const {
   tile.begin = b.i32(0);
   tile.end = getSteps(b, spec, depth);
   if (neighbours.parts > 1)
-    takePart(b, tile, neighbours.parts, Lanes(b, neighbours.part));
+    takePart(b, tile, neighbours.parts, neighbours.part);
 }
 
 /// The coordinates of tile `number` among the tiles of all matrices and parts
 /// of K.
-TileCoord TileOrder::getCoord(KernelBuilder &b, Value number) const {
+TileCoord TileOrder::getCoord(KernelBuilder &b, Lanes number) const {
   int64_t splits = getSplits();
   auto [tileRows, count] = getExtent(b, arguments.rows);
-  Lanes sums = divide(b, Lanes(b, number), Lanes(b, count));
+  Lanes sums = divide(b, number, count);
   Lanes matrix = splits > 1 ? divide(b, sums, sums.like(splits)) : sums;
   TileCoord tile;
   tile.product = getWhole(b, matrix);
-  setTile(b, tile, Lanes(b, number) - sums * Lanes(b, count), tileRows);
+  setTile(b, tile, number - sums * count, tileRows);
   tile.firstResult = toI64(b, sums) * toI64(b, arguments.rows);
   setSteps(b, tile, arguments.depth);
   if (splits > 1)
@@ -133,31 +131,28 @@ void TileOrder::emitCheckGroups(KernelBuilder &b, Value isChecker,
   emit::GroupRules rules{runtime::ErrorOp::ScaledGroupedMM, getGroupUnit()};
   if (hasBeginRule())
     rules.beginUnit = spec.getBeginUnit();
-  Value isFirst = emit::isEqual(Lanes(b, emitBlockNumber(b)), 0);
+  Lanes isFirst = emit::isEqual(emitBlockNumber(b), 0);
   blockscale::emitCheckGroups(b, rules, arguments.offsets, arguments.matrices,
-                              getGroupedExtent(),
-                              Lanes(b, isFirst) & Lanes(b, isChecker), thread);
+                              getGroupedExtent(), isFirst & isChecker, thread);
 }
 
 /// The end that code goes on with.
-Value TileOrder::getEnd(KernelBuilder &b, Value group, Value begin) const {
+Lanes TileOrder::getEnd(KernelBuilder &b, Lanes group, Lanes begin) const {
   Lanes offset(b, b.load(b.getI32Type(),
                          b.offset(arguments.offsets, b.getI32Type(), group),
                          sizeof(int32_t)));
-  Lanes first(b, begin);
-  Lanes end = numerics::getGroupEnd(offset, first, Lanes(b, getGroupedExtent()),
+  Lanes end = numerics::getGroupEnd(offset, begin, Lanes(b, getGroupedExtent()),
                                     getGroupUnit());
   if (!hasBeginRule())
     return end;
   // A group whose first codes cannot be copied is empty, too.
-  Lanes canBegin = emit::isEqual(first & (spec.getBeginUnit() - 1), 0);
-  return select(canBegin, end, first);
+  Lanes canBegin = emit::isEqual(begin & (spec.getBeginUnit() - 1), 0);
+  return select(canBegin, end, begin);
 }
 
-ProductRange TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,
-                                 Value end, Value scalesBefore) const {
-  Lanes size = Lanes(b, end) - Lanes(b, begin);
-  Lanes before = toI64(b, scalesBefore);
+ProductRange TileOrder::getGroup(KernelBuilder &b, Lanes group, Lanes begin,
+                                 Lanes end, Lanes scalesBefore) const {
+  Lanes size = end - begin, before = toI64(b, scalesBefore);
   ProductRange range = getWhole(b, group);
   if (spec.groups == GroupDim::Rows) {
     range.matrixA = b.i32(0);
@@ -178,7 +173,7 @@ ProductRange TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,
 
 TileOrder::Carried TileOrder::emitProduct(KernelBuilder &b,
                                           const ProductRange &product,
-                                          Value firstResult,
+                                          Lanes firstResult,
                                           ValueRange nextAndInits,
                                           TileBody body) const {
   Extent extent = getExtent(b, product.rows);
@@ -192,12 +187,13 @@ TileOrder::Carried TileOrder::emitProduct(KernelBuilder &b,
         return isBelow(b, values.front(), extent.count);
       },
       [&](ValueRange values) {
-        setTile(b, tile, values.front(), extent.tileRows);
-        Carried next = {Lanes(b, values.front()) + Lanes(b, clusters)};
+        Lanes number(b, values.front());
+        setTile(b, tile, number, extent.tileRows);
+        Carried next = {number + clusters};
         llvm::append_range(next, body(tile, values.drop_front()));
         return next;
       });
-  carried.front() = Lanes(b, carried.front()) - Lanes(b, extent.count);
+  carried.front() = Lanes(b, carried.front()) - extent.count;
   return carried;
 }
 
@@ -211,24 +207,24 @@ TileOrder::Carried TileOrder::emitGroups(KernelBuilder &b, ValueRange inits,
   llvm::append_range(carried, inits);
   bool isRows = spec.groups == GroupDim::Rows;
   carried = emitCount(
-      b, arguments.matrices, carried, [&](Value group, ValueRange values) {
-        Value begin = values[0], before = values[1];
-        Value end = getEnd(b, group, begin);
+      b, arguments.matrices, carried, [&](Lanes group, ValueRange values) {
+        Lanes begin(b, values[0]), before(b, values[1]);
+        Lanes end = getEnd(b, group, begin);
         ProductRange range = getGroup(b, group, begin, end, before);
         Lanes firstResult = isRows ? toI64(b, begin)
                                    : toI64(b, group) * toI64(b, arguments.rows);
-        Carried next = {end};
-        Lanes scales(b, isRows ? emitCeilDiv(b, range.rows, kTileRows)
-                               : range.bandTiles);
-        next.push_back(Lanes(b, before) + scales);
+        Lanes scales =
+            isRows ? emitCeilDiv(b, range.rows, kTileRows) : range.bandTiles;
+        Carried next = {end, before + scales};
         llvm::append_range(next, emitProduct(b, range, firstResult,
                                              values.drop_front(2), body));
         return next;
       });
-  Value covered = carried[0], scales = carried[1];
+  Lanes covered(b, carried[0]), scales(b, carried[1]);
   Carried nextAndInits(llvm::drop_begin(carried, 2));
   if (others && isRows) {
-    ProductRange rest = getGroup(b, b.i32(0), covered, arguments.rows, scales);
+    ProductRange rest =
+        getGroup(b, b.i32(0), covered, Lanes(b, arguments.rows), scales);
     nextAndInits = emitProduct(b, rest, toI64(b, covered), nextAndInits,
                                [&](const TileCoord &tile, ValueRange values) {
                                  others->emitTile(tile);
@@ -245,7 +241,7 @@ TileOrder::Carried TileOrder::emitTiles(KernelBuilder &b, ValueRange inits,
                                         OtherTiles *others) const {
   if (spec.groups != GroupDim::None)
     return emitGroups(b, inits, body, others);
-  Lanes tiles = Lanes(b, getExtent(b, arguments.rows).count) *
+  Lanes tiles = getExtent(b, arguments.rows).count *
                 Lanes(b, arguments.matrices) * getSplits();
   Carried carried = {first};
   llvm::append_range(carried, inits);
@@ -253,8 +249,8 @@ TileOrder::Carried TileOrder::emitTiles(KernelBuilder &b, ValueRange inits,
       b, carried,
       [&](ValueRange values) { return isBelow(b, values.front(), tiles); },
       [&](ValueRange values) {
-        Value number = values.front();
-        Carried next = {Lanes(b, number) + Lanes(b, clusters)};
+        Lanes number(b, values.front());
+        Carried next = {number + clusters};
         llvm::append_range(next,
                            body(getCoord(b, number), values.drop_front()));
         return next;

@@ -29,31 +29,30 @@ namespace blockscale::products {
 /// Values are i32 where nothing else is said.
 struct ProductRange {
   /// The number of the product among all products.
-  mlir::Value number;
+  emit::Lanes number;
   /// The matrices of data that it multiplies.
-  mlir::Value matrixA, matrixB;
+  emit::Lanes matrixA, matrixB;
   /// The first row and the first place along K of the product in these
   /// matrices, and its M and K, in elements.
-  mlir::Value firstRow, rows;
-  mlir::Value firstDepth, depth;
+  emit::Lanes firstRow, rows;
+  emit::Lanes firstDepth, depth;
   /// The band of 128 rows, among all bands of scales, that its rows begin in.
-  mlir::Value firstBand;
+  emit::Lanes firstBand;
   /// The first tile of its scales, i64; each band has `bandTiles` (i32) tiles.
-  mlir::Value scalesA, scalesB;
-  mlir::Value bandTiles;
+  emit::Lanes scalesA, scalesB;
+  emit::Lanes bandTiles;
 };
 
 /// Numbers (i32) of a tile: its row and column among tiles of its product. The
 /// tiles of a cluster are beside each other.
 struct TileCoord {
   ProductRange product;
-  mlir::Value row;
-  mlir::Value col;
+  emit::Lanes row, col;
   /// The row of results, or of sums of a part of K, that row 0 of the product
   /// is, i64.
-  mlir::Value firstResult;
+  emit::Lanes firstResult;
   /// The first step of K, and the one after the last.
-  mlir::Value begin, end;
+  emit::Lanes begin, end;
 };
 
 /// The work that remains for rows that no group has.
@@ -72,11 +71,11 @@ struct TileNeighbours {
   int64_t blocks = 1;
   int64_t tiles = 1;
   /// The number of the CTA's tile among these, i32.
-  mlir::Value tile;
+  emit::Lanes tile;
   /// CTAs that have a tile together, each a part of K, and the number of the
   /// CTA's part, i32.
   int64_t parts = 1;
-  mlir::Value part = {};
+  emit::Lanes part = {};
 };
 
 class TileOrder {
@@ -104,8 +103,7 @@ public:
 private:
   /// Sizes of all tiles of a product, i32.
   struct Extent {
-    mlir::Value tileRows;
-    mlir::Value count;
+    emit::Lanes tileRows, count;
   };
   Extent getExtent(KernelBuilder &b, mlir::Value rows) const;
   /// Parts of K that are tiles of their own.
@@ -115,12 +113,12 @@ private:
   /// All steps of K of a product, or those of the CTA's part.
   void setSteps(KernelBuilder &b, TileCoord &tile, mlir::Value depth) const;
   /// Row and column of tile `number` of a product.
-  void setTile(KernelBuilder &b, TileCoord &tile, mlir::Value number,
-               mlir::Value tileRows) const;
-  TileCoord getCoord(KernelBuilder &b, mlir::Value number) const;
-  ProductRange getWhole(KernelBuilder &b, mlir::Value matrix) const;
-  ProductRange getGroup(KernelBuilder &b, mlir::Value group, mlir::Value begin,
-                        mlir::Value end, mlir::Value scalesBefore) const;
+  void setTile(KernelBuilder &b, TileCoord &tile, emit::Lanes number,
+               emit::Lanes tileRows) const;
+  TileCoord getCoord(KernelBuilder &b, emit::Lanes number) const;
+  ProductRange getWhole(KernelBuilder &b, emit::Lanes matrix) const;
+  ProductRange getGroup(KernelBuilder &b, emit::Lanes group, emit::Lanes begin,
+                        emit::Lanes end, emit::Lanes scalesBefore) const;
   /// The size and the unit of the dimension that groups cut.
   mlir::Value getGroupedExtent() const {
     return spec.groups == GroupDim::Columns ? arguments.depth : arguments.rows;
@@ -132,11 +130,11 @@ private:
   bool hasBeginRule() const {
     return spec.groups == GroupDim::Columns && spec.getBeginUnit() > spec.block;
   }
-  mlir::Value getEnd(KernelBuilder &b, mlir::Value group,
-                     mlir::Value begin) const;
+  emit::Lanes getEnd(KernelBuilder &b, emit::Lanes group,
+                     emit::Lanes begin) const;
   /// Tiles of one product from `next` on, the first of the CTA.
   Carried emitProduct(KernelBuilder &b, const ProductRange &product,
-                      mlir::Value firstResult, mlir::ValueRange nextAndInits,
+                      emit::Lanes firstResult, mlir::ValueRange nextAndInits,
                       TileBody body) const;
   Carried emitGroups(KernelBuilder &b, mlir::ValueRange inits, TileBody body,
                      OtherTiles *others) const;
@@ -146,16 +144,16 @@ private:
   TileNeighbours neighbours;
   /// The numbers of tiles of clusters along N, of bands of scales, and of tiles
   /// of a band, i32.
-  mlir::Value tileCols, bandsA, bandsB, scaleTiles;
+  emit::Lanes tileCols, bandsA, bandsB, scaleTiles;
   /// The number of the cluster, which is that of its first tile, and the number
   /// of all clusters, i32.
-  mlir::Value first, clusters;
+  emit::Lanes first, clusters;
 };
 
 /// Emits the loop `for (i = 0; i < count; ++i)` on i32, with values carried.
 llvm::SmallVector<mlir::Value>
 emitCount(KernelBuilder &b, mlir::Value count, mlir::ValueRange inits,
-          llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
+          llvm::function_ref<llvm::SmallVector<mlir::Value>(emit::Lanes,
                                                             mlir::ValueRange)>
               body);
 

@@ -20,8 +20,8 @@ using Predicate = arith::CmpIPredicate;
 void emitTilePadding(KernelBuilder &b, const GemmSpec &spec,
                      const GemmArguments &arguments, const TileCoord &tile,
                      Value thread, int64_t threads) {
-  Lanes firstRow = Lanes(b, tile.row) * spec.schedule.getRows();
-  Lanes firstCol = Lanes(b, tile.col) * spec.getResultCols();
+  Lanes firstRow = tile.row * spec.schedule.getRows();
+  Lanes firstCol = tile.col * spec.getResultCols();
   Lanes endRow = firstRow + spec.schedule.getRows();
   Lanes endCol = firstCol + spec.getResultCols();
   auto getPaddedEnd = [&](Lanes end, Lanes size, int64_t multiple) {
@@ -29,13 +29,12 @@ void emitTilePadding(KernelBuilder &b, const GemmSpec &spec,
     return select(compare(Predicate::ult, end, size), end,
                   maxUnsigned(end, padded));
   };
-  Lanes paddedRow =
-      getPaddedEnd(endRow, Lanes(b, tile.product.rows), kTileRows);
+  Lanes paddedRow = getPaddedEnd(endRow, tile.product.rows, kTileRows);
   Lanes paddedCol =
       getPaddedEnd(endCol, Lanes(b, arguments.cols), Sink::kPaddedCols);
   // First rows below the tile, then columns beside it.
-  emitCount(b, b.i32(2), {}, [&](Value region, ValueRange) {
-    Lanes isBelow = compare(Predicate::eq, Lanes(b, region), 0);
+  emitCount(b, b.i32(2), {}, [&](Lanes region, ValueRange) {
+    Lanes isBelow = compare(Predicate::eq, region, 0);
     Lanes rowBegin = select(isBelow, endRow, firstRow);
     Lanes rowEnd = select(isBelow, paddedRow, endRow);
     Lanes colBegin = select(isBelow, firstCol, endCol);
@@ -54,7 +53,7 @@ void emitTilePadding(KernelBuilder &b, const GemmSpec &spec,
           const ProductRange &product = tile.product;
           Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
           ResultRow padding = {product.number,
-                               Lanes(b, tile.firstResult) + toI64(b, row),
+                               tile.firstResult + toI64(b, row),
                                no,
                                row,
                                product.rows,

@@ -54,8 +54,7 @@ static void emitDropPadding(ImplicitLocOpBuilder &b, Value size, Value buffer,
   std::optional<int64_t> known = getConstantIntValue(size);
   if (known && *known % 2 == 0)
     return;
-  Value isOdd = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                      rem(b, size, 2), getIndex(b, 0));
+  Value isOdd = compare(arith::CmpIPredicate::ne, rem(b, size, 2), 0);
   emitIf(b, isOdd, [&] {
     Value last = sub(b, bytes, getIndex(b, 1));
     storeBits(loadBits(b, buffer, {row, last}) & 0xF, buffer, {row, last});

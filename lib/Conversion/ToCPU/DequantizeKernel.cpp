@@ -37,7 +37,9 @@ public:
   RowDequantizer(DequantizeOp op, const ItemRange &range)
       : b(range.b), op(op), data(range.lookup(op.getData())),
         scale(range.lookup(op.getScale())),
-        result(range.lookup(op.getResult())), globals(op, range),
+        result(range.lookup(op.getResult())),
+        globals(b, op.getArithmetic(), op.getGlobalOperand(),
+                range.lookup(op.getGlobalOperand().value)),
         format(getElementFormat(op.getData())), recipe(op.getArithmetic()),
         blockCols(op.getBlock()[1]) {
     int64_t rank = getTensorType(op.getResult()).getRank();

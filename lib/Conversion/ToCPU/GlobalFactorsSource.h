@@ -8,8 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_GLOBALFACTORSSOURCE_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_GLOBALFACTORSSOURCE_H
 
-#include "Emission/GlobalFactors.h"
-#include "Kernels.h"
+#include "QuantizeSpec.h"
 
 #include <optional>
 
@@ -21,13 +20,18 @@ using namespace emit;
 /// once where all elements share them.
 class GlobalFactorsSource {
 public:
-  GlobalFactorsSource(QuantizerOpInterface op, const ItemRange &range)
-      : b(range.b), recipe(op.getArithmetic()), operand(op.getGlobalOperand()),
-        global(range.lookup(operand.value)) {
+  /// `global` is the buffer of the operand.
+  GlobalFactorsSource(mlir::ImplicitLocOpBuilder &b, numerics::Recipe recipe,
+                      const GlobalOperand &operand, mlir::Value global)
+      : b(b), recipe(recipe), operand(operand), global(global) {
     if (operand.isSingle())
       shared =
           emitGlobalFactors(b, recipe, operand.kind, loadGlobal(b, global, {}));
   }
+
+  explicit GlobalFactorsSource(const QuantizeSpec &spec)
+      : GlobalFactorsSource(spec.b, spec.format.recipe, spec.global,
+                            spec.globalScale) {}
 
   /// Whether the op has a global operand.
   bool isPresent() const { return operand.isPresent(); }

@@ -18,10 +18,9 @@ using namespace emit;
 /// those of the last group, for some rows at a time.
 class GroupedClear {
 public:
-  GroupedClear(mlir::ImplicitLocOpBuilder &b, const GroupedForm &form,
-               mlir::Value data, mlir::Value scale, int64_t codesPerByte)
-      : b(b), form(form), data(data), scale(scale), codesPerByte(codesPerByte) {
-  }
+  GroupedClear(const QuantizeSpec &spec, const GroupedForm &form)
+      : b(spec.b), form(form), data(spec.data), scale(spec.scale),
+        codesPerByte(spec.format.getCodesPerByte()) {}
 
   /// The number of items, at least 1.
   mlir::Value getItemCount() const;

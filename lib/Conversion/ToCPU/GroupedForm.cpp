@@ -13,22 +13,18 @@ using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
 
-GroupedForm::GroupedForm(ImplicitLocOpBuilder &b, QuantizeOp op,
-                         function_ref<Value(Value)> lookup, int64_t pieceSize)
-    : b(b), form(op.getScaleForm()),
-      layout(&getScaleLayout(op.getScale().getType())),
-      isGrouped(getGroupedLayout(op.getScale().getType()) != nullptr),
-      groupDim(op.getGroupDim()), transposed(op.getTransposed()) {
-  Indices sizes = getLeadingSizes(b, lookup(op.getX()), 2);
-  int64_t unit = op.getBlock()[groupDim];
-  across = sizes[1 - groupDim];
+GroupedForm::GroupedForm(const QuantizeSpec &spec, int64_t pieceSize)
+    : spec(spec), b(spec.b), form(spec.scaleForm) {
+  Indices sizes = getLeadingSizes(b, spec.x, 2);
+  int64_t unit = spec.block[spec.groupDim];
+  across = sizes[1 - spec.groupDim];
   scaleRows = ceilDiv(b, sizes[form[0].dim], form[0].divisor);
   scaleCols = ceilDiv(b, sizes[form[1].dim], form[1].divisor);
   if (isGroupedLayout())
     pieceSize = alongScaleRows() ? kTileRows * form[0].divisor
                                  : kTileCols * form[1].divisor;
-  dim = GroupedDim::get(b, lookup(op.getOffsets()),
-                        div(b, sizes[groupDim], unit), unit, pieceSize / unit);
+  dim = GroupedDim::get(b, spec.offsets, div(b, sizes[spec.groupDim], unit),
+                        unit, pieceSize / unit);
 }
 
 Value GroupedForm::toElements(Value blocks) const {
@@ -49,17 +45,17 @@ Value GroupedForm::getTilesAcross() const {
                           : ceilDiv(b, scaleRows, kTileRows);
 }
 
-ScaleMatrix GroupedForm::getScales(Value scale, const Group &group) const {
+ScaleMatrix GroupedForm::getScales(const Group &group) const {
   if (!isGroupedLayout())
-    return ScaleMatrix(b, scale, *layout, {});
+    return ScaleMatrix(b, spec.scale, spec.layout, {});
   Value zero = getIndex(b, 0), first = toScales(group.begin);
   Value firstTile = mul(b, group.tilesBefore, getTilesAcross());
   if (alongScaleRows())
-    return ScaleMatrix::getGroup(b, scale, firstTile, getTilesAcross(), first,
-                                 zero);
+    return ScaleMatrix::getGroup(b, spec.scale, firstTile, getTilesAcross(),
+                                 first, zero);
   Value cols = sub(b, toScales(group.end), first);
-  return ScaleMatrix::getGroup(b, scale, firstTile, ceilDiv(b, cols, kTileCols),
-                               zero, first);
+  return ScaleMatrix::getGroup(b, spec.scale, firstTile,
+                               ceilDiv(b, cols, kTileCols), zero, first);
 }
 
 } // namespace blockscale::cpu

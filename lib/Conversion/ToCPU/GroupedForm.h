@@ -16,7 +16,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_GROUPEDFORM_H
 
 #include "Emission/GroupLoop.h"
-#include "Emission/KernelOperands.h"
+#include "QuantizeSpec.h"
 #include "ScaleAddress.h"
 
 namespace blockscale::cpu {
@@ -25,21 +25,19 @@ using namespace emit;
 
 class GroupedForm {
 public:
-  /// `lookup` gives the buffers of the op's operands and results. Linear scales
-  /// are cut in pieces of `pieceSize` elements, a multiple of the block.
-  GroupedForm(mlir::ImplicitLocOpBuilder &b, QuantizeOp op,
-              llvm::function_ref<mlir::Value(mlir::Value)> lookup,
-              int64_t pieceSize);
+  /// Linear scales are cut in pieces of `pieceSize` elements, a multiple of the
+  /// block.
+  GroupedForm(const QuantizeSpec &spec, int64_t pieceSize);
 
   /// The groups, in blocks along the dimension.
   const GroupedDim &getDim() const { return dim; }
 
-  bool hasLayout() const { return !layout->isLinear(); }
-  bool isGroupedLayout() const { return isGrouped; }
+  bool hasLayout() const { return spec.hasLayout(); }
+  bool isGroupedLayout() const { return spec.hasGroupTiles; }
   /// Whether groups run down the rows of x, of the data, of the scales.
-  bool alongRows() const { return groupDim == 0; }
-  bool alongDataRows() const { return alongRows() != transposed; }
-  bool alongScaleRows() const { return form[0].dim == groupDim; }
+  bool alongRows() const { return spec.groupDim == 0; }
+  bool alongDataRows() const { return alongRows() != spec.transposed; }
+  bool alongScaleRows() const { return form[0].dim == spec.groupDim; }
 
   /// A number of blocks along the groups in elements, and in scales.
   mlir::Value toElements(mlir::Value blocks) const;
@@ -55,16 +53,13 @@ public:
   /// Tiles that a row or column of tiles of a group has.
   mlir::Value getTilesAcross() const;
 
-  /// The scales of a group in `scale`, addressed as those of the whole matrix.
-  ScaleMatrix getScales(mlir::Value scale, const Group &group) const;
+  /// The scales of a group, addressed as those of the whole matrix.
+  ScaleMatrix getScales(const Group &group) const;
 
 private:
+  const QuantizeSpec &spec;
   mlir::ImplicitLocOpBuilder &b;
-  ScaleForm form;
-  const numerics::ScaleLayout *layout;
-  bool isGrouped;
-  unsigned groupDim;
-  bool transposed;
+  const ScaleForm &form;
   GroupedDim dim;
   mlir::Value across, scaleRows, scaleCols;
 };

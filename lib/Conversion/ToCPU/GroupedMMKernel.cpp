@@ -129,9 +129,7 @@ void GroupedProduct::emitRowGroups() {
     Value covered = emitGroupLoop(b, dim, [&](const Group &group) {
       Value begin = max(b, panel.first, group.begin);
       Value end = min(b, panelEnd, group.end);
-      Value isCovered =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
-      emitIf(b, isCovered, [&] {
+      emitIf(b, isLessSigned(Lanes(b, begin), Lanes(b, end)), [&] {
         product.emit({getOperand(op.getA(), {}, getRows(op.getScaleA(), group)),
                       getOperand(op.getB(), {group.index},
                                  getWhole(op.getScaleB(), {group.index})),

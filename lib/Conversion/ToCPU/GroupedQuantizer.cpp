@@ -29,52 +29,47 @@ enum class GroupedWalk {
   Panels
 };
 
-static GroupedWalk getWalk(QuantizeOp op) {
-  if (!op.hasRowBlocks())
+static GroupedWalk getWalk(const QuantizeSpec &spec) {
+  if (!spec.hasRowBlocks())
     return GroupedWalk::Panels;
-  return getGroupedLayout(op.getScale().getType()) && op.getGroupDim() == 0
-             ? GroupedWalk::RowPieces
-             : GroupedWalk::Bands;
+  return spec.hasGroupTiles && spec.groupDim == 0 ? GroupedWalk::RowPieces
+                                                  : GroupedWalk::Bands;
 }
 
 /// Rows of a band: those of a tile, fewer where scales are linear.
-static int64_t getBandRows(QuantizeOp op) {
-  const numerics::ScaleLayout &layout = getScaleLayout(op.getScale().getType());
-  return layout.isLinear() ? 16 : layout.getTileRows();
+static int64_t getBandRows(const QuantizeSpec &spec) {
+  return spec.hasLayout() ? spec.layout.getTileRows() : 16;
 }
 
-static int64_t getPieceSize(QuantizeOp op) {
-  return op.getGroupDim() == 0 ? kQuantizePanelRows : kQuantizePanelCols;
+static int64_t getPieceSize(const QuantizeSpec &spec) {
+  return spec.groupDim == 0 ? kQuantizePanelRows : kQuantizePanelCols;
 }
 
 /// Elements of a panel across the groups.
-static int64_t getPanelSizeAcross(QuantizeOp op) {
-  return op.getGroupDim() == 0 ? kQuantizePanelCols : kQuantizePanelRows;
+static int64_t getPanelSizeAcross(const QuantizeSpec &spec) {
+  return spec.groupDim == 0 ? kQuantizePanelCols : kQuantizePanelRows;
 }
 
 /// Whether all groups have the same factors and linear scales, so that their
 /// blocks are quantized alike. Then what they cover is one group, whose pieces
 /// begin at whole bytes.
-static bool isOneGroup(QuantizeOp op) {
-  return getScaleLayout(op.getScale().getType()).isLinear() &&
-         op.getGlobalOperand().isSingle();
+static bool isOneGroup(const QuantizeSpec &spec) {
+  return !spec.hasLayout() && spec.global.isSingle();
 }
 
 namespace {
 
 class GroupedQuantizer {
 public:
-  GroupedQuantizer(QuantizeOp op, const ItemRange &range)
-      : b(range.b), op(op), scale(range.lookup(op.getScale())),
-        form(
-            b, op, [&](Value logical) { return range.lookup(logical); },
-            getPieceSize(op)),
-        factors(op, range), isOne(isOneGroup(op)),
-        rows(getDim(b, range.lookup(op.getX()), 0)) {}
+  explicit GroupedQuantizer(const QuantizeSpec &spec)
+      : spec(spec), b(spec.b), scale(spec.scale),
+        form(spec, getPieceSize(spec)), factors(spec), isOne(isOneGroup(spec)),
+        rows(spec.getRows()) {}
 
-  void emitBands(const ItemRange &range, Value begin, Value end);
-  void emitRowPieces(const ItemRange &range, Value begin, Value end);
-  void emitPanels(const ItemRange &range, Value begin, Value end);
+  /// Emits items [begin, end) of one way.
+  void emitBands(Value begin, Value end);
+  void emitRowPieces(Value begin, Value end);
+  void emitPanels(Value begin, Value end);
 
   const GroupedForm &getForm() const { return form; }
 
@@ -96,8 +91,8 @@ private:
   /// `rowTile` of scales without groups.
   void emitStoreBand(ScaleBand &band, Value count, Value rowTile);
 
+  const QuantizeSpec &spec;
   ImplicitLocOpBuilder &b;
-  QuantizeOp op;
   Value scale;
   GroupedForm form;
   GlobalFactorsSource factors;
@@ -172,10 +167,9 @@ void GroupedQuantizer::emitColGroups(RowQuantizer &quantizer, Value first,
   });
 }
 
-void GroupedQuantizer::emitBands(const ItemRange &range, Value begin,
-                                 Value end) {
-  int64_t bandRows = getBandRows(op);
-  RowQuantizer quantizer(op, range);
+void GroupedQuantizer::emitBands(Value begin, Value end) {
+  int64_t bandRows = getBandRows(spec);
+  RowQuantizer quantizer(spec);
   std::optional<ScaleBand> band;
   if (form.hasLayout())
     band.emplace(b, form.isGroupedLayout()
@@ -204,11 +198,8 @@ void GroupedQuantizer::emitPiece(Value item, PieceBody body) {
   const GroupedDim &dim = form.getDim();
   auto emitIn = [&](const Group &group) {
     Value tiles = ceilDiv(b, sub(b, group.end, group.begin), dim.tileSize);
-    Value isLater = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, item,
-                                          group.tilesBefore);
-    Value isEarlier = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item,
-                                            add(b, group.tilesBefore, tiles));
-    emitIf(b, arith::AndIOp::create(b, isLater, isEarlier), [&] {
+    Value end = add(b, group.tilesBefore, tiles);
+    emitIf(b, isIn(b, item, group.tilesBefore, end), [&] {
       Value first = add(b, group.begin,
                         mul(b, sub(b, item, group.tilesBefore), dim.tileSize));
       Value blocks =
@@ -224,9 +215,8 @@ void GroupedQuantizer::emitPiece(Value item, PieceBody body) {
   emitIn({zero, zero, emitBehindGroups(b, dim).begin, zero});
 }
 
-void GroupedQuantizer::emitRowPieces(const ItemRange &range, Value begin,
-                                     Value end) {
-  RowQuantizer quantizer(op, range);
+void GroupedQuantizer::emitRowPieces(Value begin, Value end) {
+  RowQuantizer quantizer(spec);
   ScaleBand band(b, getScaleCols());
   Value colTiles = form.getTilesAcross();
   emitLoop(b, begin, end, [&](Value item) {
@@ -246,12 +236,11 @@ void GroupedQuantizer::emitRowPieces(const ItemRange &range, Value begin,
   quantizer.emitFree();
 }
 
-void GroupedQuantizer::emitPanels(const ItemRange &range, Value begin,
-                                  Value end) {
-  int64_t sizeAcross = getPanelSizeAcross(op);
+void GroupedQuantizer::emitPanels(Value begin, Value end) {
+  int64_t sizeAcross = getPanelSizeAcross(spec);
   Value across = form.getAcross();
   Indices sizes = {form.getPieceCount(), ceilDiv(b, across, sizeAcross)};
-  PanelQuantizer quantizer(op, range);
+  PanelQuantizer quantizer(spec);
   emitLoop(b, begin, end, [&](Value item) {
     Indices index = delinearize(b, item, sizes);
     emitPiece(index[0], [&](const Group &group, Value first, Value size) {
@@ -261,8 +250,7 @@ void GroupedQuantizer::emitPanels(const ItemRange &range, Value begin,
       Panel panel = form.alongRows()
                         ? Panel{{}, firstAlong, firstAcross, size, rest}
                         : Panel{{}, firstAcross, firstAlong, rest, size};
-      quantizer.emitPanel(panel, form.getScales(scale, group),
-                          getFactors(group));
+      quantizer.emitPanel(panel, form.getScales(group), getFactors(group));
     });
   });
   quantizer.emitFree();
@@ -273,57 +261,45 @@ void GroupedQuantizer::emitPanels(const ItemRange &range, Value begin,
 //===----------------------------------------------------------------------===//
 
 /// Items of the groups, before those of what they leave.
-static Value countItemsOfGroups(ImplicitLocOpBuilder &b, QuantizeOp op,
-                                const GroupedForm &form, Value rows) {
-  switch (getWalk(op)) {
+static Value countItemsOfGroups(const QuantizeSpec &spec,
+                                const GroupedForm &form) {
+  ImplicitLocOpBuilder &b = spec.b;
+  switch (getWalk(spec)) {
   case GroupedWalk::Bands:
-    return ceilDiv(b, rows, getBandRows(op));
+    return ceilDiv(b, spec.getRows(), getBandRows(spec));
   case GroupedWalk::RowPieces:
     return form.getPieceCount();
   case GroupedWalk::Panels:
     break;
   }
   return mul(b, form.getPieceCount(),
-             ceilDiv(b, form.getAcross(), getPanelSizeAcross(op)));
+             ceilDiv(b, form.getAcross(), getPanelSizeAcross(spec)));
 }
 
-static GroupedClear getClear(ImplicitLocOpBuilder &b, QuantizeOp op,
-                             const GroupedForm &form,
-                             function_ref<Value(Value)> lookup) {
-  bool isPacked = isa<Float4E2M1FNType>(getElementTypeOrSelf(op.getData()));
-  return GroupedClear(b, form, lookup(op.getData()), lookup(op.getScale()),
-                      isPacked ? 2 : 1);
+Value countGroupedItems(const QuantizeSpec &spec) {
+  GroupedForm form(spec, getPieceSize(spec));
+  return add(spec.b, countItemsOfGroups(spec, form),
+             GroupedClear(spec, form).getItemCount());
 }
 
-Value countGroupedItems(QuantizeOp op, CallSite &site) {
-  ImplicitLocOpBuilder &b = site.b;
-  auto lookup = [&](Value logical) { return site.lookup(logical); };
-  GroupedForm form(b, op, lookup, getPieceSize(op));
-  Value rows = getDim(b, lookup(op.getX()), 0);
-  return add(b, countItemsOfGroups(b, op, form, rows),
-             getClear(b, op, form, lookup).getItemCount());
-}
-
-void emitGroupedItems(QuantizeOp op, const ItemRange &range) {
+void emitGroupedItems(const QuantizeSpec &spec, const ItemRange &range) {
   ImplicitLocOpBuilder &b = range.b;
-  GroupedQuantizer quantizer(op, range);
+  GroupedQuantizer quantizer(spec);
   const GroupedForm &form = quantizer.getForm();
-  Value first =
-      countItemsOfGroups(b, op, form, getDim(b, range.lookup(op.getX()), 0));
+  Value first = countItemsOfGroups(spec, form);
   Value end = min(b, range.end, first);
-  switch (getWalk(op)) {
+  switch (getWalk(spec)) {
   case GroupedWalk::Bands:
-    quantizer.emitBands(range, range.begin, end);
+    quantizer.emitBands(range.begin, end);
     break;
   case GroupedWalk::RowPieces:
-    quantizer.emitRowPieces(range, range.begin, end);
+    quantizer.emitRowPieces(range.begin, end);
     break;
   case GroupedWalk::Panels:
-    quantizer.emitPanels(range, range.begin, end);
+    quantizer.emitPanels(range.begin, end);
     break;
   }
-  GroupedClear clear =
-      getClear(b, op, form, [&](Value value) { return range.lookup(value); });
+  GroupedClear clear(spec, form);
   emitLoop(b, max(b, range.begin, first), range.end,
            [&](Value item) { clear.emitItem(sub(b, item, first)); });
 }

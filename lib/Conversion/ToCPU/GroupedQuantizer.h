@@ -13,15 +13,15 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_GROUPEDQUANTIZER_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_GROUPEDQUANTIZER_H
 
-#include "Kernels.h"
+#include "QuantizeSpec.h"
 
 namespace blockscale::cpu {
 
 using namespace emit;
 
-mlir::Value countGroupedItems(QuantizeOp op, CallSite &site);
+mlir::Value countGroupedItems(const QuantizeSpec &spec);
 
-void emitGroupedItems(QuantizeOp op, const ItemRange &range);
+void emitGroupedItems(const QuantizeSpec &spec, const ItemRange &range);
 
 } // namespace blockscale::cpu
 

@@ -29,10 +29,7 @@ void emitIfLess(ImplicitLocOpBuilder &b, Value extent, int64_t whole,
   std::optional<int64_t> known = getConstantIntValue(extent);
   if (known && *known >= whole)
     return;
-  emitIf(b,
-         arith::CmpIOp::create(b, arith::CmpIPredicate::ult, extent,
-                               getIndex(b, whole)),
-         body);
+  emitIf(b, isBelow(b, extent, getIndex(b, whole)), body);
 }
 
 } // namespace blockscale::cpu

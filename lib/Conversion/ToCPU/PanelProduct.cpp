@@ -188,8 +188,7 @@ void PanelProduct::emit(const PanelTask &task) {
   if (dots && decoder)
     emitIf(
         b,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ule, task.rows.count,
-                              getIndex(b, kFewRows)),
+        compare(arith::CmpIPredicate::ule, Lanes(b, task.rows.count), kFewRows),
         [&] { emitDots(task); }, [&] { emitTiles(task); });
   else if (dots)
     emitDots(task);

@@ -19,27 +19,22 @@ Value countPanelItems(ImplicitLocOpBuilder &b, Value rows, Value cols) {
 
 /// Whether the steps of all panels end where a row does or before, and rows
 /// that share bytes exist. Groups may end anywhere.
-static bool canReadInPlace(QuantizeOp op) {
-  ArrayRef<int64_t> shape = op.getX().getType().getShape();
-  int64_t rows = shape.end()[-2], cols = shape.end()[-1];
-  return !op.getOffsets() && !ShapedType::isDynamic(rows) && rows % 2 == 0 &&
+static bool canReadInPlace(const QuantizeSpec &spec) {
+  int64_t rows = spec.shape.end()[-2], cols = spec.shape.end()[-1];
+  return !spec.offsets && !ShapedType::isDynamic(rows) && rows % 2 == 0 &&
          !ShapedType::isDynamic(cols) && cols % kBandColsPerStep == 0;
 }
 
-static BandForm getBandForm(QuantizeOp op) {
-  BlockFormat format{op.getArithmetic(), getElementFormat(op.getData()),
-                     op.getBlockSize()};
-  bool pairsRows = op.getTransposed() && format.getCodesPerByte() == 2;
-  return {format, op.getBlock()[1],
-          PanelScales::getScaleCols(op.getScaleForm()), pairsRows,
-          canReadInPlace(op)};
+static BandForm getBandForm(const QuantizeSpec &spec) {
+  bool pairsRows = spec.transposed && spec.format.getCodesPerByte() == 2;
+  return {spec.format, spec.block[1], PanelScales::getScaleCols(spec.scaleForm),
+          pairsRows, canReadInPlace(spec)};
 }
 
-PanelQuantizer::PanelQuantizer(QuantizeOp op, const ItemRange &range)
-    : b(range.b), form(getBandForm(op)),
-      band(b, form, range.lookup(op.getX()), range.lookup(op.getRng())),
-      codes(b, range.lookup(op.getData()), form, op.getTransposed()),
-      scales(b, op.getScaleForm(), form.getRows()) {}
+PanelQuantizer::PanelQuantizer(const QuantizeSpec &spec)
+    : b(spec.b), form(getBandForm(spec)), band(b, form, spec.x, spec.rng),
+      codes(b, spec.data, form, spec.transposed),
+      scales(b, spec.scaleForm, form.getRows()) {}
 
 void PanelQuantizer::emitPanel(const Panel &panel,
                                const ScaleMatrix &scaleMatrix,
@@ -74,17 +69,14 @@ void PanelQuantizer::emitFree() {
   scales.emitFree();
 }
 
-void emitPanelItems(QuantizeOp op, const ItemRange &range) {
+void emitPanelItems(const QuantizeSpec &spec, const ItemRange &range) {
   ImplicitLocOpBuilder &b = range.b;
-  Value x = range.lookup(op.getX()), scale = range.lookup(op.getScale());
-  int64_t rank = getTensorType(op.getX()).getRank();
-  Value rows = getDim(b, x, rank - 2), cols = getDim(b, x, rank - 1);
-  Indices sizes = getLeadingSizes(b, x, rank - 2);
+  Value rows = spec.getRows(), cols = spec.getCols();
+  Indices sizes = spec.getBatch();
   sizes.append({ceilDiv(b, rows, kQuantizePanelRows),
                 ceilDiv(b, cols, kQuantizePanelCols)});
-  const numerics::ScaleLayout &layout = getScaleLayout(op.getScale().getType());
-  GlobalFactorsSource factors(op, range);
-  PanelQuantizer quantizer(op, range);
+  GlobalFactorsSource factors(spec);
+  PanelQuantizer quantizer(spec);
   emitLoop(b, range.begin, range.end, [&](Value item) {
     Indices index = delinearize(b, item, sizes);
     Panel panel;
@@ -93,7 +85,8 @@ void emitPanelItems(QuantizeOp op, const ItemRange &range) {
     panel.rows = getExtent(b, rows, panel.firstRow, kQuantizePanelRows);
     panel.cols = getExtent(b, cols, panel.firstCol, kQuantizePanelCols);
     panel.batch = index;
-    quantizer.emitPanel(panel, ScaleMatrix(b, scale, layout, panel.batch),
+    quantizer.emitPanel(panel,
+                        ScaleMatrix(b, spec.scale, spec.layout, panel.batch),
                         factors.get(panel.batch));
   });
   quantizer.emitFree();

@@ -13,7 +13,6 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_PANELQUANTIZER_H
 
 #include "CodeBuffer.h"
-#include "Kernels.h"
 #include "PanelScales.h"
 
 namespace blockscale::cpu {
@@ -24,13 +23,13 @@ using namespace emit;
 mlir::Value countPanelItems(mlir::ImplicitLocOpBuilder &b, mlir::Value rows,
                             mlir::Value cols);
 
-void emitPanelItems(QuantizeOp op, const ItemRange &range);
+void emitPanelItems(const QuantizeSpec &spec, const ItemRange &range);
 
 /// Emits the quantization of panels of one kernel.
 class PanelQuantizer {
 public:
   /// Allocates the buffers.
-  PanelQuantizer(QuantizeOp op, const ItemRange &range);
+  explicit PanelQuantizer(const QuantizeSpec &spec);
 
   void emitPanel(const Panel &panel, const ScaleMatrix &scaleMatrix,
                  const GlobalFactors &global);

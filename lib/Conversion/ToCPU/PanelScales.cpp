@@ -116,9 +116,7 @@ void PanelScales::emitStoreTiles(const ScaleMatrix &scales,
   auto storeRow = [&](Value row, Value col, ValueRange tile, Value inner,
                       int64_t group) {
     Lanes bytes = emitLoad(row, col, kTileCols);
-    Value isPresent =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, extents.rows);
-    storeLanes(select(Lanes(b, isPresent), bytes, bytes.like(0)),
+    storeLanes(select(isBelow(b, row, extents.rows), bytes, bytes.like(0)),
                scales.getMemRef(),
                append(tile, {inner, getIndex(b, group), getIndex(b, 0)}));
   };

@@ -130,11 +130,7 @@ private:
   Value getUnits() { return bits == 4 ? div(b, cols, 2) : cols; }
 
   Value isInside(Value row, Value unit) {
-    Value hasRow =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, rows);
-    Value hasUnit =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, unit, getUnits());
-    return arith::AndIOp::create(b, hasRow, hasUnit);
+    return isBelow(b, row, rows) & isBelow(b, unit, getUnits());
   }
 
   Value getI32(int32_t value) {

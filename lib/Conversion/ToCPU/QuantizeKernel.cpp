@@ -13,25 +13,42 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
+QuantizeSpec::QuantizeSpec(ImplicitLocOpBuilder &b, QuantizeOp op,
+                           function_ref<Value(Value)> lookup)
+    : b(b), format{op.getArithmetic(), getElementFormat(op.getData()),
+                   op.getBlockSize()},
+      block(op.getBlock()), scaleForm(op.getScaleForm()),
+      layout(getScaleLayout(op.getScale().getType())),
+      hasGroupTiles(getGroupedLayout(op.getScale().getType()) != nullptr),
+      transposed(op.getTransposed()), groupDim(op.getGroupDim()),
+      global(op.getGlobalOperand()), shape(op.getX().getType().getShape()),
+      x(lookup(op.getX())), data(lookup(op.getData())),
+      scale(lookup(op.getScale())), globalScale(lookup(global.value)),
+      blockAmax(lookup(op.getBlockAmax())), rng(lookup(op.getRng())),
+      offsets(lookup(op.getOffsets())) {}
+
 Value countItems(QuantizeOp op, CallSite &site) {
-  if (op.getOffsets())
-    return countGroupedItems(op, site);
   ImplicitLocOpBuilder &b = site.b;
+  QuantizeSpec spec(b, op, [&](Value logical) { return site.lookup(logical); });
+  if (spec.offsets)
+    return countGroupedItems(spec);
   CallSite::Sizes sizes = site.getSizes(op.getX());
   Value rows = toIndex(b, sizes.end()[-2]);
   return site.countItems(
-      sizes, op.hasRowBlocks()
-                 ? countRowItems(op, b, rows)
+      sizes, spec.hasRowBlocks()
+                 ? countRowItems(spec, rows)
                  : countPanelItems(b, rows, toIndex(b, sizes.back())));
 }
 
 void emitItems(QuantizeOp op, const ItemRange &range) {
-  if (op.getOffsets())
-    emitGroupedItems(op, range);
-  else if (op.hasRowBlocks())
-    emitRowItems(op, range);
+  QuantizeSpec spec(range.b, op,
+                    [&](Value logical) { return range.lookup(logical); });
+  if (spec.offsets)
+    emitGroupedItems(spec, range);
+  else if (spec.hasRowBlocks())
+    emitRowItems(spec, range);
   else
-    emitPanelItems(op, range);
+    emitPanelItems(spec, range);
 }
 
 } // namespace blockscale::cpu

@@ -21,9 +21,9 @@ namespace blockscale::cpu {
 /// registers.
 static constexpr int64_t kElementsPerStep = 256;
 
-Value countRowItems(QuantizeOp op, ImplicitLocOpBuilder &b, Value rows) {
-  const numerics::ScaleLayout &layout = getScaleLayout(op.getScale().getType());
-  return layout.isLinear() ? rows : ceilDiv(b, rows, layout.getTileRows());
+Value countRowItems(const QuantizeSpec &spec, Value rows) {
+  return spec.hasLayout() ? ceilDiv(spec.b, rows, spec.layout.getTileRows())
+                          : rows;
 }
 
 static Value createTailBuffer(ImplicitLocOpBuilder &b, int64_t size,
@@ -31,25 +31,18 @@ static Value createTailBuffer(ImplicitLocOpBuilder &b, int64_t size,
   return memref::AllocaOp::create(b, MemRefType::get({size}, element));
 }
 
-RowQuantizer::RowQuantizer(QuantizeOp op, const ItemRange &range)
-    : b(range.b), x(range.lookup(op.getX())), data(range.lookup(op.getData())),
-      blockAmax(range.lookup(op.getBlockAmax())),
-      format{op.getArithmetic(), getElementFormat(op.getData()),
-             op.getBlockSize()} {
-  int64_t rank = getTensorType(op.getX()).getRank();
-  cols = getDim(b, x, rank - 1);
+RowQuantizer::RowQuantizer(const QuantizeSpec &spec)
+    : spec(spec), b(spec.b), format(spec.format), cols(spec.getCols()) {
   wholeBlocks = div(b, cols, format.getBlockSize());
   tail = rem(b, cols, format.getBlockSize());
-  if (!op.getRng() && !op.getBlockAmax() &&
-      !numerics::isFourOverSix(format.recipe))
-    streams.emplace(b, format, cast<MemRefType>(x.getType()).getElementType());
-  if (op.getRng())
-    randomBytes.emplace(b, range.lookup(op.getRng()), cols, /*rows=*/1,
+  if (!spec.rng && !spec.blockAmax && !numerics::isFourOverSix(format.recipe))
+    streams.emplace(b, format, spec.getElement());
+  if (spec.rng)
+    randomBytes.emplace(b, spec.rng, cols, /*rows=*/1,
                         roundUp(b, cols, format.getBlockSize()));
   if (!hasTail())
     return;
-  tailX = createTailBuffer(b, format.getBlockSize(),
-                           cast<MemRefType>(x.getType()).getElementType());
+  tailX = createTailBuffer(b, format.getBlockSize(), spec.getElement());
   tailData = createTailBuffer(
       b, format.getBlockSize() / format.getCodesPerByte(), b.getI8Type());
 }
@@ -78,15 +71,14 @@ void RowQuantizer::emitRow(ValueRange row, Value scales, ValueRange scaleRow,
   emitBlocks(row, zero, wholeBlocks, target, global);
   if (!hasTail())
     return;
-  Value isPresent =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, tail, zero);
-  emitIf(b, isPresent, [&] { emitTail(row, target, global); });
+  emitIf(b, compare(arith::CmpIPredicate::ne, Lanes(b, tail), 0),
+         [&] { emitTail(row, target, global); });
 }
 
 void RowQuantizer::emitBeginRow(ValueRange row) {
   if (!randomBytes)
     return;
-  Value position = linearize(b, row, getLeadingSizes(b, x, row.size()));
+  Value position = linearize(b, row, getLeadingSizes(b, spec.x, row.size()));
   Value zero = getIndex(b, 0);
   randomBytes->emitDraw(zero, position, zero, cols);
 }
@@ -94,8 +86,9 @@ void RowQuantizer::emitBeginRow(ValueRange row) {
 BlockOperands RowQuantizer::loadOperands(ValueRange row, Value block,
                                          int64_t count) {
   BlockOperands operands;
-  if (blockAmax)
-    operands.amax = toF32(loadLanes(b, blockAmax, append(row, block), count));
+  if (spec.blockAmax)
+    operands.amax =
+        toF32(loadLanes(b, spec.blockAmax, append(row, block), count));
   int64_t blockSize = format.getBlockSize();
   if (randomBytes)
     operands.randomBytes = randomBytes->load(
@@ -110,10 +103,11 @@ void RowQuantizer::emitBlocks(ValueRange row, Value first, Value count,
   auto emitStep = [&](Value step, int64_t blocks) {
     Value block = add(b, first, step);
     Value col = mul(b, block, blockSize);
-    Lanes elements = loadElements(b, x, append(row, col), blocks * blockSize);
+    Lanes elements =
+        loadElements(b, spec.x, append(row, col), blocks * blockSize);
     QuantizedBlocks quantized = emitQuantizeBlocks(
         format, global, elements, loadOperands(row, block, blocks));
-    storeLanes(quantized.data, data, append(row, getByte(col)));
+    storeLanes(quantized.data, spec.data, append(row, getByte(col)));
     storeLanes(quantized.scales, scales.memref,
                append(scales.row, add(b, scales.firstCol, step)));
   };
@@ -124,8 +118,8 @@ void RowQuantizer::emitBlocks(ValueRange row, Value first, Value count,
     return;
   }
   Value col = mul(b, first, blockSize);
-  BlockRun run = {x,
-                  data,
+  BlockRun run = {spec.x,
+                  spec.data,
                   scales.memref,
                   append(row, col),
                   append(row, getByte(col)),
@@ -135,8 +129,7 @@ void RowQuantizer::emitBlocks(ValueRange row, Value first, Value count,
     emitRun();
     return;
   }
-  Value isMany = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, count,
-                                       getIndex(b, kMany));
+  Value isMany = compare(arith::CmpIPredicate::uge, Lanes(b, count), kMany);
   emitIf(b, isMany, emitRun, [&] {
     emitLoop(b, getIndex(b, 0), count, [&](Value step) { emitStep(step, 1); });
   });
@@ -153,7 +146,7 @@ void RowQuantizer::emitTail(ValueRange row, const ScaleRow &scales,
   Lanes padded = loadLanes(b, tailX, zero, blockSize);
   storeLanes(padded.like(0), tailX, zero);
   emitLoop(b, zero, tail, [&](Value i) {
-    storeBits(loadBits(b, x, append(row, add(b, col, i))), tailX, i);
+    storeBits(loadBits(b, spec.x, append(row, add(b, col, i))), tailX, i);
   });
   padded = loadElements(b, tailX, zero, blockSize);
   QuantizedBlocks blocks = emitQuantizeBlocks(
@@ -163,42 +156,36 @@ void RowQuantizer::emitTail(ValueRange row, const ScaleRow &scales,
              append(scales.row, add(b, scales.firstCol, wholeBlocks)));
   emitLoop(b, zero, ceilDiv(b, tail, 2), [&](Value i) {
     Lanes byte = loadBits(b, tailData, i);
-    Lanes hasOdd(b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                          add(b, mul(b, i, 2), one), tail));
-    storeBits(select(hasOdd, byte, byte & 0xF), data,
+    Lanes hasOdd = isBelow(b, add(b, mul(b, i, 2), one), tail);
+    storeBits(select(hasOdd, byte, byte & 0xF), spec.data,
               append(row, add(b, getByte(col), i)));
   });
 }
 
-static void emitLinear(QuantizeOp op, const ItemRange &range) {
+static void emitLinear(const QuantizeSpec &spec, const ItemRange &range) {
   ImplicitLocOpBuilder &b = range.b;
-  Value x = range.lookup(op.getX()), scale = range.lookup(op.getScale());
-  int64_t rank = getTensorType(op.getX()).getRank();
-  Indices rowSizes = getLeadingSizes(b, x, rank - 1);
-  RowQuantizer quantizer(op, range);
-  GlobalFactorsSource factors(op, range);
+  Indices rowSizes = getLeadingSizes(b, spec.x, spec.getRank() - 1);
+  RowQuantizer quantizer(spec);
+  GlobalFactorsSource factors(spec);
   emitLoop(b, range.begin, range.end, [&](Value item) {
     Indices row = delinearize(b, item, rowSizes);
     GlobalFactors global = factors.get(row);
-    quantizer.emitRow(row, scale, row, global);
+    quantizer.emitRow(row, spec.scale, row, global);
   });
   quantizer.emitFree();
 }
 
-static void emitSwizzled(QuantizeOp op, const ItemRange &range) {
+static void emitSwizzled(const QuantizeSpec &spec, const ItemRange &range) {
   ImplicitLocOpBuilder &b = range.b;
-  Value x = range.lookup(op.getX()), scale = range.lookup(op.getScale());
-  int64_t rank = getTensorType(op.getX()).getRank();
-  Value rows = getDim(b, x, rank - 2);
-  Value scaleCols = ceilDiv(b, getDim(b, x, rank - 1), op.getBlockSize());
-  RowQuantizer quantizer(op, range);
-  GlobalFactorsSource factors(op, range);
+  Value rows = spec.getRows();
+  Value scaleCols = ceilDiv(b, spec.getCols(), spec.format.getBlockSize());
+  RowQuantizer quantizer(spec);
+  GlobalFactorsSource factors(spec);
   emitScaleBands(range,
-                 {scale, getScaleLayout(op.getScale().getType()),
-                  getLeadingSizes(b, x, rank - 2), rows, scaleCols},
+                 {spec.scale, spec.layout, spec.getBatch(), rows, scaleCols},
                  [&](ValueRange batch, Value first, Value count, Value buffer) {
                    std::optional<GlobalFactors> global;
-                   if (op.getGlobalOperand().extent != GlobalExtent::Row)
+                   if (spec.global.extent != GlobalExtent::Row)
                      global = factors.get(batch);
                    emitLoop(b, getIndex(b, 0), count, [&](Value i) {
                      Indices row = append(batch, add(b, first, i));
@@ -209,10 +196,11 @@ static void emitSwizzled(QuantizeOp op, const ItemRange &range) {
   quantizer.emitFree();
 }
 
-void emitRowItems(QuantizeOp op, const ItemRange &range) {
-  if (getScaleLayout(op.getScale().getType()).isLinear())
-    return emitLinear(op, range);
-  emitSwizzled(op, range);
+void emitRowItems(const QuantizeSpec &spec, const ItemRange &range) {
+  if (spec.hasLayout())
+    emitSwizzled(spec, range);
+  else
+    emitLinear(spec, range);
 }
 
 } // namespace blockscale::cpu

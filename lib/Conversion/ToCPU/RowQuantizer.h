@@ -13,9 +13,8 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_ROWQUANTIZER_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_ROWQUANTIZER_H
 
-#include "BlockQuantizer.h"
 #include "BlockStreams.h"
-#include "Kernels.h"
+#include "QuantizeSpec.h"
 #include "RandomBytes.h"
 
 namespace blockscale::cpu {
@@ -23,10 +22,9 @@ namespace blockscale::cpu {
 using namespace emit;
 
 /// The number of items of a matrix with `rows` rows.
-mlir::Value countRowItems(QuantizeOp op, mlir::ImplicitLocOpBuilder &b,
-                          mlir::Value rows);
+mlir::Value countRowItems(const QuantizeSpec &spec, mlir::Value rows);
 
-void emitRowItems(QuantizeOp op, const ItemRange &range);
+void emitRowItems(const QuantizeSpec &spec, const ItemRange &range);
 
 /// The place that the scales of blocks of a row go to: memref[row.., firstCol +
 /// block].
@@ -40,7 +38,7 @@ struct ScaleRow {
 class RowQuantizer {
 public:
   /// Allocates the buffers.
-  RowQuantizer(QuantizeOp op, const ItemRange &range);
+  explicit RowQuantizer(const QuantizeSpec &spec);
 
   /// Quantizes a row, its last block included where that is a tail.
   void emitRow(mlir::ValueRange row, mlir::Value scales,
@@ -63,9 +61,9 @@ private:
   BlockOperands loadOperands(mlir::ValueRange row, mlir::Value block,
                              int64_t count);
 
+  const QuantizeSpec &spec;
   mlir::ImplicitLocOpBuilder &b;
-  mlir::Value x, data, blockAmax;
-  BlockFormat format;
+  const BlockFormat &format;
   mlir::Value cols, wholeBlocks, tail;
   mlir::Value tailX, tailData;
   std::optional<RandomBytes> randomBytes;

@@ -129,10 +129,9 @@ public:
       Value colTiles = getColTiles(group);
       Value first = mul(b, group.tilesBefore, getOtherTiles());
       Value count = mul(b, getRowTiles(group), colTiles);
-      emitIf(b, isIn(item, first, add(b, first, count)), [&] {
-        Value tile = sub(b, item, first);
-        Value rowTile = arith::DivUIOp::create(b, tile, colTiles);
-        Value colTile = arith::RemUIOp::create(b, tile, colTiles);
+      emitIf(b, isIn(b, item, first, add(b, first, count)), [&] {
+        Lanes tile = sub(b, item, first);
+        Lanes rowTile = tile / colTiles, colTile = tile % colTiles;
         emitFillTile(item,
                      add(b, getFirstRow(group), mul(b, rowTile, kTileRows)),
                      getLastRow(group),
@@ -151,7 +150,7 @@ public:
       ScaleMatrix matrix = ScaleMatrix::getGroup(
           b, tiles, mul(b, group.tilesBefore, getOtherTiles()),
           getColTiles(group), getFirstRow(group), getFirstCol(group));
-      emitIf(b, isIn(row, getFirstRow(group), getLastRow(group)), [&] {
+      emitIf(b, isIn(b, row, getFirstRow(group), getLastRow(group)), [&] {
         emitCopyFromTiles(b, matrix, row, getFirstCol(group), getLastCol(group),
                           linear, row);
       });
@@ -164,12 +163,6 @@ private:
                   GroupedDim::get(b, offsets, alongRows ? rows : cols, block,
                                   alongRows ? kTileRows : kTileCols),
                   body);
-  }
-
-  Value isIn(Value x, Value begin, Value end) {
-    Value above = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, x, begin);
-    Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, end);
-    return arith::AndIOp::create(b, above, below);
   }
 
   Value getFirstRow(const Group &g) {

@@ -25,7 +25,6 @@ using namespace mlir;
 namespace blockscale::products {
 
 using emit::Lanes;
-using Predicate = arith::CmpIPredicate;
 
 /// Rows of a fragment between the two of a thread.
 static constexpr int64_t kRowDistance =
@@ -55,13 +54,13 @@ Value PlainMmaDecoder::emitScalePair(Lanes low, Lanes high) {
                       exponent);
 }
 
-PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Value inStage) {
+PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
   const PlainMmaLayout &shared = context.shared;
   int64_t rowBytes = context.spec.format.getCodeBytes();
   int64_t threadBytes = getRowWords() * kWordBytes;
-  Lanes own = (Lanes(b, thread.warpRow) + Lanes(b, thread.row)) * rowBytes +
-              Lanes(b, thread.member) * threadBytes +
-              Lanes(b, inStage) * (context.tile.scaledRows * rowBytes);
+  Lanes own = (thread.warpRow + thread.row) * rowBytes +
+              thread.member * threadBytes +
+              inStage * (context.tile.scaledRows * rowBytes);
   Value base =
       b.offset(context.getShared(b, shared.codes, slot, shared.codeBytes),
                b.getI8Type(), own);
@@ -76,31 +75,28 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Value inStage) {
 }
 
 PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
-                                                    Value slot, Value inStage,
-                                                    Value step, Value depth) {
+                                                    Value slot, Lanes inStage,
+                                                    Lanes step, Lanes depth) {
   const PlainMmaSpec &spec = context.spec;
   const PlainMmaLayout &shared = context.shared;
   // The first row of the warp among those of its product, and in its band.
   // Tiles of fewer rows than a band have a part of one.
   int64_t ofEach = context.tile.scaledRowsOfEach;
-  Lanes inTile(b, thread.warpRow);
+  Lanes inTile = thread.warpRow;
   Lanes owner = inTile >> llvm::Log2_64(ofEach);
   Lanes row = inTile & (ofEach - 1);
   if (ofEach < kTileRows)
-    row = row +
-          ((Lanes(b, context.getScaledTile(tile)) * ofEach) & (kTileRows - 1));
+    row = row + ((context.getScaledTile(tile) * ofEach) & (kTileRows - 1));
   Lanes band =
       owner * context.tile.bandsOfEach + (row >> llvm::Log2_64(kTileRows));
-  row = (row & (kTileRows - 1)) + Lanes(b, thread.row);
-  Lanes scaleTile =
-      band * spec.getStageScaleTiles() +
-      (Lanes(b, inStage) >> llvm::Log2_64(spec.getSharedTileSteps()));
+  row = (row & (kTileRows - 1)) + thread.row;
+  Lanes scaleTile = band * spec.getStageScaleTiles() +
+                    (inStage >> llvm::Log2_64(spec.getSharedTileSteps()));
   Lanes ofThread =
-      numerics::split(Lanes(b, thread.member), format.block / kThreadElements)
-          .first;
-  Lanes inRow = (Lanes(b, step) & (spec.format.getTileSteps() - 1)) *
-                    spec.format.getStepScales() +
-                ofThread;
+      numerics::split(thread.member, format.block / kThreadElements).first;
+  Lanes inRow =
+      (step & (spec.format.getTileSteps() - 1)) * spec.format.getStepScales() +
+      ofThread;
   Lanes byte = scaleTile * kTileBytes +
                numerics::k128x4.getByteInTile(row, row.like(0)) + inRow;
   Value base =
@@ -110,9 +106,8 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
   // Beyond K are zeros, and in the last stage scales that can be anything:
   // those behind K in a tile, and what was there before where a step has no
   // tile.
-  Lanes first =
-      Lanes(b, step) * kDecodedStep + Lanes(b, thread.member) * kThreadElements;
-  Lanes exists = isBelow(first, Lanes(b, depth));
+  Lanes first = step * kDecodedStep + thread.member * kThreadElements;
+  Lanes exists = isBelow(first, depth);
   SmallVector<Lanes> bytes;
   for (int64_t i = 0; i < kThreadRows; ++i) {
     Value address = b.offset(base, b.getI8Type(), b.i32(i * distance));

@@ -28,19 +28,18 @@ PlainMmaContext::PlainMmaContext(KernelBuilder &b, const PlainMmaSpec &spec,
       shared(spec), order(b, spec, arguments,
                           {/*blocks=*/1, /*tiles=*/1, /*tile=*/b.i32(0)}) {}
 
-PlainMmaThread::PlainMmaThread(KernelBuilder &b, const PlainMmaSpec &spec,
-                               Value number)
+PlainMmaThread::PlainMmaThread(const PlainMmaSpec &spec, Lanes number)
     : number(number) {
-  Lanes all(b, number);
-  Lanes warp = numerics::getWarp(all), inWarp = numerics::getLane(all);
+  Lanes warp = numerics::getWarp(number);
+  lane = numerics::getLane(number);
   auto [ofTeam, rowWarp] = numerics::split(warp, spec.getRowWarps());
-  lane = inWarp;
   team = ofTeam;
   warpRow = rowWarp * kWarpScaledRows;
-  loader = spec.hasTeamLoads() ? numerics::split(all, spec.getLoaders()).second
-                               : all;
+  loader = spec.hasTeamLoads()
+               ? numerics::split(number, spec.getLoaders()).second
+               : number;
   auto [sumRow, pair] = numerics::getPairs(numerics::kMmaAccumulator)
-                            .getElementOf(numerics::kSumThread, inWarp);
+                            .getElementOf(numerics::kSumThread, lane);
   row = sumRow;
   member = pair;
 }
@@ -131,13 +130,13 @@ private:
   void emitMma(ArrayRef<Value> scaled, ArrayRef<Value> plain,
                MutableArrayRef<Value> sums);
   /// Loads codes and scales of the thread's step `number` of a stage.
-  void loadStep(const TileCoord &tile, Value slot, Value stage, int64_t number,
+  void loadStep(const TileCoord &tile, Value slot, Lanes stage, int64_t number,
                 PlainMmaPipeline &pipeline);
   /// The number of the thread's step `number` in a stage, i32.
   Lanes getInStage(int64_t number) {
-    return Lanes(b, thread.team) * spec.getOwnSteps() + number;
+    return thread.team * spec.getOwnSteps() + number;
   }
-  PlainMmaPipeline emitStage(const TileCoord &tile, Value stage,
+  PlainMmaPipeline emitStage(const TileCoord &tile, Lanes stage,
                              PlainMmaLoads &loads,
                              const PlainMmaPipeline &pipeline);
   /// The slots of the ring after and before `slot` (i32).
@@ -148,8 +147,8 @@ private:
   void emitWait(int64_t pending) {
     NVVM::CpAsyncWaitGroupOp::create(b, pending);
     if (spec.hasTeamLoads())
-      upstream::createBarrier<NVVM::BarrierOp>(
-          b, Lanes(b, thread.team) + kTeamBarrier, b.i32(spec.getLoaders()));
+      upstream::createBarrier<NVVM::BarrierOp>(b, thread.team + kTeamBarrier,
+                                               b.i32(spec.getLoaders()));
     else
       gpu::BarrierOp::create(b);
   }
@@ -202,9 +201,9 @@ SmallVector<Value> ProductEmitter::loadPlain(Value slot,
                                              const PlainMmaGroup &group) {
   const PlainMmaLayout &shared = context.shared;
   // A thread has two pieces of a row, one for each half of a step.
-  Lanes row(b, thread.row);
-  Lanes first = (Lanes(b, thread.member) * 2) ^
-                numerics::getExchange(row, kPlainStepBytes);
+  Lanes row = thread.row;
+  Lanes first =
+      (thread.member * 2) ^ numerics::getExchange(row, kPlainStepBytes);
   Lanes own =
       row * kPlainStepBytes + (first ^ group.half) * kCopyBytes +
       getInStage(group.step) * (context.tile.plainRows * kPlainStepBytes);
@@ -235,16 +234,16 @@ void ProductEmitter::emitGroup(const PlainMmaGroup &group,
                            kFragmentSums));
 }
 
-void ProductEmitter::loadStep(const TileCoord &tile, Value slot, Value stage,
+void ProductEmitter::loadStep(const TileCoord &tile, Value slot, Lanes stage,
                               int64_t number, PlainMmaPipeline &pipeline) {
   Lanes inStage = getInStage(number);
-  Lanes step = Lanes(b, stage) * spec.getStageSteps() + inStage;
+  Lanes step = stage * spec.getStageSteps() + inStage;
   pipeline.factors =
       decoder.loadFactors(tile, slot, inStage, step, tile.product.depth);
   pipeline.codes = decoder.loadCodes(slot, inStage);
 }
 
-PlainMmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
+PlainMmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Lanes stage,
                                            PlainMmaLoads &loads,
                                            const PlainMmaPipeline &pipeline) {
   int64_t steps = spec.getOwnSteps();
@@ -261,8 +260,7 @@ PlainMmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
     if (inHalf == 0 && group.half == 1) {
       bool isLast = group.step + 1 == steps;
       loadStep(tile, isLast ? next.slot : pipeline.slot,
-               isLast ? Value(Lanes(b, stage) + 1) : stage,
-               isLast ? 0 : group.step + 1, next);
+               isLast ? stage + 1 : stage, isLast ? 0 : group.step + 1, next);
     }
     int64_t other = number + ahead;
     llvm::append_range(next.plain,
@@ -289,8 +287,7 @@ PlainMmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Value stage,
   while (number < groups) {
     // The first instructions, whose operands are there, do not wait for it.
     if (number == 1)
-      loads.emitStage(Lanes(b, stage) + (stages - 1),
-                      getPrevious(pipeline.slot));
+      loads.emitStage(stage + (stages - 1), getPrevious(pipeline.slot));
     emitNext();
   }
   return next;
@@ -304,12 +301,12 @@ void ProductEmitter::emitTile(const TileCoord &given,
   // ahead, what follows from it is computed again for each tile: kept from one
   // to the next, it takes registers that sums need.
   if (spec.groups == GroupDim::Columns && getAhead() > 0) {
-    Value depth = b.hide(tile.product.depth, tile.col);
+    Lanes depth(b, b.hide(tile.product.depth, tile.col));
     tile.product.depth = depth;
     tile.product.bandTiles = getScaleTiles(b, spec, depth);
     tile.end = getSteps(b, spec, depth);
   }
-  Lanes begin(b, tile.begin), end(b, tile.end);
+  Lanes begin = tile.begin, end = tile.end;
   PlainMmaLoads loads(b, context, thread, tile);
   for (int64_t i = 0; i < stages - 1; ++i)
     loads.emitStage(begin + i, b.i32(i));
@@ -328,10 +325,8 @@ void ProductEmitter::emitTile(const TileCoord &given,
   for (int64_t i = 0; i < getAhead(); ++i)
     llvm::append_range(first.plain, loadPlain(first.slot, getGroup(i)));
   SmallVector<Value> last = emitCount(
-      b, end - begin, first.get(), [&](Value number, ValueRange values) {
-        return emitStage(tile, begin + Lanes(b, number), loads,
-                         first.with(values))
-            .get();
+      b, end - begin, first.get(), [&](Lanes number, ValueRange values) {
+        return emitStage(tile, begin + number, loads, first.with(values)).get();
       });
   // Sums take the place of stages.
   NVVM::CpAsyncWaitGroupOp::create(b, 0);
@@ -345,11 +340,9 @@ void emitPlainMma(KernelBuilder &b, const PlainMmaSpec &spec,
   if (spec.depth)
     arguments.depth = b.i32(*spec.depth);
   PlainMmaContext context(b, spec, arguments);
-  Lanes number(
-      b, arith::IndexCastOp::create(b, b.getI32Type(),
-                                    emitThreadNumber(b, spec.getThreads())));
+  Lanes number = emitThreadNumber32(b, spec.getThreads());
   context.order.emitCheckGroups(b, emit::isBelow(number, kWarpThreads), number);
-  PlainMmaThread thread(b, spec, number);
+  PlainMmaThread thread(spec, number);
   PlainMmaResults results(b, context, thread);
   ProductEmitter products(b, context, thread);
   context.order.emitTiles(

@@ -32,15 +32,15 @@ PlainMmaLoads::PlainMmaLoads(KernelBuilder &b, const PlainMmaContext &context,
                              const PlainMmaThread &thread,
                              const TileCoord &tile)
     : b(b), context(context), spec(context.spec), thread(thread), tile(tile) {
-  Lanes end = Lanes(b, tile.end) * spec.stageElements;
-  limit = minUnsigned(Lanes(b, tile.product.depth), end);
+  Lanes end = tile.end * spec.stageElements;
+  limit = minUnsigned(tile.product.depth, end);
   addRows(/*isPlain=*/true);
   addRows(/*isPlain=*/false);
   addScales();
 }
 
 Lanes PlainMmaLoads::getFirstStep() {
-  Lanes team(b, thread.team);
+  Lanes team = thread.team;
   return spec.hasTeamLoads() ? team * spec.getOwnSteps() : team.like(0);
 }
 
@@ -58,14 +58,14 @@ void PlainMmaLoads::addRows(bool isPlain) {
   int64_t stepPieces = stepBytes / kCopyBytes;
   int64_t rowPieces = stepPieces * spec.getLoadedSteps();
   int64_t threads = spec.getLoaders();
-  Lanes number(b, thread.loader);
+  Lanes number = thread.loader;
   auto [inTile, loadedPiece] = numerics::split(number, rowPieces);
   Lanes piece = getFirstStep() * stepPieces + loadedPiece;
   auto [step, inStep] = numerics::split(piece, stepPieces);
   Lanes pitch = getPitch(b, arguments.depth, bits);
-  Lanes matrixRows = toI64(b, isA ? arguments.rows : context.getDataCols());
+  Lanes matrixRows = toI64(b, isA ? arguments.rows : context.getDataCols(b));
   Lanes matrix = toI64(b, isA ? product.matrixA : product.matrixB);
-  Lanes row = Lanes(b, isA ? tile.row : tile.col) * rows + inTile;
+  Lanes row = (isA ? tile.row : tile.col) * rows + inTile;
   Lanes before = matrix * matrixRows + toI64(b, row);
   if (isA)
     before = before + toI64(b, product.firstRow);
@@ -81,7 +81,7 @@ void PlainMmaLoads::addRows(bool isPlain) {
   Pieces own;
   own.first = piece * (kCopyBytes * 8 / bits);
   own.row = row;
-  own.rows = isA ? product.rows : context.getDataCols();
+  own.rows = isA ? product.rows : context.getDataCols(b);
   own.rowDistance = threads / rowPieces;
   own.sourceDistance = pitch * own.rowDistance;
   own.targetDistance = own.rowDistance * stepBytes;
@@ -110,10 +110,10 @@ void PlainMmaLoads::addScales() {
   int64_t pieces = bands * tiles * tilePieces;
   int64_t threads = spec.getLoaders();
   Lanes rowsBefore =
-      Lanes(b, context.getScaledTile(tile)) * context.tile.scaledRowsOfEach;
+      context.getScaledTile(tile) * context.tile.scaledRowsOfEach;
   Lanes firstBand = rowsBefore >> llvm::Log2_64(kTileRows);
-  Lanes size(b, isA ? product.rows : context.getDataCols());
-  Lanes number(b, thread.loader);
+  Lanes size = isA ? product.rows : context.getDataCols(b);
+  Lanes number = thread.loader;
   Lanes firstStep = getFirstStep();
   for (int64_t owner = 0; owner < context.tile.scaledOwners; ++owner)
     for (int64_t i = 0; i < pieces; i += threads) {
@@ -127,7 +127,7 @@ void PlainMmaLoads::addScales() {
       own.tile = ofStage;
       own.bandExists = isBelow(band * kTileRows, size);
       Lanes first = toI64(b, band) * toI64(b, product.bandTiles) +
-                    Lanes(b, isA ? product.scalesA : product.scalesB) +
+                    (isA ? product.scalesA : product.scalesB) +
                     toI64(b, ofStage);
       own.source = b.offset(
           isA ? arguments.scaleA : arguments.products[owner].scaleB,
@@ -155,34 +155,32 @@ void PlainMmaLoads::emitCopy(Value target, Value source, Value bytes,
     copy();
 }
 
-void PlainMmaLoads::emitPieces(const Pieces &pieces, int64_t bits, Value stage,
+void PlainMmaLoads::emitPieces(const Pieces &pieces, int64_t bits, Lanes stage,
                                Value slot, int64_t offset, int64_t stageBytes) {
   // A piece that begins before the end is there as a whole, unless it ends a
   // row. Its second half can be of another group, whose scale is taken as 0.
-  Lanes element = Lanes(b, stage) * spec.stageElements + Lanes(b, pieces.first);
-  Lanes end(b, limit);
+  Lanes element = stage * spec.stageElements + pieces.first;
   Lanes isLoaded = spec.isMultipleOf(spec.stageElements)
-                       ? isBelow(Lanes(b, stage), Lanes(b, tile.end))
-                       : isBelow(element, end);
+                       ? isBelow(stage, tile.end)
+                       : isBelow(element, limit);
   Lanes bytes(b, b.i32(kCopyBytes));
   if (spec.hasCutPieces() && bits < 8)
-    bytes = minUnsigned((end - element) >> llvm::Log2_64(8 / bits), bytes);
+    bytes = minUnsigned((limit - element) >> llvm::Log2_64(8 / bits), bytes);
   Value source = b.offset(pieces.source, b.getI8Type(),
                           toI64(b, stage) * (spec.stageElements * bits / 8));
   Value target = b.offset(context.getShared(b, offset, slot, stageBytes),
                           b.getI8Type(), pieces.target);
   for (int64_t i = 0; i < pieces.count; ++i) {
-    Lanes row = Lanes(b, pieces.row) + i * pieces.rowDistance;
+    Lanes row = pieces.row + i * pieces.rowDistance;
     emitCopy(b.offset(target, b.getI8Type(), b.i32(i * pieces.targetDistance)),
              source,
-             select(isBelow(row, Lanes(b, pieces.rows)) & isLoaded, bytes,
-                    bytes.like(0)),
+             select(isBelow(row, pieces.rows) & isLoaded, bytes, bytes.like(0)),
              pieces.inRange);
     source = b.offset(source, b.getI8Type(), pieces.sourceDistance);
   }
 }
 
-void PlainMmaLoads::emitStage(Value stage, Value slot) {
+void PlainMmaLoads::emitStage(Lanes stage, Value slot) {
   const PlainMmaLayout &shared = context.shared;
   for (const Pieces &each : plain)
     emitPieces(each, spec.format.plain.getIntOrFloatBitWidth(), stage, slot,
@@ -190,14 +188,13 @@ void PlainMmaLoads::emitStage(Value stage, Value slot) {
   for (const Pieces &each : codes)
     emitPieces(each, spec.format.getBits(), stage, slot, shared.codes,
                shared.codeBytes);
-  Lanes isLoaded = isBelow(Lanes(b, stage), Lanes(b, tile.end));
-  Lanes firstTile = (Lanes(b, stage) * spec.getStageSteps()) >>
+  Lanes isLoaded = isBelow(stage, tile.end);
+  Lanes firstTile = (stage * spec.getStageSteps()) >>
                     llvm::Log2_64(spec.format.getTileSteps());
   Value place = context.getShared(b, shared.scales, slot, shared.scaleBytes);
   for (const ScalePiece &piece : scales) {
-    Lanes exists = isBelow(firstTile + Lanes(b, piece.tile),
-                           Lanes(b, tile.product.bandTiles)) &
-                   isLoaded & Lanes(b, piece.bandExists);
+    Lanes exists = isBelow(firstTile + piece.tile, tile.product.bandTiles) &
+                   isLoaded & piece.bandExists;
     emitCopy(
         b.offset(place, b.getI8Type(), piece.target),
         b.offset(piece.source, b.getI8Type(), toI64(b, firstTile) * kTileBytes),

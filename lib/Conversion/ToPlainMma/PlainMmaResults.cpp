@@ -51,8 +51,8 @@ void PlainMmaResults::emitStoreSums(ValueRange sums) {
   // Rows of fragments are scaled rows, and columns plain ones.
   int64_t scaledPitch = isScaledA ? shared.sumPitch : 1;
   int64_t plainPitch = isScaledA ? 1 : shared.sumPitch;
-  Lanes scaled = Lanes(b, thread.warpRow) + Lanes(b, thread.row);
-  Lanes plain = Lanes(b, thread.member) * 2;
+  Lanes scaled = thread.warpRow + thread.row;
+  Lanes plain = thread.member * 2;
   Value base =
       b.offset(context.getShared(b, shared.sums, thread.team, shared.sumBytes),
                b.getF32Type(), scaled * scaledPitch + plain * plainPitch);

@@ -34,11 +34,11 @@ struct PlainMmaContext : SharedMemory {
                   const GemmArguments &arguments);
 
   /// Rows of B in memory, i32.
-  mlir::Value getDataCols() const {
-    return arguments.dataCols ? arguments.dataCols : arguments.cols;
+  emit::Lanes getDataCols(KernelBuilder &b) const {
+    return {b, arguments.dataCols ? arguments.dataCols : arguments.cols};
   }
   /// The tile's number along the rows with scales.
-  mlir::Value getScaledTile(const TileCoord &coord) const {
+  emit::Lanes getScaledTile(const TileCoord &coord) const {
     return spec.format.isScaledA ? coord.row : coord.col;
   }
 
@@ -51,16 +51,15 @@ struct PlainMmaContext : SharedMemory {
 
 /// A thread, all i32.
 struct PlainMmaThread {
-  PlainMmaThread(KernelBuilder &b, const PlainMmaSpec &spec,
-                 mlir::Value number);
+  PlainMmaThread(const PlainMmaSpec &spec, emit::Lanes number);
 
   /// Its number, those of its lane and of its team, and the first row with
   /// scales of its warp in the tile.
-  mlir::Value number, lane, team, warpRow;
+  emit::Lanes number, lane, team, warpRow;
   /// Its number among the threads that load together.
-  mlir::Value loader;
+  emit::Lanes loader;
   /// Its row among eight, and its number among the four threads of a row.
-  mlir::Value row, member;
+  emit::Lanes row, member;
 };
 
 /// Loads the stages of a tile. All threads of the CTA run it.
@@ -71,7 +70,7 @@ public:
 
   /// Begins to load stage `stage` (i32) of K into slot `slot` of the ring.
   /// What is beyond the tile's part of K becomes zeros.
-  void emitStage(mlir::Value stage, mlir::Value slot);
+  void emitStage(emit::Lanes stage, mlir::Value slot);
 
 private:
   /// Pieces of 16 bytes that a thread copies in each stage, all at the same
@@ -80,7 +79,8 @@ private:
   /// `row` (i32) of `rows`; the others are of each `rowDistance`-th row after
   /// it, `sourceDistance` bytes (i64) and `targetDistance` bytes apart.
   struct Pieces {
-    mlir::Value source, target, first, row, rows, sourceDistance;
+    mlir::Value source;
+    emit::Lanes target, first, row, rows, sourceDistance;
     int64_t rowDistance, targetDistance, count;
     /// Whether the thread has a piece; null where all have as many.
     mlir::Value inRange;
@@ -89,7 +89,7 @@ private:
   emit::Lanes getFirstStep();
   void addRows(bool isPlain);
   void addScales();
-  void emitPieces(const Pieces &pieces, int64_t bits, mlir::Value stage,
+  void emitPieces(const Pieces &pieces, int64_t bits, emit::Lanes stage,
                   mlir::Value slot, int64_t offset, int64_t stageBytes);
   /// Copies the first `bytes` bytes (i32) of a piece, and zeros for the others.
   void emitCopy(mlir::Value target, mlir::Value source, mlir::Value bytes,
@@ -103,11 +103,12 @@ private:
   /// Of each product that has rows of its own.
   llvm::SmallVector<Pieces, 2> plain, codes;
   struct ScalePiece {
-    mlir::Value source, target, bandExists, inRange, tile;
+    mlir::Value source, inRange;
+    emit::Lanes target, bandExists, tile;
   };
   llvm::SmallVector<ScalePiece> scales;
   /// The end of the tile's part of K, in elements, i32.
-  mlir::Value limit;
+  emit::Lanes limit;
 };
 
 /// Elements of a step that a thread has decoded, or begun to.
@@ -120,12 +121,12 @@ public:
   /// then of the second.
   using Words = llvm::SmallVector<mlir::Value>;
   /// The codes of step `inStage` (i32) of a stage.
-  Words loadCodes(mlir::Value slot, mlir::Value inStage);
+  Words loadCodes(mlir::Value slot, emit::Lanes inStage);
   /// A pair of the plain type for each row: its scale twice. What is beyond
   /// `depth` (i32) has a scale that is no NaN. `step` (i32) is the number of
   /// the step along K.
   Words loadFactors(const TileCoord &tile, mlir::Value slot,
-                    mlir::Value inStage, mlir::Value step, mlir::Value depth);
+                    emit::Lanes inStage, emit::Lanes step, emit::Lanes depth);
   /// Rows of a thread in a step.
   static constexpr int64_t kThreadRows = 2 * kWarpFragments;
   /// The pairs of elements that the thread has of its row `row`, in half `half`

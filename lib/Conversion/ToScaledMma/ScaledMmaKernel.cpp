@@ -25,11 +25,10 @@ ScaledMmaContext::ScaledMmaContext(KernelBuilder &b, const ScaledGemmSpec &spec,
       stageEmpty(getShared(b, shared.stageEmpty), spec.schedule.getStages(),
                  /*arrivals=*/kMultiplyWarps) {}
 
-ScaledMmaThread::ScaledMmaThread(KernelBuilder &b, Value number)
-    : number(number) {
-  Lanes all(b, number);
-  auto [rowWarp, colWarp] = numerics::split(numerics::getWarp(all), kColWarps);
-  lane = numerics::getLane(all);
+ScaledMmaThread::ScaledMmaThread(Lanes number) : number(number) {
+  Lanes warp = numerics::getWarp(number);
+  lane = numerics::getLane(number);
+  auto [rowWarp, colWarp] = numerics::split(warp, kColWarps);
   row = rowWarp * kMmaRows;
   col = colWarp * kMmaCols;
 }
@@ -38,9 +37,7 @@ void emitScaledMma(KernelBuilder &b, const ScaledGemmSpec &spec,
                    GemmArguments arguments) {
   arguments.narrowSizes(b);
   ScaledMmaContext context(b, spec, arguments);
-  Lanes thread(
-      b, arith::IndexCastOp::create(b, b.getI32Type(),
-                                    emitThreadNumber(b, kScaledMmaThreads)));
+  Lanes thread = emitThreadNumber32(b, kScaledMmaThreads);
   Lanes multiplies =
       compare(arith::CmpIPredicate::ult, thread, kMultiplyThreads);
   Lanes loads = multiplies ^ multiplies.like(1);
@@ -54,8 +51,7 @@ void emitScaledMma(KernelBuilder &b, const ScaledGemmSpec &spec,
   });
   gpu::BarrierOp::create(b);
   emit::emitIf(
-      b, multiplies,
-      [&] { emitProducts(b, context, ScaledMmaThread(b, thread)); },
+      b, multiplies, [&] { emitProducts(b, context, ScaledMmaThread(thread)); },
       [&] {
         emitInOneThread(b, [&] { emitLoads(b, context); });
         // All stages are on their way, and this warp has registers to spare.

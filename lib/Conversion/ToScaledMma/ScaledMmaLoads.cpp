@@ -28,11 +28,11 @@ namespace {
 
 /// A stage that is loaded, all i32.
 struct Stage {
-  Value slot;
+  Lanes slot;
   /// The first byte of its rows.
-  Value depth;
+  Lanes depth;
   /// Its first tile of scales along K, and how many it has.
-  Value scaleTile, scaleTiles;
+  Lanes scaleTile, scaleTiles;
 };
 
 class LoadEmitter {
@@ -76,8 +76,8 @@ void LoadEmitter::emitScales(const TileCoord &tile, const Stage &stage,
                     Lanes(b, scales) + toI64(b, stage.scaleTile);
   NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
       b, target, b.offset(memory, b.getI8Type(), scaleTile * kTileBytes),
-      context.stageFull.get(b, stage.slot),
-      Lanes(b, stage.scaleTiles) * kTileBytes, /*multicastMask=*/Value(),
+      context.stageFull.get(b, stage.slot), stage.scaleTiles * kTileBytes,
+      /*multicastMask=*/Value(),
       /*l2CacheHint=*/Value());
 }
 
@@ -88,18 +88,17 @@ void LoadEmitter::emitStage(const TileCoord &tile, const Stage &stage) {
   int64_t products = spec.products, cols = spec.getResultCols();
   // Boxes count in full, whatever of them is beyond the operand.
   context.stageFull.emitExpect(b, stage.slot,
-                               Lanes(b, stage.scaleTiles) *
+                               stage.scaleTiles *
                                        ((1 + products) * kTileBytes) +
                                    (shared.dataBytesA + shared.dataBytesB));
   auto getPlace = [&](int64_t offset, int64_t bytes) {
     return context.getShared(b, offset, stage.slot, bytes);
   };
   emitData(stage, getPlace(shared.dataA, shared.dataBytesA), arguments.mapA,
-           Lanes(b, product.firstRow) + Lanes(b, tile.row) * kMmaTileRows,
-           product.matrixA);
+           product.firstRow + tile.row * kMmaTileRows, product.matrixA);
   emitScales(tile, stage, getPlace(shared.scaleA, shared.scaleBytesA),
              arguments.scaleA, tile.row, product.scalesA);
-  Lanes col(b, tile.col);
+  Lanes col = tile.col;
   Value band = col >> llvm::Log2_64(kTileRows / cols);
   for (auto [i, own] : llvm::enumerate(arguments.products)) {
     auto number = static_cast<int64_t>(i);
@@ -124,20 +123,20 @@ void LoadEmitter::emit() {
   context.order.emitTiles(
       b, RingSlot::getFirst(b).get(),
       [&](const TileCoord &tile, ValueRange carried) {
-        Lanes begin(b, tile.begin), allTiles(b, tile.product.bandTiles);
-        Lanes firstByte =
-            Lanes(b, tile.product.firstDepth) >> llvm::Log2_64(packed);
-        Value count = Lanes(b, tile.end) - begin;
+        Lanes begin = tile.begin, allTiles = tile.product.bandTiles;
+        Lanes firstByte = tile.product.firstDepth >> llvm::Log2_64(packed);
+        Value count = tile.end - begin;
         return emitCount(
-            b, count, carried, [&](Value number, ValueRange carried) {
-              Lanes step = begin + Lanes(b, number);
+            b, count, carried, [&](Lanes number, ValueRange carried) {
+              Lanes step = begin + number;
               RingSlot slot = RingSlot::of(carried);
               context.stageEmpty.emitWaitEmpty(b, slot);
               Lanes first = (step * stageScales) >> llvm::Log2_64(kTileCols);
               Lanes tiles =
                   minUnsigned(allTiles - first, allTiles.like(stageTiles));
-              emitStage(tile, {slot.index, firstByte + step * kStageRowBytes,
-                               first, tiles});
+              emitStage(tile,
+                        {Lanes(b, slot.index),
+                         firstByte + step * kStageRowBytes, first, tiles});
               return slot.getNext(b, spec.schedule.getStages()).get();
             });
       });

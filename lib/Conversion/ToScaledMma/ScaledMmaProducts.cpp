@@ -38,14 +38,14 @@ private:
   /// Adds the products of the first `steps` steps of a stage to `sums`.
   /// `number` (i32) is that of the stage along K, and `left` (i32) are the
   /// elements of K that it has; null where it is full.
-  Words emitStage(Value slot, Value number, int64_t steps, Value left,
+  Words emitStage(Value slot, Lanes number, int64_t steps, Value left,
                   ValueRange sums);
   /// The fragments of a step: for each instruction along the rows of an operand
   /// those of A, and for each two along its columns those of B.
   Words loadFragments(Value stage, Value offset, int64_t repeats,
                       int64_t distance, int64_t step);
   /// Words of scales of each instruction along rows, or along columns.
-  Words loadScales(Value slot, Value number, int64_t step, bool isA);
+  Words loadScales(Value slot, Lanes number, int64_t step, bool isA);
   /// The bits of a word of the scales of a step that belong to the first `left`
   /// (i32) elements of K of a stage, i32.
   Lanes getScaleMask(Value left, int64_t step);
@@ -75,7 +75,7 @@ ProductEmitter::ProductEmitter(KernelBuilder &b,
                                const ScaledMmaThread &thread)
     : b(b), context(context), thread(thread), spec(context.spec),
       format(spec.format) {
-  Lanes lane(b, thread.lane), row(b, thread.row), col(b, thread.col);
+  Lanes lane = thread.lane, row = thread.row, col = thread.col;
   // Stages are as TMA fills them.
   auto [rowOfA, pieceOfA] = numerics::kMatrixRowsOfA.getElement({lane});
   dataA = numerics::getSwizzledByte(row + rowOfA, pieceOfA, kStageRowBytes);
@@ -110,7 +110,7 @@ Words ProductEmitter::loadFragments(Value stage, Value offset, int64_t repeats,
   return words;
 }
 
-Words ProductEmitter::loadScales(Value slot, Value number, int64_t step,
+Words ProductEmitter::loadScales(Value slot, Lanes number, int64_t step,
                                  bool isA) {
   const ScaledMmaLayout &shared = context.shared;
   int64_t tile = format.getScaleTile(step) * kTileBytes;
@@ -138,9 +138,8 @@ Words ProductEmitter::loadScales(Value slot, Value number, int64_t step,
   int64_t stageScales = format.stageSteps * format.stepScales;
   if (stageScales < kTileCols)
     for (Value &word : words)
-      word =
-          Lanes(b, word) >> (Lanes(b, number) & (kTileCols / stageScales - 1)) *
-                                (stageScales * 8);
+      word = Lanes(b, word) >>
+             (number & (kTileCols / stageScales - 1)) * (stageScales * 8);
   return words;
 }
 
@@ -199,14 +198,14 @@ Value ProductEmitter::emitMma(ValueRange dataA, ValueRange dataB,
 
 void ProductEmitter::emitRelease(Value slot) {
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  emit::emitIf(b, compare(Predicate::eq, Lanes(b, thread.lane), 0), [&] {
+  emit::emitIf(b, compare(Predicate::eq, thread.lane, 0), [&] {
     NVVM::MBarrierArriveOp::create(b, /*res=*/Type(),
                                    context.stageEmpty.get(b, slot),
                                    /*count=*/Value(), NVVM::MemScopeKind::CTA);
   });
 }
 
-Words ProductEmitter::emitStage(Value slot, Value number, int64_t steps,
+Words ProductEmitter::emitStage(Value slot, Lanes number, int64_t steps,
                                 Value left, ValueRange sums) {
   const ScaledMmaLayout &shared = context.shared;
   Value stageA = context.getShared(b, shared.dataA, slot, shared.dataBytesA);
@@ -247,9 +246,9 @@ Words ProductEmitter::emitTile(const TileCoord &tile, ValueRange carried,
   Words inits(carried);
   inits.append(kRowRepeats * kColRepeats * kMmaSums, b.f32(0));
   if (spec.products > 1)
-    half = Lanes(b, tile.col) & 1;
-  Lanes begin(b, tile.begin), end(b, tile.end);
-  auto emitOne = [&](Value number, int64_t steps, Value left,
+    half = tile.col & 1;
+  Lanes begin = tile.begin, end = tile.end;
+  auto emitOne = [&](Lanes number, int64_t steps, Value left,
                      ValueRange values) {
     RingSlot slot = RingSlot::of(values);
     context.stageFull.emitWaitFull(b, slot);
@@ -260,12 +259,12 @@ Words ProductEmitter::emitTile(const TileCoord &tile, ValueRange carried,
   };
   // Steps that lie behind K are not multiplied: what is in memory in the place
   // of their scales can be NaN, and so can codes of the next group.
-  Lanes depth(b, tile.product.depth);
+  Lanes depth = tile.product.depth;
   int64_t stageBits = llvm::Log2_64(format.getStageElements());
   Lanes whole = minUnsigned(maxUnsigned(depth >> stageBits, begin), end);
   Words values =
-      emitCount(b, whole - begin, inits, [&](Value step, ValueRange values) {
-        return emitOne(begin + Lanes(b, step), format.stageSteps,
+      emitCount(b, whole - begin, inits, [&](Lanes step, ValueRange values) {
+        return emitOne(begin + step, format.stageSteps,
                        /*left=*/Value(), values);
       });
   TypeRange types = ValueRange(values).getTypes();

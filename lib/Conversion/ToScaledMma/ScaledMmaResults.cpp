@@ -17,8 +17,6 @@ using namespace mlir;
 
 namespace blockscale::products {
 
-using emit::Lanes;
-
 /// The number of the barrier of the threads that multiply.
 static constexpr int64_t kResultBarrier = 1;
 
@@ -49,10 +47,10 @@ Value ScaledMmaResults::getSumAddress(int64_t, Value place) {
 
 /// Stores the sums of one instruction along rows and of all along columns.
 void ScaledMmaResults::emitStoreSums(ValueRange sums) {
-  auto [row, col] = numerics::kMmaAccumulator.getElementOf(
-      numerics::kSumThread, Lanes(b, thread.lane));
-  row = Lanes(b, thread.row) + row;
-  col = Lanes(b, thread.col) + col;
+  auto [row, col] =
+      numerics::kMmaAccumulator.getElementOf(numerics::kSumThread, thread.lane);
+  row = thread.row + row;
+  col = thread.col + col;
   int64_t pitch = context.shared.sumPitch;
   Value base = b.offset(context.getShared(b, context.shared.sums),
                         b.getF32Type(), row * pitch + col);

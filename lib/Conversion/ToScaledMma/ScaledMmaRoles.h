@@ -45,12 +45,12 @@ struct ScaledMmaContext : SharedMemory {
 
 /// A thread that multiplies, all i32.
 struct ScaledMmaThread {
-  ScaledMmaThread(KernelBuilder &b, mlir::Value number);
+  explicit ScaledMmaThread(emit::Lanes number);
 
   /// Its number among those that multiply, and that of its lane.
-  mlir::Value number, lane;
+  emit::Lanes number, lane;
   /// The first row and column, of each `kRepeatRows`, that its warp has.
-  mlir::Value row, col;
+  emit::Lanes row, col;
 };
 
 /// Emits the role that loads operands. One thread runs it.

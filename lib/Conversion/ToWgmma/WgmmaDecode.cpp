@@ -205,7 +205,7 @@ SmallVector<Lanes> DecodeEmitter::loadScales(Value scales, Lanes row,
   // Four threads have elements of the same rows. Where decoding sets the pace,
   // each decodes two scales, and they exchange them.
   if (context.tile.plainRows <= kMaxExchangeRows)
-    return {load(numerics::split(Lanes(b, thread.member), all).second)};
+    return {load(numerics::split(thread.member, all).second)};
   SmallVector<Lanes> loaded;
   for (int64_t i = 0; i < all; ++i)
     loaded.push_back(load(Lanes(b, b.i32(i))));
@@ -287,14 +287,14 @@ DecodeEmitter::loadCodes(const WgmmaStep &step) {
   const WgmmaLayout &shared = context.shared;
   Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
   // Both rows of the thread are exchanged alike.
-  Lanes row(b, thread.row);
+  Lanes row = thread.row;
   int64_t pairBytes = format.getBits() / 4;
   Lanes own = numerics::getSwizzledByte(row, row.like(0), shared.boxBytes) +
-              Lanes(b, thread.member) * pairBytes;
+              thread.member * pairBytes;
   Type type = b.getIntegerType(8 * pairBytes);
   std::array<RowCodes, 2> rows;
   for (int64_t at = 0; at < format.getCodeBytes(); at += kPiece) {
-    Lanes byte = Lanes(b, step.inStage) * format.getCodeBytes() + at;
+    Lanes byte = step.inStage * format.getCodeBytes() + at;
     Lanes box = byte >> llvm::Log2_64(shared.boxBytes);
     Lanes piece = byte & (shared.boxBytes - 1);
     Value address = b.offset(
@@ -319,11 +319,9 @@ DecodeEmitter::loadPackedCodes(const WgmmaStep &step) {
   const WgmmaLayout &shared = context.shared;
   Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
   int64_t blockBytes = kWarpgroupRows * format.getCodeBytes();
-  Lanes own =
-      Lanes(b, thread.warpgroup) * (context.spec.getStageSteps() * blockBytes) +
-      Lanes(b, step.inStage) * blockBytes +
-      numerics::split(Lanes(b, thread.number), kWarpgroupThreads).second *
-          kPiece;
+  Lanes own = thread.warpgroup * (context.spec.getStageSteps() * blockBytes) +
+              step.inStage * blockBytes +
+              numerics::split(thread.number, kWarpgroupThreads).second * kPiece;
   std::array<RowCodes, 2> rows;
   for (int64_t at = 0; at < blockBytes; at += kWarpgroupThreads * kPiece) {
     Value address = b.offset(codes, b.getI8Type(), own + at);
@@ -344,19 +342,18 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
   const WgmmaLayout &shared = context.shared;
   Value scales =
       context.getShared(b, shared.scales, step.slot, shared.scaleBytes);
-  Lanes scaleTile =
-      Lanes(b, step.inStage) >> llvm::Log2_64(format.getTileSteps());
-  Lanes row(b, thread.row), scaleRow = row;
+  Lanes scaleTile = step.inStage >> llvm::Log2_64(format.getTileSteps());
+  Lanes row = thread.row, scaleRow = row;
   // Each warpgroup has a product.
   if (context.tile.scaledOwners > 1)
-    scaleTile = scaleTile +
-                Lanes(b, thread.warpgroup) * context.spec.getStageScaleTiles();
+    scaleTile =
+        scaleTile + thread.warpgroup * context.spec.getStageScaleTiles();
   // Tiles can have half of a band.
   if (context.tile.scaledRowsOfEach < kTileRows)
     scaleRow = (row & (kWarpgroupRows - 1)) +
                (Lanes(b, tileOfRows) & 1) * kWarpgroupRows;
   scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
-  Lanes tileStep = Lanes(b, step.inProduct) & (format.getTileSteps() - 1);
+  Lanes tileStep = step.inProduct & (format.getTileSteps() - 1);
   SmallVector<Lanes> loaded = loadScales(scales, scaleRow, tileStep);
   std::array<RowCodes, 2> codes =
       format.isPacked ? loadPackedCodes(step) : loadCodes(step);

@@ -34,7 +34,7 @@ static ThreadRegisters getRegisters(const WgmmaSpec &spec) {
 WgmmaCluster::WgmmaCluster(KernelBuilder &b, int64_t parts)
     : parts(parts), part(b.i32(0)) {
   if (parts > 1)
-    part = NVVM::ClusterId::create(b, b.getI32Type());
+    part = {b, NVVM::ClusterId::create(b, b.getI32Type())};
 }
 
 void WgmmaCluster::emitBarrier(KernelBuilder &b) const {
@@ -101,9 +101,7 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
                GemmArguments arguments) {
   arguments.narrowSizes(b);
   WgmmaContext context(b, spec, arguments);
-  Lanes thread(
-      b, arith::IndexCastOp::create(
-             b, b.getI32Type(), emitThreadNumber(b, getWgmmaThreads(spec))));
+  Lanes thread = emitThreadNumber32(b, getWgmmaThreads(spec));
   int64_t productThreads = getProductThreads(spec);
   Lanes multiplies = compare(Predicate::ult, thread, productThreads);
   Lanes warp = numerics::getWarp(thread);

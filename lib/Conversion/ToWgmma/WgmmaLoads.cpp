@@ -38,7 +38,7 @@ public:
   void emit();
 
 private:
-  void emitStage(const TileCoord &tile, Value stage, Value slot);
+  void emitStage(const TileCoord &tile, Lanes stage, Value slot);
   void emitCopy(Value target, Value map, ValueRange coordinates, Value slot,
                 Value policy = {});
   void emitPlain(const TileCoord &tile, Lanes depth, Value slot);
@@ -118,8 +118,8 @@ Value LoadEmitter::getPolicy(const TileCoord &tile) {
 
 Lanes LoadEmitter::getFirstRow(const TileCoord &tile, bool isA, int64_t rows) {
   if (isA)
-    return Lanes(b, tile.product.firstRow) + Lanes(b, tile.row) * rows;
-  return Lanes(b, tile.col) * rows;
+    return tile.product.firstRow + tile.row * rows;
+  return tile.col * rows;
 }
 
 /// A pointer into the CTA's shared memory as one into that of its cluster, of
@@ -181,12 +181,12 @@ void LoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
   bool isA = format.isScaledA;
   const WgmmaLayout &shared = context.shared;
   int64_t blockBytes = kWarpgroupRows * format.getCodeBytes();
-  Lanes matrix(b, isA ? tile.product.matrixA : tile.product.matrixB);
+  Lanes matrix = isA ? tile.product.matrixA : tile.product.matrixB;
   Lanes blockRows(
       b, emitCeilDiv(b, isA ? arguments.rows : arguments.cols, kWarpgroupRows));
-  Lanes blockCols(b, emitCeilDiv(b, arguments.depth, kDecodedStep));
+  Lanes blockCols = emitCeilDiv(b, arguments.depth, kDecodedStep);
   int64_t rowsOfEach = context.tile.scaledRowsOfEach / kWarpgroupRows;
-  Lanes row = Lanes(b, isA ? tile.row : tile.col) * rowsOfEach;
+  Lanes row = (isA ? tile.row : tile.col) * rowsOfEach;
   Value target = context.getShared(b, shared.codes, slot, shared.codeBytes);
   int64_t offset = 0;
   for (int64_t i = 0; i < rowsOfEach; ++i)
@@ -213,10 +213,10 @@ void LoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
   // The tile of scales: of the band of 128 rows that the tile's rows are in,
   // and of the stage along K.
   Lanes rowsBefore =
-      Lanes(b, isA ? tile.row : tile.col) * context.tile.scaledRowsOfEach;
+      (isA ? tile.row : tile.col) * context.tile.scaledRowsOfEach;
   Lanes band = rowsBefore >> llvm::Log2_64(kTileRows);
   Lanes scaleTile = toI64(b, band) * toI64(b, product.bandTiles) +
-                    Lanes(b, isA ? product.scalesA : product.scalesB) +
+                    (isA ? product.scalesA : product.scalesB) +
                     toI64(b, firstTile);
   Value target = context.getShared(b, context.shared.scales, slot,
                                    context.shared.scaleBytes);
@@ -232,27 +232,26 @@ void LoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
   }
 }
 
-void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
+void LoadEmitter::emitStage(const TileCoord &tile, Lanes stage, Value slot) {
   const WgmmaLayout &shared = context.shared;
-  Lanes depth =
-      Lanes(b, tile.product.firstDepth) + Lanes(b, stage) * spec.stageElements;
+  Lanes depth = tile.product.firstDepth + stage * spec.stageElements;
   if (isPlain) {
     context.stageFull.emitExpect(b, slot, depth.like(shared.plainBytes));
     return emitPlain(tile, depth, slot);
   }
   // The last stage can have fewer tiles of scales. Boxes count in full,
   // whatever of them is beyond the operand.
-  Lanes firstTile = (Lanes(b, stage) * spec.getStageSteps()) >>
-                    llvm::Log2_64(format.getTileSteps());
-  Lanes left = Lanes(b, tile.product.bandTiles) - firstTile;
+  Lanes firstTile =
+      (stage * spec.getStageSteps()) >> llvm::Log2_64(format.getTileSteps());
+  Lanes left = tile.product.bandTiles - firstTile;
   Lanes scaleBytes =
       minUnsigned(left, left.like(spec.getStageScaleTiles())) * kTileBytes;
   Lanes codeBytes = left.like(shared.codeBytes);
-  Lanes firstStep = Lanes(b, stage) * spec.getStageSteps(), blocks = left;
+  Lanes firstStep = stage * spec.getStageSteps(), blocks = left;
   if (format.isPacked) {
-    blocks = minUnsigned(
-        Lanes(b, emitCeilDiv(b, arguments.depth, kDecodedStep)) - firstStep,
-        left.like(spec.getStageSteps()));
+    blocks =
+        minUnsigned(emitCeilDiv(b, arguments.depth, kDecodedStep) - firstStep,
+                    left.like(spec.getStageSteps()));
     codeBytes = blocks * (context.tile.scaledRows * format.getCodeBytes());
   }
   context.stageFull.emitExpect(
@@ -269,11 +268,11 @@ void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
 /// another stage. With more rows there are more lines, and reading weights in
 /// the order of memory is worth more.
 std::pair<Lanes, Lanes> LoadEmitter::getRotation(const TileCoord &tile) {
-  Lanes end(b, tile.end), begin(b, tile.begin);
-  Lanes depth(b, tile.product.depth);
+  Lanes end = tile.end, begin = tile.begin;
+  Lanes depth = tile.product.depth;
   Lanes full =
       minUnsigned(end, depth >> llvm::Log2_64(spec.stageElements)) - begin;
-  Lanes number(b, format.isScaledA ? tile.row : tile.col);
+  Lanes number = format.isScaledA ? tile.row : tile.col;
   Lanes stages = maxUnsigned(full, full.like(1));
   Lanes first = number - divide(b, number, stages) * stages;
   Lanes areFew =
@@ -289,16 +288,15 @@ void LoadEmitter::emit() {
   context.order.emitTiles(
       b, RingSlot::getFirst(b).get(),
       [&](const TileCoord &tile, ValueRange carried) {
-        Lanes begin(b, tile.begin);
-        Value count = Lanes(b, tile.end) - begin;
+        Lanes begin = tile.begin;
+        Value count = tile.end - begin;
         Lanes full(b, count), first = full.like(0);
         if (canRotate())
           std::tie(full, first) = getRotation(tile);
         return emitCount(
-            b, count, carried, [&](Value number, ValueRange carried) {
+            b, count, carried, [&](Lanes stage, ValueRange carried) {
               RingSlot slot = RingSlot::of(carried);
               context.stageEmpty.emitWaitEmpty(b, slot);
-              Lanes stage(b, number);
               if (canRotate()) {
                 Lanes rotated = stage + first;
                 rotated = select(compare(Predicate::uge, rotated, full),

@@ -82,19 +82,19 @@ private:
   }
   /// Waits for the first step of a stage and decodes it.
   SmallVector<Value> emitFirstStep(const TileCoord &tile, const RingSlot &slot,
-                                   Value stage);
+                                   Lanes stage);
   /// Gives the stage back to the one who fills it.
   void emitRelease(Value slot);
   /// Adds the product of a full stage, and decodes the first step of the next
   /// one if there is one.
-  void emitStage(const TileCoord &tile, Value stage, bool hasNext,
+  void emitStage(const TileCoord &tile, Lanes stage, bool hasNext,
                  Pipeline &pipeline);
   /// Adds the products of `stages` full stages (i32) of the team, from stage
   /// `first` on. Values are the slot of that, and the sums.
   SmallVector<Value> emitStages(const TileCoord &tile, Lanes first,
-                                Value stages, ValueRange values);
+                                Lanes stages, ValueRange values);
   /// Adds the product of a stage that has `left` (i32) elements of K.
-  SmallVector<Value> emitLastStage(const TileCoord &tile, Value stage,
+  SmallVector<Value> emitLastStage(const TileCoord &tile, Lanes stage,
                                    Lanes left, const RingSlot &slot,
                                    ValueRange sums);
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
@@ -193,11 +193,11 @@ Value ProductEmitter::getDescriptor(const WgmmaStep &step) {
 
 SmallVector<Value> ProductEmitter::emitFirstStep(const TileCoord &tile,
                                                  const RingSlot &slot,
-                                                 Value stage) {
+                                                 Lanes stage) {
   context.stageFull.emitWaitFull(b, slot);
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  Lanes number = Lanes(b, stage) * steps;
-  return emitDecode(tile, {slot.index, b.i32(0), number});
+  Lanes number = stage * steps;
+  return emitDecode(tile, {{b, slot.index}, b.i32(0), number});
 }
 
 void ProductEmitter::emitRelease(Value slot) {
@@ -210,14 +210,14 @@ void ProductEmitter::emitRelease(Value slot) {
   });
 }
 
-void ProductEmitter::emitStage(const TileCoord &tile, Value stage, bool hasNext,
+void ProductEmitter::emitStage(const TileCoord &tile, Lanes stage, bool hasNext,
                                Pipeline &pipeline) {
   RingSlot slot = pipeline.slot;
   for (int64_t i = 0; i < teams; ++i)
     pipeline.slot = pipeline.slot.getNext(b, context.spec.schedule.getStages());
   SmallVector<Value> used;
   for (int64_t i = 0; i < steps; ++i) {
-    WgmmaStep step{slot.index, b.i32(i), Lanes(b, stage) * steps + i};
+    WgmmaStep step{{b, slot.index}, b.i32(i), stage * steps + i};
     if (i > 0)
       pipeline.next = emitDecode(tile, step);
     llvm::append_range(used, pipeline.next);
@@ -226,26 +226,26 @@ void ProductEmitter::emitStage(const TileCoord &tile, Value stage, bool hasNext,
   }
   pipeline.next.clear();
   if (hasNext)
-    pipeline.next = emitFirstStep(tile, pipeline.slot, Lanes(b, stage) + teams);
+    pipeline.next = emitFirstStep(tile, pipeline.slot, stage + teams);
   pipeline.sums = emitWait(pipeline.sums, used);
   emitRelease(slot.index);
 }
 
 SmallVector<Value> ProductEmitter::emitStages(const TileCoord &tile,
-                                              Lanes first, Value stages,
+                                              Lanes first, Lanes stages,
                                               ValueRange values) {
   SmallVector<Value> carried(values);
   llvm::append_range(carried, emitFirstStep(tile, RingSlot::of(values), first));
   // Two steps have elements in two sets of registers. An iteration has both, so
   // that none are copied for the next one.
   int64_t each = steps == 1 ? 2 : 1;
-  Lanes last = Lanes(b, stages) - 1;
+  Lanes last = stages - 1;
   Lanes iterations = last >> llvm::Log2_64(each);
   carried =
-      emitCount(b, iterations, carried, [&](Value number, ValueRange values) {
+      emitCount(b, iterations, carried, [&](Lanes number, ValueRange values) {
         Pipeline pipeline(values, count);
         for (int64_t i = 0; i < each; ++i)
-          emitStage(tile, first + (Lanes(b, number) * each + i) * teams,
+          emitStage(tile, first + (number * each + i) * teams,
                     /*hasNext=*/true, pipeline);
         return pipeline.get();
       });
@@ -266,19 +266,19 @@ SmallVector<Value> ProductEmitter::emitStages(const TileCoord &tile,
 }
 
 SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
-                                                 Value stage, Lanes left,
+                                                 Lanes stage, Lanes left,
                                                  const RingSlot &slot,
                                                  ValueRange sums) {
   context.stageFull.emitWaitFull(b, slot);
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   Value stepsLeft = emitCeilDiv(b, left, kDecodedStep);
   SmallVector<Value> results =
-      emitCount(b, stepsLeft, sums, [&](Value number, ValueRange values) {
-        Lanes inProduct = Lanes(b, stage) * steps + Lanes(b, number);
-        WgmmaStep step{slot.index, number, inProduct};
+      emitCount(b, stepsLeft, sums, [&](Lanes number, ValueRange values) {
+        Lanes inProduct = stage * steps + number;
+        WgmmaStep step{{b, slot.index}, {b, number}, inProduct};
         SmallVector<Value> registers = emitDecode(tile, step);
         Value descriptor = getDescriptor(step);
-        Lanes ofStep = left - Lanes(b, number) * kDecodedStep;
+        Lanes ofStep = left - number * kDecodedStep;
         // Elements of K beyond the product can be those of another group, or
         // have scales that are no numbers.
         SmallVector<Value> sums(values);
@@ -303,15 +303,15 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
                                             ValueRange carried) {
   int64_t stageElements = context.spec.stageElements;
   int64_t slots = context.spec.schedule.getStages();
-  Lanes depth(b, tile.product.depth);
-  Lanes begin(b, tile.begin), end(b, tile.end);
+  Lanes depth = tile.product.depth;
+  Lanes begin = tile.begin, end = tile.end;
   // Full stages; a last one with fewer elements may follow.
   Lanes stages =
       minUnsigned(end, depth >> llvm::Log2_64(stageElements)) - begin;
   RingSlot slot = RingSlot::of(carried);
   // Teams take turns. A slot is always that of the same one, which so sees each
   // phase of its barriers.
-  Lanes distance = (Lanes(b, slot.index) ^ Lanes(b, thread.team)) & (teams - 1);
+  Lanes distance = (Lanes(b, slot.index) ^ thread.team) & (teams - 1);
   Lanes ofTeam = (stages + (teams - 1) - distance) >> llvm::Log2_64(teams);
   Lanes hasAny = compare(Predicate::sgt, stages, 0);
   Lanes hasOwn = hasAny & compare(Predicate::ugt, ofTeam, 0);

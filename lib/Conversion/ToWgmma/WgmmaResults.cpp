@@ -41,8 +41,7 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   const WgmmaLayout &shared = context.shared;
   bool isScaledA = spec.format.isScaledA;
   bool sharesAll = needsBothWarpgroups(spec);
-  teamOfAll =
-      Lanes(b, context.cluster.part) * spec.getTeams() + Lanes(b, thread.team);
+  teamOfAll = context.cluster.part * spec.getTeams() + thread.team;
   parts.areColumns = isScaledA;
   parts.count =
       context.tile.plainRows / (isScaledA ? shared.sumCols : shared.sumRows);
@@ -55,12 +54,12 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   int64_t cols =
       isScaledA || sharesAll ? shared.sumCols / spec.products : kWarpgroupRows;
   parts.fragments = cols / width;
-  Lanes warpgroup(b, thread.warpgroup);
+  Lanes warpgroup = thread.warpgroup;
   Lanes none(b, b.i32(0));
-  Lanes number(b, thread.number);
+  Lanes number = thread.number;
   parts.number =
       sharesAll ? number : numerics::split(number, kWarpgroupThreads).second;
-  parts.firstRow = Lanes(b, teamOfAll) * parts.sharedRows +
+  parts.firstRow = teamOfAll * parts.sharedRows +
                    (isScaledA ? warpgroup * kWarpgroupRows : none);
   parts.firstCol = isScaledA || sharesAll ? none : warpgroup * kWarpgroupRows;
   parts.copies = context.cluster.parts * spec.getTeams();
@@ -75,8 +74,7 @@ void WgmmaResults::emitArrive(const BarrierRing &barriers,
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   int64_t parts = context.cluster.parts;
   Value place = context.cluster.getPlace(
-      b, barriers.get(b, ring),
-      numerics::split(Lanes(b, thread.lane), parts).second);
+      b, barriers.get(b, ring), numerics::split(thread.lane, parts).second);
   emit::emitIf(b, isBelow(b, thread.lane, b.i32(parts)), [&] {
     NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), place, /*count=*/Value(),
                                    scope);
@@ -112,8 +110,7 @@ SmallVector<Value> WgmmaResults::emitRead(ValueRange carried) {
 
 void WgmmaResults::emitBarrier() {
   upstream::createBarrier<NVVM::BarrierOp>(
-      b, Lanes(b, ring) + kResultBarrier,
-      b.i32(context.spec.getTeams() * parts.threads));
+      b, ring + kResultBarrier, b.i32(context.spec.getTeams() * parts.threads));
 }
 
 /// Copies are those of the teams of the first CTA of the cluster, then of the
@@ -132,7 +129,7 @@ void WgmmaResults::emitStoreSums(ValueRange sums) {
   // Rows of the fragment are scaled rows, and columns plain ones.
   int64_t scaledPitch = isScaledA ? shared.sumPitch : 1;
   int64_t plainPitch = isScaledA ? 1 : shared.sumPitch;
-  Lanes row(b, thread.row), col = Lanes(b, thread.member) * 2;
+  Lanes row = thread.row, col = thread.member * 2;
   Value base =
       b.offset(context.getShared(b, shared.sums, thread.team, shared.sumBytes),
                b.getF32Type(), row * scaledPitch + col * plainPitch);
@@ -144,7 +141,7 @@ void WgmmaResults::emitStoreSums(ValueRange sums) {
 void WgmmaResults::emitOnce(function_ref<void()> body) {
   if (context.cluster.parts * context.spec.getTeams() == 1)
     return body();
-  emit::emitIf(b, compare(Predicate::eq, Lanes(b, teamOfAll), 0), body);
+  emit::emitIf(b, compare(Predicate::eq, teamOfAll, 0), body);
 }
 
 } // namespace blockscale::products

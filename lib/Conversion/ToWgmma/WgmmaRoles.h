@@ -59,7 +59,7 @@ struct WgmmaCluster {
 
   int64_t parts;
   /// The number of the CTA, i32.
-  mlir::Value part;
+  emit::Lanes part;
 };
 
 /// The values and places that the roles of a kernel share.
@@ -87,11 +87,11 @@ struct WgmmaThread {
 
   /// The number of its team, known to be the same for all threads of a warp;
   /// its number in the team, and those of its warpgroup there and of its lane.
-  mlir::Value team, number, warpgroup, lane;
+  emit::Lanes team, number, warpgroup, lane;
   /// The first of the two rows of the tile that it has elements of; the second
   /// one is eight rows after it. Four threads have elements of a row, and this
   /// is the number among them.
-  mlir::Value row, member;
+  emit::Lanes row, member;
 };
 
 /// Rows between the two of a thread.
@@ -110,9 +110,9 @@ void emitProducts(KernelBuilder &b, const WgmmaContext &context,
 
 /// A step of K in a stage, all i32.
 struct WgmmaStep {
-  mlir::Value slot;
+  emit::Lanes slot;
   /// The numbers of the step in its stage and in the product.
-  mlir::Value inStage, inProduct;
+  emit::Lanes inStage, inProduct;
 };
 
 /// The thread's elements of the scaled operand of a step, times their scales,
@@ -148,7 +148,7 @@ private:
   const WgmmaThread &thread;
   /// The number of the thread's team in the cluster, and that of the barrier of
   /// those that share a part, i32.
-  mlir::Value teamOfAll, ring;
+  emit::Lanes teamOfAll, ring;
 };
 
 /// Emits the whole kernel. `arguments` hold its parameters.

@@ -183,14 +183,14 @@ Value DequantizeEmitter::emitLoadGlobal() {
 
 void DequantizeEmitter::emit() {
   matrix = emitMatrixNumber(b);
-  Value item = emitGlobalThreadNumber(b, kDequantizeThreads);
-  Value fragments = emit::div(b, cols, spec.elements);
-  row = arith::DivUIOp::create(b, item, fragments);
-  col = mul(b, arith::RemUIOp::create(b, item, fragments), spec.elements);
+  auto [itemRow, fragment] =
+      numerics::split(emitGlobalThreadNumber(b, kDequantizeThreads),
+                      emit::div(b, cols, spec.elements));
+  row = itemRow;
+  col = mul(b, fragment, spec.elements);
   rowNumber = add(b, mul(b, matrix, rows), row);
-  Value exists = arith::AndIOp::create(b, isBelow(b, row, rows),
-                                       isBelow(b, matrix, matrices));
-  emit::emitIf(b, exists, [&] {
+  Lanes hasRow = isBelow(b, row, rows);
+  emit::emitIf(b, hasRow & isBelow(b, matrix, matrices), [&] {
     SmallVector<Lanes> codes = emitLoadData(), scales = emitLoadScales();
     Lanes decode = emit::emitGlobalFactors(b, spec.recipe, spec.global.kind,
                                            emitLoadGlobal())

@@ -58,9 +58,8 @@ static void storeWords(KernelBuilder &b, ArrayRef<Value> words, Value address,
 static void emitFragment(KernelBuilder &b, const ElementSource &source,
                          ValueRange arguments, Value result, Value fragment,
                          Value columns, int64_t width) {
-  Value first = mul(b, fragment, width);
-  Value row = arith::DivUIOp::create(b, first, columns);
-  Value column = arith::RemUIOp::create(b, first, columns);
+  Lanes first = mul(b, fragment, width);
+  auto [row, column] = numerics::split(first, Lanes(b, columns));
   SmallVector<ElementWords> words;
   for (auto [input, argument] :
        llvm::zip_equal(source.getInputs(), arguments)) {

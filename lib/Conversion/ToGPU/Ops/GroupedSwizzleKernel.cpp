@@ -122,10 +122,9 @@ void GroupedSwizzleEmitter::emitToTiles() {
     });
     // An item that is in no group gets a width of one column, so that nothing
     // is divided by zero; all its columns or rows are out of range.
-    Value width = emit::max(b, getColTiles(group), getIndex(b, 1));
-    Value tile = sub(b, item, getFirstTile(group));
-    Value rowTile = arith::DivUIOp::create(b, tile, width);
-    Value colTile = arith::RemUIOp::create(b, tile, width);
+    Lanes width = emit::max(b, getColTiles(group), getIndex(b, 1));
+    auto [rowTile, colTile] =
+        numerics::split(sub(b, item, getFirstTile(group)), width);
     Value firstRow = mul(b, rowTile, kTileRows);
     Value firstCol = mul(b, colTile, kTileCols);
     Value lastRow = alongRows ? group.end : rows;

@@ -64,9 +64,9 @@ static void emitRowGroup(KernelBuilder &b, Value x, Value result, Value item,
 static void emitColumnGroups(KernelBuilder &b, Value x, Value result,
                              Value item, Value cols, int64_t width,
                              uint64_t signMask) {
-  Value fragments = emit::div(b, cols, width);
-  Value band = arith::DivUIOp::create(b, item, fragments);
-  Value col = mul(b, arith::RemUIOp::create(b, item, fragments), width);
+  Lanes fragments = emit::div(b, cols, width);
+  auto [band, fragment] = numerics::split(Lanes(b, item), fragments);
+  Value col = mul(b, fragment, width);
   Value first = add(b, mul(b, mul(b, band, kHadamardSize), cols), col);
   Type bf16 = b.getBF16Type();
   SmallVector<Value> places;

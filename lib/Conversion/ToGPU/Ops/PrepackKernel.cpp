@@ -65,8 +65,7 @@ private:
                        add(b, mul(b, index, units), unit));
   }
   Value isInside(Value row, Value unit) {
-    return arith::AndIOp::create(b, isBelow(b, row, rows),
-                                 isBelow(b, unit, units));
+    return isBelow(b, row, rows) & isBelow(b, unit, units);
   }
   Value getPieceAddress(int64_t piece);
 
@@ -115,9 +114,8 @@ void PrepackEmitter::emit() {
   rowBlocks = getFragmentBlocks(Lanes(b, rows));
   colBlocks = getFragmentBlocks(Lanes(b, cols));
   matrix = emitMatrixNumber(b);
-  Value block = emitBlockNumber(b);
-  rowBlock = arith::DivUIOp::create(b, block, colBlocks);
-  colBlock = arith::RemUIOp::create(b, block, colBlocks);
+  std::tie(rowBlock, colBlock) =
+      numerics::split(emitBlockNumber(b), Lanes(b, colBlocks));
   thread = emitThreadNumber(b, kFragmentThreads);
   emit::emitIf(b, isBelow(b, matrix, matrices), [&] {
     for (int64_t first = 0; first < getThreadUnits(bits);

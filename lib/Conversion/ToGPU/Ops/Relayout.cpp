@@ -69,8 +69,7 @@ private:
 } // namespace
 
 Lanes RelayoutEmitter::emitLoad(Value row, Value col) {
-  Value exists =
-      arith::AndIOp::create(b, isBelow(b, row, rows), isBelow(b, col, cols));
+  Value exists = isBelow(b, row, rows) & isBelow(b, col, cols);
   return emitIfElseZero(b, exists,
                         [&] {
                           Value at =
@@ -82,14 +81,13 @@ Lanes RelayoutEmitter::emitLoad(Value row, Value col) {
 }
 
 void RelayoutEmitter::emitLinear(Value item, Value words) {
-  Value row = arith::DivUIOp::create(b, item, words);
-  Value first = mul(b, arith::RemUIOp::create(b, item, words), kRunScales);
+  Lanes number(b, item), row = number / words;
+  Lanes first = number % words * kRunScales;
   Value rowNumber = add(b, mul(b, matrix, rows), row);
   Type type = b.getIntegerType(width * 8);
   for (int64_t at = 0; at < kRunScales; at += width) {
     Value col = add(b, first, getIndex(b, at));
-    Value exists =
-        arith::AndIOp::create(b, isBelow(b, row, rows), isBelow(b, col, cols));
+    Value exists = isBelow(b, row, rows) & isBelow(b, col, cols);
     emit::emitIf(b, exists, [&] {
       Lanes packed(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
       for (int64_t i = 0; i < width; ++i) {

@@ -242,11 +242,10 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
                                         isBatched ? matrix : getIndex(b, 0)));
           Value count = mul(b, rows, cols), item, exists, column;
           if (hessian) {
-            Value block = emitBlockNumber(b);
-            column = arith::RemUIOp::create(b, block, cols);
-            Value row =
-                mul(b, arith::DivUIOp::create(b, block, cols), kSweepThreads);
-            row = add(b, row, losses.getThread());
+            auto [band, col] =
+                numerics::split(emitBlockNumber(b), Lanes(b, cols));
+            column = col;
+            Value row = add(b, mul(b, band, kSweepThreads), losses.getThread());
             item = add(b, mul(b, row, cols), column);
             exists = isBelow(b, row, rows);
           } else {

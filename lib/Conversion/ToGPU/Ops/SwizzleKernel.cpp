@@ -148,14 +148,14 @@ void SwizzleEmitter::emit() {
   matrix = emitMatrixNumber(b);
   // CTAs run along a band of tiles, then to the next band. Their numbers have
   // 32 bits.
-  auto narrow = [&](Value index) -> Value {
-    return arith::IndexCastOp::create(b, b.getI32Type(), index);
+  auto narrow = [&](Value index) -> Lanes {
+    return {b, arith::IndexCastOp::create(b, b.getI32Type(), index)};
   };
-  Value bandBlocks =
+  Lanes bandBlocks =
       narrow(emit::ceilDiv(b, colTiles, kThreadCols * threadTiles));
-  Value block = narrow(emitBlockNumber(b));
-  rowTile = toIndex(b, arith::DivUIOp::create(b, block, bandBlocks));
-  Value colBlock = toIndex(b, arith::RemUIOp::create(b, block, bandBlocks));
+  auto [band, inBand] = numerics::split(narrow(emitBlockNumber(b)), bandBlocks);
+  rowTile = toIndex(b, band);
+  Value colBlock = toIndex(b, inBand);
 
   auto [ownRow, ownCol] =
       kSwizzlePlaces.getElement({emitThreadNumber(b, kSwizzleThreads)});
