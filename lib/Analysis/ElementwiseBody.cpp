@@ -15,19 +15,23 @@ using namespace mlir;
 
 namespace blockscale {
 
-static bool isElement(Type type) {
-  return type.isF32() || type.isBF16() || type.isInteger(1) ||
-         type.isInteger(8) || type.isInteger(16) || type.isInteger(32) ||
-         type.isInteger(64);
+bool isElementFloat(Type type) {
+  return type.isF32() || type.isBF16() || type.isF16();
 }
 
-/// Whether the extf or truncf `op` is between f32 and bf16, to the nearest.
+static bool isElement(Type type) {
+  return isElementFloat(type) || type.isInteger(1) || type.isInteger(8) ||
+         type.isInteger(16) || type.isInteger(32) || type.isInteger(64);
+}
+
+/// Whether the extf or truncf `op` is between f32 and bf16 or f16, to the
+/// nearest.
 static bool isCast(Operation *op) {
   Type source = op->getOperand(0).getType();
   Type result = op->getResult(0).getType();
   if (isa<arith::ExtFOp>(op))
-    return source.isBF16() && result.isF32();
-  return source.isF32() && result.isBF16() &&
+    return result.isF32();
+  return source.isF32() &&
          isNearest(cast<arith::TruncFOp>(op).getRoundingmode());
 }
 
@@ -37,10 +41,10 @@ bool isEvaluable(Operation *op) {
     return false;
   if (isa<arith::ExtFOp, arith::TruncFOp>(op))
     return isCast(op);
-  // What moves elements takes bf16, arithmetic f32.
+  // What moves elements takes bf16 and f16, arithmetic f32.
   if (isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp>(op))
     return true;
-  auto isWide = [](Type type) { return !type.isBF16(); };
+  auto isWide = [](Type type) { return type.isF32() || type.isInteger(); };
   if (!llvm::all_of(op->getOperandTypes(), isWide))
     return false;
   return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
@@ -62,8 +66,8 @@ Operation *findUnevaluable(Block &body) {
 }
 
 StringRef describeEvaluable() {
-  return "arithmetic on f32 and integers, casts between bf16 and f32, and math "
-         "that blockscale-expand-math expands";
+  return "arithmetic on f32 and integers, casts of bf16 and f16 to f32 and "
+         "back, and math that blockscale-expand-math expands";
 }
 
 bool isNearest(std::optional<arith::RoundingMode> mode) {

@@ -47,10 +47,10 @@ static std::optional<FusionObstacle> findResultObstacle(Operation *product) {
   int64_t cols = type.getShape().back();
   bool isWhole = !ShapedType::isDynamic(cols) && cols % kEpilogueColumns == 0;
   Type element = type.getElementType();
-  if (isWhole && (element.isBF16() || element.isF32()))
+  if (isWhole && isElementFloat(element))
     return std::nullopt;
   return FusionObstacle{"epilogue_c1",
-                        "a product of bf16 or f32 with a static number of "
+                        "a product of bf16, f16 or f32 with a static number of "
                         "columns, a multiple of 32",
                         llvm::to_string(type)};
 }

@@ -101,8 +101,9 @@ static std::optional<FusionObstacle> findInputObstacle(linalg::LinalgOp op) {
     return FusionObstacle{"producer_c2", "an input of all elements", "none"};
   for (Value operand : op->getOperands()) {
     Type element = getElementTypeOrSelf(operand.getType());
-    if (!element.isF32() && !element.isBF16())
-      return FusionObstacle{"producer_c3", "inputs and results of bf16 or f32",
+    if (!isElementFloat(element))
+      return FusionObstacle{"producer_c3",
+                            "inputs and results of bf16, f16 or f32",
                             llvm::to_string(operand.getType())};
   }
   return std::nullopt;

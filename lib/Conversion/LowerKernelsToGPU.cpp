@@ -64,6 +64,10 @@ static LogicalResult lowerRows(KernelOp kernel, const KernelBody &body,
   if (failed(spec))
     return failure();
   emit::requireOperands(quantize, site.call);
+  // Blocks that are taken without their rows are whole, for all recipes.
+  if (spec->takesBlocks && acceptsTails(spec->recipe))
+    site.call.requireMultiple(site.call.getSizes(quantize.getX()).back(),
+                              spec->blockElements, "the last dimension of x");
   site.emitAsserts();
   // Rows without elements have neither data nor scales.
   if (spec->rowElements == 0)

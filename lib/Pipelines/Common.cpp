@@ -25,7 +25,7 @@ namespace blockscale {
 static void buildExpandMath(OpPassManager &pm) {
   pm.addPass(createElementwiseToLinalg());
   arith::ArithEmulateUnsupportedFloatsOptions throughF32;
-  throughF32.sourceTypeStrs = {"bf16"};
+  throughF32.sourceTypeStrs = {"bf16", "f16"};
   throughF32.targetTypeStr = "f32";
   pm.addPass(arith::createArithEmulateUnsupportedFloats(throughF32));
   math::MathExtendToSupportedTypesOptions asF32;
@@ -90,6 +90,9 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool checks,
        }},
       {"form-kernels",
        [kernels](OpPassManager &pm) {
+         // Behind canonicalization, which makes a quantizer and a swizzle one.
+         if (!kernels.chip.empty())
+           pm.addPass(createRelayoutScales({kernels.chip}));
          pm.addNestedPass<func::FuncOp>(createFormKernels(kernels));
        }},
       {"materialize-storage",

@@ -41,7 +41,7 @@ func.func @swiglu(%a: tensor<?x64xf8E4M3FN>, %g: tensor<96x64xf8E4M3FN>, %u: ten
 // CHECK-LABEL: func.func @epilogue_c1
 // CHECK-COUNT-2: blockscale.kernel
 func.func @epilogue_c1(%a: tensor<48x64xf8E4M3FN>, %s: tensor<48x2xf8E8M0FNU>) -> (tensor<48x48xf4E2M1FN>, tensor<48x3xf8E4M3FN>) {
-  // expected-remark @below {{is not computed with what follows (epilogue_c1): expected a product of bf16 or f32 with a static number of columns, a multiple of 32, but got tensor<48x48xbf16>}}
+  // expected-remark @below {{is not computed with what follows (epilogue_c1): expected a product of bf16, f16 or f32 with a static number of columns, a multiple of 32, but got tensor<48x48xbf16>}}
   %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 32] : tensor<48x64xf8E4M3FN>, tensor<48x64xf8E4M3FN>, tensor<48x2xf8E8M0FNU>, tensor<48x2xf8E8M0FNU> -> tensor<48x48xbf16>
   %q, %t = blockscale.quantize %y block [1, 16] : tensor<48x48xbf16> -> tensor<48x48xf4E2M1FN>, tensor<48x3xf8E4M3FN>
   return %q, %t : tensor<48x48xf4E2M1FN>, tensor<48x3xf8E4M3FN>

@@ -298,7 +298,7 @@ func.func @producer_c2_whole(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<6
 // CHECK-LABEL: func.func @producer_c3
 func.func @producer_c3(%a: tensor<64x64xf64>) -> tensor<64x64xf8E4M3FN> {
   %e = tensor.empty() : tensor<64x64xf32>
-  // expected-remark @below {{is not computed where it is read (producer_c3): expected inputs and results of bf16 or f32, but got tensor<64x64xf64>}}
+  // expected-remark @below {{is not computed where it is read (producer_c3): expected inputs and results of bf16, f16 or f32, but got tensor<64x64xf64>}}
   // expected-remark @below {{has a plain kernel (producer_c3)}}
   %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a : tensor<64x64xf64>) outs(%e : tensor<64x64xf32>) {
@@ -318,7 +318,7 @@ func.func @producer_c3(%a: tensor<64x64xf64>) -> tensor<64x64xf8E4M3FN> {
 // CHECK-LABEL: func.func @producer_c4
 func.func @producer_c4(%a: tensor<64x64xf32>, %f: f32) -> (tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>) {
   %e = tensor.empty() : tensor<64x64xf32>
-  // expected-remark @below {{is not computed where it is read (producer_c4): expected arithmetic on f32 and integers, casts between bf16 and f32, and math that blockscale-expand-math expands, but got 'math.sin'}}
+  // expected-remark @below {{is not computed where it is read (producer_c4): expected arithmetic on f32 and integers, casts of bf16 and f16 to f32 and back, and math that blockscale-expand-math expands, but got 'math.sin'}}
   // expected-remark @below {{has a plain kernel (producer_c4)}}
   %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a : tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
@@ -358,4 +358,47 @@ func.func @alone(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
     linalg.yield %0 : f32
   } -> tensor<?x64xf32>
   return %x : tensor<?x64xf32>
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+#cols = affine_map<(i, j) -> (j)>
+
+// Blocks of rows of a dynamic length are taken without the rows: inputs of columns are not known
+// there, those of each element are.
+// CHECK-LABEL: func.func @producer_c7
+// CHECK-COUNT-2: blockscale.kernel
+// CHECK-LABEL: func.func @no_producer_c7
+// CHECK-COUNT-1: blockscale.kernel
+// CHECK-NOT:     blockscale.kernel
+func.func @producer_c7(%a: tensor<64x?xf32>, %b: tensor<?xf32>) -> (tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>) {
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %a, %c1 : tensor<64x?xf32>
+  %e = tensor.empty(%n) : tensor<64x?xf32>
+  // expected-remark @below {{is not computed where it is read (producer_c7): expected inputs of each element for a quantization of rows of a dynamic length, but got (d0, d1) -> (d1)}}
+  %x = linalg.generic {indexing_maps = [#id, #cols, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a, %b : tensor<64x?xf32>, tensor<?xf32>) outs(%e : tensor<64x?xf32>) {
+  ^bb0(%p: f32, %r: f32, %o: f32):
+    %0 = arith.mulf %p, %r : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x?xf32>
+  %q, %s = blockscale.quantize %x block [1, 32] recipe rceil : tensor<64x?xf32> -> tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
+  return %q, %s : tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
+}
+func.func @no_producer_c7(%a: tensor<64x?xf16>, %b: tensor<64x?xf16>) -> (tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>) {
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %a, %c1 : tensor<64x?xf16>
+  %e = tensor.empty(%n) : tensor<64x?xf16>
+  %x = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a, %b : tensor<64x?xf16>, tensor<64x?xf16>) outs(%e : tensor<64x?xf16>) {
+  ^bb0(%p: f16, %r: f16, %o: f16):
+    %0 = arith.extf %p : f16 to f32
+    %1 = arith.extf %r : f16 to f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = arith.truncf %2 : f32 to f16
+    linalg.yield %3 : f16
+  } -> tensor<64x?xf16>
+  %q, %s = blockscale.quantize %x block [1, 32] recipe rceil : tensor<64x?xf16> -> tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
+  return %q, %s : tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
 }

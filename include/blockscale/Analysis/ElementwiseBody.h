@@ -29,6 +29,9 @@ bool isEvaluable(mlir::Operation *op);
 /// evaluate; null if they evaluate all.
 mlir::Operation *findUnevaluable(mlir::Block &body);
 
+/// Whether kernels have elements of this type in registers: f32, bf16 or f16.
+bool isElementFloat(mlir::Type type);
+
 /// The constant that all elements of `value` are, or null.
 mlir::TypedAttr getUniformConstant(mlir::Value value);
 

@@ -50,7 +50,8 @@ bool isProduct(mlir::Operation *op);
 /// What can follow `product` in its kernel; empty where nothing can, for the
 /// reason that `obstacle` gets if there is something:
 ///
-///  - epilogue_c1: a result of bf16 or f32 with a static number of columns, a
+///  - epilogue_c1: a result of bf16, f16 or f32 with a static number of
+///  columns, a
 ///    multiple of 32.
 ///  - epilogue_c2: what is computed has one use, in the next op.
 ///  - epilogue_c3: scales of blocks of one row that follow from amaxes of the

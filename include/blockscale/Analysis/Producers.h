@@ -48,7 +48,7 @@ mlir::Value getSameSizedInput(mlir::linalg::LinalgOp op);
 ///  - producer_c2: an input has an element for each one of the result, for each
 ///    row, for each column, or a single one, in the order of the loops; one of
 ///    them has all.
-///  - producer_c3: inputs and results are bf16 or f32.
+///  - producer_c3: inputs and results are bf16, f16 or f32.
 ///  - producer_c4: its body takes its arguments and constants, and does what
 ///    kernels evaluate (ElementwiseBody.h).
 std::optional<FusionObstacle>
@@ -63,6 +63,11 @@ findElementwiseObstacle(mlir::linalg::LinalgOp op);
 ///  - producer_c6: all uses are, or of sizes; unless the kernel keeps the
 ///  result
 ///    in memory, too.
+///
+/// Where the length of rows is dynamic and each block is quantized without its
+/// row, a plan of kernels asks for one more:
+///
+///  - producer_c7: inputs have an element for each one of the result.
 ///
 /// Users that `isUse` denies are none; without it all are.
 std::optional<FusionObstacle> findProducerObstacle(

@@ -400,6 +400,9 @@ def RelayoutScales : Pass<"blockscale-relayout-scales"> {
     layout, and a `dequantize` gets what a `swizzle` before it makes linear. A
     `swizzle` between two layouts of tiles becomes two. The bytes are the same.
 
+    On a GPU, a `quantize` along rows of f16 or f32 whose length is dynamic takes
+    blocks without their rows, and has linear scales alone, too.
+
     Example:
 
     ```mlir
@@ -414,6 +417,9 @@ def RelayoutScales : Pass<"blockscale-relayout-scales"> {
         : tensor<4x16xf8E4M3FN> -> tensor<4x16xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
     ```
   }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"\"",
+           "GPU to generate code for, if any">];
   let dependentDialects = ["::blockscale::BlockScaleDialect",
                            "::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",

@@ -17,12 +17,16 @@ using namespace mlir;
 
 namespace blockscale {
 
+bool takesBlocks(QuantizeOp op) {
+  bool isDynamic = ShapedType::isDynamic(op.getX().getType().getShape().back());
+  return op.hasRowBlocks() && isDynamic && findOneReadObstacle(op).has_value();
+}
+
 /// Whether threads that have rows quantize `op`, which is alone. They divide
-/// rows of a static length; threads that have fragments do not, but meet the
-/// clauses of kernels that are shared.
+/// rows of a static length, or take blocks.
 static bool hasRows(QuantizeOp op) {
   bool isDynamic = ShapedType::isDynamic(op.getX().getType().getShape().back());
-  return op.hasRowBlocks() && (!isDynamic || findOneReadObstacle(op));
+  return isDynamic ? takesBlocks(op) : op.hasRowBlocks();
 }
 
 KernelBody::KernelBody(ArrayRef<Operation *> ops) {

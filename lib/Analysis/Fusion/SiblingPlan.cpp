@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Siblings.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
+#include "blockscale/Analysis/Fusion/KernelFamily.h"
 #include "blockscale/Analysis/Fusion/KernelGroups.h"
 #include "blockscale/Analysis/Producers.h"
 
@@ -258,6 +260,28 @@ std::optional<FusionObstacle> SiblingPlanner::findOtherUse(Operation *producer,
   return std::nullopt;
 }
 
+/// Why a kernel that takes blocks without the rows that they are parts of
+/// cannot compute what `producer` makes.
+static std::optional<FusionObstacle>
+findRowObstacle(linalg::LinalgOp producer, ArrayRef<Operation *> ops) {
+  bool hasRows = llvm::none_of(ops, [](Operation *op) {
+    auto quantize = dyn_cast<QuantizeOp>(op);
+    return quantize && takesBlocks(quantize);
+  });
+  if (hasRows)
+    return std::nullopt;
+  for (OpOperand *input : producer.getDpsInputOperands()) {
+    AffineMap map = producer.getMatchingIndexingMap(input);
+    if (isa<ShapedType>(input->get().getType()) && !map.isIdentity() &&
+        !getUniformConstant(input->get()))
+      return FusionObstacle{"producer_c7",
+                            "inputs of each element for a quantization of rows "
+                            "of a dynamic length",
+                            llvm::to_string(map)};
+  }
+  return std::nullopt;
+}
+
 /// Adds to `ops` the elementwise ops of their block that make what they read,
 /// those whose results others need, too, if the kernel may keep them. Returns
 /// why others are not among them.
@@ -279,6 +303,8 @@ Obstacles SiblingPlanner::addProducers(SmallVectorImpl<Operation *> &ops,
             });
         if (!obstacle && !isKept)
           obstacle = findOtherUse(producer, ops);
+        if (!obstacle)
+          obstacle = findRowObstacle(producer, ops);
         if (obstacle)
           obstacles.insert({producer, *obstacle});
         else

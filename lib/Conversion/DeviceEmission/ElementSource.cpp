@@ -104,19 +104,19 @@ std::string ElementSource::getName() const {
 static Value getPair(KernelBuilder &b, const ElementSource::Input &input,
                      const ElementWords &words, int64_t i) {
   auto type = VectorType::get({2}, input.element);
-  bool isBf16 = input.element.isBF16();
+  bool isWide = input.element.isF32();
   if (!input.isAlongRows()) {
     Value word = words.front();
-    return b.bitcast(type, isBf16 ? word : b.pack({word, word}));
+    return b.bitcast(type, isWide ? b.pack({word, word}) : word);
   }
-  if (isBf16)
+  if (!isWide)
     return b.bitcast(type, words[i]);
   return b.pack({b.toFloat(words[2 * i]), b.toFloat(words[2 * i + 1])});
 }
 
 /// Appends the words of a pair of elements.
 static void appendPair(KernelBuilder &b, Value pair, ElementWords &words) {
-  if (getElementTypeOrSelf(pair.getType()).isBF16()) {
+  if (!getElementTypeOrSelf(pair.getType()).isF32()) {
     words.push_back(b.bitcast(b.getI32Type(), pair));
     return;
   }
@@ -157,13 +157,12 @@ ElementSource::evaluate(KernelBuilder &b, ArrayRef<ElementWords> words) const {
 
 ElementWords ElementSource::loadOne(KernelBuilder &b, const Input &input,
                                     Value argument, Value index) const {
-  bool isBf16 = input.element.isBF16();
   Type bits = b.getIntegerType(input.getBytes() * 8);
   Lanes value = input.byValue
                     ? b.bitcast(bits, argument)
                     : b.load(bits, emitAddress(b, argument, bits, index),
                              input.getBytes());
-  if (!isBf16)
+  if (input.element.isF32())
     return {value};
   value = b.zext32(value);
   Lanes high = value << 16;

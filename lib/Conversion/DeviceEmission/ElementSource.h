@@ -21,7 +21,7 @@
 namespace blockscale {
 
 /// The elements of a row as a thread holds them: 32-bit words, each of two bf16
-/// or of one f32.
+/// or f16 or of one f32.
 using ElementWords = llvm::SmallVector<mlir::Value>;
 
 class ElementSource {
@@ -30,8 +30,8 @@ public:
     /// The value that the input is in the body of the kernel.
     mlir::Value logical;
     Spread spread;
-    /// The type of its elements, bf16 or f32, and whether it is a scalar rather
-    /// than memory.
+    /// The type of its elements, bf16, f16 or f32, and whether it is a scalar
+    /// rather than memory.
     mlir::Type element;
     bool byValue;
 

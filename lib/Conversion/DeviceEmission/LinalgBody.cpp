@@ -23,7 +23,11 @@ static int64_t countLanes(Value vector) {
   return cast<VectorType>(vector.getType()).getNumElements();
 }
 
-Lanes emitExtendBf16(KernelBuilder &b, Value vector) {
+Lanes emitExtend(KernelBuilder &b, Value vector) {
+  if (!getElementTypeOrSelf(vector.getType()).isBF16()) {
+    auto floats = VectorType::get({countLanes(vector)}, b.getF32Type());
+    return {b, arith::ExtFOp::create(b, floats, vector)};
+  }
   // A bf16 is the high half of its f32.
   int64_t words = countLanes(vector) / 2;
   Value pairs = b.bitcast(VectorType::get({words}, b.getI32Type()), vector);
@@ -36,9 +40,9 @@ Lanes emitExtendBf16(KernelBuilder &b, Value vector) {
   return b.pack(elements);
 }
 
-Lanes emitRoundToBf16(KernelBuilder &b, Value vector) {
+Lanes emitRound(KernelBuilder &b, Value vector, Type element) {
   // An instruction rounds two.
-  auto pair = VectorType::get({2}, b.getBF16Type());
+  auto pair = VectorType::get({2}, element);
   int64_t size = countLanes(vector);
   if (size == 2)
     return {b, arith::TruncFOp::create(b, pair, vector)};
@@ -46,7 +50,7 @@ Lanes emitRoundToBf16(KernelBuilder &b, Value vector) {
   for (int64_t i = 0; i < size; i += 2)
     words.push_back(
         b.toBits(arith::TruncFOp::create(b, pair, b.slice(vector, i, 2))));
-  return b.bitcast(VectorType::get({size}, b.getBF16Type()), b.pack(words));
+  return b.bitcast(VectorType::get({size}, element), b.pack(words));
 }
 
 /// Each f32 rounded to bf16, as f32: the high half of a word whose low half is
@@ -101,7 +105,7 @@ bool isReadAsF32(BlockArgument argument) {
   auto isWidening = [](Operation *user) {
     return isa<arith::ExtFOp>(user) && user->getResult(0).getType().isF32();
   };
-  return argument.getType().isBF16() &&
+  return isElementFloat(argument.getType()) &&
          llvm::none_of(*argument.getOwner(), isFactor) &&
          llvm::all_of(argument.getUsers(), isWidening);
 }
@@ -120,8 +124,10 @@ static Value emitElementwise(KernelBuilder &b, Operation *op,
       .Case([&](arith::ConstantOp constant) {
         return emitSplat(b, constant.getValue(), size);
       })
-      .Case([&](arith::ExtFOp) { return emitExtendBf16(b, operands[0]); })
-      .Case([&](arith::TruncFOp) { return emitRoundToBf16(b, operands[0]); })
+      .Case([&](arith::ExtFOp) { return emitExtend(b, operands[0]); })
+      .Case([&](arith::TruncFOp rounded) {
+        return emitRound(b, operands[0], rounded.getType());
+      })
       .Default([&](Operation *) -> Value {
         auto type = VectorType::get({size}, op->getResult(0).getType());
         Operation *wide = b.create(b.getLoc(), op->getName().getIdentifier(),
@@ -158,7 +164,7 @@ SmallVector<Value> emitLinalgBody(KernelBuilder &b, Block &body,
     auto rounded = isa<arith::ExtFOp>(op)
                        ? op.getOperand(0).getDefiningOp<arith::TruncFOp>()
                        : arith::TruncFOp();
-    if (rounded && rounded->getBlock() == &body) {
+    if (rounded && rounded->getBlock() == &body && rounded.getType().isBF16()) {
       vectors.map(op.getResult(0),
                   emitRoundInPlace(b, vectors.lookup(rounded.getIn())));
       continue;

@@ -20,8 +20,8 @@ namespace blockscale {
 /// types, or of f32 where these `isReadAsF32`. Constants may come from outside;
 /// `outer` gives the vectors of other values from there.
 ///
-/// Vectors of two elements are words of bf16, and operands of the arithmetic
-/// that SM100 does on two f32 at once.
+/// Vectors of two elements are words of bf16 or f16, and operands of the
+/// arithmetic that SM100 does on two f32 at once.
 llvm::SmallVector<mlir::Value>
 emitLinalgBody(KernelBuilder &b, mlir::Block &body, mlir::ValueRange arguments,
                llvm::function_ref<mlir::Value(mlir::Value)> outer = {});
@@ -38,10 +38,10 @@ emitLinalgOp(KernelBuilder &b, mlir::linalg::LinalgOp op, int64_t size,
 /// Whether the body needs the f32 of its argument alone.
 bool isReadAsF32(mlir::BlockArgument argument);
 
-/// The f32 of a vector of bf16, and the bf16 nearest to each f32 of a vector.
-/// Lengths are even.
-emit::Lanes emitExtendBf16(KernelBuilder &b, mlir::Value vector);
-emit::Lanes emitRoundToBf16(KernelBuilder &b, mlir::Value vector);
+/// The f32 of a vector of bf16 or f16, and what is nearest to each f32 of a
+/// vector among the bf16 or f16, as `element` says. Lengths are even.
+emit::Lanes emitExtend(KernelBuilder &b, mlir::Value vector);
+emit::Lanes emitRound(KernelBuilder &b, mlir::Value vector, mlir::Type element);
 
 } // namespace blockscale
 

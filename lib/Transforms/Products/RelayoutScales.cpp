@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LinearScales.h"
+#include "blockscale/Analysis/Fusion/KernelFamily.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 
@@ -46,17 +47,28 @@ namespace {
 ///   ->  %q, %l = blockscale.quantize %x : .. -> .., tensor<..>
 ///       %s = blockscale.swizzle %l : tensor<..> -> tensor<.., #tiles>
 struct RelayoutQuantizer : public OpRewritePattern<QuantizeOp> {
-  using OpRewritePattern::OpRewritePattern;
+  RelayoutQuantizer(MLIRContext *context, bool isForGpu)
+      : OpRewritePattern(context), isForGpu(isForGpu) {}
 
   LogicalResult matchAndRewrite(QuantizeOp op,
                                 PatternRewriter &rewriter) const override {
-    if (hasKernelOrder(op.getScale().getType()))
+    if (kernelWrites(op))
       return rewriter.notifyMatchFailure(op, "kernels write the layout");
     if (isInKernel(op))
       return rewriter.notifyMatchFailure(op, "a kernel's ops are fixed");
     relayoutResult(rewriter, op, op.getScale());
     return success();
   }
+
+private:
+  bool kernelWrites(QuantizeOp op) const {
+    RankedTensorType type = op.getScale().getType();
+    bool isInTiles =
+        !getScaleLayout(type).isLinear() && !getGroupedLayout(type);
+    return hasKernelOrder(type) && !(isForGpu && isInTiles && takesBlocks(op));
+  }
+
+  bool isForGpu;
 };
 
 /// The same for expand_scale.
@@ -121,10 +133,13 @@ struct SplitSwizzle : public OpRewritePattern<SwizzleOp> {
 
 struct RelayoutScalesPass
     : public impl::RelayoutScalesBase<RelayoutScalesPass> {
+  using RelayoutScalesBase::RelayoutScalesBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<RelayoutQuantizer, RelayoutExpansion, RelayoutDequantizer,
-                 SplitSwizzle>(&getContext());
+    patterns.add<RelayoutQuantizer>(&getContext(), !chip.empty());
+    patterns.add<RelayoutExpansion, RelayoutDequantizer, SplitSwizzle>(
+        &getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -59,13 +59,14 @@ func.func @strips_of_f32(%x: memref<64x128xf32>, %q: memref<64x128xf8E4M3FN>, %s
 
 // -----
 
-// ... and rows have a static length.
-func.func @dynamic_rows(%x: memref<64x?xbf16>, %q: memref<64x?xf8E4M3FN>, %s: memref<64x?xf8E8M0FNU>) {
-  blockscale.kernel ins(%x : memref<64x?xbf16>) outs(%q, %s : memref<64x?xf8E4M3FN>, memref<64x?xf8E8M0FNU>) family rows {
-  ^bb0(%lx: tensor<64x?xbf16>, %lq: tensor<64x?xf8E4M3FN>, %ls: tensor<64x?xf8E8M0FNU>):
-    // expected-error @below {{expected a static last dimension on sm_90a, but got 'tensor<64x?xbf16>'}}
-    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x?xbf16> -> tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
-    blockscale.yield %0, %1 : tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
+// ... and rows have a static length where scales are in tiles.
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @dynamic_rows(%x: memref<64x?xbf16>, %q: memref<64x?xf8E4M3FN>, %s: memref<1x?x32x4x4xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x?xbf16>) outs(%q, %s : memref<64x?xf8E4M3FN>, memref<1x?x32x4x4xf8E8M0FNU>) family rows {
+  ^bb0(%lx: tensor<64x?xbf16>, %lq: tensor<64x?xf8E4M3FN>, %ls: tensor<64x?xf8E8M0FNU, #swizzled>):
+    // expected-error @below {{expected a static last dimension on sm_90a with scales in tiles, but got 'tensor<64x?xbf16>'}}
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x?xbf16> -> tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU, #swizzled>
+    blockscale.yield %0, %1 : tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU, #swizzled>
   }
   return
 }

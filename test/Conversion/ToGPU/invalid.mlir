@@ -278,12 +278,55 @@ func.func @strided_global(%x: memref<?x32xbf16>, %g: memref<?xf32, strided<[2]>>
 
 // -----
 
-// The last dimension: static where kernels of rows are needed, 32 bits.
-func.func @dynamic_k(%x: memref<4x?xf32>, %q: memref<4x?xf8E4M3FN>, %s: memref<4x?xf8E8M0FNU>) {
-  blockscale.kernel ins(%x : memref<4x?xf32>) outs(%q, %s : memref<4x?xf8E4M3FN>, memref<4x?xf8E8M0FNU>) {
-  ^bb0(%lx: tensor<4x?xf32>, %lq: tensor<4x?xf8E4M3FN>, %ls: tensor<4x?xf8E8M0FNU>):
-    // expected-error @below {{expected a static last dimension on sm_100a, but got 'tensor<4x?xf32>'}}
-    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<4x?xf32> -> tensor<4x?xf8E4M3FN>, tensor<4x?xf8E8M0FNU>
+// The last dimension: static where the kernel tells rows apart, 32 bits.
+func.func @dynamic_k_in_tiles(%x: memref<4x?xf32>, %q: memref<4x?xf8E4M3FN>, %s: memref<1x?x32x4x4xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<4x?xf32>) outs(%q, %s : memref<4x?xf8E4M3FN>, memref<1x?x32x4x4xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<4x?xf32>, %lq: tensor<4x?xf8E4M3FN>, %ls: tensor<4x?xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>):
+    // expected-error @below {{expected a static last dimension on sm_100a with scales in tiles, but got 'tensor<4x?xf32>'}}
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<4x?xf32> -> tensor<4x?xf8E4M3FN>, tensor<4x?xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>
+    blockscale.yield %0, %1 : tensor<4x?xf8E4M3FN>, tensor<4x?xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>
+  }
+  return
+}
+
+// -----
+
+func.func @dynamic_k_global_of_rows(%x: memref<4x?xf32>, %g: memref<4xf32>, %q: memref<4x?xi8>, %s: memref<4x?xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %g : memref<4x?xf32>, memref<4xf32>) outs(%q, %s : memref<4x?xi8>, memref<4x?xf8E4M3FN>) {
+  ^bb0(%lx: tensor<4x?xf32>, %lg: tensor<4xf32>, %lq: tensor<4x?xf4E2M1FN>, %ls: tensor<4x?xf8E4M3FN>):
+    // expected-error @below {{expected a static last dimension on sm_100a with a global value for each row, but got 'tensor<4x?xf32>'}}
+    %0, %1 = blockscale.quantize %lx block [1, 16] global_scale(%lg : tensor<4xf32>) : tensor<4x?xf32> -> tensor<4x?xf4E2M1FN>, tensor<4x?xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<4x?xf4E2M1FN>, tensor<4x?xf8E4M3FN>
+  }
+  return
+}
+
+// -----
+
+func.func @dynamic_k_groups(%x: memref<4x?xf32>, %o: memref<2xi32>, %q: memref<4x?xi8>, %s: memref<4x?xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %o : memref<4x?xf32>, memref<2xi32>) outs(%q, %s : memref<4x?xi8>, memref<4x?xf8E4M3FN>) {
+  ^bb0(%lx: tensor<4x?xf32>, %lo: tensor<2xi32>, %lq: tensor<4x?xf4E2M1FN>, %ls: tensor<4x?xf8E4M3FN>):
+    // expected-error @below {{expected a static last dimension on sm_100a with offsets, but got 'tensor<4x?xf32>'}}
+    %0, %1 = blockscale.quantize %lx block [1, 16] offsets(%lo : tensor<2xi32>) : tensor<4x?xf32> -> tensor<4x?xf4E2M1FN>, tensor<4x?xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<4x?xf4E2M1FN>, tensor<4x?xf8E4M3FN>
+  }
+  return
+}
+
+// -----
+
+// What is computed from columns needs to know the column.
+func.func @dynamic_k_of_columns(%x: memref<4x?xf32>, %c: memref<?xf32>, %q: memref<4x?xf8E4M3FN>, %s: memref<4x?xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %c : memref<4x?xf32>, memref<?xf32>) outs(%q, %s : memref<4x?xf8E4M3FN>, memref<4x?xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<4x?xf32>, %lc: tensor<?xf32>, %lq: tensor<4x?xf8E4M3FN>, %ls: tensor<4x?xf8E8M0FNU>):
+    %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+        iterator_types = ["parallel", "parallel"]} ins(%lx, %lc : tensor<4x?xf32>, tensor<?xf32>) outs(%lx : tensor<4x?xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %p = arith.mulf %a, %b : f32
+      linalg.yield %p : f32
+    } -> tensor<4x?xf32>
+    // expected-error @below {{expected a static last dimension on sm_100a with x of rows or columns, but got 'tensor<4x?xf32>'}}
+    %0, %1 = blockscale.quantize %y block [1, 32] : tensor<4x?xf32> -> tensor<4x?xf8E4M3FN>, tensor<4x?xf8E8M0FNU>
     blockscale.yield %0, %1 : tensor<4x?xf8E4M3FN>, tensor<4x?xf8E8M0FNU>
   }
   return

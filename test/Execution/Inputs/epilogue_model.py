@@ -13,6 +13,11 @@ def bf16(values):
     return from_bf16(to_bf16(values))
 
 
+def f16(values):
+    with np.errstate(over="ignore"):
+        return values.astype(np.float16).astype(np.float32)
+
+
 def silu(x):
     with np.errstate(over="ignore"):
         return bf16(x / (np.exp(-x) + np.float32(1)))

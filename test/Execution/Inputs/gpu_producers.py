@@ -57,7 +57,7 @@ GELU_TANH = GELU.format(inner="math.tanh %u : f32").replace("%h =", """%sq = ari
     %su = arith.addf %0, %ca : f32
     %u = arith.mulf %su, %slope : f32
     %h =""")
-FULL = ("bf16", "full")
+FULL, HALF = ("bf16", "full"), ("f16", "full")
 PRODUCERS = (
     Producer("swiglu", (FULL, FULL), SWIGLU),
     Producer("gelu_tanh", (FULL,), GELU_TANH),
@@ -74,6 +74,13 @@ PRODUCERS = (
     Producer("single", (FULL, ("f32", "single")), "%y = arith.maxnumf %0, %1 : f32"),
     Producer("wide", (("f32", "full"), FULL), "%y = arith.addf %0, %1 : f32", x="f32"),
     Producer("widened", (FULL,), "%y = arith.mulf %0, %0 : f32", x="f32"),
+    # Arithmetic in f16 itself, which rounds after each op, and casts around that in f32.
+    Producer("half", (HALF, HALF), text="%z{n} = arith.mulf {0}, {1} : {x}\n"
+                                        "  %x{n} = arith.addf %z{n}, {1} : {x}", x="f16"),
+    Producer("half_swiglu", (HALF, HALF), SWIGLU.replace("bf16", "f16"), x="f16"),
+    Producer("half_scaled", (HALF, ("f16", "columns"), ("f16", "rows"), ("bf16", "single")),
+             "%t = arith.mulf %0, %1 : f32\n    %u = arith.addf %t, %3 : f32\n"
+             "    %y = arith.mulf %u, %2 : f32", x="f16"),
 )
 MAPS = {"full": "(d0, d1) -> (d0, d1)", "rows": "(d0, d1) -> (d0)",
         "kept_rows": "(d0, d1) -> (d0, 0)", "columns": "(d0, d1) -> (d1)",
@@ -109,6 +116,8 @@ def draw(random, element, shape):
     x = np.asarray(x, np.float32)
     if element == "f32":
         return x
+    if element == "f16":
+        return x.astype(np.float16)
     return (x.view(np.uint32) >> 16).astype(np.uint16).reshape(shape)
 
 
@@ -170,12 +179,12 @@ class Batch:
                          f"{types[first]}\n")
         body, arguments = producer.body, []
         for i, (element, _) in enumerate(producer.inputs):
-            arguments.append(f"%{'b' * (element == 'bf16') or 'f'}{i}: {element}")
-            if element == "bf16":
-                body = f"%f{i} = arith.extf %b{i} : bf16 to f32\n    {body}"
+            arguments.append(f"%{'f' if element == 'f32' else 'b'}{i}: {element}")
+            if element != "f32":
+                body = f"%f{i} = arith.extf %b{i} : {element} to f32\n    {body}"
             body = re.sub(rf"%{i}\b", f"%f{i}", body)
-        if producer.x == "bf16":
-            body += "\n    %o = arith.truncf %y : f32 to bf16"
+        if producer.x != "f32":
+            body += f"\n    %o = arith.truncf %y : f32 to {producer.x}"
         maps = [get_map(spread, rank) for _, spread in producer.inputs] + [get_map("full", rank)]
         iterators = ", ".join(['"parallel"'] * rank)
         return (f"{text}  %e{number} = tensor.empty({', '.join(sizes)}) : {x_type}\n"
@@ -184,7 +193,7 @@ class Batch:
                 f"      ins({', '.join(names)} : {', '.join(types)}) "
                 f"outs(%e{number} : {x_type}) {{\n"
                 f"  ^bb0({', '.join(arguments)}, %old: {producer.x}):\n    {body}\n"
-                f"    linalg.yield {'%o' if producer.x == 'bf16' else '%y'} : {producer.x}\n"
+                f"    linalg.yield {'%y' if producer.x == 'f32' else '%o'} : {producer.x}\n"
                 f"  }} -> {x_type}\n")
 
     def module(self):
@@ -214,7 +223,11 @@ def quantizers(random, producer, m, k):
     shape = (m, k)
     yield [of(mx, "floor", "f4E2M1FN", block=(32, 32), shape=shape)]
     yield [of(nvfp4, "torchao", block=(16, 1), transposed=True, shape=(2, m, k), **tiles)]
-    if producer.x == "bf16":
+    if producer.x != "bf16":
+        yield [of(mx, "rceil", "f8E4M3FN", shape=shape, **tiles, dynamic_k=True)]
+        yield [of(nvfp4, "mslk", shape=(2, m, k), source="global_scale", form="each",
+                  dynamic_k=True)]
+    else:
         row = of(mx, "rceil", "f8E4M3FN", shape=shape, **tiles)
         column = of(mx, "rceil", "f8E4M3FN", block=(32, 1), transposed=True, shape=shape, **tiles)
         column.dynamic = row.dynamic

@@ -15,6 +15,8 @@ PLAIN_A = (
     Epilogue("quantize", quantize="nvfp4", layout="swizzled", global_value="rank_0"),
     Epilogue("residual", "mxfp4", body=JOIN, inputs=("full", "columns", "rows"), schedule=WIDE,
              shape=(300, 320, 64)),
+    Epilogue("halves", "mxfp8", body=JOIN, inputs=("full", "columns", "rows"), value="f16",
+             quantize="mxfp8", recipe="rceil", layout="swizzled", shape=(70, 96, 96)),
     Epilogue("batch", "mxfp8", quantize="mxfp4", recipe="floor", layout="swizzled", batch=(2,),
              shape=(33, 64, 64), body=SHIFT),
     Epilogue("swiglu", products=2, body=SWIGLU, quantize="nvfp4", recipe="te", layout="linear",

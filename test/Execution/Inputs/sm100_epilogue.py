@@ -111,6 +111,9 @@ CASES = (
              groups="columns", ends=(32, 32, 64), shape=(40, 64, 96), global_value="scalar"),
     Epilogue("depth_values", "mxfp4", body=RELU, groups="columns", ends=(32, 96), value="f32",
              shape=(140, 64, 96)),
+    Epilogue("halves", "mxfp8", body=JOIN, inputs=("full", "columns", "rows"), value="f16",
+             quantize="mxfp8", recipe="rceil", layout="swizzled", shape=(70, 96, 96)),
+    Epilogue("half_values", value="f16", body=SHIFT, shape=(130, 96, 64)),
     *SWIGLUS,
 )
 
@@ -157,7 +160,7 @@ class Text:
     def computed(self, sums):
         """What the function makes of these sums, by numpy; scales are in linear form."""
         case = self.case
-        to = epilogue_model.bf16 if case.value == "bf16" else np.float32
+        to = {"bf16": epilogue_model.bf16, "f16": epilogue_model.f16}.get(case.value, np.float32)
         sums = [each.astype(np.float32) for each in sums]
         covered = self.legal[-1] if case.groups == "rows" else None
         for each, bias in zip(sums, self.biases):

@@ -94,6 +94,8 @@ def draw_shape(random, seed, rank, i, k):
 
 def draw_tail(random, seed, kind):
     """Elements of a row behind its whole blocks."""
+    if kind.takes_blocks():
+        return 0
     if seed is None or kind.recipe not in TAKE_TAILS or random.random() < 0.5:
         return kind.shape[-1] % kind.block[1]
     return int(random.integers(kind.block[1]))

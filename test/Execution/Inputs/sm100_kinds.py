@@ -61,10 +61,16 @@ class Kind(Op):
         return (self.x == "bf16" and not self.extra and self.form != "row"
                 and self.recipe not in FOUR_OVER_SIX)
 
+    def takes_blocks(self):
+        """Whether kernels take blocks without the rows that they are parts of."""
+        return self.dynamic[-1] and not self._shares_kernels()
+
     def refusal(self, chip):
         """What the error says where there is no kernel for a chip, else None."""
-        if self.dynamic[-1] and not self._shares_kernels():
-            return f"expected a static last dimension on {chip}"
+        if self.takes_blocks():
+            needs = {"row": "a global value for each row"}.get(self.form)
+            needs = "offsets" if "offsets" in self.extra else needs
+            return needs and f"expected a static last dimension on {chip} with {needs}"
         return None
 
 
@@ -137,6 +143,12 @@ def kinds(seed=None):
     for recipe in (*NVFP4_RECIPES, *FOUR_OVER_SIX):
         yield nvfp4(recipe, x="f16")
         yield nvfp4(recipe, dynamic=(True, True))
+        yield from few(3, rows_of_any_length((nvfp4, recipe)))
+    for recipe, data in itertools.product(MX_RECIPES, ("f4E2M1FN", "f8E4M3FN")):
+        yield from few(1, rows_of_any_length((mx, recipe, data)))
+    any_length = {"x": "f32", "dynamic": (True, True)}
+    yield nvfp4("torchao", source="global_scale", form="row", **any_length)
+    yield nvfp4("te", extra=("offsets",), **any_length)
     for i, recipe in enumerate(TAKE_TAILS):
         # Two of them, all in turn.
         for k in (TAILS * 2)[2 * i:2 * i + 2]:
@@ -150,6 +162,24 @@ def kinds(seed=None):
             yield from few(1, groups((nvfp4, recipe), shape[1:], ("block_amax", "rng")))
         yield from few(1, groups((nvfp4, recipe), shape[1:]))
         yield from few(1, groups((nvfp4, recipe), shape[1:], layouts=("groups",)))
+
+
+def rows_of_any_length(which):
+    """Rows whose blocks kernels take without them, as not all inputs are of bf16."""
+    build, *which = which
+    extras = [()]
+    if which[0] not in FOUR_OVER_SIX:
+        extras += [("rng",)] * (build == nvfp4 or which[1] == "f4E2M1FN")
+        extras += [("block_amax",)] * (build == nvfp4)
+    for x, swizzled, shape, extra in itertools.product(
+            ("f16", "f32"), (False, True), SHAPES, extras):
+        base = {"x": x, "swizzled": swizzled, "shape": shape, "extra": extra,
+                "dynamic": (True,) * len(shape)}
+        yield build(*which, **base)
+        if build == nvfp4:
+            yield build(*which, source="global_amax", form="rank_0", **base)
+            if len(shape) > 2:
+                yield build(*which, source="global_scale", form="each", **base)
 
 
 def given_amaxes(recipe, shape):

@@ -16,6 +16,8 @@ PLAIN_A = (
     Epilogue("gelu", body=GELU_TANH, shape=(130, 288, 64), value="f32", bias=True),
     Epilogue("residual", "mxfp4", body=JOIN, inputs=("full", "columns", "rows"), schedule=WIDE,
              shape=(300, 320, 64)),
+    Epilogue("halves", "mxfp8", body=JOIN, inputs=("full", "columns", "rows"), value="f16",
+             quantize="mxfp8", recipe="rceil", layout="swizzled", shape=(70, 96, 96)),
     Epilogue("batch", "mxfp8", quantize="mxfp4", recipe="floor", layout="swizzled", batch=(2,),
              shape=(33, 64, 64), body=SHIFT),
     Epilogue("swiglu", products=2, body=SWIGLU, quantize="nvfp4", recipe="te", layout="linear",

@@ -29,6 +29,11 @@ struct KernelBody {
   DequantizeOp decoder;
 };
 
+/// Whether a kernel of a GPU for `op` alone takes its blocks one by one,
+/// without the rows that they are parts of: rows have a length that is dynamic,
+/// and threads that have fragments do not take x. Scales are linear then.
+bool takesBlocks(QuantizeOp op);
+
 /// The family of the code for a kernel of `ops`. Whoever forms kernels writes
 /// it down; this is asked nowhere else.
 KernelFamily chooseFamily(llvm::ArrayRef<mlir::Operation *> ops);

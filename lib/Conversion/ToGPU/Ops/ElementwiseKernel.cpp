@@ -28,8 +28,8 @@ using emit::mul;
 static constexpr int64_t kElementwiseThreads = 128;
 static constexpr int64_t kElementwiseBytes = 16;
 
-/// `count` elements of `bits` at element `index`; one of bf16 in both halves of
-/// its word.
+/// `count` elements of `bits` at element `index`; one of 16 bits in both
+/// halves of its word.
 static ElementWords loadWords(KernelBuilder &b, Value pointer, Type element,
                               Value index, int64_t count) {
   int64_t bytes = count * element.getIntOrFloatBitWidth() / 8;
@@ -71,7 +71,7 @@ static void emitFragment(KernelBuilder &b, const ElementSource &source,
     Value index = input.spread == Spread::Elements ? first : column;
     words.push_back(loadWords(b, argument, input.element, index, width));
     // Elements are evaluated in pairs.
-    if (width == 1 && !input.element.isBF16())
+    if (width == 1 && input.element.isF32())
       words.back().push_back(words.back().front());
   }
   Type element = source.getElementType();

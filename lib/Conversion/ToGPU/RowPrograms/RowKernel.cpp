@@ -189,6 +189,11 @@ LogicalResult RowKernel::analyze() {
       analyzeQuantize(kernel, quantize, *like, chip, operands);
   if (failed(found))
     return failure();
+  if (found->takesBlocks)
+    return quantize.emitOpError()
+           << "expected a static last dimension where x is computed from whole "
+              "rows, but got "
+           << elements;
   spec = *found;
   spec->ownedBytes = inputBytes;
   mapping.emplace(*spec, chip);

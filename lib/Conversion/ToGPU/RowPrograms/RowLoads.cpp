@@ -160,8 +160,8 @@ void RowEmitter::shareColumns() {
     for (auto [part, place] : llvm::zip_equal(
              column.loaded,
              staged->getBuffer().getShared(b, fragmentBytes, column.begin))) {
-      if (getElementTypeOrSelf(value).isBF16())
-        part = emitExtendBf16(b, part);
+      if (!getElementTypeOrSelf(value).isF32())
+        part = emitExtend(b, part);
       b.store(b.bitcast(words, part), place, kPartBytes);
     }
   WarpBuffer::release(b);

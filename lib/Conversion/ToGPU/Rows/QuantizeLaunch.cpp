@@ -51,7 +51,10 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
   const target::Chip &chip = site.getChip();
   int64_t rank = cast<MemRefType>(operands.x.getType()).getRank();
   int64_t firstMatrixDim = spec.batched ? rank - 2 : 0;
-  operands.rows = getSizeProduct(b, operands.x, firstMatrixDim, rank - 1);
+  operands.rows = getSizeProduct(b, operands.x, firstMatrixDim,
+                                 spec.takesBlocks ? rank : rank - 1);
+  if (spec.takesBlocks)
+    operands.rows = operands.rows / spec.blockElements;
   operands.matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
   if (operands.offsets)
     operands.groups = emit::getDim(b, operands.offsets, 0);

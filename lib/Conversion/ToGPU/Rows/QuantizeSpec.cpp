@@ -122,12 +122,34 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
   return success();
 }
 
+/// Blocks are rows of their own where nothing is told apart by rows: not
+/// scales, groups, global values or what x is computed from.
+static LogicalResult verifyTakesBlocks(QuantizeOp quantize,
+                                       const ElementSource &source,
+                                       const target::Chip &chip) {
+  auto fail = [&](StringRef found) {
+    return quantize.emitOpError()
+           << "expected a static last dimension on " << chip.name << " with "
+           << found << ", but got " << quantize.getX().getType();
+  };
+  if (!getScaleLayout(quantize.getScale().getType()).isLinear())
+    return fail("scales in tiles");
+  if (quantize.getOffsets())
+    return fail("offsets");
+  if (quantize.getGlobalOperand().extent == GlobalExtent::Row)
+    return fail("a global value for each row");
+  if (!llvm::all_of(source.getInputs(), [](const ElementSource::Input &input) {
+        return input.spread == Spread::Elements || input.byValue;
+      }))
+    return fail("x of rows or columns");
+  return success();
+}
+
 static LogicalResult verifyRowElements(QuantizeOp quantize, int64_t k,
+                                       const ElementSource &source,
                                        const target::Chip &chip) {
   if (ShapedType::isDynamic(k))
-    return quantize.emitOpError()
-           << "expected a static last dimension on " << chip.name
-           << ", but got " << quantize.getX().getType();
+    return verifyTakesBlocks(quantize, source, chip);
   // Positions in a row group are 32-bit numbers.
   if (k > std::numeric_limits<int32_t>::max())
     return quantize.emitOpError()
@@ -143,7 +165,7 @@ FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
   int64_t rowElements = x.getShape().back();
   auto source = std::make_shared<const ElementSource>(from);
   if (failed(matchOperands(kernel, quantize, *source, operands)) ||
-      failed(verifyRowElements(quantize, rowElements, chip)))
+      failed(verifyRowElements(quantize, rowElements, *source, chip)))
     return failure();
 
   QuantizeSpec spec;
@@ -152,8 +174,9 @@ FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
       cast<RankedTensorType>(quantize.getData().getType()).getElementType());
   spec.source = source;
   spec.inputType = x.getElementType();
-  spec.rowElements = rowElements;
   spec.blockElements = quantize.getBlockSize();
+  spec.takesBlocks = ShapedType::isDynamic(rowElements);
+  spec.rowElements = spec.takesBlocks ? spec.blockElements : rowElements;
   if (operands.scale) {
     Type scale = quantize.getScale().getType();
     spec.groupedTiles = getGroupedLayout(scale) != nullptr;

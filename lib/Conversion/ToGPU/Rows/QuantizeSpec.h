@@ -35,6 +35,10 @@ struct QuantizeSpec {
   /// block.
   int64_t rowElements;
   int64_t blockElements;
+  /// Whether the length of rows is known at launch alone. Each block is a row
+  /// of the kernel then: codes, linear scales and random words of blocks follow
+  /// each other as the blocks do.
+  bool takesBlocks = false;
   /// Scales in 128x4 tiles rather than linear: of the matrix, or of groups.
   bool swizzled = false;
   bool groupedTiles = false;
