@@ -147,6 +147,7 @@ TEST(Warp, Digits) {
       auto [run, inRun] = split(thread, size);
       EXPECT_EQ(run * size + inRun, thread);
       EXPECT_LT(inRun, size);
+      EXPECT_EQ(splitBits(thread, size), split(thread, size));
     }
   }
 }

@@ -21,7 +21,7 @@
 #ifndef BLOCKSCALE_NUMERICS_SHAREDSWIZZLE_H
 #define BLOCKSCALE_NUMERICS_SHAREDSWIZZLE_H
 
-#include "blockscale/Numerics/Index.h"
+#include "blockscale/Numerics/Warp.h"
 
 namespace blockscale::numerics {
 
@@ -36,8 +36,8 @@ constexpr Index getExchange(Index row, int64_t rowBytes) {
   constexpr int64_t linePieces = kSwizzleLine / kSwizzlePiece;
   int64_t pieces = rowBytes / kSwizzlePiece;
   if (pieces >= linePieces)
-    return row % linePieces;
-  return row / (linePieces / pieces) % pieces;
+    return row & (linePieces - 1);
+  return row >> countBits(linePieces / pieces) & (pieces - 1);
 }
 
 /// The byte where piece `piece` of a row is.
@@ -49,7 +49,8 @@ constexpr Index getSwizzledByte(Index row, Index piece, int64_t rowBytes) {
 /// The place of piece `number` of all rows, in pieces.
 template <typename Index>
 constexpr Index getSwizzledPiece(Index number, int64_t rowBytes) {
-  return number ^ getExchange(number / (rowBytes / kSwizzlePiece), rowBytes);
+  return number ^
+         getExchange(number >> countBits(rowBytes / kSwizzlePiece), rowBytes);
 }
 
 } // namespace blockscale::numerics

@@ -23,6 +23,11 @@ namespace blockscale::numerics {
 
 inline constexpr int64_t kWarpThreads = 32;
 
+/// The logarithm of a power of two.
+constexpr int countBits(int64_t size) {
+  return size > 1 ? 1 + countBits(size / 2) : 0;
+}
+
 /// Which run of `size` numbers has `number`, and which one of the run it is.
 template <typename Index, typename Size>
 constexpr std::pair<Index, Index> split(Index number, Size size) {
@@ -30,17 +35,23 @@ constexpr std::pair<Index, Index> split(Index number, Size size) {
   return {run, number % size};
 }
 
-/// The warp of a thread, and its number there. An index has >> and &, too.
+/// The same for a size that is a power of two. It is a shift and a mask, which
+/// an index of a code generator has, too: where a kernel needs all registers,
+/// LLVM is not left to find that.
+template <typename Index>
+constexpr std::pair<Index, Index> splitBits(Index number, int64_t size) {
+  return {number >> countBits(size), number & (size - 1)};
+}
+
+/// The warp of a thread, and its number there.
 template <typename Index>
 constexpr Index getWarp(Index thread) {
-  return thread >> 5;
+  return thread >> countBits(kWarpThreads);
 }
 template <typename Index>
 constexpr Index getLane(Index thread) {
-  return thread & 31;
+  return thread & (kWarpThreads - 1);
 }
-
-static_assert(getWarp(kWarpThreads) == 1 && getLane(kWarpThreads) == 0);
 
 } // namespace blockscale::numerics
 

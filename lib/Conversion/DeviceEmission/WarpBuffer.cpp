@@ -75,7 +75,7 @@ SmallVector<Value> WarpBuffer::getMovedAddresses(KernelBuilder &b,
   auto offset = [&](int64_t lanes, int64_t bytes) {
     if (lanes >= kWarpThreads)
       return product(lane, bytes);
-    auto [run, inRun] = numerics::split(lane, lanes);
+    auto [run, inRun] = numerics::splitBits(lane, lanes);
     return product(run, runStride) + product(inRun, bytes);
   };
   int64_t runParts = runLanes * parts;
@@ -137,7 +137,8 @@ SmallVector<Value> WarpBuffer::getShared(KernelBuilder &b,
 
 SmallVector<Value>
 WarpBuffer::readShared(KernelBuilder &b, int64_t fragmentBytes, int64_t begin) {
-  return read(b, numerics::split(lane, runLanes).second, fragmentBytes, begin);
+  return read(b, numerics::splitBits(lane, runLanes).second, fragmentBytes,
+              begin);
 }
 
 void WarpBuffer::store(KernelBuilder &b, ArrayRef<Value> words, Value pointer,

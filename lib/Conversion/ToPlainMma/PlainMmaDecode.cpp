@@ -93,7 +93,7 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
   Lanes scaleTile = band * spec.getStageScaleTiles() +
                     (inStage >> llvm::Log2_64(spec.getSharedTileSteps()));
   Lanes ofThread =
-      numerics::split(thread.member, format.block / kThreadElements).first;
+      numerics::splitBits(thread.member, format.block / kThreadElements).first;
   Lanes inRow =
       (step & (spec.format.getTileSteps() - 1)) * spec.format.getStepScales() +
       ofThread;

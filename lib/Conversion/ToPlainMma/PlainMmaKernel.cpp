@@ -32,11 +32,11 @@ PlainMmaThread::PlainMmaThread(const PlainMmaSpec &spec, Lanes number)
     : number(number) {
   Lanes warp = numerics::getWarp(number);
   lane = numerics::getLane(number);
-  auto [ofTeam, rowWarp] = numerics::split(warp, spec.getRowWarps());
+  auto [ofTeam, rowWarp] = numerics::splitBits(warp, spec.getRowWarps());
   team = ofTeam;
   warpRow = rowWarp * kWarpScaledRows;
   loader = spec.hasTeamLoads()
-               ? numerics::split(number, spec.getLoaders()).second
+               ? numerics::splitBits(number, spec.getLoaders()).second
                : number;
   auto [sumRow, pair] = numerics::getPairs(numerics::kMmaAccumulator)
                             .getElementOf(numerics::kSumThread, lane);

@@ -59,9 +59,9 @@ void PlainMmaLoads::addRows(bool isPlain) {
   int64_t rowPieces = stepPieces * spec.getLoadedSteps();
   int64_t threads = spec.getLoaders();
   Lanes number = thread.loader;
-  auto [inTile, loadedPiece] = numerics::split(number, rowPieces);
+  auto [inTile, loadedPiece] = numerics::splitBits(number, rowPieces);
   Lanes piece = getFirstStep() * stepPieces + loadedPiece;
-  auto [step, inStep] = numerics::split(piece, stepPieces);
+  auto [step, inStep] = numerics::splitBits(piece, stepPieces);
   Lanes pitch = getPitch(b, arguments.depth, bits);
   Lanes matrixRows = toI64(b, isA ? arguments.rows : context.getDataCols(b));
   Lanes matrix = toI64(b, isA ? product.matrixA : product.matrixB);
@@ -118,8 +118,8 @@ void PlainMmaLoads::addScales() {
   for (int64_t owner = 0; owner < context.tile.scaledOwners; ++owner)
     for (int64_t i = 0; i < pieces; i += threads) {
       Lanes item = number + i;
-      auto [which, inTile] = numerics::split(item, tilePieces);
-      auto [inBands, inLoaded] = numerics::split(which, tiles);
+      auto [which, inTile] = numerics::splitBits(item, tilePieces);
+      auto [inBands, inLoaded] = numerics::splitBits(which, tiles);
       Lanes ofStage =
           (firstStep >> llvm::Log2_64(spec.format.getTileSteps())) + inLoaded;
       Lanes band = firstBand + inBands;

@@ -28,7 +28,7 @@ ScaledMmaContext::ScaledMmaContext(KernelBuilder &b, const ScaledGemmSpec &spec,
 ScaledMmaThread::ScaledMmaThread(Lanes number) : number(number) {
   Lanes warp = numerics::getWarp(number);
   lane = numerics::getLane(number);
-  auto [rowWarp, colWarp] = numerics::split(warp, kColWarps);
+  auto [rowWarp, colWarp] = numerics::splitBits(warp, kColWarps);
   row = rowWarp * kMmaRows;
   col = colWarp * kMmaCols;
 }

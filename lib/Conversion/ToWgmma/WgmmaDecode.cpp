@@ -195,7 +195,7 @@ SmallVector<Lanes> DecodeEmitter::loadScales(Value scales, Lanes row,
   int64_t ofRow = format.getStepScales() / 2;
   int64_t all = 2 * ofRow;
   auto load = [&](Lanes number) {
-    auto [which, pair] = numerics::split(number, ofRow);
+    auto [which, pair] = numerics::splitBits(number, ofRow);
     Lanes ownRow = row + which * kRowDistance;
     Lanes byte = numerics::k128x4.getByteInTile(ownRow, ownRow.like(0)) +
                  Lanes(b, tileStep) * format.getStepScales() + pair * 2;
@@ -205,7 +205,7 @@ SmallVector<Lanes> DecodeEmitter::loadScales(Value scales, Lanes row,
   // Four threads have elements of the same rows. Where decoding sets the pace,
   // each decodes two scales, and they exchange them.
   if (context.tile.plainRows <= kMaxExchangeRows)
-    return {load(numerics::split(thread.member, all).second)};
+    return {load(numerics::splitBits(thread.member, all).second)};
   SmallVector<Lanes> loaded;
   for (int64_t i = 0; i < all; ++i)
     loaded.push_back(load(Lanes(b, b.i32(i))));
@@ -319,9 +319,10 @@ DecodeEmitter::loadPackedCodes(const WgmmaStep &step) {
   const WgmmaLayout &shared = context.shared;
   Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
   int64_t blockBytes = kWarpgroupRows * format.getCodeBytes();
-  Lanes own = thread.warpgroup * (context.spec.getStageSteps() * blockBytes) +
-              step.inStage * blockBytes +
-              numerics::split(thread.number, kWarpgroupThreads).second * kPiece;
+  Lanes own =
+      thread.warpgroup * (context.spec.getStageSteps() * blockBytes) +
+      step.inStage * blockBytes +
+      numerics::splitBits(thread.number, kWarpgroupThreads).second * kPiece;
   std::array<RowCodes, 2> rows;
   for (int64_t at = 0; at < blockBytes; at += kWarpgroupThreads * kPiece) {
     Value address = b.offset(codes, b.getI8Type(), own + at);

@@ -82,14 +82,14 @@ WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
 WgmmaThread::WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, Value inBlock)
     : team(b.i32(0)) {
   int64_t threads = getTeamThreads(spec);
-  auto [ofTeam, all] = numerics::split(Lanes(b, inBlock), threads);
+  auto [ofTeam, all] = numerics::splitBits(Lanes(b, inBlock), threads);
   // What a shuffle brings from one thread is the same for all of a warp, so
   // that places of stages, which go by it, are computed once.
   if (spec.getTeams() > 1)
     team = emitShuffleFrom(b, ofTeam, /*number=*/0, kWarpThreads);
   number = all;
   lane = numerics::getLane(all);
-  warpgroup = numerics::split(all, kWarpgroupThreads).first;
+  warpgroup = numerics::splitBits(all, kWarpgroupThreads).first;
   // The second warpgroup has the rows behind those of the first.
   auto [sumRow, pair] = numerics::getPairs(numerics::kWgmmaAccumulator)
                             .getElementOf(numerics::kSumThread, all);

@@ -57,8 +57,9 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   Lanes warpgroup = thread.warpgroup;
   Lanes none(b, b.i32(0));
   Lanes number = thread.number;
-  parts.number =
-      sharesAll ? number : numerics::split(number, kWarpgroupThreads).second;
+  parts.number = sharesAll
+                     ? number
+                     : numerics::splitBits(number, kWarpgroupThreads).second;
   parts.firstRow = teamOfAll * parts.sharedRows +
                    (isScaledA ? warpgroup * kWarpgroupRows : none);
   parts.firstCol = isScaledA || sharesAll ? none : warpgroup * kWarpgroupRows;
@@ -74,7 +75,7 @@ void WgmmaResults::emitArrive(const BarrierRing &barriers,
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   int64_t parts = context.cluster.parts;
   Value place = context.cluster.getPlace(
-      b, barriers.get(b, ring), numerics::split(thread.lane, parts).second);
+      b, barriers.get(b, ring), numerics::splitBits(thread.lane, parts).second);
   emit::emitIf(b, isBelow(b, thread.lane, b.i32(parts)), [&] {
     NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), place, /*count=*/Value(),
                                    scope);

@@ -34,8 +34,8 @@
 // CHECK: %[[FROM0:.+]] = llvm.getelementptr %[[OWN]][%[[MOVE]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
 // CHECK: %[[FROM1:.+]] = llvm.getelementptr %[[FROM0]][512]
 // CHECK: %[[FROM7:.+]] = llvm.getelementptr %[[FROM0]][3584]
-// CHECK: %[[OWNER:.+]] = arith.divui %[[LANE]], %c8_i32
-// CHECK: %[[TURN:.+]] = arith.remui %[[OWNER]], %c8_i32
+// CHECK: %[[OWNER:.+]] = arith.shrui %[[LANE]], %c3_i32
+// CHECK: %[[TURN:.+]] = arith.andi %[[OWNER]], %c7_i32
 // CHECK: %[[PLACE0:.+]] = arith.xori %[[LANE]], %[[TURN]]
 // CHECK: %[[BYTE0:.+]] = arith.muli %[[PLACE0]], %c16_i32
 // CHECK: %[[TO0:.+]] = llvm.getelementptr %[[MEMORY]][%[[BYTE0]]]
@@ -52,7 +52,7 @@
 // CHECK: nvvm.cp.async.wait.group 0
 // CHECK: nvvm.bar.warp.sync %c-1_i32
 // CHECK: %[[CHUNK:.+]] = arith.muli %[[LANE]], %c8_i32
-// CHECK: %[[OWNTURN:.+]] = arith.remui %{{.+}}, %c8_i32
+// CHECK: %[[OWNTURN:.+]] = arith.andi %{{.+}}, %c7_i32
 // CHECK: %[[MINE:.+]] = arith.ori %[[CHUNK]], %[[OWNTURN]]
 // CHECK: arith.xori %[[MINE]], %c1_i32
 // CHECK: arith.xori %[[MINE]], %c7_i32
@@ -68,8 +68,8 @@
 // CHECK: scf.if %[[FULL]] {
 // CHECK: nvvm.bar.warp.sync %c-1_i32
 // CHECK: %[[CHUNKQ:.+]] = arith.muli %[[LANE]], %c4_i32
-// CHECK: %[[HALF:.+]] = arith.divui %[[LANE]], %c2_i32
-// CHECK: %[[TURNQ:.+]] = arith.remui %[[HALF]], %c4_i32
+// CHECK: %[[HALF:.+]] = arith.shrui %[[LANE]], %c1_i32
+// CHECK: %[[TURNQ:.+]] = arith.andi %[[HALF]], %c3_i32
 // CHECK: arith.ori %[[CHUNKQ]], %[[TURNQ]]
 // CHECK-COUNT-4: llvm.store %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
 // CHECK: nvvm.bar.warp.sync %c-1_i32
@@ -114,8 +114,8 @@ func.func @staged(%x: memref<?x256xbf16>, %q: memref<?x256xf8E4M3FN>, %s: memref
 // CHECK: scf.if %[[FULL]]
 // CHECK: %[[LANE64:.+]] = arith.extui %[[LANE:.+]] : i32 to i64
 // CHECK: %[[PIECE:.+]] = arith.muli %[[LANE64]], %c16_i64
-// CHECK: %[[QUARTER:.+]] = arith.divui %[[LANE]], %c8_i32
-// CHECK: %[[INROW:.+]] = arith.remui %[[LANE]], %c8_i32
+// CHECK: %[[QUARTER:.+]] = arith.shrui %[[LANE]], %c3_i32
+// CHECK: %[[INROW:.+]] = arith.andi %[[LANE]], %c7_i32
 // CHECK: %[[QUARTER64:.+]] = arith.extui %[[QUARTER]] : i32 to i64
 // CHECK: %[[QUARTERSTART:.+]] = arith.muli %[[QUARTER64]], %c32768_i64
 // CHECK: %[[INROW64:.+]] = arith.extui %[[INROW]] : i32 to i64
@@ -156,9 +156,8 @@ func.func @swizzled(%x: memref<?x?x512xbf16>, %q: memref<?x?x512xf8E4M3FN>, %s: 
 // CHECK: %[[WHOLE:.+]] = arith.cmpi ult, %{{.+}}, %c9_i32 : i32
 // CHECK: %[[HASCHUNK:.+]] = arith.andi %[[HASROW]], %[[WHOLE]] : i1
 // CHECK: nvvm.vote.sync all %c-1_i32, %[[HASCHUNK]] -> i1
-// CHECK: %[[TURN:.+]] = arith.remui %[[LANE:.+]], %c8_i32
-// CHECK: %[[OWNER:.+]] = arith.divui %[[LANE]], %c16_i32
-// CHECK: arith.remui %[[OWNER]], %c8_i32
+// CHECK: arith.shrui %[[LANE:.+]], %c3_i32
+// CHECK: %[[TURN:.+]] = arith.andi %{{.+}}, %c7_i32
 // CHECK-COUNT-16: nvvm.cp.async.shared.global
 // CHECK: %[[CHUNK:.+]] = arith.muli %[[LANE]], %c16_i32
 // CHECK: arith.ori %[[CHUNK]], %[[TURN]]

@@ -7,7 +7,7 @@
 // CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_k1024_bf16_16x64_stages3_band2
 // CHECK-SAME: nvvm.reqntid = array<i32: 256, 1, 1>
 // CHECK-DAG: %[[WARP:.*]] = arith.shrui %{{.*}}, %c5_i32
-// CHECK-DAG: %[[TEAM:.*]] = arith.divui %[[WARP]], %c2_i32
+// CHECK-DAG: %[[TEAM:.*]] = arith.shrui %[[WARP]], %c1_i32
 // CHECK: nvvm.cp.async.wait.group 1
 // CHECK-NEXT: %[[BARRIER:.*]] = arith.addi %[[TEAM]], %c1_i32
 // CHECK-NEXT: nvvm.barrier id = %[[BARRIER]] number_of_threads = %c64_i32
