@@ -23,7 +23,7 @@ const char *blockscale_chip_for_capability(int major, int minor) {
   return chip ? chip->name.data() : nullptr; // NOLINT
 }
 
-int blockscale_chip_has_products(const char *name, int weight_only) {
+int blockscale_chip_has_products(const char *name, int /*weight_only*/) {
   const target::Chip *chip = name ? target::findChip(name) : nullptr;
-  return chip && (weight_only ? chip->hasPlainProducts() : chip->hasProducts());
+  return chip && chip->hasProducts();
 }

@@ -12,7 +12,8 @@ namespace blockscale::products {
 const ProductFamily &getProductFamily(const Product &product,
                                       const target::Chip &chip) {
   static const ProductFamily *const families[] = {
-      &kTcgen05Family, &kWgmmaFamily, &kScaledMmaFamily, &kPlainMmaFamily};
+      &kTcgen05Family, &kPlainTcgen05Family, &kWgmmaFamily, &kScaledMmaFamily,
+      &kPlainMmaFamily};
   ProductKernel kernel = getProductKernel(chip, product.hasPlainOperand());
   return **llvm::find_if(families, [&](const ProductFamily *family) {
     return family->kernel == kernel;

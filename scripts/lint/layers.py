@@ -17,7 +17,7 @@ tools there include Emulator and a few of the project's folders beside the layer
 Folders of lib/Conversion are rooms, of which each includes only from those in ROOMS:
 
     Emission -> ToCPU, DeviceEmission;  DeviceEmission -> ToGPU, Products;
-    Products -> ToPlainMma, ToWgmma, ToTcgen05, ToScaledMma;
+    Products -> ToPlainMma, ToWgmma, ToPlainTcgen05, ToTcgen05, ToScaledMma;
     all of them -> the passes that choose among them
 
 Folders of lib/Transforms are rooms in the order of TRANSFORMS_ROOMS: each includes the private
@@ -56,6 +56,7 @@ ROOMS = {"Emission": [], "DeviceEmission": ["Emission"],
          "ToGPU": [*ROWS, "ToGPU/RowPrograms", "ToGPU/Strips", "ToGPU/Ops"],
          "Products": DEVICE,
          "ToWgmma": [*DEVICE, "Products"], "ToTcgen05": [*DEVICE, "Products"],
+         "ToPlainTcgen05": [*DEVICE, "Products"],
          "ToPlainMma": [*DEVICE, "Products"], "ToScaledMma": [*DEVICE, "Products"]}
 # The rooms of lib/Transforms: each includes from itself and from those before it.
 TRANSFORMS_ROOMS = ["Storage", "Checks", "Verification", "Constants", "Elementwise", "Raising",

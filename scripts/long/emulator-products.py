@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from emulated_runs import run_all
 
 # The programs of each instruction that multiplies, and the chips that have it.
-TCGEN05 = ("sm100_matmul.py", "sm100_epilogue.py")
+TCGEN05 = ("sm100_matmul.py", "sm100_epilogue.py", "sm100_plain_matmul.py",
+           "sm100_plain_epilogue.py")
 WARP = ("warp_matmul.py", "warp_epilogue.py")
 MMA = ("mma_matmul.py", "mma_epilogue.py")
 WGMMA = ("sm90_matmul.py", "sm90_both.py", "sm90_epilogue.py")

@@ -33,8 +33,6 @@ DEFINED = re.compile(r"^(?:[^\s{}/#][^{}#]*?\b(\w+)\([^{}]*|struct (\w+)[^{};]*)
 WORD = re.compile(r"\b(?:ProductClause::)?\w+")
 # Kernels find these where they run, and write them to the error record.
 IN_KERNELS = {"GroupBegins"}
-# A plain operand, which another family of kernels multiplies on chips with `warp_mm`.
-ELSEWHERE = {("warp_mm", "BothScaled")}
 
 
 def read(root, *globs):
@@ -144,8 +142,7 @@ def check_products(root, products):
     for family, kernel in products.items():
         stated = {name: number for number, families, name in product_clauses(root)
                   if family in families}
-        refusing = {name for name in refusing_clauses(root, kernel)
-                    if (family, name) not in ELSEWHERE}
+        refusing = refusing_clauses(root, kernel)
         for name in sorted(refusing - {*stated}):
             yield f"{PRODUCTS}.h: expected {name} of {family}, by which code refuses products"
         for name in sorted({*stated} - refusing - IN_KERNELS):

@@ -8,7 +8,7 @@
 // RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_90a to=canonicalize' 2>/dev/null | FileCheck %s --check-prefix=HOPPER
 
 // Products of dequantized operands become scaled_mm. On a GPU that has none they
-// stay, on SM100 both operands must be dequantized, and on others one or both.
+// stay.
 // OTHER-NOT: blockscale.scaled_mm
 // CPU-NOT: = linalg.matmul
 // CPU-NOT: linalg.batch_matmul
@@ -30,11 +30,11 @@
 // CHECK-NEXT: %[[Y:.+]] = blockscale.scaled_mm %[[X]], %[[W]] scales(none, %[[WS]]) block [1, 16] : tensor<48x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
 // CHECK-NEXT: return %[[Y]]
 // SM100-LABEL: func.func @weights
-// SM100: linalg.matmul
+// SM100: blockscale.scaled_mm %{{.+}}, %{{.+}} scales(none, %{{.+}}) block [1, 16]
 // SM90-LABEL: func.func @weights
 // SM90: blockscale.scaled_mm %{{.+}}, %{{.+}} scales(none, %{{.+}}) block [1, 16]
 // PIPELINE-LABEL: func.func @weights
-// PIPELINE: linalg.matmul
+// PIPELINE: blockscale.scaled_mm {{.*}} scales(none, %{{.+}}) {{.*}} tensor<40x4xf8E4M3FN, #swizzled>
 func.func @weights(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>) -> tensor<48x40xf32> {
   %zero = arith.constant 0.0 : f32
   %b = blockscale.dequantize %w, %ws block [1, 16] : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
@@ -113,7 +113,7 @@ func.func @batches(%x: tensor<3x48x64xbf16>, %w: tensor<3x40x64xf6E2M3FN>, %ws: 
   return %y, %z : tensor<3x48x40xf32>, tensor<3x48x40xf32>
 }
 
-// Two operands in NVFP4, dequantized to any types. Both have scales, on SM100 too,
+// Two operands in NVFP4, dequantized to any types. Both have scales, on SM100,
 // where the scales are swizzled, and on sm_90a, where the pipeline decodes one of them.
 // CHECK-LABEL: func.func @both
 // CHECK-SAME: %[[A:.+]]: tensor<48x64xf4E2M1FN>, %[[SA:.+]]: tensor<48x4xf8E4M3FN>, %[[B:.+]]: tensor<40x64xf4E2M1FN>, %[[SB:[^:]+]]: tensor<40x4xf8E4M3FN>

@@ -102,7 +102,7 @@ TEST(Chips, SayWhichProductsTheyHave) {
   EXPECT_TRUE(blockscale_chip_has_products("sm_90a", 0));
   EXPECT_TRUE(blockscale_chip_has_products("sm_90a", 1));
   EXPECT_TRUE(blockscale_chip_has_products("sm_100a", 0));
-  EXPECT_FALSE(blockscale_chip_has_products("sm_100a", 1));
+  EXPECT_TRUE(blockscale_chip_has_products("sm_100a", 1));
   EXPECT_FALSE(blockscale_chip_has_products("sm_100", 0));
   EXPECT_FALSE(blockscale_chip_has_products(nullptr, 0));
 }

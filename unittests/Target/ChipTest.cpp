@@ -23,6 +23,7 @@ TEST(Chip, Sm100aHasTheInstructionsOfTheQuantizers) {
   EXPECT_TRUE(chip->hasFp8Cvt());
   EXPECT_TRUE(chip->hasWideGlobalAccess());
   EXPECT_TRUE(chip->hasTcgen05());
+  EXPECT_TRUE(chip->hasProducts());
   EXPECT_FALSE(chip->hasWgmma());
   EXPECT_TRUE(chip->needsWideTransforms());
 }
@@ -37,7 +38,7 @@ TEST(Chip, PortableChipsLackTheInstructionsOfSm100) {
     EXPECT_FALSE(chip->hasWideGlobalAccess()) << name;
     EXPECT_FALSE(chip->hasTcgen05()) << name;
     EXPECT_EQ(chip->hasWgmma(), chip->name == "sm_90a") << name;
-    EXPECT_TRUE(chip->hasProducts() && chip->hasPlainProducts()) << name;
+    EXPECT_TRUE(chip->hasProducts()) << name;
     EXPECT_TRUE(chip->decodesProductOperands()) << name;
     EXPECT_FALSE(chip->needsWideTransforms()) << name;
   }
@@ -55,7 +56,6 @@ TEST(Chip, ConsumerBlackwellHasConversionsOfSm100) {
     EXPECT_FALSE(chip->hasStochasticCvt()) << name;
     EXPECT_TRUE(chip->hasBlockScaleMma()) << name;
     EXPECT_TRUE(chip->hasProducts()) << name;
-    EXPECT_TRUE(chip->hasPlainProducts()) << name;
     EXPECT_FALSE(chip->decodesProductOperands()) << name;
     EXPECT_FALSE(chip->hasTcgen05() || chip->hasWgmma()) << name;
     EXPECT_FALSE(chip->needsWideTransforms()) << name;

@@ -72,11 +72,9 @@ struct Chip {
   bool hasTcgen05() const { return tcgen05; }
   bool hasBlockScaleMma() const { return blockScaleMma; }
   bool hasLongTcgen05() const { return longTcgen05; }
-  /// Whether there are kernels of matrix products for the chip.
-  bool hasProducts() const { return hasPlainProducts() || tcgen05; }
-  /// Whether there are kernels of products of an operand with scales and a
-  /// plain one.
-  bool hasPlainProducts() const { return wgmma || plainMma; }
+  /// Whether there are kernels of matrix products for the chip, of two operands
+  /// with scales and of one and a plain one.
+  bool hasProducts() const { return tcgen05 || wgmma || plainMma; }
   /// Whether products under block scales need one operand decoded before.
   bool decodesProductOperands() const { return !tcgen05 && !blockScaleMma; }
   bool needsWideTransforms() const { return wideTransforms; }

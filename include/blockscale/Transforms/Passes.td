@@ -256,9 +256,8 @@ def RaiseProducts : Pass<"blockscale-raise-products"> {
     is not computed as scaled_mm (raise_c3): expected no global scale, or a constant from 2^-40 to 2^40 with which all values are exact in bf16, but got tensor<f32>
     ```
 
-    `chip` names the GPU that the products are for. On sm_100a, sm_103a and sm_110a
-    both operands must be dequantized; on sm_80, sm_86, sm_89, sm_90a, sm_120a and
-    sm_121a one or both; on others nothing changes.
+    `chip` names the GPU that the products are for. On chips that this project has
+    no products for nothing changes.
 
     Example (test/Transforms/raise-products.mlir):
 

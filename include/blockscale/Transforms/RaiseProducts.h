@@ -53,8 +53,6 @@
 namespace blockscale {
 
 struct RaiseProductRules {
-  /// Whether one operand may be plain.
-  bool allowPlain = true;
   /// Whether the numbers that are multiplied stay the same.
   bool exact = true;
 };

@@ -17,7 +17,7 @@ namespace blockscale::products {
 
 ProductKernel getProductKernel(const target::Chip &chip, bool isPlain) {
   if (chip.hasTcgen05())
-    return ProductKernel::Tcgen05;
+    return isPlain ? ProductKernel::PlainTcgen05 : ProductKernel::Tcgen05;
   if (chip.hasWgmma())
     return ProductKernel::Wgmma;
   return chip.hasBlockScaleMma() && !isPlain ? ProductKernel::ScaledMma
@@ -28,8 +28,8 @@ ProductKernel getProductKernel(const target::Chip &chip, bool isPlain) {
 /// a plain operand if `isPlain`.
 static std::string getName(ProductClause clause, const target::Chip &chip,
                            bool isPlain) {
-  constexpr StringLiteral prefixes[] = {"sm100_mm_", "sm90_mm_", "warp_mm_",
-                                        "mma_mm_"};
+  constexpr StringLiteral prefixes[] = {"sm100_mm_", "sm100_plain_mm_",
+                                        "sm90_mm_", "warp_mm_", "mma_mm_"};
   return (prefixes[static_cast<size_t>(getProductKernel(chip, isPlain))] + "c" +
           Twine(static_cast<int>(clause)))
       .str();
@@ -78,14 +78,6 @@ static LogicalResult verifyScale(const Product &product, const LaunchSite &site,
 }
 
 LogicalResult verifyScaled(const Product &product, const LaunchSite &site) {
-  if (product.hasPlainOperand())
-    return refuseProduct(product, site, ProductClause::BothScaled)
-           << "expected both operands to have scales, but got plain "
-           << (product.scaleA ? product.b : product.a)
-                  .getType()
-                  .getElementType()
-           << "; quantize it (blockscale.quantize), or dequantize the other "
-              "operand and multiply by linalg";
   if (failed(verifyScale(product, site, "scale_a", product.scaleA,
                          product.groups != GroupDim::None)) ||
       failed(verifyScale(product, site, "scale_b", product.scaleB,

@@ -24,8 +24,8 @@ namespace blockscale::products {
 inline constexpr llvm::StringLiteral kScheduleAttrName = "blockscale.schedule";
 
 /// Kernels of products, by the instruction that multiplies: those of ToTcgen05,
-/// ToWgmma, ToScaledMma and ToPlainMma.
-enum class ProductKernel { Tcgen05, Wgmma, ScaledMma, PlainMma };
+/// ToPlainTcgen05, ToWgmma, ToScaledMma and ToPlainMma.
+enum class ProductKernel { Tcgen05, PlainTcgen05, Wgmma, ScaledMma, PlainMma };
 /// The one that a chip has for products with a plain operand, if `isPlain`, or
 /// of two operands with scales.
 ProductKernel getProductKernel(const target::Chip &chip, bool isPlain);
@@ -47,12 +47,10 @@ enum class ProductClause {
   /// (sm100_mm, warp_mm) both are of floating-point formats; elsewhere one
   /// operand has scales, and the other one is bf16 or f16.
   Formats,
-  /// c6 (sm100_mm): both operands have scales.
-  BothScaled,
-  /// c7 (all): groups of K begin at multiples of 16 bytes of codes; others are
+  /// c6 (all): groups of K begin at multiples of 16 bytes of codes; others are
   /// errors that the kernel finds, and count as empty.
   GroupBegins,
-  /// c8 (sm90_mm): prepacked data has a static number of rows and K.
+  /// c7 (sm90_mm): prepacked data has a static number of rows and K.
   PackedSizes,
 };
 
@@ -62,7 +60,7 @@ mlir::InFlightDiagnostic refuseProduct(const Product &product,
                                        const LaunchSite &site,
                                        ProductClause clause);
 
-/// Verifies that both operands have scales, their layout, and that tensor cores
+/// Verifies the layout of the scales of both operands, and that tensor cores
 /// multiply the formats under block scales.
 mlir::LogicalResult verifyScaled(const Product &product,
                                  const LaunchSite &site);

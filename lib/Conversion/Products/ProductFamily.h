@@ -301,10 +301,10 @@ struct ProductFamily {
 };
 
 // The families, each of which is defined in its folder: of products of two
-// operands with scales by tcgen05.mma and by block-scaled mma.sync, and of an
-// operand with scales and a plain one by wgmma and by plain mma.sync.
+// operands with scales by block-scaled tcgen05.mma and mma.sync, and of an
+// operand with scales and a plain one by plain tcgen05.mma, wgmma and mma.sync.
 extern const ProductFamily kTcgen05Family, kScaledMmaFamily;
-extern const ProductFamily kWgmmaFamily, kPlainMmaFamily;
+extern const ProductFamily kPlainTcgen05Family, kWgmmaFamily, kPlainMmaFamily;
 
 template <typename Family>
 constexpr ProductFamily describeFamily() {

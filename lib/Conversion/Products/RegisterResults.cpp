@@ -104,18 +104,21 @@ void RegisterResults::storeFragments(
   }
 }
 
+void RegisterResults::emitStorePart(Lanes part, ValueRange sums) {
+  size_t each = sums.size() / parts.count;
+  for (int64_t i = 0; i < parts.count; ++i)
+    emit::emitIf(b, compare(Predicate::eq, part, i),
+                 [&] { emitStoreSums(sums.slice(i * each, each)); });
+}
+
 SmallVector<Value> RegisterResults::emitSums(const TileCoord &tile,
                                              ValueRange sums,
                                              ValueRange carried) {
-  size_t each = sums.size() / parts.count;
   SmallVector<Value> last = emitCount(
       b, b.i32(parts.count), carried, [&](Lanes part, ValueRange carried) {
         emitBegin(carried);
-        // Registers cannot be indexed, so each part has stores of its own. What
-        // makes results of the stored sums is there once.
-        for (int64_t i = 0; i < parts.count; ++i)
-          emit::emitIf(b, compare(Predicate::eq, part, i),
-                       [&] { emitStoreSums(sums.slice(i * each, each)); });
+        // What makes results of the stored sums is there once.
+        emitStorePart(part, sums);
         emitStored(carried);
         emitItems(tile, part,
                   [&](const ResultRow &row, Value place, Value col) {

@@ -72,6 +72,9 @@ public:
 protected:
   virtual void emitBegin(mlir::ValueRange carried) {}
   virtual void emitStoreSums(mlir::ValueRange sums) = 0;
+  /// Stores the sums of part `part` (i32) of `sums`, those of all parts.
+  /// Registers cannot be indexed, so each part has stores of its own.
+  virtual void emitStorePart(emit::Lanes part, mlir::ValueRange sums);
   virtual void emitStored(mlir::ValueRange carried) = 0;
   /// Gives what the next part is carried. Where nothing is, threads wait for
   /// each other once more.

@@ -5,16 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Codes become bf16 or f16, which have all elements: by conversions where the
-// chip has them, else by moving bits (Products/PlainPairs.h). Beside codes of
-// E2M1 a scale of E4M3 takes the factor that makes elements of moved bits, as
-// far as it fits; sums are smaller by what is left
-// (`DecodedFormat::getSumShift`). Then the product with the scale rounds once,
-// where a value is not exact at all.
+// A thread loads codes and scales of its rows, and decodes them as all kernels
+// do (Products/DecodedPairs.h).
 //
 //===----------------------------------------------------------------------===//
 
-#include "DeviceEmission/CvtEmitter.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "PlainMmaRoles.h"
 #include "blockscale/Numerics/Codec.h"
@@ -35,23 +30,10 @@ PlainMmaDecoder::PlainMmaDecoder(KernelBuilder &b,
                                  const PlainMmaContext &context,
                                  const PlainMmaThread &thread)
     : b(b), context(context), thread(thread), format(context.spec.format),
-      pairs(b, format.plain) {}
+      pairs(b, context.spec) {}
 
 int64_t PlainMmaDecoder::getRowWords() const {
   return kThreadElements * format.getBits() / 8 / kWordBytes;
-}
-
-/// A pair of scales of two bytes (i32), with the part of the factor of E2M1
-/// that they take.
-Value PlainMmaDecoder::emitScalePair(Lanes low, Lanes high) {
-  if (format.scale == numerics::ScaleFormat::E8M0)
-    return pairs.round(numerics::decodeE8M0Bits(low),
-                       numerics::decodeE8M0Bits(high));
-  int exponent = 0;
-  if (int shift = format.getSumShift())
-    exponent = pairs.getBiasDistance(format.element) - shift;
-  return pairs.decode(numerics::ElementFormat::E4M3, {low, 0, high, 0},
-                      exponent);
 }
 
 PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
@@ -117,40 +99,9 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
                         : select(exists, byte, byte.like(0)));
   }
   Words factors;
-  for (int64_t i = 0; i < kThreadRows; i += 2) {
-    Value both = emitScalePair(bytes[i], bytes[i + 1]);
-    for (int64_t j = 0; j < 2; ++j)
-      factors.push_back(b.toBits(b.splat(b.extract(both, j), 2)));
-  }
+  for (int64_t i = 0; i < kThreadRows; i += 2)
+    llvm::append_range(factors, pairs.emitFactors(bytes[i], bytes[i + 1]));
   return factors;
-}
-
-/// The pairs of elements of a word of codes. They lack the factor of E2M1 where
-/// scales have it.
-PlainMmaDecoder::Words PlainMmaDecoder::decodeElements(Lanes word) {
-  Words elements;
-  if (context.spec.hasConversion()) {
-    std::unique_ptr<CvtEmitter> cvt = createCvtEmitter(*context.spec.chip);
-    for (Lanes codes : {word, word >> 16}) {
-      auto [low, high] = cvt->decodeE4M3Pair(b, truncate(codes, 16));
-      elements.push_back(pairs.round(low, high));
-    }
-    return elements;
-  }
-  for (const CodePair &codes : getCodePairs(format.element, word))
-    elements.push_back(format.getSumShift()
-                           ? pairs.decodeFields(format.element, codes)
-                           : pairs.decode(format.element, codes));
-  return elements;
-}
-
-/// The same times `factor`, as i32.
-PlainMmaDecoder::Words PlainMmaDecoder::decodeWord(Lanes word, Value factor) {
-  Words products;
-  Value scale = b.bitcast(pairs.getType(), factor);
-  for (Value both : decodeElements(word))
-    products.push_back(b.toBits(pairs.multiply(both, scale)));
-  return products;
 }
 
 PlainMmaDecoder::Words PlainMmaDecoder::decodeRow(ArrayRef<Value> codes,
@@ -159,7 +110,8 @@ PlainMmaDecoder::Words PlainMmaDecoder::decodeRow(ArrayRef<Value> codes,
   int64_t rowWords = getRowWords(), halfWords = rowWords / 2;
   Words elements;
   for (Value word : codes.slice(row * rowWords + half * halfWords, halfWords))
-    llvm::append_range(elements, decodeWord(Lanes(b, word), factors[row]));
+    llvm::append_range(elements,
+                       pairs.decodeWord(Lanes(b, word), factors[row]));
   return elements;
 }
 

@@ -60,7 +60,7 @@ static constexpr double kReadShare = 0.65;
 static double getDecode(const PlainMmaSpec &spec) {
   if (spec.format.getBits() == 4)
     return kDecodeFours;
-  return spec.hasConversion() ? kDecodeConverted : kDecodeOthers;
+  return hasConversion(spec) ? kDecodeConverted : kDecodeOthers;
 }
 
 namespace {

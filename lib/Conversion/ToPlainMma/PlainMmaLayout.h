@@ -62,10 +62,6 @@ struct PlainMmaSpec : DecodedSpec {
   int64_t getMaxResidentBlocks() const;
   /// Steps of a stage that each team has.
   int64_t getOwnSteps() const { return getStageSteps() / getTeams(); }
-  /// Whether instructions of the chip convert codes to elements.
-  bool hasConversion() const {
-    return format.element == numerics::ElementFormat::E4M3 && chip->hasFp8Cvt();
-  }
   /// Whether each team loads the steps that it multiplies, and waits for its
   /// own threads alone.
   bool hasTeamLoads() const;

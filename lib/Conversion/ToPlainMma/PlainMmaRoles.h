@@ -19,7 +19,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOPLAINMMA_PLAINMMAROLES_H
 
 #include "PlainMmaLayout.h"
-#include "Products/PlainPairs.h"
+#include "Products/DecodedPairs.h"
 #include "Products/RegisterResults.h"
 #include "Products/SharedMemory.h"
 
@@ -140,15 +140,12 @@ public:
 
 private:
   int64_t getRowWords() const;
-  Words decodeElements(emit::Lanes word);
-  Words decodeWord(emit::Lanes word, mlir::Value factor);
-  mlir::Value emitScalePair(emit::Lanes low, emit::Lanes high);
 
   KernelBuilder &b;
   const PlainMmaContext &context;
   const PlainMmaThread &thread;
   const DecodedFormat &format;
-  PlainPairs pairs;
+  DecodedPairs pairs;
 };
 
 /// Writes results. All threads of the CTA get here together. Sums are, for each

@@ -52,19 +52,9 @@ static Value createScaleMap(LaunchSite &site, const ScaledGemmSpec &spec,
       MapElement::UInt8, /*swizzle=*/0);
 }
 
-/// FLOP of a multiprocessor in a clock, dense; rates of other operands follow
-/// from those of the GPU.
-static constexpr double kFp8Flops = 16384;
-/// Bytes in a clock: from shared memory, and from the L2 cache.
-static constexpr double kSharedBytes = 128;
-static constexpr double kL2Bytes = 64;
-/// Instructions an element of the four warps that write results, and the clocks
-/// before their first one.
+/// Instructions an element of the four warps that write results.
 static constexpr double kWriteInstructions = 1.7;
-static constexpr double kWriteStart = 300;
 static constexpr double kWriteThreads = 128;
-/// Clocks from the launch to the first product.
-static constexpr double kFill = 5500;
 
 namespace {
 
@@ -162,7 +152,7 @@ struct Tcgen05Family : ScaledFamily {
     GemmScheduleAttr schedule = spec.schedule;
     bool isPacked = format.stepElements == 64;
     double fp8Peak = gpu.getPeakFlops(target::Unit::Fp8) / kMicroseconds;
-    double clock = fp8Peak / (gpu.multiprocessors * kFp8Flops);
+    double clock = getClock(gpu);
     KernelCost cost;
     cost.peak =
         gpu.getPeakFlops(isPacked ? target::Unit::Fp4 : target::Unit::Fp8) /

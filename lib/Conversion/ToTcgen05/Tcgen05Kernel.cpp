@@ -34,13 +34,6 @@ Tcgen05Context::Tcgen05Context(KernelBuilder &b, const ScaledGemmSpec &spec,
       sumEmpty(getShared(b, shared.sumEmpty), sumEmptySlots,
                /*arrivals=*/kResultWarps * cluster.getTileBlocks()) {}
 
-Value getTensorPointer(KernelBuilder &b, Value address, int64_t columns) {
-  constexpr unsigned tensorMemory = 6; // NVPTX address space
-  auto type = LLVM::LLVMPointerType::get(b.getContext(), tensorMemory);
-  Value place = Lanes(b, address) + columns;
-  return LLVM::IntToPtrOp::create(b, type, place);
-}
-
 /// Sets up barriers and tensor memory. One warp does this.
 static void emitSetup(KernelBuilder &b, const Tcgen05Context &context) {
   emitInOneThread(b, [&] {
@@ -49,10 +42,8 @@ static void emitSetup(KernelBuilder &b, const Tcgen05Context &context) {
       ring->emitInit(b);
     NVVM::FenceMbarrierInitOp::create(b);
   });
-  Value place = context.getShared(b, context.shared.tensorMemory);
-  NVVM::CTAGroupKind group = context.cluster.getGroup();
-  NVVM::Tcgen05AllocOp::create(b, place, b.i32(kTensorColumns), group);
-  NVVM::Tcgen05RelinquishAllocPermitOp::create(b, group);
+  emitTensorAlloc(b, context.getShared(b, context.shared.tensorMemory),
+                  context.cluster.getGroup());
 }
 
 static void emitBarrier(KernelBuilder &b, const Tcgen05Context &context) {
@@ -99,9 +90,7 @@ void emitTcgen05(KernelBuilder &b, const ScaledGemmSpec &spec,
       });
   emitBarrier(b, context);
   emit::emitIf(b, multiplies, [&] {
-    NVVM::Tcgen05DeallocOp::create(b, getTensorPointer(b, context.tensorMemory),
-                                   b.i32(kTensorColumns),
-                                   context.cluster.getGroup());
+    emitTensorFree(b, context.tensorMemory, context.cluster.getGroup());
   });
 }
 

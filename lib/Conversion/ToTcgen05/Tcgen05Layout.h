@@ -10,6 +10,7 @@
 
 #include "Products/GemmFormat.h"
 #include "Products/SharedMemory.h"
+#include "Products/TensorMemory.h"
 
 #include <array>
 
@@ -29,8 +30,6 @@ inline constexpr int64_t kLongScaleTiles = 3;
 
 /// The columns of tensor memory that a tile of scales takes.
 inline constexpr int64_t kScaleTileColumns = 4;
-/// Columns of tensor memory; all are allocated.
-inline constexpr int64_t kTensorColumns = 512;
 
 /// Accumulators that tensor memory has: one is filled while the other is
 /// emptied.

@@ -21,7 +21,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
-#include "Products/MatrixDescriptor.h"
 #include "Tcgen05Roles.h"
 #include "blockscale/IR/Upstream.h"
 
@@ -31,14 +30,8 @@ namespace blockscale::products {
 
 using emit::Lanes;
 
-/// Descriptor of a tile whose rows of 128 bytes are swizzled (PTX ISA, "Shared
-/// memory descriptor"): groups of eight rows are 1024 bytes apart, the version
-/// is 1. nvvm.tcgen05.mma_smem_desc would be as many instructions.
-static constexpr uint64_t kDataDescriptor =
-    uint64_t(1) << 16 | uint64_t(1024 / kDescriptorUnit) << 32 |
-    uint64_t(1) << 46 | uint64_t(2) << 61;
-/// The same of a tile whose rows go on in another one, whose address is not
-/// there yet.
+/// `kDataDescriptor` of a tile whose rows go on in another one, whose address
+/// is not there yet.
 static constexpr uint64_t kLongDescriptor =
     uint64_t(1024 / kDescriptorUnit) << 32 | uint64_t(1) << 46 |
     uint64_t(1) << 52 | uint64_t(2) << 61;

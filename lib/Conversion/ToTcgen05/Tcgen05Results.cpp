@@ -9,9 +9,6 @@
 #include "Products/Arithmetic.h"
 #include "Products/EpilogueWriter.h"
 #include "Tcgen05Roles.h"
-#include "blockscale/Numerics/Accumulators.h"
-
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -19,43 +16,6 @@ namespace blockscale::products {
 
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
-
-/// kFragment columns (f32) of the thread's lane of tensor memory, from the
-/// column at `address` (i32) on. The wait is part of the instruction: nothing
-/// ties nvvm.tcgen05.wait to the registers, and LLVM moves uses of them before
-/// it.
-static Value emitLoadSums(KernelBuilder &b, Value address) {
-  static_assert(
-      int64_t(1) << numerics::kTensorMemoryAccumulator.getContiguousBits(
-          numerics::kSumRegister) >=
-          kFragment,
-      "the registers of a thread are columns beside each other");
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << "tcgen05.ld.sync.aligned.32x32b.x" << kFragment << ".b32 {";
-  for (int64_t i = 0; i < kFragment; ++i)
-    os << (i ? ", $" : "$") << i;
-  os << "}, [$" << kFragment << "]; tcgen05.wait::ld.sync.aligned;";
-  SmallVector<Type> types(kFragment, b.getI32Type());
-  auto load = NVVM::InlinePtxOp::create(b, types, /*readOnlyArgs=*/address,
-                                        /*readWriteArgs=*/ValueRange(), text,
-                                        /*predicate=*/Value());
-  return b.bitcast(VectorType::get({kFragment}, b.getF32Type()),
-                   b.pack(load.getResults()));
-}
-
-/// The sums; zeros where there is nothing to add.
-static Value emitSums(KernelBuilder &b, const Tcgen05Context &context,
-                      const TileCoord &tile, Value address) {
-  if (!context.spec.mayBeEmptySum)
-    return emitLoadSums(b, address);
-  Value adds = compare(Predicate::ne, Lanes(b, tile.begin), Lanes(b, tile.end));
-  Type type = VectorType::get({kFragment}, b.getF32Type());
-  return emitIfElseZero(
-             b, adds, type,
-             [&] { return SmallVector<Value>{emitLoadSums(b, address)}; })
-      .front();
-}
 
 namespace {
 
@@ -140,10 +100,7 @@ SmallVector<Value> ResultEmitter::emitTile(const TileCoord &tile,
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
 
-  // A warp has a quarter of the lanes, from the one of its first thread on.
-  Lanes lanes = numerics::getWarp(Lanes(b, thread)) *
-                numerics::kTensorMemoryAddress.getPlace(kWarpThreads,
-                                                        /*col=*/int64_t(0));
+  Lanes lanes = getWarpLanes(Lanes(b, thread));
   Lanes slot(b, full.index);
   Lanes base = Lanes(b, context.tensorMemory) + lanes +
                slot * (tensor.sums[1] - tensor.sums[0]);
@@ -161,7 +118,8 @@ SmallVector<Value> ResultEmitter::emitTile(const TileCoord &tile,
       col = (col + begin) & (cols - 1);
     SmallVector<Value> sums;
     for (int64_t i = 0; i < context.spec.products; ++i)
-      sums.push_back(emitSums(b, context, tile, base + col + i * cols));
+      sums.push_back(emitLoadSums(b, context.spec, tile, base + col + i * cols,
+                                  kFragment));
     emit::emitIf(b, compare(Predicate::eq, Lanes(b, fragment), released - 1),
                  [&] { emitRelease(empty.index); });
     writer->emitFragment(sums, firstCol + col);

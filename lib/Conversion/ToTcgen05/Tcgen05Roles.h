@@ -27,9 +27,6 @@
 
 namespace blockscale::products {
 
-/// Warps with results: each reads a quarter of the lanes of tensor memory.
-inline constexpr int64_t kResultWarps = 4;
-
 /// The values and places that the roles of a kernel share.
 struct Tcgen05Context : SharedMemory {
   /// `arguments` have the sizes as i32.
@@ -51,10 +48,6 @@ struct Tcgen05Context : SharedMemory {
   /// The address of the tensor memory, i32, once it is allocated.
   mlir::Value tensorMemory;
 };
-
-/// A pointer to so many columns of tensor memory behind `address` (i32).
-mlir::Value getTensorPointer(KernelBuilder &b, mlir::Value address,
-                             int64_t columns = 0);
 
 /// Emits the role that loads operands. One thread runs it.
 void emitLoads(KernelBuilder &b, const Tcgen05Context &context);

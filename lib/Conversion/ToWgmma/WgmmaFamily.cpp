@@ -135,17 +135,7 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
 
   static OperandData getData(const HostOperand &operand,
                              const WgmmaSpec &spec) {
-    bool isScaled = operand.isA == spec.format.isScaledA;
-    int64_t bits = spec.format.getBits(operand.isA);
-    if (isScaled && spec.format.isPacked)
-      return products::getData(operand, bits);
-    OperandData data = getAlignedData(operand, bits);
-    DecodedTile tile(spec);
-    addMap(operand.site, spec, data,
-           {isScaled ? tile.scaledRowsOfEach : tile.plainRowsOfEach,
-            isScaled ? WgmmaLayout(spec).boxBytes : kPlainStepBytes,
-            /*multiple=*/kCopyBytes * 8 / bits});
-    return data;
+    return getStagedData(operand, spec, WgmmaLayout(spec).boxBytes);
   }
 
   static SmallVector<TileChoice> getTiles(const DecodedFormat &format,

@@ -133,8 +133,10 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
                                        NVVM::SetMaxRegisterAction::decrease);
         for (int64_t i = 0; i < kLoadWarps; ++i)
           emit::emitIf(b, compare(Predicate::eq, warp, firstLoader + i), [&] {
-            emitInOneThread(b,
-                            [&] { emitLoads(b, context, /*isPlain=*/i > 0); });
+            emitInOneThread(b, [&] {
+              emitStagedLoads(b, getStagedOperands(context),
+                              /*isPlain=*/i > 0);
+            });
           });
         // A warp that has nothing else to do.
         context.order.emitCheckGroups(

@@ -16,9 +16,6 @@ namespace blockscale::products {
 /// Rows of the plain operand whose sums go through shared memory at a time.
 static constexpr int64_t kSumPart = 64;
 
-/// Bytes of a row that the widest swizzle takes.
-static constexpr int64_t kMaxBoxBytes = 128;
-
 /// Steps of a stage. Where a tile has few rows, steps are short and stages
 /// small: one wait for two or four steps costs less, and copies, of which a
 /// thread cannot begin many, bring longer rows of codes.
@@ -30,20 +27,15 @@ static int64_t chooseStageSteps(int64_t plainRows, int64_t scaledRows) {
 
 WgmmaSpec::WgmmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
                      const target::Chip &chip)
-    : DecodedSpec(format, schedule, chip) {
+    : StagedSpec(format, schedule, chip) {
   stageElements =
       chooseStageSteps(getPlainRows(), getScaledRows()) * kDecodedStep;
 }
 
 WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec)
-    : DecodedLayout(spec, spec.getStageScaleTiles(),
-                    std::min(spec.getPlainRows(), kSumPart)) {
-  int64_t stages = spec.schedule.getStages();
-  boxBytes =
-      std::min(spec.getStageSteps() * spec.format.getCodeBytes(), kMaxBoxBytes);
+    : StagedLayout(spec, std::min(spec.getPlainRows(), kSumPart)) {
   sums = take(spec.getTeams() * sumBytes);
-  stageFull = take(stages * kBarrierBytes);
-  stageEmpty = take(stages * kBarrierBytes);
+  takeStageBarriers(spec);
   int64_t rings = spec.getParts() > 1 ? kTeamWarpgroups : 0;
   sumsFull = take(rings * kBarrierBytes);
   sumsEmpty = take(rings * kBarrierBytes);

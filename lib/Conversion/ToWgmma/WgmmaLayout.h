@@ -14,7 +14,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOWGMMA_WGMMALAYOUT_H
 #define BLOCKSCALE_LIB_CONVERSION_TOWGMMA_WGMMALAYOUT_H
 
-#include "Products/DecodedSpec.h"
+#include "Products/StagedLoads.h"
 
 namespace blockscale::products {
 
@@ -36,7 +36,7 @@ inline constexpr int64_t kManyTeamsRows = 16;
 inline constexpr int64_t kManyTeamsParts = 4;
 
 /// All that the code of a kernel depends on.
-struct WgmmaSpec : DecodedSpec {
+struct WgmmaSpec : StagedSpec {
   WgmmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
             const target::Chip &chip);
 
@@ -59,10 +59,6 @@ struct WgmmaSpec : DecodedSpec {
   int64_t getWarpgroups() const {
     return getTeams() * getScaledRows() / kWarpgroupRows;
   }
-  /// Tiles of scales of a stage, for each of their bands.
-  int64_t getStageScaleTiles() const {
-    return llvm::divideCeil(getStageSteps(), format.getTileSteps());
-  }
 };
 
 /// Whether sums of both warpgroups make a result, those of two products.
@@ -70,15 +66,11 @@ inline bool needsBothWarpgroups(const WgmmaSpec &spec) {
   return spec.products > 1 && !spec.format.isScaledA;
 }
 
-/// Shared memory. Plain data and scales of a stage are step by step.
-struct WgmmaLayout : DecodedLayout {
+struct WgmmaLayout : StagedLayout {
   explicit WgmmaLayout(const WgmmaSpec &spec);
 
-  /// Rows of codes of a stage come in boxes of `boxBytes` bytes of each row,
-  /// with their pieces of 16 bytes exchanged as by a swizzle of so many bytes.
-  int64_t boxBytes;
-  /// Barriers of stages, and those of sums of CTAs that add them.
-  int64_t stageFull, stageEmpty, sumsFull, sumsEmpty;
+  /// Barriers of sums of CTAs that add them.
+  int64_t sumsFull, sumsEmpty;
 };
 
 } // namespace blockscale::products

@@ -32,8 +32,6 @@
 namespace blockscale::products {
 
 inline constexpr int64_t kWarpgroupThreads = 4 * kWarpThreads;
-/// Warps that load, each an operand.
-inline constexpr int64_t kLoadWarps = 2;
 /// Threads that multiply, those of a CTA, of which the last warpgroup loads,
 /// and those of a team.
 inline int64_t getProductThreads(const WgmmaSpec &spec) {
@@ -101,9 +99,6 @@ inline constexpr int64_t kRowDistance =
 /// Registers of a thread for its elements of a step.
 inline constexpr int64_t kStepRegisters = 4 * kStepProducts;
 
-/// Emits the role that loads one of the operands, the plain one or the one with
-/// scales. One thread runs it.
-void emitLoads(KernelBuilder &b, const WgmmaContext &context, bool isPlain);
 /// Emits the role that multiplies. `getProductThreads` threads run it.
 void emitProducts(KernelBuilder &b, const WgmmaContext &context,
                   const WgmmaThread &thread);

@@ -284,11 +284,6 @@ findPlainObstacle(const RaisedFactor &factor, const RaisedFactor &plain,
                   const RaiseProductRules &rules) {
   DequantizeOp op = factor.dequantize;
   Type type = plain.getElementType();
-  if (!rules.allowPlain)
-    return FusionObstacle{"raise_c5",
-                          "two dequantized operands, as the target has no "
-                          "products of a plain one",
-                          llvm::to_string(type)};
   if (!type.isBF16() && !(type.isF16() && isNvfp4(op)))
     return FusionObstacle{"raise_c5",
                           isNvfp4(op) ? "another operand of bf16 or f16"
@@ -513,8 +508,6 @@ struct RaiseProductsPass : public impl::RaiseProductsBase<RaiseProductsPass> {
     // Drops global scales of 1.0.
     DequantizeOp::getCanonicalizationPatterns(patterns, &getContext());
     RaiseProductRules rules;
-    // The CPU has products of every form.
-    rules.allowPlain = !target || target->hasPlainProducts();
     rules.exact = exact;
     populateRaiseProductPatterns(patterns, rules);
     populateFoldProductScalePatterns(patterns);

@@ -192,19 +192,3 @@ func.func @sm100_mm_c5(%a: memref<64x64xi8>, %b: memref<64x64xf8E4M3FN>, %s: mem
   }
   return
 }
-
-// -----
-
-#swizzled = #blockscale.layout<swizzle_128x4>
-
-// Tensor cores multiply block-scaled operands by each other alone.
-func.func @sm100_mm_c6(%a: memref<64x64xbf16>, %b: memref<64x64xf8E4M3FN>, %s: memref<1x1x32x4x4xf8E8M0FNU>, %y: memref<64x64xf32>) {
-  blockscale.kernel ins(%a, %b, %s : memref<64x64xbf16>, memref<64x64xf8E4M3FN>, memref<1x1x32x4x4xf8E8M0FNU>) outs(%y : memref<64x64xf32>) {
-  ^bb0(%la: tensor<64x64xbf16>, %lb: tensor<64x64xf8E4M3FN>, %ls: tensor<64x2xf8E8M0FNU, #swizzled>, %ly: tensor<64x64xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c6): expected both operands to have scales, but got plain 'bf16'; quantize it (blockscale.quantize), or dequantize the other operand and multiply by linalg}}
-    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 32]
-        : tensor<64x64xbf16>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU, #swizzled> -> tensor<64x64xf32>
-    blockscale.yield %0 : tensor<64x64xf32>
-  }
-  return
-}

@@ -189,10 +189,10 @@ func.func @sm90_mm_c4_teams(%a: memref<48x64xbf16>, %b: memref<40x64xi8>, %s: me
 #swizzled = #blockscale.layout<swizzle_128x4>
 
 // Blocks in memory do not tell how many of their rows are in the matrix.
-func.func @sm90_mm_c8(%a: memref<48x64xbf16>, %b: memref<?x1x2048xi8>, %s: memref<?x1x32x4x4xf8E4M3FN>, %y: memref<48x?xf32>) {
+func.func @sm90_mm_c7(%a: memref<48x64xbf16>, %b: memref<?x1x2048xi8>, %s: memref<?x1x32x4x4xf8E4M3FN>, %y: memref<48x?xf32>) {
   blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<?x1x2048xi8>, memref<?x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x?xf32>) {
   ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<?x64xf4E2M1FN, #packed>, %ls: tensor<?x4xf8E4M3FN, #swizzled>, %ly: tensor<48x?xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c8): expected prepacked data of known rows and K, which its blocks do not tell, but got 'tensor<?x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>'; unpack it (blockscale.prepack)}}
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c7): expected prepacked data of known rows and K, which its blocks do not tell, but got 'tensor<?x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>'; unpack it (blockscale.prepack)}}
     %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
         : tensor<48x64xbf16>, tensor<?x64xf4E2M1FN, #packed>, tensor<?x4xf8E4M3FN, #swizzled> -> tensor<48x?xf32>
     blockscale.yield %0 : tensor<48x?xf32>

@@ -1,14 +1,16 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The project's own products of SM100 that are broken: one of each form that a tile, its
-loads and its epilogue have; two of Hopper, where NVFP4 weights are decoded and K is split
-in a cluster, and where MXFP8 weights are prepacked and rows come in groups; two of consumer
-Blackwell, where the last stage of NVFP4 has one step, and where two stages of MXFP8 share scales
-and rows come in groups; and two of Ampere, where NVFP4 weights are decoded by two teams of warps
-and K is split, and where a large tile of MXFP8 has rows in groups. Each has several tiles for
-each cluster, a ring of stages that wraps twice, rows and columns at the end that fill no tile,
-and scales that differ from block to block. Those of Ampere also have NaN where nothing may be
-read (`_spoil`). Their results are compared with numpy before any place is broken.
+"""The project's own products of SM100 that are broken: one of each form that a tile, its loads and
+its epilogue have, and two of a plain operand, where NVFP4 weights are decoded and K is split, and
+where MXFP8 ones are and rows come in groups; two of Hopper, where NVFP4 weights are decoded and K
+is split in a cluster, and where MXFP8 weights are prepacked and rows come in groups; two of
+consumer Blackwell, where the last stage of NVFP4 has one step, and where two stages of MXFP8 share
+scales and rows come in groups; and two of Ampere, where NVFP4 weights are decoded by two teams of
+warps and K is split, and where a large tile of MXFP8 has rows in groups. Each has several tiles
+for each cluster, a ring of stages that wraps twice, rows and columns at the end that fill no tile,
+and scales that differ from block to block. Those of Ampere and those of a plain operand on SM100
+also have NaN where nothing may be read (`_spoil`). Their results are compared with numpy before
+any place is broken.
 """
 
 import json
@@ -37,10 +39,11 @@ MXFP8 = dict(scale="f8E8M0FNU", a="f8E4M3FN", b="f8E5M2")
 LINEAR = dict(layout_a="swizzled", layout_b="swizzled")
 GROUPED_ROWS = dict(kind="rows", layout_a="grouped", layout_b="swizzled")
 GROUPED_K = dict(kind="columns", layout_a="grouped", layout_b="grouped")
-HOPPER_NVFP4 = dict(scale="f8E4M3FN", a="bf16", b="f4E2M1FN", result="bf16", layout_b="swizzled")
+PLAIN_NVFP4 = dict(scale="f8E4M3FN", a="bf16", b="f4E2M1FN", layout_b="swizzled")
+HOPPER_NVFP4 = dict(**PLAIN_NVFP4, result="bf16")
 HOPPER_MXFP8 = dict(kind="rows", scale="f8E8M0FNU", a="bf16", b="f8E4M3FN", result="bf16",
                     layout_b="swizzled", is_prepacked=True)
-MMA_MXFP8 = dict(kind="rows", scale="f8E8M0FNU", a="bf16", b="f8E4M3FN", result="bf16",
+PLAIN_MXFP8 = dict(kind="rows", scale="f8E8M0FNU", a="bf16", b="f8E4M3FN", result="bf16",
                  layout_b="swizzled")
 SWIGLU = """
 #swizzled = #blockscale.layout<swizzle_128x4>
@@ -126,8 +129,13 @@ PRODUCTS = (
             is_spoiled=True),
     # N is odd, so that results are stored one by one. Rows of no group fill more than half of a
     # tile, as many as a thread's loop has code for.
-    Product("gemm_mma_rows", Op("mm", **MMA_MXFP8, shape=dict(M=240, N=203, K=608, G=3)),
+    Product("gemm_mma_rows", Op("mm", **PLAIN_MXFP8, shape=dict(M=240, N=203, K=608, G=3)),
             "rows = 128, cols = 128, stages = 3, ctas = 2", ends=(20, 20, 170), chip="sm_80",
+            is_spoiled=True),
+    Product("gemm_plain_splits", Op("mm", **PLAIN_NVFP4, shape=dict(B=(), M=37, N=197, K=1376)),
+            "rows = 16, cols = 128, stages = 2, ctas = 2, splits = 2", is_spoiled=True),
+    Product("gemm_plain_rows", Op("mm", **PLAIN_MXFP8, shape=dict(M=300, N=200, K=736, G=3)),
+            "rows = 64, cols = 128, stages = 2, ctas = 2", ends=(70, 70, 290),
             is_spoiled=True),
 )
 # By element type, and of scales: the code of 1 and that of NaN, which E2M1 does not have.
@@ -175,7 +183,7 @@ def _arguments(product, random):
     if product.is_spoiled:
         a, b = _spoil(op, random, scales["sb"])
         case = Case(op, random, product.ends, a=a, b=b, **scales)
-        # Kernels by mma.sync take no scale of the padding.
+        # These kernels take no scale of the padding.
         case.arguments[-1] = swizzle(scales["sb"], fill=NANS[op.scale])
         return case.arguments, case.problem
     case = Case(op, random, product.ends, **scales)

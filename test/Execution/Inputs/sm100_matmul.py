@@ -72,7 +72,7 @@ def draw_op(random, name, kind, is_pair):
 
 def draw_ends(random, op):
     """Up to eight groups, some of them empty, sometimes all; sometimes the last one ends
-    before the dimension does. Groups of K begin at multiples of 32 (clause sm100_mm_c7)."""
+    before the dimension does. Groups of K begin at multiples of 32 (clause sm100_mm_c6)."""
     extent, unit = (op.shape["M"], 1) if op.kind == "rows" else (op.shape["K"], GROUP_UNIT)
     count = op.shape["G"]
     if random.random() < 0.1:

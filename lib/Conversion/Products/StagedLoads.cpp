@@ -1,4 +1,4 @@
-//===- WgmmaLoads.cpp - Operands into shared memory -----------------------===//
+//===- StagedLoads.cpp - Operands into shared memory ----------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,9 +14,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DeviceEmission/DeviceCode.h"
-#include "Products/Arithmetic.h"
-#include "WgmmaRoles.h"
+#include "StagedLoads.h"
+
+#include "Arithmetic.h"
+#include "blockscale/Numerics/DataLayout.h"
+#include "blockscale/Numerics/SharedSwizzle.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -27,11 +29,15 @@ namespace blockscale::products {
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
+/// The most plain rows of tiles that can begin at different stages.
+static constexpr int64_t kRotatedTileRows = 16;
+
 namespace {
 
-class LoadEmitter {
+class StagedLoadEmitter {
 public:
-  LoadEmitter(KernelBuilder &b, const WgmmaContext &context, bool isPlain)
+  StagedLoadEmitter(KernelBuilder &b, const StagedOperands &context,
+                    bool isPlain)
       : b(b), context(context), spec(context.spec), format(spec.format),
         arguments(context.arguments), isPlain(isPlain) {}
 
@@ -64,7 +70,7 @@ private:
   Value getPolicy(const TileCoord &tile);
   /// Whether tiles begin at different stages of K.
   bool canRotate() const {
-    return context.tile.plainRows <= kManyTeamsRows &&
+    return context.tile.plainRows <= kRotatedTileRows &&
            spec.getStageSteps() % format.getTileSteps() == 0;
   }
   /// The rows of the plain operand of a product.
@@ -78,8 +84,8 @@ private:
   Lanes getFirstRow(const TileCoord &tile, bool isA, int64_t rows);
 
   KernelBuilder &b;
-  const WgmmaContext &context;
-  const WgmmaSpec &spec;
+  const StagedOperands &context;
+  const StagedSpec &spec;
   const DecodedFormat &format;
   const GemmArguments &arguments;
   /// Whether the thread loads the plain operand, and not the one with scales.
@@ -92,8 +98,12 @@ private:
 } // namespace
 
 /// The most plain rows of products whose tiles begin at different stages
-/// (`LoadEmitter::getRotation`).
+/// (`StagedLoadEmitter::getRotation`).
 static constexpr int64_t kRotatedRows = 4;
+
+/// Rows of a block of packed codes, whose columns are a step.
+static constexpr int64_t kPackedRows = numerics::kFragmentRows;
+static_assert(numerics::kFragmentCols == kDecodedStep);
 
 /// A policy of the L2 cache (PTX ISA, "createpolicy"), i64.
 static Value createPolicy(KernelBuilder &b, StringRef priority) {
@@ -107,7 +117,7 @@ static Value createPolicy(KernelBuilder &b, StringRef priority) {
       .getRes();
 }
 
-Value LoadEmitter::getPolicy(const TileCoord &tile) {
+Value StagedLoadEmitter::getPolicy(const TileCoord &tile) {
   // Where all rows of the plain operand are in one tile, no other tile reads
   // the same weights. What the cache has already is worth more.
   Lanes plainRows(b, getPlainRows(tile));
@@ -116,7 +126,8 @@ Value LoadEmitter::getPolicy(const TileCoord &tile) {
       Lanes(b, readOnce), Lanes(b, readOften));
 }
 
-Lanes LoadEmitter::getFirstRow(const TileCoord &tile, bool isA, int64_t rows) {
+Lanes StagedLoadEmitter::getFirstRow(const TileCoord &tile, bool isA,
+                                     int64_t rows) {
   if (isA)
     return tile.product.firstRow + tile.row * rows;
   return tile.col * rows;
@@ -131,8 +142,9 @@ static Value toCluster(KernelBuilder &b, Value pointer) {
       b, LLVM::LLVMPointerType::get(b.getContext(), clusterMemory), pointer);
 }
 
-void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
-                           Value slot, Value policy) {
+void StagedLoadEmitter::emitCopy(Value target, Value map,
+                                 ValueRange coordinates, Value slot,
+                                 Value policy) {
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
       b, toCluster(b, target), map, coordinates, context.stageFull.get(b, slot),
       /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(), policy,
@@ -140,13 +152,14 @@ void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
       /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
 }
 
-void LoadEmitter::emitPlain(const TileCoord &tile, Lanes depth, Value slot) {
+void StagedLoadEmitter::emitPlain(const TileCoord &tile, Lanes depth,
+                                  Value slot) {
   bool isA = !format.isScaledA;
   int64_t rows = context.tile.plainRowsOfEach;
   Lanes row = getFirstRow(tile, isA, rows);
   Value matrix = isA ? tile.product.matrixA : tile.product.matrixB;
-  Value target = context.getShared(b, context.shared.plain, slot,
-                                   context.shared.plainBytes);
+  Value target = context.memory.getShared(b, context.shared.plain, slot,
+                                          context.shared.plainBytes);
   int64_t offset = 0;
   for (int64_t i = 0; i < spec.getStageSteps(); ++i) {
     Lanes byte = (depth + i * kDecodedStep) * (kPlainStepBytes / kDecodedStep);
@@ -158,13 +171,15 @@ void LoadEmitter::emitPlain(const TileCoord &tile, Lanes depth, Value slot) {
   }
 }
 
-void LoadEmitter::emitCodes(const TileCoord &tile, Lanes depth, Value slot) {
+void StagedLoadEmitter::emitCodes(const TileCoord &tile, Lanes depth,
+                                  Value slot) {
   bool isA = format.isScaledA;
   int64_t rows = context.tile.scaledRowsOfEach;
   Lanes row = getFirstRow(tile, isA, rows);
   Value matrix = isA ? tile.product.matrixA : tile.product.matrixB;
-  const WgmmaLayout &shared = context.shared;
-  Value target = context.getShared(b, shared.codes, slot, shared.codeBytes);
+  const StagedLayout &shared = context.shared;
+  Value target =
+      context.memory.getShared(b, shared.codes, slot, shared.codeBytes);
   int64_t offset = 0;
   for (int64_t box = 0; box < shared.codeBytes / context.tile.scaledRows;
        box += shared.boxBytes)
@@ -176,18 +191,19 @@ void LoadEmitter::emitCodes(const TileCoord &tile, Lanes depth, Value slot) {
     }
 }
 
-void LoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
-                                  Lanes blocks, Value slot) {
+void StagedLoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
+                                        Lanes blocks, Value slot) {
   bool isA = format.isScaledA;
-  const WgmmaLayout &shared = context.shared;
-  int64_t blockBytes = kWarpgroupRows * format.getCodeBytes();
+  const StagedLayout &shared = context.shared;
+  int64_t blockBytes = kPackedRows * format.getCodeBytes();
   Lanes matrix = isA ? tile.product.matrixA : tile.product.matrixB;
   Lanes blockRows(
-      b, emitCeilDiv(b, isA ? arguments.rows : arguments.cols, kWarpgroupRows));
+      b, emitCeilDiv(b, isA ? arguments.rows : arguments.cols, kPackedRows));
   Lanes blockCols = emitCeilDiv(b, arguments.depth, kDecodedStep);
-  int64_t rowsOfEach = context.tile.scaledRowsOfEach / kWarpgroupRows;
+  int64_t rowsOfEach = context.tile.scaledRowsOfEach / kPackedRows;
   Lanes row = (isA ? tile.row : tile.col) * rowsOfEach;
-  Value target = context.getShared(b, shared.codes, slot, shared.codeBytes);
+  Value target =
+      context.memory.getShared(b, shared.codes, slot, shared.codeBytes);
   int64_t offset = 0;
   for (int64_t i = 0; i < rowsOfEach; ++i)
     for (const ProductArguments &product : getOwners(isA)) {
@@ -206,8 +222,8 @@ void LoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
     }
 }
 
-void LoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
-                             Value bytes, Value slot) {
+void StagedLoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
+                                   Value bytes, Value slot) {
   bool isA = format.isScaledA;
   const ProductRange &product = tile.product;
   // The tile of scales: of the band of 128 rows that the tile's rows are in,
@@ -218,8 +234,8 @@ void LoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
   Lanes scaleTile = toI64(b, band) * toI64(b, product.bandTiles) +
                     (isA ? product.scalesA : product.scalesB) +
                     toI64(b, firstTile);
-  Value target = context.getShared(b, context.shared.scales, slot,
-                                   context.shared.scaleBytes);
+  Value target = context.memory.getShared(b, context.shared.scales, slot,
+                                          context.shared.scaleBytes);
   for (const auto &[i, own] : llvm::enumerate(getOwners(isA))) {
     int64_t offset =
         static_cast<int64_t>(i) * spec.getStageScaleTiles() * kTileBytes;
@@ -232,8 +248,9 @@ void LoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
   }
 }
 
-void LoadEmitter::emitStage(const TileCoord &tile, Lanes stage, Value slot) {
-  const WgmmaLayout &shared = context.shared;
+void StagedLoadEmitter::emitStage(const TileCoord &tile, Lanes stage,
+                                  Value slot) {
+  const StagedLayout &shared = context.shared;
   Lanes depth = tile.product.firstDepth + stage * spec.stageElements;
   if (isPlain) {
     context.stageFull.emitExpect(b, slot, depth.like(shared.plainBytes));
@@ -267,7 +284,7 @@ void LoadEmitter::emitStage(const TileCoord &tile, Lanes stage, Value slot) {
 /// operand at the same time, from one place of the L2 cache. So each begins at
 /// another stage. With more rows there are more lines, and reading weights in
 /// the order of memory is worth more.
-std::pair<Lanes, Lanes> LoadEmitter::getRotation(const TileCoord &tile) {
+std::pair<Lanes, Lanes> StagedLoadEmitter::getRotation(const TileCoord &tile) {
   Lanes end = tile.end, begin = tile.begin;
   Lanes depth = tile.product.depth;
   Lanes full =
@@ -280,7 +297,7 @@ std::pair<Lanes, Lanes> LoadEmitter::getRotation(const TileCoord &tile) {
   return {full, select(areFew, first, first.like(0))};
 }
 
-void LoadEmitter::emit() {
+void StagedLoadEmitter::emit() {
   if (!isPlain) {
     readOnce = createPolicy(b, "evict_first");
     readOften = createPolicy(b, "evict_normal");
@@ -310,8 +327,35 @@ void LoadEmitter::emit() {
       });
 }
 
-void emitLoads(KernelBuilder &b, const WgmmaContext &context, bool isPlain) {
-  LoadEmitter(b, context, isPlain).emit();
+StagedLayout::StagedLayout(const StagedSpec &spec, int64_t sumPart)
+    : DecodedLayout(spec, spec.getStageScaleTiles(), sumPart),
+      boxBytes(std::min(spec.getStageSteps() * spec.format.getCodeBytes(),
+                        numerics::kSwizzleLine)) {}
+
+void StagedLayout::takeStageBarriers(const StagedSpec &spec) {
+  int64_t stages = spec.schedule.getStages();
+  stageFull = take(stages * kBarrierBytes);
+  stageEmpty = take(stages * kBarrierBytes);
+}
+
+OperandData getStagedData(const HostOperand &operand, const StagedSpec &spec,
+                          int64_t boxBytes) {
+  bool isScaled = operand.isA == spec.format.isScaledA;
+  int64_t bits = spec.format.getBits(operand.isA);
+  if (isScaled && spec.format.isPacked)
+    return getData(operand, bits);
+  OperandData data = getAlignedData(operand, bits);
+  DecodedTile tile(spec);
+  addMap(operand.site, spec, data,
+         {isScaled ? tile.scaledRowsOfEach : tile.plainRowsOfEach,
+          isScaled ? boxBytes : kPlainStepBytes,
+          /*multiple=*/kCopyBytes * 8 / bits});
+  return data;
+}
+
+void emitStagedLoads(KernelBuilder &b, const StagedOperands &operands,
+                     bool isPlain) {
+  StagedLoadEmitter(b, operands, isPlain).emit();
 }
 
 } // namespace blockscale::products

@@ -1,0 +1,81 @@
+//===- StagedLoads.h - Operands that tensor maps bring ----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels that decode an operand behind barriers: two threads load, one the
+// plain operand and the other one codes and scales, into the stages of a ring.
+// Others decode what is in a stage, and multiply.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_STAGEDLOADS_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_STAGEDLOADS_H
+
+#include "Barriers.h"
+#include "DecodedSpec.h"
+#include "OperandData.h"
+#include "SharedMemory.h"
+#include "TileOrder.h"
+
+namespace blockscale::products {
+
+/// Warps that load, each an operand.
+inline constexpr int64_t kLoadWarps = 2;
+
+/// All that the code of such a kernel depends on.
+struct StagedSpec : DecodedSpec {
+  using DecodedSpec::DecodedSpec;
+
+  /// Tiles of scales of a stage, for each of their bands.
+  int64_t getStageScaleTiles() const {
+    return llvm::divideCeil(getStageSteps(), format.getTileSteps());
+  }
+};
+
+/// Shared memory. Plain data and scales of a stage are step by step.
+struct StagedLayout : DecodedLayout {
+  /// Takes the stages. Sums are those of `sumPart` plain rows.
+  StagedLayout(const StagedSpec &spec, int64_t sumPart);
+  /// Takes the barriers of stages.
+  void takeStageBarriers(const StagedSpec &spec);
+
+  /// Rows of codes of a stage come in boxes of `boxBytes` bytes of each row,
+  /// with their pieces of 16 bytes exchanged as by a swizzle of so many bytes.
+  int64_t boxBytes;
+  /// Barriers of stages.
+  int64_t stageFull = 0, stageEmpty = 0;
+};
+
+/// The parts of a kernel that loads need.
+struct StagedOperands {
+  const SharedMemory &memory;
+  const StagedSpec &spec;
+  const GemmArguments &arguments;
+  const DecodedTile &tile;
+  const StagedLayout &shared;
+  const TileOrder &order;
+  const BarrierRing &stageFull, &stageEmpty;
+};
+
+/// Those of the context of a kernel.
+template <typename Context>
+StagedOperands getStagedOperands(const Context &context) {
+  return {context,        context.spec,  context.arguments, context.tile,
+          context.shared, context.order, context.stageFull, context.stageEmpty};
+}
+
+/// Emits the role that loads one of the operands, the plain one or the one with
+/// scales. One thread runs it.
+void emitStagedLoads(KernelBuilder &b, const StagedOperands &operands,
+                     bool isPlain);
+
+/// The data of an operand with a map of which copies bring boxes of a stage.
+OperandData getStagedData(const HostOperand &operand, const StagedSpec &spec,
+                          int64_t boxBytes);
+
+} // namespace blockscale::products
+
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_STAGEDLOADS_H

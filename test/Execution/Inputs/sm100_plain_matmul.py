@@ -1,0 +1,106 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs the products of sm90_matmul.py, of a scaled and a plain operand, in the emulator as kernels
+of chips with tcgen05.mma, under both schedules, and compares with numpy, within the bound. The
+chips take turns unless one is named. Two of three cases have a schedule of their own, so that few
+CTAs compute many tiles through few stages; the others have the one that the compiler chooses. There
+must be enough cases of each property that only some kernels have (LEAST)."""
+
+import numpy as np
+
+import random_cases
+from mma_matmul import choose, make_deep
+from products import PLAIN
+from sm90_matmul import draw_case, draw_op
+from sm100_matmul import KINDS, add_odd_block
+
+# Four turns: of three, one chip would have all cases whose schedule the compiler chooses.
+CHIPS = ("sm_100a", "sm_100a", "sm_103a", "sm_110a")
+PLAIN_ROWS, SCALED_ROWS, STEP = (16, 32, 64, 128, 256), 128, 64
+# The steps of a stage, by the plain rows of a tile.
+STEPS = {16: 4, 32: 4, 64: 2, 128: 2, 256: 1}
+# Of each property of a case, how many cases have it at least; see `properties`.
+LEAST = {"scaled a": 12, "scaled b": 30, "rows": 8, "rows of scaled a": 2, "columns": 8,
+         "nvfp4": 20, "mx of 4 bits": 5, "mx of 8 bits": 12, "f16": 5, "ring wraps twice": 10,
+         "decoded steps wrap": 15, "three tiles a cta": 10, "split": 5, "tail of K": 15,
+         "stages and a tail of K": 8, "no K": 2, "rows moved apart": 6, "prepacked": 8,
+         "one stage": 5, **{f"{rows} plain rows": 4 for rows in PLAIN_ROWS},
+         "chosen split": 5, "chosen 16 plain rows": 2}
+
+
+def draw_schedule(random, op):
+    """Its text, and its fields."""
+    is_scaled_a = op.a not in PLAIN
+    plain = int(random.choice(PLAIN_ROWS[is_scaled_a:]))
+    rows, cols = (SCALED_ROWS, plain) if is_scaled_a else (plain, SCALED_ROWS)
+    splits = int(random.choice((1, 1, 2, 3))) if op.kind == "mm" else 1
+    fields = {"rows": rows, "cols": cols, "stages": int(random.integers(1, 4)),
+              "band": int(random.integers(1, 3)), "ctas": int(random.integers(1, 4)),
+              "splits": splits}
+    text = ", ".join(f"{name} = {value}" for name, value in fields.items())
+    return f"#blockscale.gemm_schedule<{text}>", fields
+
+
+def draw(seed, number):
+    """An op, its case, the text of its function, and the fields of its schedule, which are empty
+    where the compiler chooses."""
+    random = np.random.default_rng((seed, number))
+    op = draw_op(random, "mm", KINDS[number % len(KINDS)])
+    if number % 3 == 0:
+        make_deep(op, seed, number)
+    add_odd_block(op, seed, number)
+    case = draw_case(random, op)
+    text, fields = op.text(), {}
+    if number % 3:
+        schedule, fields = draw_schedule(random, op)
+        text = text.replace("\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
+    return op, case, text, fields
+
+
+def properties(op, case, fields, is_chosen):
+    """What of a kernel a case needs. `fields` are those of its schedule."""
+    k = op.shape["K"]
+    is_scaled_a = op.a not in PLAIN
+    is_four = "f4E2M1FN" in (op.a, op.b)
+    found = {"scaled a" if is_scaled_a else "scaled b",
+             "nvfp4" if op.scale == "f8E4M3FN" else f"mx of {4 if is_four else 8} bits",
+             "f16" if "f16" in (op.a, op.b) else "", "no K" if not k else "",
+             "prepacked" if op.is_prepacked else "",
+             "rows moved apart" if k % 32 and not op.is_prepacked else ""}
+    if op.kind != "mm" and case.legal[-1]:
+        found |= {op.kind, f"{op.kind} of scaled a" if is_scaled_a else ""}
+    if k:
+        chosen = "chosen " if is_chosen else ""
+        found |= {chosen + name for name in schedule_properties(op, case, fields) if name}
+    return found - {""}
+
+
+def schedule_properties(op, case, fields):
+    """What a schedule makes of a case."""
+    m, n, k = (op.shape[letter] for letter in "MNK")
+    heights = np.diff([0, *case.legal]) if op.kind == "rows" else [m]
+    tiles = sum(-(-int(height) // fields["rows"]) for height in heights)
+    tiles *= -(-n // fields["cols"]) * int(np.prod(op.shape["B"])) * fields["splits"]
+    tiles *= len(case.legal) if op.kind == "columns" else 1
+    plain = fields["cols" if op.a not in PLAIN else "rows"]
+    stage = STEPS[plain] * STEP
+    stages = -(-k // stage) / fields["splits"]
+    return {f"{plain} plain rows", "split" if fields["splits"] > 1 else "",
+            "three tiles a cta" if tiles > 2 * fields["ctas"] else "",
+            "ring wraps twice" if stages > 2 * fields["stages"] else "",
+            "decoded steps wrap" if stages * STEPS[plain] > 4 else "",
+            "one stage" if fields["stages"] == 1 else "",
+            "tail of K" if k % stage else "",
+            "stages and a tail of K" if k % stage and k > stage else ""}
+
+
+def check(folder, seed, number, chip):
+    """The case's op and properties, and the problem of each schedule."""
+    op, case, text, fields = draw(seed, number)
+    problems = random_cases.find_problems(text, case, chip, folder / f"{number}")
+    found = properties(op, case, fields or choose(text, chip), is_chosen=not fields)
+    return op, found, problems
+
+
+if __name__ == "__main__":
+    random_cases.main(__doc__, check, LEAST, 90, CHIPS)
