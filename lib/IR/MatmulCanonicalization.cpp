@@ -7,9 +7,10 @@
 
 #include "ConstantNumber.h"
 #include "UnitGlobalScale.h"
-#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/IR/ProductNumber.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -78,7 +79,7 @@ struct MergeConstantGlobals : public OpRewritePattern<OpTy> {
         hasSeveral(op.getGlobalScaleB()))
       return rewriter.notifyMatchFailure(op, "not two constant numbers");
     a->multiply(*b, APFloat::rmNearestTiesToEven);
-    if (!a->isFinite() || a->isZero() || a->isNegative())
+    if (!isGlobalScale(*a))
       return rewriter.notifyMatchFailure(
           op, "the product is not positive and finite");
     Type type = op.getGlobalScaleB().getType();
@@ -101,6 +102,79 @@ private:
   }
 };
 
+/// A number behind a product that is its global scale (ProductNumber.h).
+///
+///   %y = blockscale.scaled_mm .. -> tensor<8x8xf32>
+///   %n = tensor.splat %g : tensor<8x8xf32>
+///   %z = arith.mulf %y, %n : tensor<8x8xf32>
+/// becomes
+///   %z = blockscale.scaled_mm .. global_scale_b(%g : f32) -> tensor<8x8xf32>
+///
+/// and so behind a bf16 or f16 product, which is scaled after_rounding.
+template <typename OpTy>
+struct MergeNumber : public OpRewritePattern<arith::MulFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::MulFOp op,
+                                PatternRewriter &rewriter) const override {
+    auto product = op.getLhs().getDefiningOp<OpTy>();
+    Value number = op.getRhs();
+    if (!product) {
+      product = op.getRhs().template getDefiningOp<OpTy>();
+      number = op.getLhs();
+    }
+    if (!product)
+      return rewriter.notifyMatchFailure(op, "no product is multiplied");
+    if (!product->hasOneUse())
+      return rewriter.notifyMatchFailure(op, "the product has other uses");
+    if (op->template getParentOfType<KernelOp>())
+      return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
+    auto splat = number.getDefiningOp<tensor::SplatOp>();
+    std::optional<APFloat> constant = getConstantNumber(number);
+    if (!splat && !constant)
+      return rewriter.notifyMatchFailure(op, "the factors are not one number");
+    auto interface = cast<ProductOpInterface>(product.getOperation());
+    std::optional<NumberObstacle> obstacle =
+        findProductNumberObstacle(interface);
+    if (!obstacle)
+      obstacle = findNumberObstacle(interface, constant,
+                                    splat ? splat.getInput().getType()
+                                          : number.getType());
+    if (obstacle)
+      return rewriter.notifyMatchFailure(op, [&](Diagnostic &diag) {
+        diag << "(" << obstacle->clause << "): expected " << obstacle->expected
+             << ", but got " << obstacle->found;
+      });
+    Value global = createGlobal(rewriter, op.getLoc(), splat, constant);
+    auto scaled = cast<OpTy>(rewriter.clone(*product));
+    scaled.getGlobalScaleBMutable().assign(global);
+    if (hasF32Result(scaled))
+      scaled.removeGlobalScalingAttr();
+    else
+      scaled.setGlobalScaling(GlobalScaling::AfterRounding);
+    rewriter.replaceOp(op, scaled.getResult());
+    rewriter.eraseOp(product);
+    return success();
+  }
+
+private:
+  /// The number as f32, which holds those of bf16 and f16.
+  static Value createGlobal(PatternRewriter &rewriter, Location loc,
+                            tensor::SplatOp splat,
+                            const std::optional<APFloat> &constant) {
+    Type f32 = rewriter.getF32Type();
+    if (constant)
+      return arith::ConstantOp::create(
+          rewriter, loc,
+          rewriter.getF32FloatAttr(
+              static_cast<float>(constant->convertToDouble())));
+    Value number = splat.getInput();
+    return number.getType().isF32()
+               ? number
+               : arith::ExtFOp::create(rewriter, loc, f32, number).getResult();
+  }
+};
+
 } // namespace
 
 /// Why the only global scale of a product stays, though it is 1.0.
@@ -118,7 +192,8 @@ static void addPatterns(RewritePatternSet &patterns, MLIRContext *context) {
       context, &OpTy::getGlobalScaleAMutable, whyLastGlobalScaleStays<OpTy>);
   patterns.add<DropUnitGlobalScale<OpTy>>(
       context, &OpTy::getGlobalScaleBMutable, whyLastGlobalScaleStays<OpTy>);
-  patterns.add<DropGlobalScaling<OpTy>, MergeConstantGlobals<OpTy>>(context);
+  patterns.add<DropGlobalScaling<OpTy>, MergeConstantGlobals<OpTy>,
+               MergeNumber<OpTy>>(context);
 }
 
 void ScaledMMOp::getCanonicalizationPatterns(RewritePatternSet &patterns,

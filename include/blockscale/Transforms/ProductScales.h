@@ -8,14 +8,10 @@
 // Programs that know no global scales multiply a product by a number. Such a
 // product takes the number as a global scale if the result has the same bytes:
 //
-//  - scale_c1: the product is one of NVFP4. MX has no global scales.
-//  - scale_c2: the product has neither global scales nor a bias: each is
-//    another rounding before that of the number.
+//  - scale_c1, scale_c2, scale_c4: as in ProductNumber.h.
 //  - scale_c3: the number has the type of the result, f32 or, with one rounding
 //    before and one after it, that of the product (`global_scaling
 //    after_rounding`). A number of another type is rounded otherwise.
-//  - scale_c4: a constant is positive and finite, as global scales are. Beside
-//    groups it is a constant: rows of no group stay 0.
 //  - scale_c5: a divisor is a constant power of two whose reciprocal f32 holds:
 //    the quotient of another one is not the product with its reciprocal.
 //  - scale_c6: nothing else uses the product, but for its sizes.

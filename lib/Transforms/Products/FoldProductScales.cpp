@@ -9,6 +9,7 @@
 #include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/Fusion/FusionLegality.h"
 #include "blockscale/Analysis/OnlyUser.h"
+#include "blockscale/IR/ProductNumber.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/ProductScales.h"
 
@@ -67,11 +68,6 @@ static Value getVector(Value row) {
   return cast<RankedTensorType>(row.getType()).getRank() == 1 ? row : Value();
 }
 
-/// Whether a constant may be a global scale.
-static bool isGlobalScale(const llvm::APFloat &value) {
-  return value.isFinite() && !value.isNegative() && !value.isZero();
-}
-
 /// Whether `value` is a number of `type`.
 static bool isExactIn(const llvm::APFloat &value, Type type) {
   llvm::APFloat converted = value;
@@ -85,20 +81,20 @@ static bool isExactIn(const llvm::APFloat &value, Type type) {
 // Clauses
 //===----------------------------------------------------------------------===//
 
+static std::optional<FusionObstacle>
+toFusionObstacle(std::optional<NumberObstacle> obstacle) {
+  if (!obstacle)
+    return std::nullopt;
+  return FusionObstacle{obstacle->clause, std::move(obstacle->expected),
+                        std::move(obstacle->found)};
+}
+
 /// scale_c1, scale_c2 and scale_c6.
 static std::optional<FusionObstacle> findProductObstacle(ReshapedProduct found,
                                                          Operation *user) {
-  ProductOpInterface product = found.product;
-  if (!isNvfp4ScaleType(product.getScaleElementType()))
-    return FusionObstacle{"scale_c1", "a product of NVFP4",
-                          llvm::to_string(product.getScaleElementType()) +
-                              " scales"};
-  if (product.getGlobalOperandA().value || product.getGlobalOperandB().value)
-    return FusionObstacle{"scale_c2", "a product without global scales",
-                          "one that has some"};
-  if (product.getBias())
-    return FusionObstacle{"scale_c2", "a product without a bias",
-                          llvm::to_string(product.getBias().getType())};
+  if (auto obstacle =
+          toFusionObstacle(findProductNumberObstacle(found.product)))
+    return obstacle;
   if (hasOtherUses(found, user))
     return FusionObstacle{"scale_c6", "a product without other uses",
                           "another use"};
@@ -132,17 +128,12 @@ findTypeObstacle(ReshapedProduct found, const ElementwiseStep &step,
 
 /// scale_c4.
 static std::optional<FusionObstacle>
-findNumberObstacle(ReshapedProduct found, const StepOperand &operand) {
-  if (operand.constant) {
-    if (isGlobalScale(operand.constant.getValue()))
-      return std::nullopt;
-    return FusionObstacle{"scale_c4", "a positive and finite constant",
-                          llvm::to_string(operand.constant)};
-  }
-  if (isa<ScaledGroupedMMOp>(found.product.getOperation()))
-    return FusionObstacle{"scale_c4", "a constant behind a product of groups",
-                          llvm::to_string(operand.value.getType())};
-  return std::nullopt;
+findConstantObstacle(ReshapedProduct found, const StepOperand &operand) {
+  if (!operand.constant)
+    return toFusionObstacle(findNumberObstacle(found.product, std::nullopt,
+                                               operand.value.getType()));
+  return toFusionObstacle(findNumberObstacle(
+      found.product, operand.constant.getValue(), operand.constant.getType()));
 }
 
 /// scale_c5, which makes a divisor its reciprocal.
@@ -314,7 +305,7 @@ private:
         return obstacle;
     if (auto obstacle = findTypeObstacle(found, step, number))
       return obstacle;
-    return findNumberObstacle(found, number.operand);
+    return findConstantObstacle(found, number.operand);
   }
 };
 
