@@ -78,8 +78,7 @@ static LogicalResult lowerRows(KernelOp kernel, const KernelBody &body,
 
 static LogicalResult lowerStrips(KernelOp kernel, const KernelBody &,
                                  LaunchSite &site) {
-  FailureOr<SmallVector<StripMember>> members =
-      findStripMembers(kernel, site.getChip());
+  FailureOr<SmallVector<StripMember>> members = findStripMembers(kernel);
   if (failed(members) || failed(site.verify()))
     return failure();
   return lowerStripKernel(*members, site);

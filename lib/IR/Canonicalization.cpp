@@ -13,6 +13,26 @@
 using namespace mlir;
 using namespace blockscale;
 
+/// The swizzles that are all uses of `scales`, of which there are some, if they
+/// make the same; none otherwise.
+static SmallVector<SwizzleOp> getOnlySwizzles(Value scales) {
+  SmallVector<SwizzleOp> swizzles;
+  for (Operation *user : scales.getUsers()) {
+    auto swizzle = dyn_cast<SwizzleOp>(user);
+    if (!swizzle)
+      return {};
+    swizzles.push_back(swizzle);
+  }
+  auto isLikeFirst = [&](SwizzleOp swizzle) {
+    SwizzleOp first = swizzles.front();
+    return swizzle.getResult().getType() == first.getResult().getType() &&
+           swizzle.getOffsets() == first.getOffsets() &&
+           swizzle.getBlock() == first.getBlock();
+  };
+  return llvm::all_of(swizzles, isLikeFirst) ? swizzles
+                                             : SmallVector<SwizzleOp>();
+}
+
 namespace {
 
 /// A quantizer writes its scales in any layout at no cost.
@@ -22,18 +42,19 @@ namespace {
 /// becomes
 ///   %q, %t = blockscale.quantize %x : ... -> tensor<f4>, tensor<f8, #swizzled>
 ///
-/// where %s has no other use. So with a grouped layout, where both ops have the
-/// same offsets and count them alike.
+/// where %s has no other use than such swizzles: there is one for each product
+/// of %q. So with a grouped layout, where both ops have the same offsets and
+/// count them alike.
 struct FoldSwizzleIntoQuantize : public OpRewritePattern<QuantizeOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(QuantizeOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!op.getScale().hasOneUse())
-      return rewriter.notifyMatchFailure(op, "the scales have other uses");
-    auto swizzle = dyn_cast<SwizzleOp>(*op.getScale().user_begin());
-    if (!swizzle)
-      return rewriter.notifyMatchFailure(op, "the user is not a swizzle");
+    SmallVector<SwizzleOp> swizzles = getOnlySwizzles(op.getScale());
+    if (swizzles.empty())
+      return rewriter.notifyMatchFailure(op, "the users are not swizzles that "
+                                             "make the same");
+    SwizzleOp swizzle = swizzles.front();
     auto type = swizzle.getResult().getType();
     if (type.getShape() != op.getScale().getType().getShape())
       return rewriter.notifyMatchFailure(op, "the static shapes differ");
@@ -45,7 +66,8 @@ struct FoldSwizzleIntoQuantize : public OpRewritePattern<QuantizeOp> {
     if (swizzle.getOffsets() && !hasSameGroups(op, swizzle))
       return rewriter.notifyMatchFailure(op, "the groups are not quantize's");
     rewriter.modifyOpInPlace(op, [&] { op.getScale().setType(type); });
-    rewriter.replaceOp(swizzle, op.getScale());
+    for (SwizzleOp each : swizzles)
+      rewriter.replaceOp(each, op.getScale());
     return success();
   }
 
@@ -117,17 +139,17 @@ struct FoldExpandIntoQuantize : public OpRewritePattern<ExpandScaleOp> {
 /// becomes
 ///   %t = blockscale.expand_scale %s ... -> tensor<f8, #swizzled>
 ///
-/// where %e has no other use.
+/// where %e has no other use than such swizzles.
 struct FoldSwizzleIntoExpand : public OpRewritePattern<ExpandScaleOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ExpandScaleOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!op.getResult().hasOneUse())
-      return rewriter.notifyMatchFailure(op, "the scales have other uses");
-    auto swizzle = dyn_cast<SwizzleOp>(*op.getResult().user_begin());
-    if (!swizzle)
-      return rewriter.notifyMatchFailure(op, "the user is not a swizzle");
+    SmallVector<SwizzleOp> swizzles = getOnlySwizzles(op.getResult());
+    if (swizzles.empty())
+      return rewriter.notifyMatchFailure(op, "the users are not swizzles that "
+                                             "make the same");
+    SwizzleOp swizzle = swizzles.front();
     if (swizzle.getOffsets())
       return rewriter.notifyMatchFailure(op, "the layout is grouped");
     auto type = swizzle.getResult().getType();
@@ -136,7 +158,8 @@ struct FoldSwizzleIntoExpand : public OpRewritePattern<ExpandScaleOp> {
     if (!hasKernelOrder(type))
       return rewriter.notifyMatchFailure(op, "no kernel has such a layout");
     rewriter.modifyOpInPlace(op, [&] { op.getResult().setType(type); });
-    rewriter.replaceOp(swizzle, op.getResult());
+    for (SwizzleOp each : swizzles)
+      rewriter.replaceOp(each, op.getResult());
     return success();
   }
 };

@@ -18,10 +18,10 @@ namespace blockscale {
 
 std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
   std::string chip = options.chip;
-  std::vector<Stage> stages =
-      getCommonStages(options.maxConstantElements, options.checks,
-                      {chip, options.fuse, options.recompute,
-                       llvm::to_vector(options.dynamicSizes)});
+  std::vector<Stage> stages = getCommonStages(
+      options.maxConstantElements, options.checks,
+      {chip, options.fuse, options.recompute, options.transforms,
+       llvm::to_vector(options.dynamicSizes)});
   ChooseSchedulesOptions schedules;
   schedules.chip = chip;
   schedules.tuned = options.tuned;

@@ -2,8 +2,10 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Modules with kernels of several ops against modules with a kernel for each op: in the
-emulator 200 random shapes that the gate of SM100 for transforms takes, and 200 that it
-does not; on the CPU all shapes of C13. Some of them are in test/Execution/gpu-fusion.test.
+emulator, under both schedules, 200 random cases each of rows, transformed columns and their
+amaxes with rounding to nearest, with stochastic rounding and in groups, and 200 of products
+that read one quantized x; on the CPU all shapes of C13. Some of them are in
+test/Execution/gpu-fusion.test and gpu-shared-scales.test.
 
 Needs 4 GiB of memory and 2 GiB of disk. A process that crashes counts as one failure. The
 last line is `N passed, N failed`.
@@ -41,7 +43,9 @@ def run(script, *options):
 def main():
     seed = sys.argv[1] if len(sys.argv) > 1 else "1"
     build()
-    counts = [run("gpu_fusion.py", "--eligible=200", "--ineligible=200", f"--seed={seed}"),
+    counts = [*(run("gpu_fusion.py", f"--kind={kind}", "--random=200", f"--seed={seed}")
+                for kind in ("plain", "stochastic", "grouped")),
+              run("gpu_shared_scales.py", "--random=200", f"--seed={seed}"),
               run("cpu_fusion.py")]
     passed, failed = (sum(each) for each in zip(*counts))
     print(f"{passed} passed, {failed} failed")

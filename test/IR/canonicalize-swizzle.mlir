@@ -33,6 +33,49 @@ func.func @two_users(%x: tensor<4x64xbf16>) -> (tensor<4x4xf8E4M3FN>, tensor<4x4
   return %s, %t : tensor<4x4xf8E4M3FN>, tensor<4x4xf8E4M3FN, #swizzled>
 }
 
+// Products that read the same scales have a swizzle each.
+// CHECK-LABEL: func.func @two_swizzles
+func.func @two_swizzles(%x: tensor<4x64xbf16>) -> (tensor<4x4xf8E4M3FN, #swizzled>, tensor<4x4xf8E4M3FN, #swizzled>) {
+  // CHECK: %[[S:[a-z0-9]+]] = blockscale.quantize {{.+}} -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN, #swizzled>
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  %t = blockscale.swizzle %s : tensor<4x4xf8E4M3FN> -> tensor<4x4xf8E4M3FN, #swizzled>
+  %u = blockscale.swizzle %s : tensor<4x4xf8E4M3FN> -> tensor<4x4xf8E4M3FN, #swizzled>
+  // CHECK-NEXT: return %[[S]], %[[S]]
+  return %t, %u : tensor<4x4xf8E4M3FN, #swizzled>, tensor<4x4xf8E4M3FN, #swizzled>
+}
+
+// CHECK-LABEL: func.func @two_swizzles_of_groups
+func.func @two_swizzles_of_groups(%x: tensor<4x64xbf16>, %o: tensor<2xi32>) -> (tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>, tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>) {
+  // CHECK: %[[S:[a-z0-9]+]] = blockscale.quantize {{.+}} offsets({{.+}}, #swizzled_groups>
+  %q, %s = blockscale.quantize %x block [1, 16] offsets(%o : tensor<2xi32>) : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  %t = blockscale.swizzle %s offsets(%o : tensor<2xi32>) : tensor<4x4xf8E4M3FN> -> tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>
+  %u = blockscale.swizzle %s offsets(%o : tensor<2xi32>) : tensor<4x4xf8E4M3FN> -> tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>
+  // CHECK-NEXT: return %[[S]], %[[S]]
+  return %t, %u : tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>, tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>
+}
+
+// Swizzles into two layouts stay: there is one tensor of scales.
+// CHECK-LABEL: func.func @two_layouts
+func.func @two_layouts(%x: tensor<4x64xbf16>, %o: tensor<2xi32>) -> (tensor<4x4xf8E4M3FN, #swizzled>, tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>) {
+  // CHECK: %[[S:[a-z0-9]+]] = blockscale.quantize {{.+}} -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  %q, %s = blockscale.quantize %x block [1, 16] offsets(%o : tensor<2xi32>) : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  // CHECK-COUNT-2: blockscale.swizzle %[[S]]
+  %t = blockscale.swizzle %s : tensor<4x4xf8E4M3FN> -> tensor<4x4xf8E4M3FN, #swizzled>
+  %u = blockscale.swizzle %s offsets(%o : tensor<2xi32>) : tensor<4x4xf8E4M3FN> -> tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>
+  return %t, %u : tensor<4x4xf8E4M3FN, #swizzled>, tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>
+}
+
+// So with an expansion that two products read.
+// CHECK-LABEL: func.func @two_swizzles_of_an_expansion
+func.func @two_swizzles_of_an_expansion(%s: tensor<1x4xf8E8M0FNU>) -> (tensor<8x4xf8E8M0FNU, #swizzled>, tensor<8x4xf8E8M0FNU, #swizzled>) {
+  // CHECK: %[[E:.+]] = blockscale.expand_scale {{.+}} -> tensor<8x4xf8E8M0FNU, #swizzled>
+  %e = blockscale.expand_scale %s block [32, 32] scale_dim k : tensor<1x4xf8E8M0FNU> -> tensor<8x4xf8E8M0FNU>
+  %t = blockscale.swizzle %e : tensor<8x4xf8E8M0FNU> -> tensor<8x4xf8E8M0FNU, #swizzled>
+  %u = blockscale.swizzle %e : tensor<8x4xf8E8M0FNU> -> tensor<8x4xf8E8M0FNU, #swizzled>
+  // CHECK-NEXT: return %[[E]], %[[E]]
+  return %t, %u : tensor<8x4xf8E8M0FNU, #swizzled>, tensor<8x4xf8E8M0FNU, #swizzled>
+}
+
 // No kernel of a quantizer writes these tiles.
 // CHECK-LABEL: func.func @other_tiles
 func.func @other_tiles(%x: tensor<4x64xbf16>) -> tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>> {

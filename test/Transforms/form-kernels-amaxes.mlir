@@ -151,17 +151,25 @@ func.func @one_read_amaxes(%x: tensor<4x16x128xbf16>) -> (tensor<f32>, tensor<4x
 
 // -----
 
+// Amaxes of groups of rows join that of the tensor, those of columns do not.
 // CHECK-LABEL: func.func @one_read_c3_and_c1
-// CHECK-COUNT-4: blockscale.kernel
-func.func @one_read_c3_and_c1(%x: tensor<64x128xbf16>, %y: tensor<64x128xf32>, %o: tensor<3xi32>) -> (tensor<f32>, tensor<3xf32>, tensor<f32>, tensor<64xf32>) {
+// CHECK: blockscale.kernel
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: blockscale.amax {{.+}} -> tensor<f32>
+// CHECK-NEXT: blockscale.amax {{.+}} offsets({{.+}} -> tensor<3xf32>
+// CHECK-NEXT: blockscale.yield
+// CHECK-COUNT-3: blockscale.kernel
+// CHECK-NOT: blockscale.kernel
+func.func @one_read_c3_and_c1(%x: tensor<64x128xbf16>, %y: tensor<64x128xf32>, %o: tensor<3xi32>) -> (tensor<f32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>, tensor<64xf32>) {
   %a = blockscale.amax %x : tensor<64x128xbf16> -> tensor<f32>
-  // expected-remark @below {{(one_read_c3): expected no offsets with amaxes, but got offsets}}
   %b = blockscale.amax %x offsets(%o : tensor<3xi32>) : tensor<64x128xbf16> -> tensor<3xf32>
+  // expected-remark @below {{(one_read_c3): expected amaxes of groups of rows, but got group_dim 1}}
+  %e = blockscale.amax %x offsets(%o : tensor<3xi32>) group_dim 1 : tensor<64x128xbf16> -> tensor<3xf32>
   // expected-remark @below {{(one_read_c1): expected x of bf16, but got tensor<64x128xf32>}}
   %c = blockscale.amax %y : tensor<64x128xf32> -> tensor<f32>
   // expected-remark @below {{(one_read_c1): expected x of bf16, but got tensor<64x128xf32>}}
   %d = blockscale.amax %y : tensor<64x128xf32> -> tensor<64xf32>
-  return %a, %b, %c, %d : tensor<f32>, tensor<3xf32>, tensor<f32>, tensor<64xf32>
+  return %a, %b, %e, %c, %d : tensor<f32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>, tensor<64xf32>
 }
 
 // -----

@@ -1,4 +1,5 @@
-// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_100a}))' -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_100a transforms=te}))' -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_100a}))' -split-input-file | FileCheck %s --check-prefix=ANY
 
 // Members of a group are one kernel (C5): rows of each x, and columns of its transform
 // (C4: 128 rows of each).
@@ -108,8 +109,12 @@ func.func @no_group(%x: tensor<16x128xbf16>, %y: tensor<16x128xbf16>) -> (tensor
 
 // -----
 
-// rht_c4 and rht_c2 (C4): where one member has 64 rows, no member's transform is in
-// registers; the quantizations of all are still one kernel.
+// rht_c4 and rht_c2 (C4): where TransformerEngine's sizes are asked for and one member has
+// 64 rows, no member's transform is in registers; the quantizations of all are still one
+// kernel. By default all transforms are in it.
+// ANY-LABEL: func.func @rht_c4
+// ANY: blockscale.kernel
+// ANY-NOT: blockscale.kernel
 // CHECK-LABEL: func.func @rht_c4
 // CHECK: blockscale.kernel
 // CHECK-NEXT: ^bb0
@@ -137,6 +142,7 @@ func.func @rht_c4(%x: tensor<128x128xbf16>, %y: tensor<64x128xbf16>) -> (tensor<
 // -----
 
 // Members that do not fit the first one have kernels of their own.
+// ANY-LABEL: func.func @group_clauses
 // CHECK-LABEL: func.func @group_clauses
 // CHECK: blockscale.kernel
 // CHECK-NEXT: ^bb0

@@ -101,12 +101,16 @@ func.func @one_read_c1(%x: tensor<64x64xf32>) -> (tensor<64x64xf8E4M3FN>, tensor
 
 // -----
 
-// CHECK-LABEL: func.func @one_read_c3
-// CHECK-COUNT-3: blockscale.kernel
-func.func @one_read_c3(%x: tensor<64x64xbf16>, %r: tensor<2xi64>, %o: tensor<3xi32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>) {
-  // expected-remark @below {{(one_read_c3): expected no rng, but got rng}}
+// Stochastic rounding and groups of rows in blocks of one row share the kernel, too.
+// CHECK-LABEL: func.func @random_and_groups
+// CHECK: blockscale.kernel
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: blockscale.quantize {{.+}} rng(
+// CHECK-NEXT: blockscale.quantize {{.+}} offsets(
+// CHECK-NEXT: blockscale.quantize {{.+}} transposed
+// CHECK-NOT: blockscale.kernel
+func.func @random_and_groups(%x: tensor<64x64xbf16>, %r: tensor<2xi64>, %o: tensor<3xi32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>) {
   %q, %s = blockscale.quantize %x block [1, 16] rng(%r : tensor<2xi64>) : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
-  // expected-remark @below {{(one_read_c3): expected no offsets with blocks of one row, but got offsets}}
   %p, %t = blockscale.quantize %x block [1, 16] offsets(%o : tensor<3xi32>) group_dim 0 : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
   %i, %j = blockscale.quantize %x block [16, 1] transposed : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
   return %q, %p, %i : tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>
@@ -117,7 +121,7 @@ func.func @one_read_c3(%x: tensor<64x64xbf16>, %r: tensor<2xi64>, %o: tensor<3xi
 // CHECK-LABEL: func.func @one_read_c4
 // CHECK-COUNT-2: blockscale.kernel
 func.func @one_read_c4(%x: tensor<64x64xbf16>, %g: tensor<64xf32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>) {
-  // expected-remark @below {{(one_read_c4): expected one global value for the tensor or each matrix, but got tensor<64xf32>}}
+  // expected-remark @below {{(one_read_c4): expected one global value for the tensor, each matrix or group, but got tensor<64xf32>}}
   %q, %s = blockscale.quantize %x block [1, 16] global_scale(%g : tensor<64xf32>) : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
   %p, %t = blockscale.quantize %x block [16, 1] transposed : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
   return %q, %p : tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>

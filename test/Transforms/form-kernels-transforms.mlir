@@ -1,5 +1,8 @@
-// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_100a}))' -split-input-file -verify-diagnostics | FileCheck %s
-// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_80}))' -split-input-file | FileCheck %s --check-prefix=SM80
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_100a transforms=te}))' -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_80}))' -split-input-file | FileCheck %s --check-prefix=ANY
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_100a}))' -split-input-file | FileCheck %s --check-prefix=ANY
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_110a}))' -split-input-file | FileCheck %s --check-prefix=ANY
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_120a}))' -split-input-file | FileCheck %s --check-prefix=ANY
 
 // Rows of x and columns of its transform are one kernel (C1), whatever layout the types
 // of the scales say (C2); sizes of the transform, which
@@ -58,13 +61,14 @@ func.func @rht_c1(%x: tensor<64x128xbf16>) -> tensor<64x128xf4E2M1FN> {
 
 // -----
 
-// rht_c2 on SM100 (C3): (64, 144), whose columns are no multiple of 128, stays two
-// kernels, of which nothing else changes (C6, C7). Other chips take it.
+// rht_c2 (C3): of the sizes that TransformerEngine's kernels take, (64, 144), whose columns
+// are no multiple of 128, is none. It stays two kernels, of which nothing else changes (C6,
+// C7). By default every chip transforms all sizes.
 // CHECK-LABEL: func.func @rht_c2_columns
 // CHECK-COUNT-2: blockscale.kernel
-// SM80-LABEL: func.func @rht_c2_columns
-// SM80: blockscale.kernel
-// SM80-NOT: blockscale.kernel
+// ANY-LABEL: func.func @rht_c2_columns
+// ANY: blockscale.kernel
+// ANY-NOT: blockscale.kernel
 func.func @rht_c2_columns(%x: tensor<64x144xbf16>) -> tensor<144x64xf4E2M1FN> {
   // expected-remark @below {{has a kernel of its own (rht_c2): expected rows and columns of x to be multiples of 64 and 128, but got tensor<64x144xbf16>}}
   %h = blockscale.hadamard %x dim 0 : tensor<64x144xbf16>
@@ -76,7 +80,7 @@ func.func @rht_c2_columns(%x: tensor<64x144xbf16>) -> tensor<144x64xf4E2M1FN> {
 
 // And (48, 128), by its rows.
 // CHECK-LABEL: func.func @rht_c2_rows
-// SM80-LABEL: func.func @rht_c2_rows
+// ANY-LABEL: func.func @rht_c2_rows
 // CHECK-COUNT-2: blockscale.kernel
 func.func @rht_c2_rows(%x: tensor<48x128xbf16>) -> tensor<128x48xf4E2M1FN> {
   // expected-remark @below {{(rht_c2): expected rows and columns of x to be multiples of 64 and 128, but got tensor<48x128xbf16>}}
@@ -102,9 +106,9 @@ func.func @rht_c2_flattened(%x: tensor<4x16x128xbf16>) -> tensor<4x128x16xf4E2M1
 // Dynamic rows are known to be a multiple of 16 only.
 // CHECK-LABEL: func.func @rht_c2_dynamic
 // CHECK-COUNT-2: blockscale.kernel
-// SM80-LABEL: func.func @rht_c2_dynamic
-// SM80: blockscale.kernel
-// SM80-NOT: blockscale.kernel
+// ANY-LABEL: func.func @rht_c2_dynamic
+// ANY: blockscale.kernel
+// ANY-NOT: blockscale.kernel
 func.func @rht_c2_dynamic(%x: tensor<?x128xbf16>) -> tensor<128x?xf4E2M1FN> {
   // expected-remark @below {{(rht_c2): expected rows and columns of x to be multiples of 64 and 128, but got tensor<?x128xbf16>}}
   %h = blockscale.hadamard %x dim 0 : tensor<?x128xbf16>
@@ -116,7 +120,7 @@ func.func @rht_c2_dynamic(%x: tensor<?x128xbf16>) -> tensor<128x?xf4E2M1FN> {
 
 // rht_c3: a result that memory must hold. The quantizations of x still share a kernel.
 // CHECK-LABEL: func.func @rht_c3
-// SM80-LABEL: func.func @rht_c3
+// ANY-LABEL: func.func @rht_c3
 // CHECK: blockscale.kernel
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: blockscale.hadamard

@@ -23,11 +23,19 @@ func.func @bf16(%x: tensor<?x?xbf16>) -> (tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M
   return %q, %s : tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN, #tiles>
 }
 
-// ... but not where they draw random numbers.
+// ... and random numbers or not ...
 // CHECK-LABEL: func.func @random(
-// CHECK: blockscale.swizzle
+// CHECK-NOT: swizzle %
 func.func @random(%x: tensor<?x?xbf16>, %r: tensor<2xi64>) -> (tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN, #tiles>) {
   %q, %s = blockscale.quantize %x block [1, 16] rng(%r : tensor<2xi64>) : tensor<?x?xbf16> -> tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN, #tiles>
+  return %q, %s : tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN, #tiles>
+}
+
+// ... but not where amaxes of blocks are given.
+// CHECK-LABEL: func.func @given_amaxes(
+// CHECK: blockscale.swizzle
+func.func @given_amaxes(%x: tensor<?x?xbf16>, %m: tensor<?x?xf32>) -> (tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN, #tiles>) {
+  %q, %s = blockscale.quantize %x block [1, 16] block_amax(%m : tensor<?x?xf32>) : tensor<?x?xbf16> -> tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN, #tiles>
   return %q, %s : tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN, #tiles>
 }
 

@@ -97,3 +97,113 @@ func.func @dynamic_groups(%a: tensor<80x64xf8E4M3FN>, %b: tensor<?x40x64xf8E4M3F
       : tensor<80x64xf8E4M3FN>, tensor<?x40x64xf8E4M3FN>, tensor<?xi32>, tensor<80x2xf8E8M0FNU>, tensor<?x40x2xf8E8M0FNU> -> tensor<80x40xf32>
   return %y : tensor<80x40xf32>
 }
+
+// A quantizer of what products of the same groups read alone takes their ends, and writes
+// the tiles of each group, for all products.
+// CHECK-LABEL: func.func @takes_offsets
+// CHECK-SAME: %[[ENDS:[a-z0-9]+]]: tensor<3xi32>
+// CHECK: blockscale.quantize %{{.+}} block [1, 16] offsets(%[[ENDS]] : tensor<3xi32>) {blockscale.ends_checked}
+// FOLDED-LABEL: func.func @takes_offsets
+// FOLDED: %[[Q:.+]], %[[S:.+]] = blockscale.quantize {{.+}} offsets({{.+}} -> tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #[[ROWS:.+]]>
+// FOLDED-NOT: blockscale.swizzle
+// FOLDED: blockscale.scaled_grouped_mm %[[Q]], {{.+}} scales(%[[S]],
+// FOLDED: blockscale.scaled_grouped_mm %[[Q]], {{.+}} scales(%[[S]],
+func.func @takes_offsets(%ends: tensor<3xi32>, %x: tensor<48x64xbf16>, %w: tensor<3x40x64xf4E2M1FN>, %ws: tensor<3x40x4xf8E4M3FN, #swizzled>) -> (tensor<48x40xbf16>, tensor<48x40xf32>) {
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<48x64xbf16> -> tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>
+  %y = blockscale.scaled_grouped_mm %q, %w offsets(%ends) scales(%s, %ws) block [1, 16]
+      : tensor<48x64xf4E2M1FN>, tensor<3x40x64xf4E2M1FN>, tensor<3xi32>, tensor<48x4xf8E4M3FN>, tensor<3x40x4xf8E4M3FN, #swizzled> -> tensor<48x40xbf16>
+  %z = blockscale.scaled_grouped_mm %q, %w offsets(%ends) scales(%s, %ws) block [1, 16]
+      : tensor<48x64xf4E2M1FN>, tensor<3x40x64xf4E2M1FN>, tensor<3xi32>, tensor<48x4xf8E4M3FN>, tensor<3x40x4xf8E4M3FN, #swizzled> -> tensor<48x40xf32>
+  return %y, %z : tensor<48x40xbf16>, tensor<48x40xf32>
+}
+
+// Along K groups cut the last dimension of the data, which are columns of x or, where the
+// results are transposed, its rows.
+// CHECK-LABEL: func.func @takes_offsets_of_k
+// CHECK: blockscale.quantize %{{.+}} block [1, 32] offsets(%{{.+}}) group_dim 1
+// CHECK: blockscale.quantize %{{.+}} block [32, 1] transposed offsets(%{{.+}} : tensor<3xi32>) {
+func.func @takes_offsets_of_k(%ends: tensor<3xi32>, %x: tensor<48x96xbf16>, %g: tensor<96x64xbf16>) -> tensor<3x48x64xf32> {
+  %q, %s = blockscale.quantize %x block [1, 32] : tensor<48x96xbf16> -> tensor<48x96xf8E4M3FN>, tensor<48x3xf8E8M0FNU>
+  %p, %t = blockscale.quantize %g block [32, 1] transposed : tensor<96x64xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  %y = blockscale.scaled_grouped_mm %q, %p offsets(%ends) scales(%s, %t) block [1, 32]
+      : tensor<48x96xf8E4M3FN>, tensor<64x96xf8E4M3FN>, tensor<3xi32>, tensor<48x3xf8E8M0FNU>, tensor<64x3xf8E8M0FNU> -> tensor<3x48x64xf32>
+  return %y : tensor<3x48x64xf32>
+}
+
+// The codes of rows of no group are read.
+// CHECK-LABEL: func.func @another_reader
+// CHECK: blockscale.quantize %{{.+}} block [1, 16] :
+// CHECK: blockscale.swizzle {{.+}} offsets(
+func.func @another_reader(%ends: tensor<3xi32>, %x: tensor<48x64xbf16>, %w: tensor<3x40x64xf4E2M1FN>, %ws: tensor<3x40x4xf8E4M3FN, #swizzled>) -> (tensor<48x40xbf16>, tensor<48x64xf4E2M1FN>) {
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<48x64xbf16> -> tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>
+  %y = blockscale.scaled_grouped_mm %q, %w offsets(%ends) scales(%s, %ws) block [1, 16]
+      : tensor<48x64xf4E2M1FN>, tensor<3x40x64xf4E2M1FN>, tensor<3xi32>, tensor<48x4xf8E4M3FN>, tensor<3x40x4xf8E4M3FN, #swizzled> -> tensor<48x40xbf16>
+  return %y, %q : tensor<48x40xbf16>, tensor<48x64xf4E2M1FN>
+}
+
+// Two products have other groups.
+// CHECK-LABEL: func.func @other_groups
+// CHECK: blockscale.quantize %{{.+}} block [1, 16] :
+func.func @other_groups(%ends: tensor<3xi32>, %others: tensor<3xi32>, %x: tensor<48x64xbf16>, %w: tensor<3x40x64xf4E2M1FN>, %ws: tensor<3x40x4xf8E4M3FN, #swizzled>) -> (tensor<48x40xbf16>, tensor<48x40xf32>) {
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<48x64xbf16> -> tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>
+  %y = blockscale.scaled_grouped_mm %q, %w offsets(%ends) scales(%s, %ws) block [1, 16]
+      : tensor<48x64xf4E2M1FN>, tensor<3x40x64xf4E2M1FN>, tensor<3xi32>, tensor<48x4xf8E4M3FN>, tensor<3x40x4xf8E4M3FN, #swizzled> -> tensor<48x40xbf16>
+  %z = blockscale.scaled_grouped_mm %q, %w offsets(%others) scales(%s, %ws) block [1, 16]
+      : tensor<48x64xf4E2M1FN>, tensor<3x40x64xf4E2M1FN>, tensor<3xi32>, tensor<48x4xf8E4M3FN>, tensor<3x40x4xf8E4M3FN, #swizzled> -> tensor<48x40xf32>
+  return %y, %z : tensor<48x40xbf16>, tensor<48x40xf32>
+}
+
+// The ends come later than the quantizer.
+// CHECK-LABEL: func.func @later_ends
+// CHECK: blockscale.quantize %{{.+}} block [1, 16] :
+func.func @later_ends(%e: tensor<3xi32>, %x: tensor<48x64xbf16>, %w: tensor<3x40x64xf4E2M1FN>, %ws: tensor<3x40x4xf8E4M3FN, #swizzled>) -> tensor<48x40xbf16> {
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<48x64xbf16> -> tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>
+  %ends = arith.addi %e, %e : tensor<3xi32>
+  %y = blockscale.scaled_grouped_mm %q, %w offsets(%ends) scales(%s, %ws) block [1, 16]
+      : tensor<48x64xf4E2M1FN>, tensor<3x40x64xf4E2M1FN>, tensor<3xi32>, tensor<48x4xf8E4M3FN>, tensor<3x40x4xf8E4M3FN, #swizzled> -> tensor<48x40xbf16>
+  return %y : tensor<48x40xbf16>
+}
+
+// Groups of rows may cut square blocks.
+// CHECK-LABEL: func.func @square_blocks
+// CHECK: blockscale.quantize %{{.+}} block [32, 32] scale_dim k :
+func.func @square_blocks(%ends: tensor<3xi32>, %x: tensor<64x64xbf16>, %w: tensor<3x40x64xf8E4M3FN>, %ws: tensor<3x40x2xf8E8M0FNU, #swizzled>) -> tensor<64x40xbf16> {
+  %q, %s = blockscale.quantize %x block [32, 32] scale_dim k : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
+  %y = blockscale.scaled_grouped_mm %q, %w offsets(%ends) scales(%s, %ws) block [1, 32]
+      : tensor<64x64xf8E4M3FN>, tensor<3x40x64xf8E4M3FN>, tensor<3xi32>, tensor<64x2xf8E8M0FNU>, tensor<3x40x2xf8E8M0FNU, #swizzled> -> tensor<64x40xbf16>
+  return %y : tensor<64x40xbf16>
+}
+
+// Rows of f32 whose length is known at run time are quantized block by block.
+// CHECK-LABEL: func.func @blocks
+// CHECK: blockscale.quantize %{{.+}} block [1, 16] :
+func.func @blocks(%ends: tensor<3xi32>, %x: tensor<48x?xf32>, %w: tensor<3x40x?xf4E2M1FN>, %ws: tensor<3x40x?xf8E4M3FN, #swizzled>) -> tensor<48x40xbf16> {
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<48x?xf32> -> tensor<48x?xf4E2M1FN>, tensor<48x?xf8E4M3FN>
+  %y = blockscale.scaled_grouped_mm %q, %w offsets(%ends) scales(%s, %ws) block [1, 16]
+      : tensor<48x?xf4E2M1FN>, tensor<3x40x?xf4E2M1FN>, tensor<3xi32>, tensor<48x?xf8E4M3FN>, tensor<3x40x?xf8E4M3FN, #swizzled> -> tensor<48x40xbf16>
+  return %y : tensor<48x40xbf16>
+}
+
+// A norm quantizes its rows in its own kernel, which has no groups.
+// CHECK-LABEL: func.func @norm
+// CHECK: blockscale.quantize %{{.+}} block [1, 16] :
+func.func @norm(%ends: tensor<3xi32>, %x: tensor<48x64xbf16>, %w: tensor<3x40x64xf4E2M1FN>, %ws: tensor<3x40x4xf8E4M3FN, #swizzled>) -> tensor<48x40xbf16> {
+  %zero = arith.constant 0.0 : bf16
+  %r0 = tensor.empty() : tensor<48xbf16>
+  %r1 = linalg.fill ins(%zero : bf16) outs(%r0 : tensor<48xbf16>) -> tensor<48xbf16>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<48x64xbf16>) outs(%r1 : tensor<48xbf16>) {
+  ^bb0(%a: bf16, %o: bf16):
+    %m = arith.maximumf %a, %o : bf16
+    linalg.yield %m : bf16
+  } -> tensor<48xbf16>
+  %e = tensor.empty() : tensor<48x64xbf16>
+  %n = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x, %r : tensor<48x64xbf16>, tensor<48xbf16>) outs(%e : tensor<48x64xbf16>) {
+  ^bb0(%a: bf16, %b: bf16, %o: bf16):
+    %d = arith.subf %a, %b : bf16
+    linalg.yield %d : bf16
+  } -> tensor<48x64xbf16>
+  %q, %s = blockscale.quantize %n block [1, 16] : tensor<48x64xbf16> -> tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>
+  %y = blockscale.scaled_grouped_mm %q, %w offsets(%ends) scales(%s, %ws) block [1, 16]
+      : tensor<48x64xf4E2M1FN>, tensor<3x40x64xf4E2M1FN>, tensor<3xi32>, tensor<48x4xf8E4M3FN>, tensor<3x40x4xf8E4M3FN, #swizzled> -> tensor<48x40xbf16>
+  return %y : tensor<48x40xbf16>
+}

@@ -25,7 +25,6 @@ TEST(Chip, Sm100aHasTheInstructionsOfTheQuantizers) {
   EXPECT_TRUE(chip->hasTcgen05());
   EXPECT_TRUE(chip->hasProducts());
   EXPECT_FALSE(chip->hasWgmma());
-  EXPECT_TRUE(chip->needsWideTransforms());
 }
 
 // Chips before SM100 have cvt to 8 bits from sm_89 on, and none to 4.
@@ -40,7 +39,6 @@ TEST(Chip, PortableChipsLackTheInstructionsOfSm100) {
     EXPECT_EQ(chip->hasWgmma(), chip->name == "sm_90a") << name;
     EXPECT_TRUE(chip->hasProducts()) << name;
     EXPECT_TRUE(chip->decodesProductOperands()) << name;
-    EXPECT_FALSE(chip->needsWideTransforms()) << name;
   }
 }
 
@@ -58,7 +56,6 @@ TEST(Chip, ConsumerBlackwellHasConversionsOfSm100) {
     EXPECT_TRUE(chip->hasProducts()) << name;
     EXPECT_FALSE(chip->decodesProductOperands()) << name;
     EXPECT_FALSE(chip->hasTcgen05() || chip->hasWgmma()) << name;
-    EXPECT_FALSE(chip->needsWideTransforms()) << name;
   }
 }
 

@@ -14,6 +14,7 @@
 #define BLOCKSCALE_PIPELINES_PIPELINES_H
 
 #include "blockscale/Analysis/Recompute.h"
+#include "blockscale/Analysis/TransformSizes.h"
 #include "blockscale/Transforms/FoldConstants.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -85,6 +86,10 @@ struct ToGPUOptions : public CommonOptions<ToGPUOptions> {
       *this, "recompute",
       llvm::cl::desc("Whether both of two passes over x compute what makes it"),
       llvm::cl::init(Recompute::Model), getRecomputeValues()};
+  Option<TransformSizes> transforms{
+      *this, "transforms",
+      llvm::cl::desc("Which transforms the kernels that quantize them compute"),
+      llvm::cl::init(TransformSizes::Any), getTransformSizesValues()};
   ListOption<int64_t> dynamicSizes{
       *this, "dynamic-sizes",
       llvm::cl::desc("Assumed sizes of the dynamic dimensions of a function's "

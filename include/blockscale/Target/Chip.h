@@ -52,9 +52,6 @@ struct Chip {
   bool wgmma;
   /// `tcgen05.mma.block_scale`.
   bool tcgen05;
-  /// Whether TransformerEngine has kernels for the chip that quantize the
-  /// transform of a tensor: what is fused is of the sizes that those take.
-  bool wideTransforms;
   MultiprocessorLimits limits;
   /// `mma.sync.kind::mxf4nvf4.block_scale` and its kin.
   bool blockScaleMma = false;
@@ -77,7 +74,6 @@ struct Chip {
   bool hasProducts() const { return tcgen05 || wgmma || plainMma; }
   /// Whether products under block scales need one operand decoded before.
   bool decodesProductOperands() const { return !tcgen05 && !blockScaleMma; }
-  bool needsWideTransforms() const { return wideTransforms; }
 };
 
 /// The chip called `name` (for example "sm_100a"), or null.

@@ -9,6 +9,7 @@
 #define BLOCKSCALE_TRANSFORMS_PASSES_H
 
 #include "blockscale/Analysis/Recompute.h"
+#include "blockscale/Analysis/TransformSizes.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Transforms/FoldConstants.h"
 

@@ -432,7 +432,9 @@ def SwizzleProductScales : Pass<"blockscale-swizzle-product-scales"> {
     `scaled_grouped_mm` are swizzled before the product, group by group if its
     offsets bound them. Canonicalization folds this into the quantizer that makes
     the scales if nothing else needs them linear, and constants are swizzled at
-    compile time. For other chips nothing changes.
+    compile time. A quantizer without offsets whose results only products of the
+    same groups read takes theirs, so that this is folded, too. For other chips
+    nothing changes.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
@@ -606,7 +608,9 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     For a GPU (`chip`), quantizations of one x share a kernel that reads x once:
     of rows and columns, or of a weight and its transpose. The kernel also computes
     transforms of columns, and amaxes of x and of these transforms. If a
-    quantization needs one of the amaxes, a kernel before it computes them.
+    quantization needs one of the amaxes, a kernel before it computes them. With
+    `transforms=te` it computes only transforms of the sizes that TransformerEngine's
+    kernels take.
     Elementwise `linalg.generic` ops that compute x from one or several tensors,
     with factors of rows and columns, are computed in the first kernel that reads
     x; if other ops need x too, it is a result of that kernel. Other elementwise
@@ -617,7 +621,7 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     include/blockscale/Analysis):
 
     ```text
-    reads x in a kernel of its own (one_read_c3): expected no rng, but got rng
+    reads x in a kernel of its own (one_read_c1): expected x of bf16, but got tensor<64x64xf32>
     takes a second pass over x (one_pass_c1): expected operands that need no amax of x, but got global_amax
     ```
 
@@ -657,6 +661,10 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
            /*default=*/"::blockscale::Recompute::Model",
            "Whether both of two passes over x compute what makes it",
            [{::blockscale::getRecomputeValues()}]>,
+    Option<"transforms", "transforms", "::blockscale::TransformSizes",
+           /*default=*/"::blockscale::TransformSizes::Any",
+           "Which transforms the kernels that quantize them compute",
+           [{::blockscale::getTransformSizesValues()}]>,
     ListOption<"dynamicSizes", "dynamic-sizes", "int64_t",
                "Assumed sizes of the dynamic dimensions of a function's "
                "arguments, in order, for estimates; the last one serves all "

@@ -12,9 +12,10 @@
 
 namespace blockscale {
 
-/// The unit attribute of a swizzle with offsets that a pass makes for a
-/// product. The product has the same offsets and checks them, and the swizzle
-/// does not: an error names the op that the program has, on every target.
+/// The unit attribute of a swizzle that a pass makes for a product, or of a
+/// quantizer that it gives the offsets of one. The product has the same offsets
+/// and checks them, and these ops do not: an error names the op that has the
+/// offsets in the program, on every target.
 inline constexpr llvm::StringLiteral kEndsCheckedAttrName =
     "blockscale.ends_checked";
 

@@ -27,7 +27,7 @@ Diagnostic &operator<<(Diagnostic &diag, const FusionObstacle &obstacle) {
   return diag << llvm::to_string(obstacle);
 }
 
-std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op, bool isAlone) {
+std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op) {
   RankedTensorType x = op.getX().getType();
   if (!x.getElementType().isBF16())
     return FusionObstacle{"one_read_c1", "x of bf16", llvm::to_string(x)};
@@ -36,19 +36,11 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op, bool isAlone) {
                           stringifyRecipe(op.getEffectiveRecipe()).str()};
   if (op.getBlockAmax())
     return FusionObstacle{"one_read_c2", "computed block amaxes", "block_amax"};
-  if (op.getRng())
-    return FusionObstacle{"one_read_c3", "no rng", "rng"};
-  if (op.getOffsets() && op.hasRowBlocks())
-    return FusionObstacle{"one_read_c3", "no offsets with blocks of one row",
-                          "offsets"};
   GlobalOperand global = op.getGlobalOperand();
   if (global.extent == GlobalExtent::Row)
-    return FusionObstacle{"one_read_c4",
-                          "one global value for the tensor or each matrix",
-                          llvm::to_string(global.value.getType())};
-  if (getGroupedLayout(op.getScale().getType()) && !isAlone)
-    return FusionObstacle{"one_read_c5", "scales in no grouped layout",
-                          llvm::to_string(op.getScale().getType())};
+    return FusionObstacle{
+        "one_read_c4", "one global value for the tensor, each matrix or group",
+        llvm::to_string(global.value.getType())};
   return std::nullopt;
 }
 
@@ -56,8 +48,9 @@ std::optional<FusionObstacle> findOneReadObstacle(AmaxOp op) {
   RankedTensorType x = op.getX().getType();
   if (!x.getElementType().isBF16())
     return FusionObstacle{"one_read_c1", "x of bf16", llvm::to_string(x)};
-  if (op.getOffsets())
-    return FusionObstacle{"one_read_c3", "no offsets with amaxes", "offsets"};
+  if (op.getOffsets() && op.getGroupDim() != 0)
+    return FusionObstacle{"one_read_c3", "amaxes of groups of rows",
+                          "group_dim " + llvm::to_string(op.getGroupDim())};
   if (op.isPerRow())
     return FusionObstacle{"one_read_c4",
                           "one amax for the tensor or each matrix",
@@ -154,16 +147,10 @@ static int64_t getDivisor(int64_t size) {
   return ShapedType::isDynamic(size) ? 1 : size;
 }
 
-static std::optional<FusionObstacle>
-findSizeObstacle(HadamardOp op, const target::Chip &chip) {
+/// Why TransformerEngine has no kernel of the transform.
+static std::optional<FusionObstacle> findSizeObstacle(HadamardOp op) {
   auto x = cast<RankedTensorType>(op.getX().getType());
   int64_t columns = getDivisor(x.getShape().back());
-  if (!chip.needsWideTransforms()) {
-    if (columns % 16 != 0)
-      return FusionObstacle{"rht_c2", "columns of x to be a multiple of 16",
-                            llvm::to_string(x)};
-    return std::nullopt;
-  }
   bool isGrouped = llvm::any_of(op->getUsers(), [](Operation *user) {
     auto quantize = dyn_cast<QuantizeOp>(user);
     return quantize &&
@@ -184,22 +171,19 @@ findSizeObstacle(HadamardOp op, const target::Chip &chip) {
 }
 
 std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
-                                                    const target::Chip &chip) {
+                                                    TransformSizes sizes) {
   if (op.getDim() != 0)
     return FusionObstacle{"rht_c1", "groups down the columns of x (dim 0)",
                           "dim " + llvm::to_string(op.getDim())};
-  if (std::optional<FusionObstacle> obstacle = findSizeObstacle(op, chip))
-    return obstacle;
-  bool isAlone = llvm::count_if(op->getUsers(), [](Operation *user) {
-                   return !isa<tensor::DimOp>(user);
-                 }) == 1;
+  if (sizes == TransformSizes::TE)
+    if (std::optional<FusionObstacle> obstacle = findSizeObstacle(op))
+      return obstacle;
   for (Operation *user : op->getUsers()) {
     auto quantize = dyn_cast<QuantizeOp>(user);
     auto amax = dyn_cast<AmaxOp>(user);
-    bool takesRegisters =
-        user->getBlock() == op->getBlock() &&
-        ((quantize && !findOneReadObstacle(quantize, isAlone)) ||
-         (amax && !findOneReadObstacle(amax)));
+    bool takesRegisters = user->getBlock() == op->getBlock() &&
+                          ((quantize && !findOneReadObstacle(quantize)) ||
+                           (amax && !findOneReadObstacle(amax)));
     if (!takesRegisters && !isa<tensor::DimOp>(user))
       return FusionObstacle{"rht_c3",
                             "all uses to be quantizations or amaxes of its "

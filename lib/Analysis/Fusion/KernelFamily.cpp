@@ -46,11 +46,6 @@ KernelBody::KernelBody(KernelOp kernel)
           llvm::map_to_vector(kernel.getBody().front().without_terminator(),
                               [](Operation &op) { return &op; })) {}
 
-bool KernelBody::hasOneResultOp() const {
-  return llvm::count_if(
-             others, [](Operation *op) { return !isa<HadamardOp>(op); }) == 1;
-}
-
 static KernelFamily chooseFamily(const KernelBody &body) {
   ArrayRef<Operation *> producers = body.producers, others = body.others;
   if (llvm::any_of(producers, [](Operation *op) {

@@ -71,7 +71,7 @@ llvm::SmallPtrSet<Operation *, 8> SiblingPlanner::findTransforms() {
         llvm::none_of(op->getUsers(), llvm::IsaPred<AmaxOp, QuantizeOp>))
       continue;
     if (std::optional<FusionObstacle> obstacle =
-            findTransformObstacle(hadamard, *draft.getOptions().chip))
+            findTransformObstacle(hadamard, draft.getOptions().transforms))
       draft.remark(op, "has a kernel of its own", *obstacle);
     else
       transforms.insert(op);
@@ -121,13 +121,6 @@ void SiblingPlanner::plan() {
       transform = nullptr;
     else
       x = cast<HadamardOp>(transform).getX();
-    // A quantization that shares its kernel with nothing but its transform.
-    if (transform && quantize && findOneReadObstacle(quantize)) {
-      Siblings &pair = passes.emplace_back();
-      pair.quantizes.push_back(quantize);
-      pair.transforms.insert(transform);
-      continue;
-    }
     Siblings &siblings = groups[{x, op->getBlock()}];
     if (quantize) {
       siblings.quantizes.push_back(quantize);

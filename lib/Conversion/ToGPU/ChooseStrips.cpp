@@ -29,8 +29,7 @@ struct ChooseStripsPass : public impl::ChooseStripsBase<ChooseStripsPass> {
       if (kernel->hasAttr(kStripAttrName) ||
           getFamily(kernel) != KernelFamily::Strips)
         return WalkResult::advance();
-      FailureOr<SmallVector<StripMember>> members =
-          findStripMembers(kernel, *target);
+      FailureOr<SmallVector<StripMember>> members = findStripMembers(kernel);
       if (failed(members))
         return WalkResult::interrupt();
       SmallVector<RatedStrip> strips =

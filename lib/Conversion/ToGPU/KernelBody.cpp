@@ -76,17 +76,16 @@ LogicalResult verifyProducers(KernelOp kernel, const KernelBody &body) {
 
 /// Why `op` cannot be in a strip kernel.
 static std::optional<FusionObstacle>
-findSharingObstacle(Operation *op, const KernelBody &body,
-                    const target::Chip &chip) {
+findSharingObstacle(Operation *op, const KernelBody &body) {
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
     // Blocks of several rows have no other kernel.
     if (body.others.size() == 1 && !quantize.hasRowBlocks())
       return std::nullopt;
-    return findOneReadObstacle(quantize, body.hasOneResultOp());
+    return findOneReadObstacle(quantize);
   }
   if (auto amax = dyn_cast<AmaxOp>(op))
     return findOneReadObstacle(amax);
-  return findTransformObstacle(cast<HadamardOp>(op), chip);
+  return findTransformObstacle(cast<HadamardOp>(op));
 }
 
 static StripMember getMember(ArrayRef<Operation *> ops) {
@@ -99,8 +98,7 @@ static StripMember getMember(ArrayRef<Operation *> ops) {
   return member;
 }
 
-FailureOr<SmallVector<StripMember>> findStripMembers(KernelOp kernel,
-                                                     const target::Chip &chip) {
+FailureOr<SmallVector<StripMember>> findStripMembers(KernelOp kernel) {
   KernelBody body(kernel);
   if (failed(verifyProducers(kernel, body)))
     return failure();
@@ -122,7 +120,7 @@ FailureOr<SmallVector<StripMember>> findStripMembers(KernelOp kernel,
       obstacle = findGroupObstacle(opsOf.front().second, ops);
     for (Operation *op : ops) {
       if (!obstacle)
-        obstacle = findSharingObstacle(op, body, chip);
+        obstacle = findSharingObstacle(op, body);
       if (obstacle)
         return op->emitOpError() << "does not share its kernel " << *obstacle;
     }

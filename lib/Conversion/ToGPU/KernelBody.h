@@ -22,10 +22,10 @@ llvm::LogicalResult verifyOperands(const KernelBody &body);
 /// memory holds.
 llvm::LogicalResult verifyProducers(KernelOp kernel, const KernelBody &body);
 
-/// The members of a strip kernel for `chip`, or an error where its ops
-/// cannot share one (FusionLegality.h).
+/// The members of a strip kernel, or an error where its ops cannot share one
+/// (FusionLegality.h).
 llvm::FailureOr<llvm::SmallVector<StripMember>>
-findStripMembers(KernelOp kernel, const target::Chip &chip);
+findStripMembers(KernelOp kernel);
 
 } // namespace blockscale
 

@@ -87,7 +87,7 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
   void runOnOperation() override {
     if (failed(verifyGroups(collectOps(getOperation()))))
       return signalPassFailure();
-    FusionOptions options{target::findChip(chip), fuse, recompute,
+    FusionOptions options{target::findChip(chip), fuse, recompute, transforms,
                           llvm::to_vector(dynamicSizes)};
     if (!chip.empty() && !options.chip) {
       emitError(getOperation()->getLoc())

@@ -6,15 +6,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "LinearScales.h"
+#include "blockscale/Analysis/Fusion/KernelFamily.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Target/Chip.h"
 #include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/ProductSwizzle.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -125,6 +129,96 @@ private:
   }
 };
 
+/// A quantizer whose results only products of the same groups read takes the
+/// ends of these, so that it can write the tiles of each group.
+///
+/// %q, %s = blockscale.quantize %x ..
+/// %y = blockscale.scaled_grouped_mm %q, %b offsets(%ends) scales(%s, %sb) ..
+///   ->  %q, %s = blockscale.quantize %x .. offsets(%ends)
+///       %y = blockscale.scaled_grouped_mm %q, %b offsets(%ends) ..
+///
+/// What belongs to no group becomes zero, and no product reads it. The product
+/// checks the ends, and the quantizer does not (ProductSwizzle.h).
+struct TakeOffsets : public OpRewritePattern<QuantizeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(QuantizeOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getOffsets() || op.getX().getType().getRank() != 2)
+      return rewriter.notifyMatchFailure(op, "x has groups, or is a batch");
+    if (op->getParentOfType<KernelOp>())
+      return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
+    if (!SwizzleScales::isLinear(op.getScale()) ||
+        op.getScaleForm()[0].divisor != 1)
+      return rewriter.notifyMatchFailure(op, "the scales are in a layout, or "
+                                             "have none of groups");
+    if (op.getGlobalOperand().extent == GlobalExtent::Row)
+      return rewriter.notifyMatchFailure(op, "rows have global values");
+    if (takesBlocks(op))
+      return rewriter.notifyMatchFailure(op, "its kernel has blocks, not rows");
+    if (isOfNorm(op.getX()))
+      return rewriter.notifyMatchFailure(op, "a norm's kernel has no groups");
+    ScaledGroupedMMOp product = findProduct(op);
+    if (!product)
+      return rewriter.notifyMatchFailure(
+          op, "others than products of the same groups read the results");
+    // Groups cut the rows of the data, or K.
+    unsigned dim = product.isKGrouped() != op.getTransposed() ? 1 : 0;
+    int64_t unit = product.isKGrouped() ? product.getBlockSize() : 1;
+    if (op.getBlock()[dim] != unit)
+      return rewriter.notifyMatchFailure(op, "groups may cut a block");
+    Value ends = product.getOffsets();
+    if (!DominanceInfo().properlyDominates(ends, op))
+      return rewriter.notifyMatchFailure(op, "the ends come later");
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getOffsetsMutable().assign(ends);
+      op.setGroupDim(dim);
+      op->setAttr(kEndsCheckedAttrName, rewriter.getUnitAttr());
+    });
+    return success();
+  }
+
+private:
+  /// A product that reads the results, if only products do that have the same
+  /// groups along the same dimension; null otherwise.
+  static ScaledGroupedMMOp findProduct(QuantizeOp op) {
+    ScaledGroupedMMOp found;
+    for (Value result : {op.getData(), op.getScale()})
+      for (OpOperand &use : result.getUses()) {
+        if (isa<tensor::DimOp>(use.getOwner()))
+          continue;
+        auto product = dyn_cast<ScaledGroupedMMOp>(use.getOwner());
+        // The matrices of B have no groups of rows.
+        if (!product || product->getParentOfType<KernelOp>() ||
+            (!product.isKGrouped() && use.get() != product.getA() &&
+             use.get() != product.getScaleA()))
+          return {};
+        if (!found)
+          found = product;
+        if (product.getOffsets() != found.getOffsets() ||
+            product.isKGrouped() != found.isKGrouped())
+          return {};
+      }
+    return found;
+  }
+
+  /// Whether elementwise ops make `x` of what reduces rows.
+  static bool isOfNorm(Value x) {
+    llvm::SmallSetVector<Operation *, 8> ops;
+    ops.insert(x.getDefiningOp());
+    for (size_t i = 0; i < ops.size(); ++i) {
+      auto linalg = dyn_cast_if_present<linalg::LinalgOp>(ops[i]);
+      if (!linalg)
+        continue;
+      if (linalg.getNumReductionLoops() != 0)
+        return true;
+      for (Value input : linalg.getDpsInputs())
+        ops.insert(input.getDefiningOp());
+    }
+    return false;
+  }
+};
+
 struct SwizzleProductScalesPass
     : public impl::SwizzleProductScalesBase<SwizzleProductScalesPass> {
   using SwizzleProductScalesBase::SwizzleProductScalesBase;
@@ -134,7 +228,8 @@ struct SwizzleProductScalesPass
     if (!target || !target->hasProducts())
       return;
     RewritePatternSet patterns(&getContext());
-    patterns.add<SwizzleScales, SwizzleGroupedScales>(&getContext());
+    patterns.add<SwizzleScales, SwizzleGroupedScales, TakeOffsets>(
+        &getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

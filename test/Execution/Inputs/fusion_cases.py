@@ -1,7 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Quantizations of rows of x and of columns of its transform, as kernels of SM100 have
-them or may not (C3, C4), for gpu_fusion.py, gpu_traffic.py and cpu_fusion.py."""
+"""Quantizations of rows of x and of columns of its transform, of sizes that kernels of
+TransformerEngine take or do not (C3, C4), for gpu_fusion.py, gpu_traffic.py and
+cpu_fusion.py."""
 
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ BLOCK = 16
 class Case:
     """A global amax of each direction is "computed" and a result, an operand that is
     "given", or "both", one beside the other. `swizzled` is by direction, too. Sizes may
-    be '?'."""
+    be '?'; of a case that `is_dynamic` types do not tell the rows."""
 
     shape: tuple
     directions: tuple
@@ -32,10 +33,13 @@ class Case:
     globals: str = "computed"
     is_grouped: bool = False
     swizzled: tuple = (True, True)
+    is_dynamic: bool = False
+    is_stochastic: bool = False
 
     def __str__(self):
-        groups = ", grouped" * self.is_grouped
-        return f"{self.shape} {'+'.join(self.directions)} mask {self.mask}, {self.globals}{groups}"
+        more = "".join(f", {name}" for name in ("grouped", "dynamic", "stochastic")
+                       if getattr(self, f"is_{name}"))
+        return f"{self.shape} {'+'.join(self.directions)} mask {self.mask}, {self.globals}{more}"
 
     def draw(self, random, x=None):
         """Arrays of all operands that it may have, by name."""
@@ -43,7 +47,8 @@ class Case:
         ends = np.sort(random.integers(0, self.shape[0] + 1, GROUPS))
         if "col" in self.directions:
             ends = ends // BLOCK * BLOCK  # Blocks of columns belong to one group.
-        arrays = {"x": x, "offsets": ends.astype(np.int32)}
+        arrays = {"x": x, "offsets": ends.astype(np.int32),
+                  "rng": random.integers(-1 << 63, 1 << 63, 2, np.int64)}
         for of in ("row", "col"):
             shape = (GROUPS,) if self.is_grouped else ()
             arrays[f"{of}_g"] = np.asarray(np.exp2(random.uniform(-4, 8, shape)), np.float32)
@@ -51,34 +56,44 @@ class Case:
 
     def write(self, prefix=""):
         """Operands' names and types, the ops, and results' names and types."""
-        x_type = tensor(self.shape, "bf16")
+        x_type = tensor(self._typed_shape(), "bf16")
         operands, body, results = [("x", x_type)], [], []
         if self.is_grouped:
             operands.append(("offsets", f"tensor<{GROUPS}xi32>"))
+        if self.is_stochastic:
+            operands.append(("rng", "tensor<2xi64>"))
+        of_groups = (f" offsets(%{prefix}offsets : tensor<{GROUPS}xi32>)"
+                     if self.is_grouped else "")
+        rng = f" rng(%{prefix}rng : tensor<2xi64>)" if self.is_stochastic else ""
+        global_type = tensor((GROUPS,) * self.is_grouped, "f32")
         if "col" in self.directions:
             mask = "" if self.mask is None else f" sign_mask {self.mask}"
             body.append(f"%{prefix}h = blockscale.hadamard %{prefix}x dim 0{mask} : {x_type}")
         for of in self.directions:
             source = f"%{prefix}{'x' if of == 'row' else 'h'}"
-            amax, amax_type = f"{of}_a", "tensor<f32>"
+            amax = f"{of}_a"
             if self.globals != "given":
-                body.append(f"%{prefix}{amax} = blockscale.amax {source} : {x_type} -> {amax_type}")
-                results.append((amax, amax_type))
+                body.append(f"%{prefix}{amax} = blockscale.amax {source}{of_groups} : {x_type} -> "
+                            f"{global_type}")
+                results.append((amax, global_type))
             if self.globals != "computed":
-                amax, amax_type = f"{of}_g", tensor((GROUPS,) * self.is_grouped, "f32")
-                operands.append((amax, amax_type))
+                amax = f"{of}_g"
+                operands.append((amax, global_type))
             types = self._result_types(of)
             block = "[1, 16]" if of == "row" else "[16, 1] transposed"
-            groups = (f" offsets(%{prefix}offsets : tensor<{GROUPS}xi32>) group_dim 0"
-                      if self.is_grouped else "")
+            groups = f"{of_groups} group_dim 0" if self.is_grouped else ""
             body.append(f"%{prefix}{of}_q, %{prefix}{of}_s = blockscale.quantize {source} block "
-                        f"{block} recipe te global_amax(%{prefix}{amax} : {amax_type}){groups} : "
-                        f"{x_type} -> {', '.join(types)}")
+                        f"{block} recipe te global_amax(%{prefix}{amax} : {global_type}){rng}"
+                        f"{groups} : {x_type} -> {', '.join(types)}")
             results += zip((f"{of}_q", f"{of}_s"), types)
         return operands, body, results
 
-    def _result_types(self, of):
+    def _typed_shape(self):
         *lead, m, k = self.shape
+        return (*lead, "?" if self.is_dynamic else m, k)
+
+    def _result_types(self, of):
+        *lead, m, k = self._typed_shape()
         rows, cols = (m, k) if of == "row" else (k, m)
         layout = SWIZZLED if self.swizzled[of == "col"] else None
         if layout and self.is_grouped:
@@ -114,21 +129,21 @@ def listed(most):
 
 
 def is_eligible(shape, is_grouped):
-    """The gate of SM100, leading dimensions flattened into rows."""
+    """Whether kernels of TransformerEngine take it, leading dimensions flattened into rows."""
     *rows, k = shape
     return np.prod(rows) % (128 if is_grouped else 64) == 0 and k % 128 == 0
 
 
-def draw_case(random, eligible):
-    """Up to 256x512, which kernels of SM100 transform in registers, or not."""
-    is_grouped = random.random() < 0.3
-    shape = None
-    while shape is None or is_eligible(shape, is_grouped) != eligible:
-        lead = () if is_grouped else ((), (), (2,), (3,))[random.integers(4)]
-        m = 16 * int(random.integers(1, 16 // max(lead, default=1) + 1))
-        k = int(random.choice((2, 16, 128), p=(0.2, 0.3, 0.5)))
-        k *= int(random.integers(1, 512 // k + 1))
-        shape = (*lead, m, k)
-    return Case(shape, DIRECTIONS[random.integers(3)], MASKS[random.integers(2)],
-                "given" if is_grouped else ("computed", "given", "both")[random.integers(3)],
-                is_grouped, tuple(bool(random.random() < 0.7) for _ in range(2)))
+def draw_case(random, directions=None, **options):
+    """Up to 256x512, of any sizes; `options` are those of Case."""
+    options.setdefault("is_grouped", bool(random.random() < 0.3))
+    options.setdefault("is_stochastic", bool(random.random() < 0.3))
+    options.setdefault("is_dynamic", bool(random.random() < 0.5))
+    lead = () if options["is_grouped"] else ((), (), (2,), (3,))[random.integers(4)]
+    m = 16 * int(random.integers(1, 16 // max(lead, default=1) + 1))
+    k = int(random.choice((2, 16, 128), p=(0.2, 0.3, 0.5)))
+    k *= int(random.integers(1, 512 // k + 1))
+    globals_ = options.pop("globals", ("computed", "given", "both")[random.integers(3)])
+    return Case((*lead, m, k), directions or DIRECTIONS[random.integers(3)],
+                MASKS[random.integers(2)], globals_,
+                swizzled=tuple(bool(random.random() < 0.7) for _ in range(2)), **options)

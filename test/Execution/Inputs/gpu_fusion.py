@@ -1,11 +1,12 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles modules for SM100 with kernels of several ops and with a kernel for each op,
-runs both in the emulator, and compares their bytes with the CPU's (C12): on the shapes of
-C13 with up to 2^20 elements, and on random ones that the gate for transforms takes, and
-ones that it does not (C3, C4).
+"""Compiles modules with kernels of several ops and with a kernel for each op, runs both in
+the emulator, under both schedules, and compares their bytes with the CPU's (C12): on the
+shapes of C13 with up to 2^20 elements, and on random ones, of which TransformerEngine's
+kernels take some (C3, C4). Batches of cases take turns with the chips.
 
-Usage: gpu_fusion.py FOLDER [--listed] [--eligible N] [--ineligible N] [--seed SEED]
+Usage: gpu_fusion.py FOLDER [--listed] [--random N] [--kind KIND] [--target CHIP]...
+                     [--seed SEED]
 """
 
 import argparse
@@ -19,12 +20,19 @@ from pathlib import Path
 import numpy as np
 
 from expect import Expectations, first_difference
-from fusion_cases import draw_case, function, listed, operands_of
-from gpu_calls import run_module
+from fusion_cases import draw_case, function, is_eligible, listed, operands_of
+from gpu_calls import SCHEDULES, run_places
 from module import Module
 
-EMULATOR = ("--on=emulator", "--target=sm_100a")
-PLACES = (EMULATOR, (*EMULATOR, "--fuse=false"))
+CHIPS = ("sm_100a", "sm_90a", "sm_110a", "sm_120a", "sm_103a")
+#: What all cases of a kind have: rows and transformed columns with their amaxes.
+RECIPE = {"directions": ("row", "col"), "globals": "computed"}
+KINDS = {
+    "any": {},
+    "plain": {**RECIPE, "is_grouped": False, "is_stochastic": False},
+    "stochastic": {**RECIPE, "is_grouped": False, "is_stochastic": True},
+    "grouped": {**RECIPE, "is_grouped": True},
+}
 CASES_OF_A_BATCH = 20
 
 
@@ -41,6 +49,7 @@ class CpuFunctions:
     def _keys(case):
         for of in case.directions:
             yield replace(case, shape=("?",) * len(case.shape), directions=(of,),
+                          is_dynamic=False,
                           mask=case.mask if of == "col" else None,
                           swizzled=(case.swizzled[of == "col"],) * 2)
 
@@ -49,63 +58,74 @@ class CpuFunctions:
                 for result in self._module.call(self._names[key], *operands_of(key, arrays))]
 
 
-def kernels_of(module, fuse):
+def kernels_of(module, options=""):
     """The ops of each kernel."""
     run = subprocess.run(
-        ["blockscale-opt", module, f"--blockscale-to-sm100=to=form-kernels fuse={fuse}"],
+        ["blockscale-opt", module, f"--blockscale-to-sm100=to=form-kernels {options}"],
         capture_output=True, text=True, check=True)
     _, *kernels = run.stdout.split("= blockscale.kernel ")
     return [re.findall(r"= blockscale\.(\w+) ", kernel) for kernel in kernels]
 
 
-def check_kernels(expect, what, module, cases, eligible):
-    """A transform is in the kernels of those that take it, or alone."""
-    transforms = [ops for ops in kernels_of(module, "true") if "hadamard" in ops]
-    enough = len(transforms) >= sum("col" in case.directions for case in cases)
-    right = enough and all((len(ops) > 1) == eligible for ops in transforms)
-    expect.record(f"{what}: kernels with transforms", None if right else transforms)
-    shared = [ops for ops in kernels_of(module, "false") if len(ops) != 1]
+def check_kernels(expect, what, module, cases):
+    """A case is a kernel, and one before it for amaxes that its quantizations need. Of the
+    sizes of TransformerEngine alone, other transforms have kernels of their own."""
+    count, wanted = (len(kernels_of(module)),
+                     sum(2 if case.globals == "computed" else 1 for case in cases))
+    expect.record(f"{what}: kernels", None if count == wanted else f"{count}, not {wanted}")
+    alone = [ops for ops in kernels_of(module, "transforms=te") if ops == ["hadamard"]]
+    refused = [case for case in cases if "col" in case.directions and not (
+        is_eligible(case.shape, case.is_grouped) and not case.is_dynamic)]
+    expect.record(f"{what}: transforms that TransformerEngine refuses",
+                  None if len(alone) == len(refused) else f"{len(alone)}, not {len(refused)}")
+    shared = [ops for ops in kernels_of(module, "fuse=false") if len(ops) != 1]
     expect.record(f"{what}: kernels of several ops without fusion", shared or None)
 
 
-def run_batch(cases, arrays, folder, place):
-    """The problem, or each case's results."""
+def make_places(chip):
+    """With fusion under both schedules, and without."""
+    on = ("--on=emulator", f"--target={chip}")
+    return [(*on, *schedule) for schedule in SCHEDULES] + [(*on, "--fuse=false")]
+
+
+def run_batch(cases, arrays, folder, places):
+    """For each place the problem, and each case's results where there is none."""
     counts = [len(case.write()[2]) for case in cases]
     operands = [array for case, given in zip(cases, arrays) for array in operands_of(case, given)]
-    problem, results = run_module(function(cases), operands, sum(counts), folder, place)
-    results = iter(results)
-    return problem, [] if problem else [[next(results) for _ in range(n)] for n in counts]
+    for problem, results in run_places(function(cases), operands, sum(counts), folder, places):
+        results = iter(results)
+        yield problem, [] if problem else [[next(results) for _ in range(n)] for n in counts]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path, help="where to compile")
     parser.add_argument("--listed", action="store_true", help="the shapes of C13")
-    parser.add_argument("--eligible", type=int, default=0, metavar="N", help="so many at random")
-    parser.add_argument("--ineligible", type=int, default=0, metavar="N", help="the same")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="so many at random")
+    parser.add_argument("--kind", default="any", choices=KINDS, help="of those at random")
+    parser.add_argument("--target", action="append", metavar="CHIP", help="of the emulator")
     parser.add_argument("--seed", type=int, default=0, help="of what is random")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     random, expect = np.random.default_rng(options.seed), Expectations()
-    kinds = {True: [draw_case(random, True) for _ in range(options.eligible)],
-             False: [draw_case(random, False) for _ in range(options.ineligible)]}
-    kinds[True] += listed(1 << 20) if options.listed else []
-    batches = [(eligible, cases[i:i + CASES_OF_A_BATCH]) for eligible, cases in kinds.items()
-               for i in range(0, len(cases), CASES_OF_A_BATCH)]
-    arrays = [[case.draw(random) for case in cases] for _, cases in batches]
+    cases = [draw_case(random, **KINDS[options.kind]) for _ in range(options.random)]
+    cases += listed(1 << 20) if options.listed else []
+    batches = [cases[i:i + CASES_OF_A_BATCH] for i in range(0, len(cases), CASES_OF_A_BATCH)]
+    places = [make_places(chip) for chip in options.target or CHIPS]
+    places = [places[i % len(places)] for i in range(len(batches))]
+    arrays = [[case.draw(random) for case in batch] for batch in batches]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = [[pool.submit(run_batch, cases, given, options.folder / f"batch{i}-{j}", place)
-                 for j, place in enumerate(PLACES)]
-                for i, ((_, cases), given) in enumerate(zip(batches, arrays))]
-        cpu = CpuFunctions(kinds[True] + kinds[False], options.folder)
-        for i, ((eligible, cases), given) in enumerate(zip(batches, arrays)):
-            wanted = [cpu.call(*pair) for pair in zip(cases, given)]
-            for place, run in zip(PLACES, runs[i]):
-                problem, results = run.result()
-                for case, a, b in zip(cases, wanted, results or [None] * len(cases)):
-                    expect.record(f"{case} {place[-1]}", problem or first_difference(a, b))
-            module = options.folder / f"batch{i}-0/module.mlir"
-            check_kernels(expect, f"batch {i}", module, cases, eligible)
+        runs = [pool.submit(lambda *of: list(run_batch(*of)), batch, given,
+                            options.folder / f"batch{i}", where)
+                for i, (batch, given, where) in enumerate(zip(batches, arrays, places))]
+        cpu = CpuFunctions(cases, options.folder)
+        for i, (batch, given) in enumerate(zip(batches, arrays)):
+            wanted = [cpu.call(*pair) for pair in zip(batch, given)]
+            for place, (problem, results) in zip(places[i], runs[i].result()):
+                for case, a, b in zip(batch, wanted, results or [None] * len(batch)):
+                    expect.record(f"{case} {' '.join(place[1:])}",
+                                  problem or first_difference(a, b))
+            check_kernels(expect, f"batch {i}", options.folder / f"batch{i}/module.mlir", batch)
     expect.finish()
 
 

@@ -13,8 +13,8 @@
 #ifndef BLOCKSCALE_ANALYSIS_FUSION_FUSIONLEGALITY_H
 #define BLOCKSCALE_ANALYSIS_FUSION_FUSIONLEGALITY_H
 
+#include "blockscale/Analysis/TransformSizes.h"
 #include "blockscale/IR/BlockScaleDialect.h"
-#include "blockscale/Target/Chip.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -40,18 +40,15 @@ mlir::Diagnostic &operator<<(mlir::Diagnostic &diag,
 ///  - one_read_c1: x is bf16.
 ///  - one_read_c2: scales follow from the amax of a block, which is computed:
 ///    no 4over6 recipe, no `block_amax`.
-///  - one_read_c3: rounding to nearest (no `rng`), and `offsets` only of blocks
-///    of several rows.
-///  - one_read_c4: the global operand, if any, has one value for the tensor or
-///    for each matrix.
-///  - one_read_c5: the layout of the scales is not grouped, unless the kernel
-///    `isAlone` with it, but for a transform.
-std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op,
-                                                  bool isAlone = false);
+///  - one_read_c4: the global operand, if any, has one value for the tensor,
+///  for
+///    each matrix or for each group.
+std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op);
 
-/// Why `op` cannot share such a kernel, by some of these clauses: one_read_c1,
-/// no groups (one_read_c3), and one value for the tensor or for each matrix
-/// (one_read_c4).
+/// Why `op` cannot share such a kernel: by one_read_c1, by one_read_c4 of its
+/// result, or by
+///
+///  - one_read_c3: groups, if any, are of rows.
 std::optional<FusionObstacle> findOneReadObstacle(AmaxOp op);
 
 /// Why `op`, which could share a kernel with `amaxes` of its block, takes a
@@ -74,20 +71,20 @@ std::optional<FusionObstacle>
 findGroupObstacle(llvm::ArrayRef<mlir::Operation *> first,
                   llvm::ArrayRef<mlir::Operation *> ops);
 
-/// Why a kernel of `chip` cannot transform x in registers for the quantizations
-/// of the result:
+/// Why a kernel of a GPU cannot transform x in registers for the quantizations
+/// of the result, if the transforms it computes are of those `sizes`:
 ///
 ///  - rht_c1: groups run down the columns of x (`dim 0`).
-///  - rht_c2: columns of x are a multiple of 16; rows are one by `hadamard_c4`.
-///    On SM100 rows, with the leading dimensions flattened into them, are a
-///    multiple of 64 and columns of 128 (TransformerEngine's rule), and both of
-///    128 where a quantization has `offsets` or a group. What is dynamic is no
-///    multiple.
+///  - rht_c2 (of the sizes of TransformerEngine only): rows of x, with the
+///    leading dimensions flattened into them, are a multiple of 64 and columns
+///    of 128, and both of 128 where a quantization has `offsets` or a group.
+///    What is dynamic is no multiple.
 ///  - rht_c3: what uses the result are quantizations and amaxes in its block
 ///    that meet the clauses above, and sizes: no memory holds it.
 ///  - rht_c4 (of all members of a group at once): the clauses hold for each.
-std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
-                                                    const target::Chip &chip);
+std::optional<FusionObstacle>
+findTransformObstacle(HadamardOp op,
+                      TransformSizes sizes = TransformSizes::Any);
 
 } // namespace blockscale
 

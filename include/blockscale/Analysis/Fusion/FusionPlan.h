@@ -15,6 +15,7 @@
 #define BLOCKSCALE_ANALYSIS_FUSION_FUSIONPLAN_H
 
 #include "blockscale/Analysis/Fusion/FusionChoice.h"
+#include "blockscale/Analysis/TransformSizes.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -31,6 +32,8 @@ struct FusionOptions {
   /// GPU, have them in any case.
   bool fuse = true;
   Recompute recompute = Recompute::Model;
+  /// The transforms that kernels compute in registers.
+  TransformSizes transforms = TransformSizes::Any;
   /// Assumed sizes of dynamic dimensions, as in ShapeEvaluator.
   llvm::SmallVector<int64_t> dynamicSizes;
 };

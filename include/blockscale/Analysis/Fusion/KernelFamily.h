@@ -18,9 +18,6 @@ struct KernelBody {
   explicit KernelBody(llvm::ArrayRef<mlir::Operation *> ops);
   explicit KernelBody(KernelOp kernel);
 
-  /// Whether one op besides transforms needs code.
-  bool hasOneResultOp() const;
-
   /// Linalg ops, which make what others read or are yielded.
   llvm::SmallVector<mlir::Operation *> producers;
   llvm::SmallVector<mlir::Operation *> others;

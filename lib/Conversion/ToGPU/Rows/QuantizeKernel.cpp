@@ -83,7 +83,7 @@ FragmentPosition QuantizeKernelEmitter::emitPosition(Lanes blockNumber) {
 void QuantizeKernelEmitter::emit() {
   Lanes number = emitThreadNumber(b, ThreadMapping::kThreads);
   thread = toI32(b, number);
-  if (arguments.offsets) {
+  if (spec.checksEnds) {
     GroupEnds ends = getGroupEnds(b, spec, arguments);
     emitCheckGroups(b, {runtime::ErrorOp::Quantize, ends.unit}, ends.offsets,
                     ends.count, ends.extent, emitBlockNumber(b));

@@ -8,6 +8,7 @@
 #include "QuantizeSpec.h"
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/ProductSwizzle.h"
 
 using namespace mlir;
 
@@ -35,6 +36,8 @@ std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
   if (decoding)
     os << decoding->getName();
   os << getGroupName(groupDim);
+  if (groupDim != GroupDim::None && !checksEnds)
+    os << "_unchecked";
   if (groupedTiles)
     os << "_tiles";
   os << source->getName() << chip.kernelSuffix;
@@ -187,6 +190,8 @@ FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
   spec.amaxIsGiven = operands.blockAmax != nullptr;
   spec.stochastic = operands.rng != nullptr;
   spec.groupDim = quantize.getGroupOperand().dim;
+  spec.checksEnds =
+      operands.offsets && !quantize->hasAttr(kEndsCheckedAttrName);
   if (operands.decoded)
     spec.decoding.emplace(findDecoder(quantize));
   spec.batched = x.getRank() > 2 &&

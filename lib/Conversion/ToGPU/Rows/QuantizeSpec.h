@@ -50,6 +50,8 @@ struct QuantizeSpec {
   bool amaxIsGiven;
   bool stochastic;
   GroupDim groupDim;
+  /// Whether the kernel checks the ends of groups.
+  bool checksEnds;
   /// How the values of the codes are computed, if they are stored.
   std::optional<BlockDecoding> decoding;
   /// Bytes that CTAs load for each element where they compute x from whole

@@ -11,15 +11,29 @@ using namespace mlir;
 
 namespace blockscale {
 
+using emit::Lanes;
+
 StripAmax::StripAmax(AmaxOp op)
-    : perMatrix(op.getAmax().getType().getRank() > 0) {
+    : perMatrix(op.getAmax().getType().getRank() > 0 && !op.getOffsets()),
+      perGroup(op.getOffsets() != nullptr) {
   if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
     signMask = hadamard.getSignMask();
 }
 
 std::string StripAmax::getName() const {
   std::string name = signMask ? "rht" + std::to_string(*signMask) + "_" : "";
-  return name + (perMatrix ? "amax_each" : "amax");
+  return name + (perMatrix       ? "amax_each"
+                 : !perGroup     ? "amax"
+                 : hasSameGroups ? "amax_same_groups"
+                                 : "amax_row_groups");
+}
+
+SmallVector<Value> emitRowAmaxes(KernelBuilder &b,
+                                 const FragmentElements &elements) {
+  SmallVector<Value> bits;
+  for (Lanes amax : elements.extractRows(elements.computeRowAmaxes()))
+    bits.push_back(b.toBits(amax));
+  return bits;
 }
 
 Value emitStripAmax(KernelBuilder &b, const FragmentElements &elements,

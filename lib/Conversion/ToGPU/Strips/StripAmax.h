@@ -21,9 +21,16 @@ struct StripAmax {
   std::string getName() const;
 
   std::optional<uint64_t> signMask;
-  /// Whether each matrix of a batch has its own.
+  /// Whether each matrix of a batch has its own, or each group of rows.
   bool perMatrix;
+  bool perGroup;
+  /// Whether its groups are those of the amax before that has groups.
+  bool hasSameGroups = false;
 };
+
+/// Bits of the largest magnitude of each row of a fragment.
+llvm::SmallVector<mlir::Value> emitRowAmaxes(KernelBuilder &b,
+                                             const FragmentElements &elements);
 
 /// Bits of the largest magnitude of a fragment. Whether the kernel takes the
 /// amaxes of its rows too, rather than of its columns, decides which of them

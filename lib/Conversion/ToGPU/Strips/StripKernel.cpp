@@ -73,13 +73,16 @@ public:
 private:
   void emitPosition(Lanes blockNumber);
   void emitCheckEnds(Value block);
-  void emitBlock(Lanes blockNumber, const GroupedScales *grouped);
+  void emitBlocks(Lanes blockNumber, ArrayRef<GroupedScales *> tiled);
+  void emitBlock(Lanes blockNumber);
   SmallVector<Value> emitStrip(MutableArrayRef<StripScaleTable> tables);
+  int64_t countBits() const;
   void emitRaises(ValueRange bits);
+  void emitGroupRaises(ArrayRef<SmallVector<Value>> bits, Value partial);
   void emitResult(const StripResult &result, const FragmentElements &elements,
                   StripScaleTable &table, PartVisitor afterPart);
   std::optional<uint64_t> getNextMask(const StripResult &result) const;
-  std::vector<StripScaleTable> createTables(const GroupedScales *grouped);
+  std::vector<StripScaleTable> createTables();
 
   KernelBuilder &b;
   const StripRequest &request;
@@ -89,9 +92,12 @@ private:
   SmallVector<Value> inputs;
   Lanes rows, columns, matrices;
   SmallVector<StripResult> results;
-  /// The buffers of the results of the amaxes.
-  SmallVector<Value> amaxes;
+  /// For each result the tiles of its groups, where its scales are in such.
+  SmallVector<std::unique_ptr<GroupedScales>> grouped;
+  SmallVector<StripOperands::Amax> amaxes;
   StripPosition position;
+  /// The first row of the CTA.
+  Lanes blockRow;
   Lanes thread, warp;
 };
 
@@ -125,12 +131,13 @@ void StripKernelEmitter::emitPosition(Lanes blockNumber) {
   // The number of CTAs is below 2^31.
   Lanes block = cast(blockNumber, b.getI32Type());
   Lanes blockColumns = cast(grid.blockColumns, b.getI32Type());
-  Lanes blockRow = cast(block / blockColumns, b.getIndexType());
+  Lanes rowOfBlocks = cast(block / blockColumns, b.getIndexType());
   Lanes blockColumn = cast(block % blockColumns, b.getIndexType());
   auto [rowInBlock, columnInBlock] = numerics::split(warp, grid.warpColumns);
-  Lanes warpRow = blockRow * (kStripWarps / grid.warpColumns) + rowInBlock;
+  Lanes warpRow = rowOfBlocks * (kStripWarps / grid.warpColumns) + rowInBlock;
   Lanes warpColumn = blockColumn * grid.warpColumns + columnInBlock;
 
+  blockRow = rowOfBlocks * grid.blockRows;
   position.rows = rows;
   position.columns = columns;
   position.matrix = shape.batched ? emitMatrixNumber(b) : getIndex(b, 0);
@@ -144,8 +151,7 @@ void StripKernelEmitter::emitPosition(Lanes blockNumber) {
 }
 
 /// The tables of this warp in shared memory, one for each result.
-std::vector<StripScaleTable>
-StripKernelEmitter::createTables(const GroupedScales *grouped) {
+std::vector<StripScaleTable> StripKernelEmitter::createTables() {
   SmallVector<int64_t> offsets;
   int64_t bytes = 0;
   for (const StripSpec &spec : request.specs) {
@@ -158,11 +164,12 @@ StripKernelEmitter::createTables(const GroupedScales *grouped) {
       createSharedArray(b, "tables", b.getI8Type(), kStripWarps * bytes);
   Value first = emitAddress(b, all, b.getI8Type(), warp * bytes);
   std::vector<StripScaleTable> tables;
-  for (auto [result, offset] : llvm::zip_equal(results, offsets))
+  for (auto [result, tiles, offset] :
+       llvm::zip_equal(results, grouped, offsets))
     tables.emplace_back(
         b, result.spec, position,
         emitAddress(b, first, b.getI8Type(), getIndex(b, offset)),
-        result.scales, grouped);
+        result.scales, tiles.get());
   return tables;
 }
 
@@ -202,19 +209,33 @@ StripKernelEmitter::getNextMask(const StripResult &result) const {
   return std::nullopt;
 }
 
+/// Words of the amaxes of a fragment: one for the whole, or one for each row
+/// where rows have groups.
+int64_t StripKernelEmitter::countBits() const {
+  int64_t count = 0;
+  for (const StripAmax &amax : request.amaxes)
+    count += amax.perGroup ? shape.fragmentRows : 1;
+  return count;
+}
+
 /// Makes the results of a fragment of a warp that has elements. Gives the bits
 /// of its amaxes.
 SmallVector<Value>
 StripKernelEmitter::emitStrip(MutableArrayRef<StripScaleTable> tables) {
-  SmallVector<Value> bits(amaxes.size());
+  SmallVector<SmallVector<Value>> bits(amaxes.size());
   auto takeAmaxes = [&](const FragmentElements &source,
                         std::optional<uint64_t> mask) {
     bool hasRowAmaxes = llvm::any_of(request.specs, [&](const StripSpec &spec) {
       return spec.signMask == mask && spec.hasRowBlocks();
     });
-    for (auto [value, amax] : llvm::zip_equal(bits, request.amaxes))
-      if (amax.signMask == mask)
-        value = emitStripAmax(b, source, shape, hasRowAmaxes);
+    for (auto [values, amax] : llvm::zip_equal(bits, request.amaxes)) {
+      if (amax.signMask != mask)
+        continue;
+      if (amax.perGroup)
+        values = emitRowAmaxes(b, source);
+      else
+        values = {emitStripAmax(b, source, shape, hasRowAmaxes)};
+    }
   };
   FragmentElements elements(b, *cvt, *request.source, shape, position, inputs);
   takeAmaxes(elements, std::nullopt);
@@ -253,28 +274,30 @@ StripKernelEmitter::emitStrip(MutableArrayRef<StripScaleTable> tables) {
   }
   for (const StripAmax &amax : request.amaxes)
     getSource(amax.signMask);
-  return bits;
+  SmallVector<Value> all;
+  for (ArrayRef<Value> values : bits)
+    llvm::append_range(all, values);
+  return all;
 }
 
 /// The work of a CTA on x.
-void StripKernelEmitter::emitBlock(Lanes blockNumber,
-                                   const GroupedScales *grouped) {
+void StripKernelEmitter::emitBlock(Lanes blockNumber) {
   emitPosition(blockNumber);
-  std::vector<StripScaleTable> tables = createTables(grouped);
+  std::vector<StripScaleTable> tables = createTables();
   // These conditions are the same in all threads of a warp.
   auto emitWarp = [&] {
     Lanes hasData = isBelow(position.warpRow, rows);
     bool hasPadding = shape.columnUnit % shape.getWarpColumns() != 0;
     if (hasPadding)
       hasData = hasData & isBelow(position.warpColumn, columns);
-    SmallVector<Type> types(amaxes.size(), b.getI32Type());
+    SmallVector<Type> types(countBits(), b.getI32Type());
     SmallVector<Value> bits = emitIfElse(
         b, hasData, types, [&] { return emitStrip(tables); },
         [&] {
           for (auto [spec, table] : llvm::zip_equal(request.specs, tables))
             if (spec.swizzled)
               table.emitStoreZeros();
-          return SmallVector<Value>(amaxes.size(), b.i32(0));
+          return SmallVector<Value>(countBits(), b.i32(0));
         });
     emitRaises(bits);
   };
@@ -289,15 +312,67 @@ void StripKernelEmitter::emitRaises(ValueRange bits) {
   if (amaxes.empty())
     return;
   SmallVector<AmaxPart> parts;
-  for (auto [value, buffer, amax] :
-       llvm::zip_equal(bits, amaxes, request.amaxes)) {
+  SmallVector<SmallVector<Value>> ofRows(amaxes.size());
+  for (auto [operand, amax, rowBits] :
+       llvm::zip_equal(amaxes, request.amaxes, ofRows)) {
+    ValueRange mine = bits.take_front(amax.perGroup ? shape.fragmentRows : 1);
+    bits = bits.drop_front(mine.size());
+    if (amax.perGroup) {
+      llvm::append_range(rowBits, mine);
+      continue;
+    }
     Lanes index = amax.perMatrix ? position.matrix : getIndex(b, 0);
-    parts.push_back(
-        {Lanes(b, value), emitAddress(b, buffer, b.getI32Type(), index)});
+    parts.push_back({Lanes(b, mine.front()),
+                     emitAddress(b, operand.buffer, b.getI32Type(), index)});
   }
-  int64_t words = kStripWarps * static_cast<int64_t>(parts.size());
-  emitRaise(b, parts, thread, kStripWarps,
-            createSharedArray(b, "partial", b.getI32Type(), words));
+  int64_t words = kStripWarps * static_cast<int64_t>(amaxes.size());
+  Value partial = createSharedArray(b, "partial", b.getI32Type(), words);
+  if (!parts.empty())
+    emitRaise(b, parts, thread, kStripWarps, partial);
+  if (parts.size() == amaxes.size())
+    return;
+  if (!parts.empty())
+    gpu::BarrierOp::create(b);
+  emitGroupRaises(ofRows, partial);
+}
+
+/// Raises the amaxes of those groups that the CTA has rows of. `bits` are those
+/// of the rows of the fragment, for each amax that groups have.
+void StripKernelEmitter::emitGroupRaises(ArrayRef<SmallVector<Value>> bits,
+                                         Value partial) {
+  StripGrid grid(b, request, columns);
+  Lanes blockEnd = blockRow + grid.blockRows;
+  for (size_t i = 0; i < amaxes.size(); ++i) {
+    if (!amaxes[i].offsets)
+      continue;
+    // Those that follow with the same groups are raised together with this one.
+    SmallVector<size_t> together = {i};
+    for (size_t j = i + 1; j < amaxes.size() && !amaxes[j].offsets; ++j)
+      if (request.amaxes[j].hasSameGroups)
+        together.push_back(j);
+    emit::GroupedDim groups =
+        getGroupedDim(b, amaxes[i].offsets, toIndex(b, amaxes[i].groups), rows);
+    emit::emitGroupLoop(b, groups, [&](const emit::Group &group) {
+      Lanes begin = emit::max(b, group.begin, blockRow);
+      Lanes end = emit::min(b, group.end, blockEnd);
+      emit::emitIf(b, isBelow(b, begin, end), [&] {
+        SmallVector<AmaxPart> parts;
+        for (size_t j : together) {
+          Lanes most(b, b.i32(0));
+          for (auto [row, value] : llvm::enumerate(bits[j])) {
+            Lanes number = position.row + static_cast<int64_t>(row);
+            Lanes mine(b, value);
+            most = maxUnsigned(
+                most, select(isIn(b, number, begin, end), mine, mine.like(0)));
+          }
+          parts.push_back({most, emitAddress(b, amaxes[j].buffer,
+                                             b.getI32Type(), group.index)});
+        }
+        emitRaise(b, parts, thread, kStripWarps, partial);
+        gpu::BarrierOp::create(b);
+      });
+    });
+  }
 }
 
 /// Checks the ends of all results that have groups, those of several results
@@ -307,29 +382,48 @@ void StripKernelEmitter::emitCheckEnds(Value block) {
   for (const StripResult &result : results) {
     const StripSpec &spec = result.spec;
     std::tuple ends(result.offsets, spec.groupDim, spec.getGroupUnit());
-    if (!result.offsets || llvm::is_contained(checked, ends))
+    if (!spec.checksEnds || llvm::is_contained(checked, ends))
       continue;
     checked.push_back(ends);
     emitCheckGroups(b, {runtime::ErrorOp::Quantize, spec.getGroupUnit()},
                     result.offsets, result.groups,
                     spec.groupDim == GroupDim::Rows ? rows : columns, block);
   }
+  for (const StripOperands::Amax &amax : amaxes)
+    if (amax.offsets)
+      emitCheckGroups(b, {runtime::ErrorOp::Amax}, amax.offsets, amax.groups,
+                      rows, block);
 }
 
 void StripKernelEmitter::emit(Lanes block) {
   thread = emitThreadNumber(b, kStripThreads);
   std::tie(warp, position.lane) = numerics::split(thread, kWarpThreads);
   emitCheckEnds(block);
-  if (results.empty() || !results.front().spec.groupedTiles)
-    return emitBlock(block, /*grouped=*/nullptr);
-  const StripResult &result = results.front();
-  const StripSpec &spec = result.spec;
-  GroupedScales grouped(b, {spec.scaleForm, spec.groupDim == GroupDim::Columns,
-                            spec.getGroupUnit(), result.scales, result.offsets,
-                            toIndex(b, result.groups), rows, columns,
-                            result.tiles});
-  grouped.emitBlocks(block, warp, position.lane, kStripWarps,
-                     [&](Lanes other) { emitBlock(other, &grouped); });
+  SmallVector<GroupedScales *> tiled;
+  for (const StripResult &result : results) {
+    const StripSpec &spec = result.spec;
+    std::unique_ptr<GroupedScales> &tiles = grouped.emplace_back();
+    if (!spec.groupedTiles)
+      continue;
+    tiles = std::make_unique<GroupedScales>(
+        b, GroupedScales::Operands{
+               spec.scaleForm, spec.groupDim == GroupDim::Columns,
+               spec.getGroupUnit(), result.scales, result.offsets,
+               toIndex(b, result.groups), rows, columns, result.tiles});
+    tiled.push_back(tiles.get());
+  }
+  emitBlocks(block, tiled);
+}
+
+/// The work of CTA `blockNumber` of those that fill up the tiles of `tiled`,
+/// one result after the other, and of those on x behind them.
+void StripKernelEmitter::emitBlocks(Lanes blockNumber,
+                                    ArrayRef<GroupedScales *> tiled) {
+  if (tiled.empty())
+    return emitBlock(blockNumber);
+  tiled.front()->emitBlocks(
+      blockNumber, warp, position.lane, kStripWarps,
+      [&](Lanes other) { emitBlocks(other, tiled.drop_front()); });
 }
 
 /// The operands of the member that a CTA works for, whose number becomes that

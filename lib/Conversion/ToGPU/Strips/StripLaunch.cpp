@@ -35,8 +35,8 @@ static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
   StringRef chip(site.getChip().name);
   int64_t columns = op.getX().getType().getShape().back();
   Type scale = op.getScale().getType();
-  if (op.getOffsets() && !getScaleLayout(scale).isLinear() &&
-      !getGroupedLayout(scale))
+  if (op.getOffsets() && !op.hasRowBlocks() &&
+      !getScaleLayout(scale).isLinear() && !getGroupedLayout(scale))
     return site.refuse("expected linear scales with offsets and blocks of "
                        "several rows, or a grouped layout, but got an "
                        "ungrouped one");
@@ -103,8 +103,15 @@ StripRequest::StripRequest(ArrayRef<StripMember> members,
     : source(getSource(members.front())),
       members(static_cast<int64_t>(members.size())) {
   const StripMember &first = members.front();
-  for (AmaxOp amax : first.amaxes)
-    amaxes.emplace_back(amax);
+  Value offsets;
+  for (AmaxOp op : first.amaxes) {
+    StripAmax &amax = amaxes.emplace_back(op);
+    // Of several members each may have other groups.
+    amax.hasSameGroups =
+        amax.perGroup && members.size() == 1 && op.getOffsets() == offsets;
+    if (amax.perGroup)
+      offsets = op.getOffsets();
+  }
   for (QuantizeOp op : first.quantizes)
     specs.emplace_back(op, chip);
   bool hasPartialBlocks = false;
@@ -167,10 +174,9 @@ private:
   const StripShape &shape;
   SmallVector<StripOperands, 1> operands;
   SmallVector<AmaxBuffer> amaxes;
-  /// The number of CTAs of all members so far, and the numbers of matrices and
-  /// of tiles of scales of the last member, which are null where there are
-  /// none.
-  Lanes blocks, matrices, tiles;
+  /// The number of CTAs of all members so far, and that of matrices of the last
+  /// member, which is null where there are none.
+  Lanes blocks, matrices;
 };
 
 } // namespace
@@ -186,7 +192,7 @@ StripOperands::Result StripLauncher::getResult(QuantizeOp op,
   if (result.offsets)
     result.groups = emit::getDim(b, result.offsets, 0);
   if (spec.groupedTiles)
-    result.tiles = tiles = emit::getDim(b, result.scales, 0);
+    result.tiles = emit::getDim(b, result.scales, 0);
   return result;
 }
 
@@ -204,8 +210,11 @@ void StripOperands::addSlots(KernelSignature &signature,
     signature.add(result.groups);
     signature.add(result.tiles);
   }
-  for (Value &amax : amaxes)
-    signature.add(amax, sizeof(float));
+  for (Amax &amax : amaxes) {
+    signature.add(amax.buffer, sizeof(float));
+    signature.add(amax.offsets, sizeof(int32_t));
+    signature.add(amax.groups);
+  }
   for (Lanes *size : {&rows, &columns, &matrices, &firstBlock})
     signature.add(*size);
 }
@@ -229,9 +238,18 @@ void StripLauncher::addMember(const StripMember &member) {
     mine.results.push_back(getResult(op, spec));
   for (auto [each, amax] : llvm::zip_equal(member.amaxes, request.amaxes)) {
     AmaxOp op = each;
-    Value buffer = site.lookup(op.getAmax());
-    mine.amaxes.push_back(buffer);
-    amaxes.push_back({buffer, amax.perMatrix ? matrices : getIndex(b, 1)});
+    StripOperands::Amax &operand = mine.amaxes.emplace_back();
+    operand.buffer = site.lookup(op.getAmax());
+    Lanes count = amax.perMatrix ? matrices : getIndex(b, 1);
+    if (amax.perGroup) {
+      Value offsets = site.lookup(op.getOffsets());
+      count = emit::getDim(b, offsets, 0);
+      if (!amax.hasSameGroups) {
+        operand.offsets = offsets;
+        operand.groups = count;
+      }
+    }
+    amaxes.push_back({operand.buffer, count});
   }
   if (!operands.empty())
     mine.firstBlock = blocks;
@@ -240,8 +258,10 @@ void StripLauncher::addMember(const StripMember &member) {
   StripGrid grid(b, request, Lanes(b, sizes.back()));
   Lanes padded = emit::roundUp(b, mine.rows, grid.rowGranule);
   blocks = blocks + getCeilDiv(b, padded, grid.blockRows) * grid.blockColumns;
-  if (tiles)
-    blocks = blocks + GroupedScales::countBlocks(b, tiles, kStripWarps);
+  for (const StripOperands::Result &result : operands.back().results)
+    if (result.tiles)
+      blocks =
+          blocks + GroupedScales::countBlocks(b, result.tiles, kStripWarps);
 }
 
 void StripLauncher::launch() {

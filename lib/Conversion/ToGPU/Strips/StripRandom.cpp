@@ -29,8 +29,20 @@ SmallVector<Value> StripRandom::draw(Lanes group) {
   return words.draw({b, arith::IndexCastOp::create(b, b.getI64Type(), group)});
 }
 
+int64_t StripRandom::countSharing() const {
+  return kRandomGroup / spec.shape->fragmentColumns;
+}
+
 SmallVector<Value> StripRandom::drawRow(int64_t row) {
-  return draw(firstGroup + rowGroups * row);
+  int64_t sharing = countSharing();
+  if (sharing == 1)
+    return draw(firstGroup + rowGroups * row);
+  if (row % sharing == 0)
+    drawn = drawRows(row, sharing);
+  SmallVector<Value> words;
+  for (ArrayRef<Value> ofRows : drawn)
+    words.push_back(ofRows[row % sharing]);
+  return words;
 }
 
 /// Transposes the bytes of four words: words of rows, with a byte for each of
@@ -54,17 +66,18 @@ static void transposeBytes(KernelBuilder &b, MutableArrayRef<Value> words) {
   exchangeBytes(words[1], words[3]);
 }
 
-SmallVector<SmallVector<Value>> StripRandom::drawColumns() {
-  int64_t sharing = kRandomGroup / spec.shape->fragmentColumns;
-  int64_t drawnRows = spec.shape->fragmentRows / sharing;
+SmallVector<SmallVector<Value>> StripRandom::drawRows(int64_t first,
+                                                      int64_t count) {
+  int64_t sharing = countSharing();
+  int64_t drawnRows = count / sharing;
   // Which of two threads this is, and what it draws so that exchanges put the
   // rows in order.
   SmallVector<std::pair<int64_t, Lanes>> exchanges;
-  Lanes firstRow = emit::getIndex(b, 0);
+  Lanes firstRow = emit::getIndex(b, first);
   for (int64_t mask = sharing / 2; mask > 0; mask /= 2) {
     Lanes bit = position.laneColumn / mask % 2;
     exchanges.emplace_back(mask, isBelow(bit.like(0), bit));
-    firstRow = firstRow + bit * (spec.shape->fragmentRows / (2 * mask));
+    firstRow = firstRow + bit * (count / (2 * mask));
   }
   SmallVector<SmallVector<Value>> wordRows(kRandomGroup / kRandomWordElements);
   for (int64_t i = 0; i < drawnRows; ++i) {
@@ -75,7 +88,12 @@ SmallVector<SmallVector<Value>> StripRandom::drawColumns() {
   }
   for (auto [mask, isBehind] : exchanges)
     exchangeHalves(b, wordRows, isBehind, mask);
+  return wordRows;
+}
 
+SmallVector<SmallVector<Value>> StripRandom::drawColumns() {
+  SmallVector<SmallVector<Value>> wordRows =
+      drawRows(0, spec.shape->fragmentRows);
   SmallVector<SmallVector<Value>> columns;
   for (SmallVector<Value> &wordRow : wordRows) {
     MutableArrayRef<Value> rest(wordRow);

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The generator gives words for four elements of a row of x
-// (Numerics/Philox.h). A fragment whose codes go down its columns has less than
-// the 16 columns that are drawn together: threads side by side draw some of its
-// rows each, and exchange words.
+// (Numerics/Philox.h). A fragment may have less than the 16 columns that are
+// drawn together: threads side by side draw some of its rows each, and exchange
+// words.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,8 @@ public:
   StripRandom(KernelBuilder &b, const StripSpec &spec,
               const StripPosition &position, mlir::Value rng);
 
-  /// The words of a row of a fragment of 16 columns.
+  /// The words of a row. All threads of the warp take part, and rows come in
+  /// their order.
   llvm::SmallVector<mlir::Value> drawRow(int64_t row);
 
   /// The words of the rows of each column of a fragment. They have bytes for
@@ -35,6 +36,12 @@ public:
 
 private:
   llvm::SmallVector<mlir::Value> draw(emit::Lanes group);
+  /// The words of `count` rows, which threads share: a list for each four
+  /// columns of the fragment, with a word for each row.
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> drawRows(int64_t first,
+                                                             int64_t count);
+  /// Threads whose fragments have the columns that are drawn together.
+  int64_t countSharing() const;
 
   KernelBuilder &b;
   const StripSpec &spec;
@@ -43,6 +50,8 @@ private:
   /// Groups of a row, and the group of the fragment's first row.
   emit::Lanes rowGroups;
   emit::Lanes firstGroup;
+  /// The words of the last rows that threads drew for `drawRow`.
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> drawn;
 };
 
 } // namespace blockscale

@@ -67,6 +67,13 @@ struct StripOperands {
     emit::Lanes groups, tiles;
   };
 
+  /// The buffer of an amax, and the ends and number of the groups of rows that
+  /// have one each, unless they are those of the amax before.
+  struct Amax {
+    mlir::Value buffer, offsets;
+    emit::Lanes groups;
+  };
+
   /// Adds a slot for each operand that is there.
   void addSlots(KernelSignature &signature, const StripRequest &request);
 
@@ -74,7 +81,7 @@ struct StripOperands {
   /// computed values are kept in.
   llvm::SmallVector<mlir::Value> inputs;
   llvm::SmallVector<Result> results;
-  llvm::SmallVector<mlir::Value> amaxes;
+  llvm::SmallVector<Amax> amaxes;
   /// Sizes of a matrix of x and their number. Columns may be known.
   emit::Lanes rows, columns, matrices;
   /// The number of the first CTA; absent for the first member.

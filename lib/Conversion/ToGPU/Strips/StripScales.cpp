@@ -44,25 +44,32 @@ StripScales::StripScales(KernelBuilder &b, const StripSpec &spec,
 // Leaves
 //===----------------------------------------------------------------------===//
 
-Lanes StripScales::loadGlobal(int64_t column) {
+static Lanes loadNumber(KernelBuilder &b, Value global, Lanes index) {
+  return b.load(b.getF32Type(), emitAddress(b, global, b.getF32Type(), index),
+                sizeof(float));
+}
+
+/// The global value of the block at a column or row.
+Lanes StripScales::loadGlobal(int64_t place) {
   if (!global || spec.global.byValue)
     return {b, global};
-  auto load = [&](Lanes index) {
-    return b.load(b.getF32Type(), emitAddress(b, global, b.getF32Type(), index),
-                  sizeof(float));
-  };
   switch (spec.global.extent) {
   case GlobalExtent::Matrix:
-    return load(position.matrix);
+    return loadNumber(b, global, position.matrix);
   case GlobalExtent::Group:
-    return emitIfElseZero(b, groups->isCovered(column),
-                          [&]() -> SmallVector<Lanes> {
-                            return {load(groups->getNumber(column))};
-                          })
-        .front();
+    return loadGlobal(groups->getNumber(place), groups->isCovered(place));
   default:
-    return load(getIndex(b, 0));
+    return loadNumber(b, global, getIndex(b, 0));
   }
+}
+
+/// The global value of a group, 0 where it does not exist.
+Lanes StripScales::loadGlobal(Lanes group, Lanes exists) {
+  return emitIfElseZero(b, exists,
+                        [&]() -> SmallVector<Lanes> {
+                          return {loadNumber(b, global, group)};
+                        })
+      .front();
 }
 
 std::unique_ptr<DeviceQuantizer>
@@ -88,23 +95,26 @@ SmallVector<Lanes> StripScales::keepPairs(ArrayRef<Lanes> pairs, Lanes exists) {
   return kept;
 }
 
-/// Sets the scale bytes of blocks that have no group to zero. `pairs` are those
-/// of all columns of the fragment, or of one block.
-void StripScales::keepCovered(MutableArrayRef<Lanes> pairs) {
-  if (!groups)
-    return;
+/// Sets the scale bytes of blocks that have no group to zero. `covered` says of
+/// each block, or of all, whether it has one.
+void StripScales::keepCovered(MutableArrayRef<Lanes> pairs,
+                              ArrayRef<Lanes> covered) {
   for (auto [i, pair] : llvm::enumerate(pairs)) {
-    if (groups->isOne()) {
-      pair = select(groups->isCovered(0), pair, pair.like(0));
+    if (covered.size() == 1) {
+      pair = select(covered.front(), pair, pair.like(0));
       continue;
     }
     for (int64_t half : {0, 1})
-      pair = select(groups->isCovered(2 * static_cast<int64_t>(i) + half), pair,
+      pair = select(covered[2 * static_cast<int64_t>(i) + half], pair,
                     pair & (half ? 0xFF : ~0xFF));
   }
 }
 
 void StripScales::computeMasks() {
+  if (groups && spec.hasGroupsOfRows()) {
+    llvm::append_range(masks, groups->getCovered());
+    return;
+  }
   for (int64_t v = 0; groups && v < elements.getVectorsPerRow(); ++v) {
     if (groups->isOne()) {
       masks.push_back(groups->isCovered(0));
@@ -122,7 +132,8 @@ SmallVector<Value> StripScales::getScaledPart(int64_t row, int64_t part) {
     Lanes scaled = quantizer->scale(b, vector, factors[row / height][v]);
     if (masks.empty())
       return scaled;
-    return select(masks[v], scaled, b.f32Splat(0.0f, elements.getVectorSize()));
+    return select(masks[spec.hasGroupsOfRows() ? row : v], scaled,
+                  b.f32Splat(0.0f, elements.getVectorSize()));
   };
   return elements.mapPart(row, part, scale);
 }
@@ -154,6 +165,30 @@ static void emitInFirst(KernelBuilder &b, Lanes lane, int64_t sharing,
   emit::emitIf(b, isFirst, body);
 }
 
+/// The scales of blocks beside each other, of which there is one or an even
+/// number. `globals` is empty where they are under that of `quantizer`, and has
+/// one for each elsewhere; `blocks` is empty where quantizers do not ask for
+/// elements.
+DeviceQuantizer::Scales
+StripScales::computeEach(ArrayRef<Lanes> amaxes, ArrayRef<Lanes> globals,
+                         ArrayRef<BlockElements> blocks) {
+  if (globals.empty())
+    return quantizer->computeScales(b, amaxes, blocks);
+  DeviceQuantizer::Scales scales;
+  for (size_t j = 0; j < globals.size(); ++j) {
+    DeviceQuantizer::Scales part =
+        createDeviceQuantizer(globals[j])
+            ->computeScales(b, amaxes[j],
+                            blocks.empty() ? blocks : blocks.slice(j, 1));
+    llvm::append_range(scales.factors, part.factors);
+    if (j % 2 == 0)
+      llvm::append_range(scales.pairs, part.pairs);
+    else
+      scales.pairs.back() = scales.pairs.back() | part.pairs.front() << 8;
+  }
+  return scales;
+}
+
 //===----------------------------------------------------------------------===//
 // Blocks of one row
 //===----------------------------------------------------------------------===//
@@ -168,17 +203,35 @@ void StripScales::emitRows() {
   SmallVector<Value> amaxes = elements.computeRowAmaxes();
   Lanes first = getIndex(b, 0);
   SmallVector<Lanes> isBehind;
+  // The groups of the rows whose amaxes this thread has.
+  SmallVector<Lanes> groupNumbers;
+  if (groups && spec.hasGroupsOfRows())
+    llvm::append_range(groupNumbers, groups->getNumbers());
   for (int64_t mask = 1; mask < sharing; mask *= 2) {
     Lanes bit = position.laneColumn / mask % 2;
     isBehind.push_back(isBelow(bit.like(0), bit));
     elements.exchangeRowAmaxes(amaxes, isBehind.back(), mask);
     first = first + bit * static_cast<int64_t>(2 * amaxes.size());
+    size_t half = groupNumbers.size() / 2;
+    for (size_t i = 0; i < half; ++i)
+      groupNumbers[i] =
+          select(isBehind.back(), groupNumbers[half + i], groupNumbers[i]);
+    groupNumbers.truncate(half);
   }
 
   SmallVector<Lanes> rows = elements.extractRows(amaxes);
   Lanes block = position.column / spec.block[1];
   Lanes exists = isBelow(block * spec.block[1], position.columns);
-  DeviceQuantizer::Scales scales = quantizer->computeScales(b, rows, {});
+  SmallVector<Lanes> covered, globals;
+  for (Lanes number : groupNumbers) {
+    covered.push_back(groups->exists(number));
+    if (spec.global.extent == GlobalExtent::Group)
+      globals.push_back(loadGlobal(number, covered.back()));
+  }
+  DeviceQuantizer::Scales scales = computeEach(rows, globals, {});
+  if (groups)
+    keepCovered(scales.pairs,
+                covered.empty() ? groups->getCovered() : ArrayRef(covered));
   table.put(keepPairs(scales.pairs, exists), static_cast<int64_t>(rows.size()),
             first, getIndex(b, 0), /*down=*/true);
   SmallVector<Lanes> ofRows(scales.factors.begin(), scales.factors.end());
@@ -200,29 +253,6 @@ void StripScales::emitRows() {
 //===----------------------------------------------------------------------===//
 // Blocks of one column
 //===----------------------------------------------------------------------===//
-
-/// The scales of columns side by side, of which there is one or an even number.
-/// `globals` is empty where they are under that of `quantizer`, and has one for
-/// each elsewhere; `blocks` is empty where quantizers do not ask for elements.
-DeviceQuantizer::Scales
-StripScales::computeColumns(ArrayRef<Lanes> amaxes, ArrayRef<Lanes> globals,
-                            ArrayRef<BlockElements> blocks) {
-  if (globals.empty())
-    return quantizer->computeScales(b, amaxes, blocks);
-  DeviceQuantizer::Scales scales;
-  for (size_t j = 0; j < globals.size(); ++j) {
-    DeviceQuantizer::Scales part =
-        createDeviceQuantizer(globals[j])
-            ->computeScales(b, amaxes[j],
-                            blocks.empty() ? blocks : blocks.slice(j, 1));
-    llvm::append_range(scales.factors, part.factors);
-    if (j % 2 == 0)
-      llvm::append_range(scales.pairs, part.pairs);
-    else
-      scales.pairs.back() = scales.pairs.back() | part.pairs.front() << 8;
-  }
-  return scales;
-}
 
 /// The blocks of columns, made from `words`, which are those of the rows.
 SmallVector<BlockElements>
@@ -253,7 +283,7 @@ DeviceQuantizer::Scales StripScales::computeColumns(ArrayRef<Lanes> amaxes,
     for (int64_t j = 0; j < spec.shape->fragmentColumns; ++j)
       globals.push_back(loadGlobal(j));
   if (!numerics::isFourOverSix(spec.recipe))
-    return computeColumns(amaxes, globals, {});
+    return computeEach(amaxes, globals, {});
   // A quantizer that asks for the elements has long code: once, in a loop.
   int64_t rounds = spec.shape->fragmentColumns / kRoundColumns;
   auto toLanes = [&](ArrayRef<Value> values) {
@@ -271,8 +301,8 @@ DeviceQuantizer::Scales StripScales::computeColumns(ArrayRef<Lanes> amaxes,
   lists = emitRounds(b, rounds, lists,
                      [&](MutableArrayRef<SmallVector<Value>> first) {
                        DeviceQuantizer::Scales part =
-                           computeColumns(toLanes(first[0]), toLanes(first[1]),
-                                          getColumnBlocks(first.drop_front(4)));
+                           computeEach(toLanes(first[0]), toLanes(first[1]),
+                                       getColumnBlocks(first.drop_front(4)));
                        first[2] = llvm::to_vector_of<Value>(part.factors);
                        first[3] = llvm::to_vector_of<Value>(part.pairs);
                      });
@@ -296,7 +326,8 @@ void StripScales::emitColumns() {
                                     mask * spec.shape->getLaneColumns());
     DeviceQuantizer::Scales scales =
         computeColumns(elements.extractColumns(amaxes), row * span, span);
-    keepCovered(scales.pairs);
+    if (groups)
+      keepCovered(scales.pairs, groups->getCovered());
     Lanes exists = position.hasRow(row * span);
     emitInFirst(b, position.laneRow, sharing, [&] {
       table.put(keepPairs(scales.pairs, exists), spec.shape->fragmentColumns,
@@ -332,7 +363,8 @@ void StripScales::emitTiles() {
   }
   // One tile, or two beside or below each other.
   DeviceQuantizer::Scales tiles = quantizer->computeScales(b, amaxes, {});
-  keepCovered(tiles.pairs);
+  if (groups)
+    keepCovered(tiles.pairs, groups->getCovered());
   bool down = tileRows > 1;
   emitInFirst(b, position.laneRow, sharingRows, [&] {
     emitInFirst(b, position.laneColumn, sharingColumns, [&] {

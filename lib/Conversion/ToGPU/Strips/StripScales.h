@@ -33,14 +33,16 @@ private:
 
   llvm::SmallVector<BlockElements>
   getColumnBlocks(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> words);
-  DeviceQuantizer::Scales computeColumns(llvm::ArrayRef<emit::Lanes> amaxes,
-                                         llvm::ArrayRef<emit::Lanes> globals,
-                                         llvm::ArrayRef<BlockElements> blocks);
+  DeviceQuantizer::Scales computeEach(llvm::ArrayRef<emit::Lanes> amaxes,
+                                      llvm::ArrayRef<emit::Lanes> globals,
+                                      llvm::ArrayRef<BlockElements> blocks);
   DeviceQuantizer::Scales computeColumns(llvm::ArrayRef<emit::Lanes> amaxes,
                                          int64_t row, int64_t span);
   std::unique_ptr<DeviceQuantizer> createDeviceQuantizer(emit::Lanes global);
-  emit::Lanes loadGlobal(int64_t column);
-  void keepCovered(llvm::MutableArrayRef<emit::Lanes> pairs);
+  emit::Lanes loadGlobal(int64_t place);
+  emit::Lanes loadGlobal(emit::Lanes group, emit::Lanes exists);
+  void keepCovered(llvm::MutableArrayRef<emit::Lanes> pairs,
+                   llvm::ArrayRef<emit::Lanes> covered);
   void computeMasks();
   llvm::SmallVector<emit::Lanes> keepPairs(llvm::ArrayRef<emit::Lanes> pairs,
                                            emit::Lanes exists);
@@ -59,7 +61,8 @@ private:
   /// each that FragmentElements maps.
   int64_t height;
   llvm::SmallVector<llvm::SmallVector<emit::Lanes>> factors;
-  /// Whether the elements of such a vector have a group, i1 for all or each.
+  /// Whether the elements of such a vector have a group, i1 for all or each; of
+  /// each row instead where rows have groups.
   llvm::SmallVector<emit::Lanes> masks;
 };
 

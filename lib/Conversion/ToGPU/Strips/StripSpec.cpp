@@ -8,6 +8,7 @@
 #include "StripSpec.h"
 #include "DeviceEmission/ScaleStore.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/ProductSwizzle.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -53,6 +54,7 @@ StripSpec::StripSpec(QuantizeOp op, const target::Chip &chip) {
   global = op.getGlobalOperand();
   stochastic = op.getRng() != nullptr;
   groupDim = op.getGroupOperand().dim;
+  checksEnds = op.getOffsets() && !op->hasAttr(kEndsCheckedAttrName);
   own->batched =
       x.getRank() > 2 && (swizzled || global.extent == GlobalExtent::Matrix ||
                           transposed || rowTails || !hasScalesAlongRows());
@@ -157,6 +159,8 @@ std::string StripSpec::getKernelName() const {
   if (stochastic)
     os << "_rng";
   os << getGroupName(groupDim);
+  if (groupDim != GroupDim::None && !checksEnds)
+    os << "_unchecked";
   if (groupedTiles)
     os << "_tiles";
   return name;

@@ -105,9 +105,12 @@ struct StripSpec {
   }
   /// Elements of a block along the groups.
   int64_t getGroupUnit() const { return block[groupDim == GroupDim::Columns]; }
-  /// Whether a fragment has blocks of several groups.
-  bool hasSeveralGroups() const {
+  /// Whether each column, or each row, of a fragment has a group of its own.
+  bool hasGroupsOfColumns() const {
     return groupDim == GroupDim::Columns && block[1] == 1;
+  }
+  bool hasGroupsOfRows() const {
+    return groupDim == GroupDim::Rows && block[0] == 1;
   }
 
   /// Multiples that rows and columns of x are padded to, so that all tiles of
@@ -149,6 +152,8 @@ struct StripSpec {
   GlobalOperand global;
   bool stochastic;
   GroupDim groupDim;
+  /// Whether the kernel checks the ends of groups.
+  bool checksEnds;
   /// How threads divide x, for all results of the kernel.
   std::shared_ptr<const StripShape> shape;
   /// Whether the codes of a thread that are adjacent become a store of 16 bytes
