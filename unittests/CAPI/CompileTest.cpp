@@ -209,14 +209,14 @@ TEST_F(CompileTest, WhatIsNoModuleIsAnError) {
                 std::string("ML\xefR\x0d\x01", 6));
 }
 
-// Products of SM100 take two operands with scales.
+// Products of SM100 take no integers.
 TEST_F(CompileTest, WhatAChipCannotDoIsAnError) {
   setTarget("sm_100a", BLOCKSCALE_EMIT_PTX);
   expectFailure(BLOCKSCALE_COMPILE_ERROR, "failed", R"(
-func.func @f(%a: tensor<128x256xbf16>, %b: tensor<128x256xf8E4M3FN>,
+func.func @f(%a: tensor<128x256xi8>,
              %s: tensor<128x8xf8E8M0FNU>) -> tensor<128x128xbf16> {
-  %r = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 32]
-      : tensor<128x256xbf16>, tensor<128x256xf8E4M3FN>,
+  %r = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 32]
+      : tensor<128x256xi8>, tensor<128x256xi8>, tensor<128x8xf8E8M0FNU>,
         tensor<128x8xf8E8M0FNU> -> tensor<128x128xbf16>
   return %r : tensor<128x128xbf16>
 })");

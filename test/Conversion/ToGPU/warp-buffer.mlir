@@ -115,7 +115,7 @@ func.func @staged(%x: memref<?x256xbf16>, %q: memref<?x256xf8E4M3FN>, %s: memref
 // CHECK: %[[LANE64:.+]] = arith.extui %[[LANE:.+]] : i32 to i64
 // CHECK: %[[PIECE:.+]] = arith.muli %[[LANE64]], %c16_i64
 // CHECK: %[[QUARTER:.+]] = arith.shrui %[[LANE]], %c3_i32
-// CHECK: %[[INROW:.+]] = arith.andi %[[LANE]], %c7_i32
+// CHECK: %[[INROW:.+]] = arith.andi %{{.+}}, %c7_i32
 // CHECK: %[[QUARTER64:.+]] = arith.extui %[[QUARTER]] : i32 to i64
 // CHECK: %[[QUARTERSTART:.+]] = arith.muli %[[QUARTER64]], %c32768_i64
 // CHECK: %[[INROW64:.+]] = arith.extui %[[INROW]] : i32 to i64

@@ -190,6 +190,8 @@ def main(pages):
                 print(f"{'FAIL' if wrong else 'pass'} {Path(page).name}:{line} {block[1]}")
                 if wrong:
                     print(wrong)
+                    # Also where a test reads the lines of the output alone.
+                    print(f"{Path(page).name}:{line}: {wrong}", file=sys.stderr)
                     status = 1
     return status
 
