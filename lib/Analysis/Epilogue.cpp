@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Analysis/Epilogue.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/OnlyUser.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/IR/TypeRules.h"

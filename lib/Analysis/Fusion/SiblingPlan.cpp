@@ -11,6 +11,8 @@
 #include "blockscale/Analysis/Fusion/KernelGroups.h"
 #include "blockscale/Analysis/Producers.h"
 
+#include "llvm/Support/ScopedPrinter.h"
+
 using namespace mlir;
 
 namespace blockscale {

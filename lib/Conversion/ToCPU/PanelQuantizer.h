@@ -14,6 +14,7 @@
 
 #include "CodeBuffer.h"
 #include "PanelScales.h"
+#include "QuantizeSpec.h"
 
 namespace blockscale::cpu {
 

@@ -13,7 +13,6 @@ using namespace mlir;
 using blockscale::numerics::kTileCols;
 using blockscale::numerics::kTileLineRows;
 using blockscale::numerics::kTileRowGroup;
-using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
 

@@ -244,7 +244,7 @@ StripKernelEmitter::emitStrip(MutableArrayRef<StripScaleTable> tables) {
       [&](std::optional<uint64_t> mask) -> const FragmentElements & {
     if (!mask)
       return elements;
-    auto found = transformed.find(*mask);
+    auto *found = transformed.find(*mask);
     if (found != transformed.end())
       return found->second;
     const FragmentElements &source =
