@@ -151,3 +151,32 @@ func.func @twice(%x: memref<64x96xf32>, %s: memref<64xf32>, %other: memref<64xf3
   }
   return
 }
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// The quantization's type has a dynamic length of rows, though the norm's rows have a static one.
+func.func @length(%x: memref<64x96xf32>, %s: memref<64xf32>, %n: index, %q: memref<64x?xf8E4M3FN>, %t: memref<64x?xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %n : memref<64x96xf32>, index) outs(%s, %q, %t : memref<64xf32>, memref<64x?xf8E4M3FN>, memref<64x?xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x96xf32>, %ln: index, %ls: tensor<64xf32>, %lq: tensor<64x?xf8E4M3FN>, %lt: tensor<64x?xf8E8M0FNU>):
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%ls : tensor<64xf32>) -> tensor<64xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<64x96xf32>) outs(%f : tensor<64xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.addf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<64xf32>
+    %d = tensor.empty(%ln) : tensor<64x?xf32>
+    %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%lx, %sum : tensor<64x96xf32>, tensor<64xf32>) outs(%d : tensor<64x?xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %0 = arith.divf %a, %b : f32
+      linalg.yield %0 : f32
+    } -> tensor<64x?xf32>
+    // expected-error @below {{'blockscale.quantize' op expected a static last dimension where x is computed from whole rows, but got 'tensor<64x?xf32>'}}
+    %0, %1 = blockscale.quantize %y block [1, 32] : tensor<64x?xf32> -> tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
+    blockscale.yield %sum, %0, %1 : tensor<64xf32>, tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
+  }
+  return
+}

@@ -193,7 +193,7 @@ LogicalResult RowKernel::analyze() {
     return quantize.emitOpError()
            << "expected a static last dimension where x is computed from whole "
               "rows, but got "
-           << elements;
+           << quantize.getX().getType();
   spec = *found;
   spec->ownedBytes = inputBytes;
   mapping.emplace(*spec, chip);
