@@ -461,16 +461,28 @@ static Result<const ScaleLayout *> parseLayout(const char *name) {
                          (name ? "'" + std::string(name) + "'" : "NULL"));
 }
 
+/// The layout of a name, if arrays of linear scales and of tiles have it.
+static Result<const ScaleLayout *> parseLayout(const char *name,
+                                               const void *linear, int64_t rows,
+                                               int64_t cols, const void *tiles,
+                                               size_t bytes) {
+  Result<const ScaleLayout *> found = parseLayout(name);
+  if (!found.ok())
+    return found;
+  Status status =
+      checkLayout(**found, linear, rows, cols, "tiles", tiles, bytes);
+  if (!status.ok())
+    return status;
+  return found;
+}
+
 blockscale_status blockscale_to_layout(const char *layout, const void *linear,
                                        int64_t rows, int64_t cols, void *tiles,
                                        size_t tiles_bytes) {
-  Result<const ScaleLayout *> found = parseLayout(layout);
-  Status status = found.status();
-  if (status.ok())
-    status =
-        checkLayout(**found, linear, rows, cols, "tiles", tiles, tiles_bytes);
-  if (!status.ok())
-    return report(status);
+  Result<const ScaleLayout *> found =
+      parseLayout(layout, linear, rows, cols, tiles, tiles_bytes);
+  if (!found.ok())
+    return report(found.status());
   toLayout(**found, linear, rows, cols, tiles, tiles_bytes);
   return BLOCKSCALE_OK;
 }
@@ -478,13 +490,10 @@ blockscale_status blockscale_to_layout(const char *layout, const void *linear,
 blockscale_status blockscale_from_layout(const char *layout, const void *tiles,
                                          size_t tiles_bytes, int64_t rows,
                                          int64_t cols, void *linear) {
-  Result<const ScaleLayout *> found = parseLayout(layout);
-  Status status = found.status();
-  if (status.ok())
-    status =
-        checkLayout(**found, linear, rows, cols, "tiles", tiles, tiles_bytes);
-  if (!status.ok())
-    return report(status);
+  Result<const ScaleLayout *> found =
+      parseLayout(layout, linear, rows, cols, tiles, tiles_bytes);
+  if (!found.ok())
+    return report(found.status());
   fromLayout(**found, tiles, rows, cols, linear);
   return BLOCKSCALE_OK;
 }

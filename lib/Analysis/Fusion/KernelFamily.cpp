@@ -17,16 +17,19 @@ using namespace mlir;
 
 namespace blockscale {
 
+static bool hasDynamicRows(QuantizeOp op) {
+  return ShapedType::isDynamic(op.getX().getType().getShape().back());
+}
+
 bool takesBlocks(QuantizeOp op) {
-  bool isDynamic = ShapedType::isDynamic(op.getX().getType().getShape().back());
-  return op.hasRowBlocks() && isDynamic && findOneReadObstacle(op).has_value();
+  return op.hasRowBlocks() && hasDynamicRows(op) &&
+         findOneReadObstacle(op).has_value();
 }
 
 /// Whether threads that have rows quantize `op`, which is alone. They divide
 /// rows of a static length, or take blocks.
 static bool hasRows(QuantizeOp op) {
-  bool isDynamic = ShapedType::isDynamic(op.getX().getType().getShape().back());
-  return isDynamic ? takesBlocks(op) : op.hasRowBlocks();
+  return hasDynamicRows(op) ? takesBlocks(op) : op.hasRowBlocks();
 }
 
 KernelBody::KernelBody(ArrayRef<Operation *> ops) {

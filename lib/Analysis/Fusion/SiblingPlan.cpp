@@ -267,8 +267,8 @@ findRowObstacle(linalg::LinalgOp producer, ArrayRef<Operation *> ops) {
     return std::nullopt;
   for (OpOperand *input : producer.getDpsInputOperands()) {
     AffineMap map = producer.getMatchingIndexingMap(input);
-    if (isa<ShapedType>(input->get().getType()) && !map.isIdentity() &&
-        !getUniformConstant(input->get()))
+    if (isa<ShapedType>(input->get().getType()) &&
+        getSpread(map) != Spread::Elements && !getUniformConstant(input->get()))
       return FusionObstacle{"producer_c7",
                             "inputs of each element for a quantization of rows "
                             "of a dynamic length",

@@ -69,6 +69,14 @@ struct TileChoice {
   int64_t multicast = 1;
 };
 
+/// Whether a schedule has one of these tiles.
+inline bool hasTile(llvm::ArrayRef<TileChoice> tiles,
+                    GemmScheduleAttr schedule) {
+  return llvm::any_of(tiles, [&](const TileChoice &tile) {
+    return tile.rows == schedule.getRows() && tile.cols == schedule.getCols();
+  });
+}
+
 /// The stages of a schedule, and its CTAs.
 struct RingChoice {
   int64_t stages, ctas;

@@ -81,16 +81,14 @@ struct PlainMmaFamily : DecodedFamily<PlainMmaSpec> {
                                   const LaunchSite &site,
                                   const DecodedFormat &format,
                                   GemmScheduleAttr schedule) {
-    int64_t rows = schedule.getRows(), cols = schedule.getCols();
-    for (const TileChoice &tile : getTiles(format, product.siblings))
-      if (tile.rows == rows && tile.cols == cols)
-        return success();
+    if (hasTile(getTiles(format, product.siblings), schedule))
+      return success();
     return refuseProduct(product, site, ProductClause::Schedule)
            << "expected a schedule with tiles of 64, 128 or 256 "
            << (format.isScaledA ? "rows" : "columns")
            << ", those of the operand with scales, by 16, 32, 64 or 128 of the "
               "plain one that such a tile can have, but got "
-           << rows << " x " << cols;
+           << schedule.getRows() << " x " << schedule.getCols();
   }
 
   static RingStages getStages(const PlainMmaSpec &spec, const target::Chip &) {

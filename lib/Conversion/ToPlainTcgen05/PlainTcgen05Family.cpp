@@ -73,20 +73,20 @@ struct PlainTcgen05Family : DecodedFamily<PlainTcgen05Spec> {
                                   const LaunchSite &site,
                                   const DecodedFormat &format,
                                   GemmScheduleAttr schedule) {
-    int64_t rows = schedule.getRows(), cols = schedule.getCols();
-    for (const TileChoice &tile : getTiles(format, product.siblings))
-      if (tile.rows == rows && tile.cols == cols)
-        return success();
+    SmallVector<TileChoice> tiles = getTiles(format, product.siblings);
+    if (hasTile(tiles, schedule))
+      return success();
     InFlightDiagnostic diag =
         refuseProduct(product, site, ProductClause::Schedule);
     diag << "expected a schedule with tiles of ";
     llvm::interleave(
-        getTiles(format, product.siblings), diag,
+        tiles, diag,
         [&](const TileChoice &tile) {
           diag << tile.rows << " x " << tile.cols;
         },
         ", ");
-    return diag << ", but got " << rows << " x " << cols;
+    return diag << ", but got " << schedule.getRows() << " x "
+                << schedule.getCols();
   }
 
   static RingStages getStages(const PlainTcgen05Spec &spec,

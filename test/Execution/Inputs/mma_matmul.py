@@ -8,6 +8,7 @@ chooses. There must be enough cases of each property that only some kernels have
 
 import re
 import subprocess
+from functools import partial
 
 import numpy as np
 
@@ -56,6 +57,11 @@ def most_stages(plain, scaled, bits, block, memory):
     return min(memory // stage_bytes(steps, teams, plain, scaled, bits, block), MOST_STAGES)
 
 
+def schedule_text(fields):
+    text = ", ".join(f"{name} = {value}" for name, value in fields.items())
+    return f"#blockscale.gemm_schedule<{text}>"
+
+
 def draw_schedule(random, op, memory):
     """Its text, and its fields."""
     is_scaled_a = op.a not in PLAIN
@@ -69,8 +75,7 @@ def draw_schedule(random, op, memory):
     fields = {"rows": rows, "cols": cols, "stages": int(random.integers(LEAST_STAGES, most + 1)),
               "band": int(random.integers(1, 3)), "ctas": int(random.integers(1, 6)),
               "splits": splits}
-    text = ", ".join(f"{name} = {value}" for name, value in fields.items())
-    return f"#blockscale.gemm_schedule<{text}>", fields
+    return schedule_text(fields), fields
 
 
 def make_deep(op, seed, number):
@@ -84,9 +89,9 @@ def make_deep(op, seed, number):
     op.shape["K"] += int(random.choice(DEEP))
 
 
-def draw(seed, number, chip):
+def draw_with(draw_schedule, seed, number):
     """An op, its case, the text of its function, and the fields of its schedule, which are empty
-    where the compiler chooses."""
+    where the compiler chooses. `draw_schedule` draws one for an op."""
     random = np.random.default_rng((seed, number))
     op = draw_op(random, "mm", KINDS[number % len(KINDS)])
     if number % 3 == 0:
@@ -95,9 +100,13 @@ def draw(seed, number, chip):
     case = draw_case(random, op)
     text, fields = op.text(), {}
     if number % 3:
-        schedule, fields = draw_schedule(random, op, CHIPS[chip])
+        schedule, fields = draw_schedule(random, op)
         text = text.replace("\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
     return op, case, text, fields
+
+
+def draw(seed, number, chip):
+    return draw_with(partial(draw_schedule, memory=CHIPS[chip]), seed, number)
 
 
 def choose(text, chip):

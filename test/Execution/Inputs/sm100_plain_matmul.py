@@ -9,10 +9,8 @@ must be enough cases of each property that only some kernels have (LEAST)."""
 import numpy as np
 
 import random_cases
-from mma_matmul import choose, make_deep
+from mma_matmul import choose, draw_with, schedule_text
 from products import PLAIN
-from sm90_matmul import draw_case, draw_op
-from sm100_matmul import KINDS, add_odd_block
 
 # Four turns: of three, one chip would have all cases whose schedule the compiler chooses.
 CHIPS = ("sm_100a", "sm_100a", "sm_103a", "sm_110a")
@@ -37,24 +35,7 @@ def draw_schedule(random, op):
     fields = {"rows": rows, "cols": cols, "stages": int(random.integers(1, 4)),
               "band": int(random.integers(1, 3)), "ctas": int(random.integers(1, 4)),
               "splits": splits}
-    text = ", ".join(f"{name} = {value}" for name, value in fields.items())
-    return f"#blockscale.gemm_schedule<{text}>", fields
-
-
-def draw(seed, number):
-    """An op, its case, the text of its function, and the fields of its schedule, which are empty
-    where the compiler chooses."""
-    random = np.random.default_rng((seed, number))
-    op = draw_op(random, "mm", KINDS[number % len(KINDS)])
-    if number % 3 == 0:
-        make_deep(op, seed, number)
-    add_odd_block(op, seed, number)
-    case = draw_case(random, op)
-    text, fields = op.text(), {}
-    if number % 3:
-        schedule, fields = draw_schedule(random, op)
-        text = text.replace("\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
-    return op, case, text, fields
+    return schedule_text(fields), fields
 
 
 def properties(op, case, fields, is_chosen):
@@ -96,7 +77,7 @@ def schedule_properties(op, case, fields):
 
 def check(folder, seed, number, chip):
     """The case's op and properties, and the problem of each schedule."""
-    op, case, text, fields = draw(seed, number)
+    op, case, text, fields = draw_with(draw_schedule, seed, number)
     problems = random_cases.find_problems(text, case, chip, folder / f"{number}")
     found = properties(op, case, fields or choose(text, chip), is_chosen=not fields)
     return op, found, problems
