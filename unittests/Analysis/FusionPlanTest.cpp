@@ -85,20 +85,30 @@ using Kernels = std::vector<std::string>;
 TEST_F(FusionPlanTest, LeavesTheFunctionAlone) {
   std::string before = llvm::to_string(*module);
   for (Recompute recompute : {Recompute::Never, Recompute::Always})
-    plan({target::findChip("sm_100a"), /*fuse=*/true, recompute, {}});
+    plan({target::findChip("sm_100a"),
+          /*fuse=*/true,
+          recompute,
+          TransformSizes::Any,
+          {}});
   EXPECT_EQ(llvm::to_string(*module), before);
 }
 
 TEST_F(FusionPlanTest, FirstPassKeepsWhatTheSecondReads) {
-  FusionPlan found =
-      plan({target::findChip("sm_100a"), /*fuse=*/true, Recompute::Never, {}});
+  FusionPlan found = plan({target::findChip("sm_100a"),
+                           /*fuse=*/true,
+                           Recompute::Never,
+                           TransformSizes::Any,
+                           {}});
   EXPECT_EQ(describe(found), (Kernels{"strips generic copy of hadamard amax: 2",
                                       "strips quantize hadamard quantize: 4"}));
 }
 
 TEST_F(FusionPlanTest, BothPassesComputeACopy) {
-  FusionPlan found =
-      plan({target::findChip("sm_100a"), /*fuse=*/true, Recompute::Always, {}});
+  FusionPlan found = plan({target::findChip("sm_100a"),
+                           /*fuse=*/true,
+                           Recompute::Always,
+                           TransformSizes::Any,
+                           {}});
   EXPECT_EQ(describe(found),
             (Kernels{"strips copy of generic copy of hadamard amax: 1",
                      "strips generic quantize hadamard quantize: 4"}));
