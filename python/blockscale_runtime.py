@@ -67,6 +67,8 @@ _FUNCTIONS = {
     "buffer_rank": (c_size_t, [c_void_p]),
     "buffer_size": (c_char_p, [c_void_p, c_size_t]),
     "buffer_alignment": (c_uint64, [c_void_p]),
+    "buffer_is_writable": (c_int, [c_void_p]),
+    "buffer_argument": (c_int64, [c_void_p]),
     "call_create": (None, [c_void_p, POINTER(_Argument), c_size_t, POINTER(c_void_p)]),
     "call_destroy": (c_void_p, [c_void_p]),
     "call_bytes": (c_uint64, [c_void_p, c_int, c_size_t]),
@@ -163,7 +165,8 @@ class Bundle(_Handle):
 
 
 class Buffer:
-    """`sizes` are texts of expressions."""
+    """`sizes` are texts of expressions. An argument `is_writable` where the caller gives it away,
+    and `argument` is the number of that whose memory a result may have, or None."""
 
     def __init__(self, runtime, handle):
         self.name = runtime.buffer_name(handle).decode()
@@ -173,6 +176,9 @@ class Buffer:
         self.dtype = DTYPES[runtime.buffer_dtype(handle)]
         self.is_scalar = bool(runtime.buffer_is_scalar(handle))
         self.alignment = runtime.buffer_alignment(handle)
+        self.is_writable = bool(runtime.buffer_is_writable(handle))
+        number = runtime.buffer_argument(handle)
+        self.argument = number if number >= 0 else None
         self.sizes = [runtime.buffer_size(handle, i).decode()
                       for i in range(runtime.buffer_rank(handle))]
 
@@ -293,8 +299,9 @@ class Module(_Handle):
         return self.bundle.function(name, self.target)
 
     def run(self, name, *arguments, fill=None):
-        """Puts arrays on the GPU, calls the function and brings the results back. These and
-        the workspace hold a byte `fill` before, where there is one."""
+        """Puts arrays on the GPU, calls the function and brings the results back. These, but for
+        results in the memory of arguments, and the workspace hold a byte `fill` before, where
+        there is one."""
         function = self.function(name)
         call = function.call(*arguments)
         addresses = []
@@ -313,7 +320,9 @@ class Module(_Handle):
                     self.device.upload(given[-1], argument)
             results = [np.empty(shape, buffer.dtype)
                        for shape, buffer in zip(call.shapes, function.results)]
-            outputs = [allocate(result.nbytes, fill) for result in results]
+            outputs = [allocate(result.nbytes, fill) if buffer.argument is None
+                       else given[buffer.argument]
+                       for result, buffer in zip(results, function.results)]
             call.launch(self, given, outputs, allocate(call.workspace_bytes, fill))
             self.device.synchronize()
             for address, result in zip(outputs, results):

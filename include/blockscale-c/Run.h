@@ -144,6 +144,16 @@ blockscale_executable_slot(const blockscale_executable *executable,
                            blockscale_role role, size_t number,
                            blockscale_slot *slot);
 
+/// 1 where the caller gives an argument away (`bufferization.writable`): a call
+/// may write to its memory, which no other array of the call overlaps.
+int blockscale_executable_is_writable(const blockscale_executable *executable,
+                                      size_t argument);
+/// The number of the argument whose memory a result may have, -1 for none. A
+/// call that gets both in the same memory does not copy one to the other.
+int64_t
+blockscale_executable_result_argument(const blockscale_executable *executable,
+                                      size_t result);
+
 //===-- Calls -------------------------------------------------------------===//
 
 typedef struct blockscale_array {
@@ -203,8 +213,11 @@ blockscale_executable_workspace_bytes(blockscale_executable *executable,
                                       size_t argument_count, uint64_t *bytes);
 
 /// Calls the function, and returns when the results are there. Arrays of
-/// results overlap no other array. `config` may be null. After a failure the
-/// results hold anything.
+/// results overlap no other array, unless one has all of the memory of the
+/// argument that blockscale_executable_result_argument names, and arguments
+/// that are given away overlap no other argument: what these hold afterwards is
+/// the result that is in them, and else anything. `config` may be null. After a
+/// failure the results hold anything.
 blockscale_status blockscale_executable_call(
     blockscale_executable *executable, const blockscale_array *arguments,
     size_t argument_count, const blockscale_array *results, size_t result_count,

@@ -162,6 +162,12 @@ const char *blockscale_buffer_size(const blockscale_buffer *buffer,
                                    size_t dimension);
 /// That the device address must have.
 uint64_t blockscale_buffer_alignment(const blockscale_buffer *buffer);
+/// 1 for an argument that the caller gives away: steps may write to it.
+int blockscale_buffer_is_writable(const blockscale_buffer *buffer);
+/// For a result, the number of the argument whose memory it may have; -1 for
+/// none. A launch that gets one address for both copies nothing from one to the
+/// other.
+int64_t blockscale_buffer_argument(const blockscale_buffer *buffer);
 
 //===-- Calls: a function with sizes and scalars --------------------------===//
 
@@ -254,9 +260,11 @@ size_t blockscale_module_target(const blockscale_module *module);
 ///
 /// Nothing waits or allocates memory of the device, so that it can be captured
 /// into a CUDA graph. A call without rows, say, launches nothing and succeeds.
-/// Addresses are checked before the first step. Where a kernel has found an
-/// error since one was taken last, the launch takes it in place of its steps,
-/// as blockscale_device_take_error does.
+/// Addresses are checked before the first step: an argument that is given away,
+/// and a result, overlap no other argument or result, unless the result has all
+/// of the memory of its argument (blockscale_buffer_argument). Where a kernel
+/// has found an error since one was taken last, the launch takes it in place of
+/// its steps, as blockscale_device_take_error does.
 blockscale_status
 blockscale_launch(const blockscale_module *module, const blockscale_call *call,
                   const uint64_t *arguments, size_t argument_count,

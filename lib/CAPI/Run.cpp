@@ -15,6 +15,7 @@
 #include "blockscale/Emit/HostCode.h"
 #include "blockscale/Emit/Ptxas.h"
 #include "blockscale/Runtime/FloatEnvironment.h"
+#include "blockscale/Runtime/PlanExecution.h"
 #include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Target/Chip.h"
 
@@ -346,32 +347,57 @@ blockscale_executable_slot(const blockscale_executable *executable,
   return BLOCKSCALE_OK;
 }
 
+int blockscale_executable_is_writable(const blockscale_executable *executable,
+                                      size_t argument) {
+  ArrayRef<Slot> slots = getSlots(executable, BLOCKSCALE_ARGUMENT);
+  return argument < slots.size() && slots[argument].isWritable;
+}
+
+int64_t
+blockscale_executable_result_argument(const blockscale_executable *executable,
+                                      size_t result) {
+  ArrayRef<Slot> slots = getSlots(executable, BLOCKSCALE_RESULT);
+  if (result >= slots.size() || !slots[result].argument)
+    return -1;
+  return static_cast<int64_t>(*slots[result].argument);
+}
+
 //===----------------------------------------------------------------------===//
 // Arrays
 //===----------------------------------------------------------------------===//
 
-static bool overlap(const ArrayView &a, const ArrayView &b) {
-  return a.bytes && b.bytes && a.data < b.data + b.bytes &&
-         b.data < a.data + a.bytes;
+/// The name of an array by its number among arguments, then results.
+static std::string getArrayName(const Signature &signature, size_t number) {
+  size_t count = signature.arguments.size();
+  return number < count ? "argument " + std::to_string(number)
+                        : "result " + std::to_string(number - count);
 }
 
-static Status checkOverlaps(const std::vector<ArrayView> &arguments,
+static Status checkOverlaps(const Signature &signature,
+                            const std::vector<ArrayView> &arguments,
                             const std::vector<ArrayView> &results) {
-  for (size_t i = 0; i < results.size(); ++i) {
-    for (size_t j = 0; j < arguments.size(); ++j)
-      if (overlap(results[i], arguments[j]))
-        return Status::failure("expected result " + std::to_string(i) +
-                               " in memory of its own, but it overlaps "
-                               "argument " +
-                               std::to_string(j));
-    for (size_t j = 0; j < i; ++j)
-      if (overlap(results[i], results[j]))
-        return Status::failure("expected result " + std::to_string(i) +
-                               " in memory of its own, but it overlaps "
-                               "result " +
-                               std::to_string(j));
-  }
-  return Status::success();
+  SmallVector<runtime::CallMemory, 16> memory;
+  auto add = [&](const ArrayView &array, uint64_t bytes, bool isWritten,
+                 std::optional<size_t> argument) {
+    memory.push_back(
+        {reinterpret_cast<uint64_t>(array.data), bytes, isWritten, argument});
+  };
+  for (auto [slot, array] : llvm::zip_equal(signature.arguments, arguments))
+    add(array, slot.isScalar ? 0 : array.bytes, slot.isWritable, std::nullopt);
+  for (auto [slot, array] : llvm::zip_equal(signature.results, results))
+    add(array, array.bytes, /*isWritten=*/true, slot.argument);
+  auto found = runtime::findOverlap(memory.data(), memory.size());
+  if (!found)
+    return Status::success();
+  auto [late, early] = *found;
+  // What is given away is named first: the other array may be anything.
+  if (late < arguments.size() && !memory[late].isWritten)
+    std::swap(late, early);
+  bool isGiven = late < arguments.size();
+  return Status::failure("expected " + getArrayName(signature, late) +
+                         (isGiven ? ", which is given away," : "") +
+                         " in memory of its own, but it overlaps " +
+                         getArrayName(signature, early));
 }
 
 //===----------------------------------------------------------------------===//
@@ -442,7 +468,7 @@ static Status call(Executable &executable,
             status.message() +
             "; give scales of numbers, or accept those that are NaN");
     }
-  Status status = checkOverlaps(arguments, results);
+  Status status = checkOverlaps(signature, arguments, results);
   if (!status.ok())
     return status;
   runtime::DefaultFloatEnvironment environment;

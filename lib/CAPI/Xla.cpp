@@ -53,9 +53,15 @@ static Status checkConstants(const blockscale_executable &executable,
   if (!executable.function->isInHostMemory())
     return Status::failure("expected a function whose arrays are in the host's "
                            "memory, but got one of a GPU");
+  ArrayRef<Slot> slots = getSlots(&executable, BLOCKSCALE_ARGUMENT);
+  for (auto [i, slot] : llvm::enumerate(slots))
+    if (slot.isWritable)
+      return Status::failure("expected a function that writes to no argument, "
+                             "whose array is XLA's, but argument " +
+                             std::to_string(i) + " is given away");
   if (count && !constants)
     return Status::failure("expected constants to be a pointer, but got null");
-  size_t most = getSlots(&executable, BLOCKSCALE_ARGUMENT).size();
+  size_t most = slots.size();
   if (count > most)
     return Status::failure("expected at most " + std::to_string(most) +
                            " constants, but got " + std::to_string(count));

@@ -124,4 +124,15 @@ loadBundle(SavedFunction &saved) {
   return bundle;
 }
 
+Signature addReuse(Signature signature, const runtime::PlanFunction &function) {
+  using Role = runtime::PlanBuffer::Role;
+  for (auto [i, slot] : llvm::zip_equal(function.getBuffers(Role::Argument),
+                                        signature.arguments))
+    slot.isWritable = function.buffers[i].isWritable;
+  for (auto [i, slot] :
+       llvm::zip_equal(function.getBuffers(Role::Result), signature.results))
+    slot.argument = function.buffers[i].argument;
+  return signature;
+}
+
 } // namespace blockscale

@@ -40,6 +40,10 @@ SavedFunction saveBundle(const runtime::Bundle &bundle,
 runtime::Result<std::shared_ptr<const runtime::Bundle>>
 loadBundle(SavedFunction &saved);
 
+/// `signature` with what the plan says of arguments that are given away, and of
+/// results in their memory.
+Signature addReuse(Signature signature, const runtime::PlanFunction &function);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_LIB_DRIVER_BUNDLEBUILDER_H

@@ -11,6 +11,7 @@
 #include "blockscale/Emit/Jit.h"
 #include "blockscale/Emit/ObjectVerifier.h"
 #include "blockscale/Runtime/HostRuntime.h"
+#include "blockscale/Transforms/Storage.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Target/TargetMachine.h"
@@ -187,6 +188,23 @@ static Result<std::unique_ptr<Executable>> link(SavedFunction saved,
                                     *function, sizes, std::move(saved)));
 }
 
+/// `signature` with the results that may have the memory of arguments, as
+/// blockscale-reuse-arguments noted them.
+static Signature addReuse(Signature signature, ModuleOp module) {
+  Operation *function = module.lookupSymbol(signature.name);
+  auto taken =
+      function
+          ? function->getAttrOfType<DenseI64ArrayAttr>(kResultArgumentsAttrName)
+          : DenseI64ArrayAttr();
+  if (!taken)
+    return signature;
+  for (auto [slot, number] :
+       llvm::zip_equal(signature.results, taken.asArrayRef()))
+    if (number >= 0)
+      slot.argument = static_cast<size_t>(number);
+  return signature;
+}
+
 Result<std::unique_ptr<Executable>>
 createCpuFunction(ModuleOp module, const Signature &signature,
                   const ExecutableOptions &options, CompileObserver &observer) {
@@ -202,10 +220,11 @@ createCpuFunction(ModuleOp module, const Signature &signature,
                               "the CPU", observer);
   if (!lowered.ok())
     return lowered;
+  Signature compiled = addReuse(signature, module);
   llvm::Expected<std::string> object = emitPackedObject(module, target);
   if (!object)
     return failToCompile(object.takeError());
-  SavedFunction saved{"cpu", listFeatures(**machine), signature, "",
+  SavedFunction saved{"cpu", listFeatures(**machine), std::move(compiled), "",
                       std::move(*object)};
   return link(std::move(saved), options.isSaved);
 }

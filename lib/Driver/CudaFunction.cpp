@@ -158,8 +158,8 @@ create(const std::shared_ptr<const runtime::Bundle> &bundle,
       (*loaded)->getPlan().find(signature.name);
   if (!function.ok())
     return function.status();
-  return std::unique_ptr<Executable>(
-      std::make_unique<CudaFunction>(signature, bundle, *loaded, **function));
+  return std::unique_ptr<Executable>(std::make_unique<CudaFunction>(
+      addReuse(signature, **function), bundle, *loaded, **function));
 }
 
 Result<std::unique_ptr<Executable>>

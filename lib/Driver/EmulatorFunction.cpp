@@ -129,7 +129,7 @@ create(std::shared_ptr<const runtime::Bundle> bundle,
   if (!function.ok())
     return function.status();
   return std::unique_ptr<Executable>(std::make_unique<EmulatorFunction>(
-      signature, std::move(bundle), **function));
+      addReuse(signature, **function), std::move(bundle), **function));
 }
 
 Result<std::unique_ptr<Executable>>

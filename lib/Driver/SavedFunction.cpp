@@ -67,13 +67,17 @@ static llvm::json::Array describe(const std::vector<Slot> &slots) {
     llvm::json::Array shape;
     for (int64_t size : slot.shape)
       shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
-    list.push_back(llvm::json::Object{
+    llvm::json::Object object{
         {"type", slot.logicalType},
         {"dtype", StringRef(runtime::getNpyTypeName(slot.type))},
         {"shape", std::move(shape)},
         {"scalar", slot.isScalar},
-        {"scale",
-         StringRef(getScaleNames()[static_cast<size_t>(slot.scale)])}});
+        {"scale", StringRef(getScaleNames()[static_cast<size_t>(slot.scale)])}};
+    if (slot.isWritable)
+      object["writable"] = true;
+    if (slot.argument)
+      object["in"] = static_cast<int64_t>(*slot.argument);
+    list.push_back(std::move(object));
   }
   return list;
 }
@@ -175,6 +179,7 @@ public:
 private:
   std::vector<Slot> readSlots(const JsonValue &object, std::string_view key);
   Slot readSlot(const JsonValue &object);
+  void checkReuse(const JsonValue &object, const Signature &signature);
 };
 
 } // namespace
@@ -183,7 +188,8 @@ Slot DescriptionReader::readSlot(const JsonValue &object) {
   Slot slot;
   if (!checkKind(object, Kind::Object, "a slot"))
     return slot;
-  checkKeys(object, {"type", "dtype", "shape", "scalar", "scale"});
+  checkKeys(object,
+            {"type", "dtype", "shape", "scalar", "scale", "writable", "in"});
   slot.logicalType = getString(object, "type");
   std::string dtype = getString(object, "dtype");
   std::optional<NpyType> type = runtime::findNpyType(dtype);
@@ -207,7 +213,35 @@ Slot DescriptionReader::readSlot(const JsonValue &object) {
     fail(object, bytes.message());
   slot.scale =
       static_cast<Slot::Scale>(getChoice(object, "scale", getScaleNames()));
+  slot.isWritable = getOptionalBoolean(object, "writable", false);
+  if (const JsonValue *argument = getOptional(object, "in", Kind::Integer))
+    slot.argument = static_cast<size_t>(argument->integer);
   return slot;
+}
+
+/// Checks that results are in arguments that are given away, at most one in
+/// each, and that only results are in an argument.
+void DescriptionReader::checkReuse(const JsonValue &object,
+                                   const Signature &signature) {
+  std::vector<bool> isTaken(signature.arguments.size());
+  for (const Slot &slot : signature.arguments)
+    if (slot.argument || (slot.isScalar && slot.isWritable))
+      fail(object, "expected no argument in the memory of another, and no "
+                   "scalar that is writable, but got one");
+  for (const Slot &slot : signature.results) {
+    if (!slot.argument && !slot.isWritable)
+      continue;
+    size_t number = slot.argument.value_or(isTaken.size());
+    bool isFree = number < isTaken.size() && !isTaken[number] &&
+                  signature.arguments[number].isWritable &&
+                  signature.arguments[number].type == slot.type &&
+                  signature.arguments[number].shape == slot.shape;
+    if (!isFree || slot.isWritable)
+      return fail(object, "expected 'in' of a result to be the number of an "
+                          "argument that is writable, of the same dtype and "
+                          "shape, and in no other result, but got another");
+    isTaken[number] = true;
+  }
 }
 
 std::vector<Slot> DescriptionReader::readSlots(const JsonValue &object,
@@ -236,6 +270,7 @@ void DescriptionReader::read(const JsonValue &object, SavedFunction &saved) {
   saved.signature.name = getString(object, "function");
   saved.signature.arguments = readSlots(object, "arguments");
   saved.signature.results = readSlots(object, "results");
+  checkReuse(object, saved.signature);
   saved.key = getString(object, "key");
 }
 

@@ -12,6 +12,7 @@
 #include "blockscale/Numerics/Codec.h"
 #include "blockscale/Transforms/SameValues.h"
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -139,6 +140,10 @@ Result<Signature> getSignature(func::FuncOp function) {
                              std::to_string(argument.getArgNumber()) + " of @" +
                              signature.name + ": " + slot.message());
     slot->scale = getScale(argument);
+    auto writable = function.getArgAttrOfType<BoolAttr>(
+        argument.getArgNumber(),
+        bufferization::BufferizationDialect::kWritableAttrName);
+    slot->isWritable = !slot->isScalar && writable && writable.getValue();
     signature.arguments.push_back(*slot);
   }
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {

@@ -10,6 +10,7 @@
 #include "PlanBuilderImpl.h"
 #include "blockscale/Emit/LaunchPlan.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/Storage.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -181,6 +182,23 @@ LogicalResult Builder::addResult(BlockArgument argument, Type type,
   return success();
 }
 
+/// Notes which arguments the caller gives away, and which results may have
+/// their memory. Arguments, then results, are the first buffers.
+void Builder::addReuse(func::FuncOp function) {
+  if (auto given = function->getAttrOfType<DenseI64ArrayAttr>(
+          kWritableArgumentsAttrName))
+    for (int64_t number : given.asArrayRef())
+      plan.buffers[number].isWritable = true;
+  auto taken =
+      function->getAttrOfType<DenseI64ArrayAttr>(kResultArgumentsAttrName);
+  if (!taken)
+    return;
+  for (auto [result, number] :
+       llvm::zip_equal(plan.getBuffers(Role::Result), taken.asArrayRef()))
+    if (number >= 0 && plan.buffers[result].isStoredAs(plan.buffers[number]))
+      plan.buffers[result].argument = static_cast<size_t>(number);
+}
+
 FailureOr<Expressions> Builder::evaluateResultSizes(func::FuncOp function) {
   int64_t count = 0;
   size_t numInputs = plan.buffers.size();
@@ -240,6 +258,7 @@ FailureOr<PlanFunction> Builder::build(func::FuncOp function,
     rest = rest.drop_front(
         cast<MemRefType>(argument.getType()).getNumDynamicDims());
   }
+  addReuse(function);
   callees.push_back(function);
   if (failed(evaluate(function.getBody().front())))
     return failure();

@@ -76,6 +76,7 @@ private:
   std::optional<size_t> addBuffer(PlanBuffer::Role role, std::string name,
                                   mlir::Type type, mlir::MemRefType memref,
                                   Expressions shape);
+  void addReuse(mlir::func::FuncOp function);
   mlir::FailureOr<Expressions> evaluateResultSizes(mlir::func::FuncOp function);
 
   llvm::LogicalResult evaluate(mlir::Block &block);

@@ -35,11 +35,14 @@ static void buildExpandMath(OpPassManager &pm) {
   pm.addPass(createExpandMath());
 }
 
-static void buildBufferize(OpPassManager &pm) {
+/// `isDevice` says that the functions become launch plans, where executors
+/// compare addresses.
+static void buildBufferize(OpPassManager &pm, bool isDevice) {
   pm.addPass(createBufferizeKernels());
   pm.addPass(bufferization::createDropEquivalentBufferResultsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createReuseArguments({!isDevice}));
 }
 
 /// Whether kernels of products on the chip read data in the order of registers.
@@ -104,7 +107,8 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool checks,
          pm.addPass(createCanonicalizerPass());
          pm.addPass(createCSEPass());
        }},
-      {"bufferize", buildBufferize},
+      {"bufferize",
+       [isDevice](OpPassManager &pm) { buildBufferize(pm, isDevice); }},
   };
 }
 

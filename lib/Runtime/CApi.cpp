@@ -239,6 +239,16 @@ uint64_t blockscale_buffer_alignment(const blockscale_buffer *buffer) {
   return get(buffer).alignment;
 }
 
+int blockscale_buffer_is_writable(const blockscale_buffer *buffer) {
+  return get(buffer).isWritable;
+}
+
+int64_t blockscale_buffer_argument(const blockscale_buffer *buffer) {
+  // Arguments are the first buffers.
+  std::optional<size_t> argument = get(buffer).argument;
+  return argument ? static_cast<int64_t>(*argument) : -1;
+}
+
 static bool isDType(blockscale_dtype dtype) {
   return dtype >= BLOCKSCALE_BOOL && dtype <= BLOCKSCALE_FLOAT64;
 }

@@ -28,11 +28,13 @@ public:
   ~CudaRun();
 
   Status prepare(const std::vector<NpyArray> &arguments);
-  Status call(int repeat, CudaTimes &times);
+  Status call(const std::vector<NpyArray> &arguments, int repeat,
+              CudaTimes &times);
   Result<std::vector<NpyArray>> download() const;
 
 private:
   Status allocate(size_t number);
+  Status upload(const std::vector<NpyArray> &arguments, bool isAgain);
   Result<double> timeCall();
 
   const CudaModule &module;
@@ -64,6 +66,10 @@ Status CudaRun::allocate(size_t number) {
   uint64_t bytes = function.buffers[number].bytes;
   if (buffer.isScalar || buffer.role == Role::Constant)
     return Status::success();
+  if (buffer.argument) {
+    addresses[number] = addresses[*buffer.argument];
+    return Status::success();
+  }
   Result<uint64_t> address = context.allocate(bytes, buffer.name);
   if (!address.ok())
     return address.status();
@@ -78,11 +84,8 @@ Status CudaRun::prepare(const std::vector<NpyArray> &arguments) {
   Status status = Status::success();
   for (size_t i = 0; i < addresses.size() && status.ok(); ++i)
     status = allocate(i);
-  // Arguments are the first buffers.
-  for (size_t i = 0; i < arguments.size() && status.ok(); ++i)
-    if (!function.function->buffers[i].isScalar)
-      status = context.upload(addresses[i], arguments[i].data.data(),
-                              arguments[i].data.size());
+  if (status.ok())
+    status = upload(arguments, /*isAgain=*/false);
   // The fills are done, too, where another stream looks.
   if (status.ok())
     status = context.synchronize(nullptr);
@@ -97,6 +100,19 @@ Status CudaRun::prepare(const std::vector<NpyArray> &arguments) {
   for (auto [result, what] : calls)
     if (status.ok())
       status = driver.check(result, what);
+  return status;
+}
+
+/// Brings the arguments to the device, or again those that a call may have
+/// written to. Arguments are the first buffers.
+Status CudaRun::upload(const std::vector<NpyArray> &arguments, bool isAgain) {
+  Status status = Status::success();
+  for (size_t i = 0; i < arguments.size() && status.ok(); ++i) {
+    const PlanBuffer &buffer = function.function->buffers[i];
+    if (!buffer.isScalar && (!isAgain || buffer.isWritable))
+      status = context.upload(addresses[i], arguments[i].data.data(),
+                              arguments[i].data.size());
+  }
   return status;
 }
 
@@ -123,9 +139,14 @@ Result<double> CudaRun::timeCall() {
   return milliseconds / 1000.0;
 }
 
-Status CudaRun::call(int repeat, CudaTimes &times) {
+Status CudaRun::call(const std::vector<NpyArray> &arguments, int repeat,
+                     CudaTimes &times) {
   std::vector<double> seconds;
   for (int i = 0; i < repeat; ++i) {
+    Status status =
+        i > 0 ? upload(arguments, /*isAgain=*/true) : Status::success();
+    if (!status.ok())
+      return status;
     Result<double> one = timeCall();
     if (!one.ok())
       return one.status();
@@ -167,7 +188,7 @@ Result<std::vector<NpyArray>> blockscale::runtime::runOnCuda(
   CudaRun run(module, *resolved);
   Status status = run.prepare(arguments);
   if (status.ok())
-    status = run.call(repeat, times);
+    status = run.call(arguments, repeat, times);
   if (!status.ok())
     return status;
   return run.download();

@@ -31,6 +31,15 @@ const std::vector<std::string_view> blockscale::runtime::kRelationNames = {
 const std::vector<std::string_view> blockscale::runtime::kPromotionNames = {
     "NONE", "64B", "128B", "256B"};
 
+bool PlanBuffer::isStoredAs(const PlanBuffer &other) const {
+  if (dtype != other.dtype || shape.size() != other.shape.size())
+    return false;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i].getText() != other.shape[i].getText())
+      return false;
+  return true;
+}
+
 std::vector<size_t> PlanFunction::getBuffers(PlanBuffer::Role role) const {
   std::vector<size_t> numbers;
   for (size_t i = 0; i < buffers.size(); ++i)

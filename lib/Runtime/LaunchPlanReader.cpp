@@ -34,6 +34,7 @@ private:
   bool checkName(const JsonValue &value, const std::string &what);
   void readDims(const JsonValue &value);
   PlanBuffer readBuffer(const JsonValue &value, Role role);
+  void readReuse(const JsonValue &value, PlanBuffer &buffer);
   void readShape(const JsonValue &value, PlanBuffer &buffer);
   void readData(const JsonValue &value, PlanBuffer &buffer);
   PlanConstraint readConstraint(const JsonValue &value);
@@ -242,10 +243,13 @@ PlanBuffer LaunchPlanReader::readBuffer(const JsonValue &value, Role role) {
     checkKeys(value, {"name", "type", "dtype", "scalar", "dim"});
   else if (role == Role::Argument)
     checkKeys(value, {"name", "type", "element", "layout", "dtype", "shape",
-                      "bytes", "alignment", "scalar"});
+                      "bytes", "alignment", "scalar", "writable"});
   else if (role == Role::Constant)
     checkKeys(value, {"name", "type", "element", "layout", "dtype", "shape",
                       "bytes", "alignment", "data", "blob"});
+  else if (role == Role::Result)
+    checkKeys(value, {"name", "type", "element", "layout", "dtype", "shape",
+                      "bytes", "alignment", "in"});
   else
     checkKeys(value, {"name", "type", "element", "layout", "dtype", "shape",
                       "bytes", "alignment"});
@@ -284,7 +288,36 @@ PlanBuffer LaunchPlanReader::readBuffer(const JsonValue &value, Role role) {
   }
   if (role == Role::Constant)
     readData(value, buffer);
+  readReuse(value, buffer);
   return buffer;
+}
+
+/// What the caller gives away, and which result may be there. Arguments are
+/// read before results.
+void LaunchPlanReader::readReuse(const JsonValue &value, PlanBuffer &buffer) {
+  if (buffer.role == Role::Argument)
+    buffer.isWritable = getOptionalBoolean(value, "writable", false);
+  const JsonValue *name = buffer.role == Role::Result
+                              ? getOptional(value, "in", Kind::String)
+                              : nullptr;
+  if (!name)
+    return;
+  auto found = arrays.find(name->string);
+  if (found == arrays.end() || !function.buffers[found->second].isWritable)
+    return fail(*name, "expected 'in' to be the name of an argument that is "
+                       "writable, but got '" +
+                           name->string + "'");
+  const PlanBuffer &argument = function.buffers[found->second];
+  if (!buffer.isStoredAs(argument))
+    return fail(*name, "expected " + buffer.name +
+                           " to have the dtype and shape of " + argument.name +
+                           ", in whose memory it may be, but got others");
+  for (const PlanBuffer &other : function.buffers)
+    if (other.argument == found->second)
+      return fail(*name, "expected one result in the memory of " +
+                             argument.name + ", but got " + other.name +
+                             " and " + buffer.name);
+  buffer.argument = found->second;
 }
 
 void LaunchPlanReader::readShape(const JsonValue &value, PlanBuffer &buffer) {

@@ -237,6 +237,10 @@ void LaunchPlanWriter::write(const PlanBuffer &buffer) {
   expressions("shape", buffer.shape);
   member("bytes", buffer.bytes);
   member("alignment", buffer.alignment);
+  if (buffer.isWritable)
+    member("writable", true);
+  if (buffer.argument)
+    member("in", function->buffers[*buffer.argument].name);
   if (buffer.role == Role::Constant)
     writeData(buffer);
   json.endObject();

@@ -17,8 +17,8 @@ blockscale::runtime::allocateBuffers(const ResolvedFunction &function,
   for (size_t i = 0; i < function.buffers.size(); ++i) {
     const PlanBuffer &buffer = function.function->buffers[i];
     uint64_t bytes = function.buffers[i].bytes;
-    if (buffer.isScalar) {
-      addresses.push_back(0);
+    if (buffer.isScalar || buffer.argument) {
+      addresses.push_back(buffer.argument ? addresses[*buffer.argument] : 0);
       continue;
     }
     Result<uint64_t> address =
@@ -53,6 +53,52 @@ static Status checkAlignment(const ResolvedFunction &function,
           ErrorKind::Misaligned);
   }
   return Status::success();
+}
+
+static bool overlap(const CallMemory &a, const CallMemory &b) {
+  return a.bytes > 0 && b.bytes > 0 && a.address < b.address + b.bytes &&
+         b.address < a.address + a.bytes;
+}
+
+std::optional<std::pair<size_t, size_t>>
+blockscale::runtime::findOverlap(const CallMemory *memory, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const CallMemory &late = memory[i], &early = memory[j];
+      if ((!late.isWritten && !early.isWritten) || !overlap(late, early))
+        continue;
+      bool isShared = late.argument == j && late.address == early.address &&
+                      late.bytes == early.bytes;
+      if (!isShared)
+        return std::pair(i, j);
+    }
+  return std::nullopt;
+}
+
+/// Arguments and results are the first buffers. The memory of constants and
+/// workspaces is whole pieces of the device's.
+static Status checkOverlaps(const ResolvedFunction &function,
+                            const BufferAddresses &addresses) {
+  using Role = PlanBuffer::Role;
+  std::vector<CallMemory> memory;
+  memory.reserve(addresses.size());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const PlanBuffer &buffer = function.function->buffers[i];
+    if (buffer.role != Role::Argument && buffer.role != Role::Result)
+      break;
+    memory.push_back(
+        {addresses[i], buffer.isScalar ? 0 : function.buffers[i].bytes,
+         buffer.isWritable || buffer.role == Role::Result, buffer.argument});
+  }
+  auto found = findOverlap(memory.data(), memory.size());
+  if (!found)
+    return Status::success();
+  const PlanBuffer &late = function.function->buffers[found->first];
+  const PlanBuffer &early = function.function->buffers[found->second];
+  return Status::failure("@" + function.function->name + ": expected " +
+                         late.name +
+                         " (launch_c3) in memory of its own, but it overlaps " +
+                         early.name + "; give each its own");
 }
 
 /// The `size` low bytes of a value.
@@ -150,6 +196,8 @@ Status blockscale::runtime::runSteps(const ResolvedFunction &function,
                                      const BufferAddresses &addresses,
                                      StepDevice &device) {
   Status status = checkAlignment(function, addresses);
+  if (status.ok())
+    status = checkOverlaps(function, addresses);
   for (const ResolvedStep &step : function.steps) {
     if (!status.ok())
       break;
@@ -160,9 +208,11 @@ Status blockscale::runtime::runSteps(const ResolvedFunction &function,
       continue;
     }
     const PlanCopy &copy = *step.step->copy;
-    status = device.copy(addresses[copy.to.buffer] + step.copy.toOffset,
-                         addresses[copy.from.buffer] + step.copy.fromOffset,
-                         step.copy.bytes);
+    uint64_t to = addresses[copy.to.buffer] + step.copy.toOffset;
+    uint64_t from = addresses[copy.from.buffer] + step.copy.fromOffset;
+    // A result in the memory of an argument is there already.
+    if (to != from)
+      status = device.copy(to, from, step.copy.bytes);
   }
   return status;
 }

@@ -24,13 +24,15 @@ _TYPE = re.compile(r"tensor<(?:(?:\d+|\?)x)*([^,>]+)")
 @dataclasses.dataclass(frozen=True)
 class Slot:
     """An argument or a result of a function: its type, and how it is stored; sizes
-    below 0 are any."""
+    below 0 are any. Calls write to results, and to arguments that the caller gives away."""
 
     name: str
     type: str
     dtype: int
     shape: tuple[int, ...]
     is_scalar: bool
+    is_written: bool
+    argument: int = -1  # whose memory a result may have; -1 for none
 
     @functools.cached_property
     def element(self) -> Element:
@@ -148,7 +150,7 @@ def _check_device(slot: Slot, view: View, device: tuple[int, int]) -> None:
                         f"{names.get(found[0], f'device {found}')}; move it there")
 
 
-def find_address(slot: Slot, array: Any, device: tuple[int, int], is_result: bool) -> int:
+def find_address(slot: Slot, array: Any, device: tuple[int, int]) -> int:
     """The address of an array of PyTorch or NumPy that can be passed for `slot` on `device`; -1
     where view_array() must tell. Calls take a few microseconds, so that this asks for little."""
     kind = type(array)
@@ -156,7 +158,7 @@ def find_address(slot: Slot, array: Any, device: tuple[int, int], is_result: boo
         flags = array.flags
         if (array.dtype in slot.numpy_dtypes and flags.c_contiguous
                 and (device is CPU or slot.is_scalar)
-                and (flags.writeable or not is_result)):
+                and (flags.writeable or not slot.is_written)):
             address: int = array.ctypes.data
             return address
         return -1
@@ -177,10 +179,13 @@ def find_address(slot: Slot, array: Any, device: tuple[int, int], is_result: boo
     return address
 
 
-def view_array(slot: Slot, array: Any, device: tuple[int, int], is_result: bool,
-               stream: int = 0) -> View:
+def view_array(slot: Slot, array: Any, device: tuple[int, int], stream: int = 0) -> View:
     """Where `array` is, if it can be passed for `slot` on `device`, for work on `stream`."""
-    if isinstance(array, np.generic) or (slot.is_scalar and isinstance(array, (bool, int, float))):
+    is_scalar = isinstance(array, np.generic)
+    if is_scalar and slot.is_written:
+        raise ArgumentError(f"{slot.name}: expected an array that can be written, but got a "
+                            "scalar of NumPy; give numpy.array of it")
+    if is_scalar or (slot.is_scalar and isinstance(array, (bool, int, float))):
         array = np.asarray(array, slot.element.storage if slot.is_scalar else None)
     if isinstance(array, np.ndarray):
         view = _view_numpy(slot, array)
@@ -191,7 +196,7 @@ def view_array(slot: Slot, array: Any, device: tuple[int, int], is_result: bool,
         raise ArgumentError(f"{slot.name}: expected dtype {element.describe()} for "
                             f"{slot.type}, but got {view.dtype}; convert it")
     _check_device(slot, view, device)
-    if is_result and not view.is_writable:
+    if slot.is_written and not view.is_writable:
         raise ArgumentError(f"{slot.name}: expected an array that can be written, but got "
                             "one that is read-only")
     expected = 1

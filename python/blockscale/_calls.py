@@ -34,7 +34,9 @@ def _make_slots(executable: Any, role: int, names: Sequence[str]) -> list[Slot]:
         name = f"@{executable.entry}: {kind} {number}"
         if names:
             name += f" ({names[number]})"
-        slots.append(Slot(name, type, dtype, shape, scalar))
+        slots.append(Slot(name, type, dtype, shape, scalar,
+                          role == 1 or executable.is_writable(number),
+                          executable.find_argument(number) if role else -1))
     return slots
 
 
@@ -65,10 +67,10 @@ class Caller:
             results.set_rank(number, len(slot.shape))
         return arguments, results
 
-    def _view(self, row: _native.Arrays, number: int, slot: Slot, array: Any, is_result: bool,
+    def _view(self, row: _native.Arrays, number: int, slot: Slot, array: Any,
               stream: int) -> View:
         """Puts an array that find_address() does not know into a row."""
-        view = view_array(slot, array, self._device, is_result, stream)
+        view = view_array(slot, array, self._device, stream)
         row.set(number, view.address, view.shape)
         return view
 
@@ -83,24 +85,24 @@ class Caller:
         views: list[View] = []  # which keep memory
         like = None
         for number, (slot, array) in enumerate(zip(self.arguments, arrays)):
-            address = find_address(slot, array, device, False)
+            address = find_address(slot, array, device)
             if address >= 0:
                 arguments.set(number, address, array.shape)
             else:
-                views.append(self._view(arguments, number, slot, array, False, how.stream))
+                views.append(self._view(arguments, number, slot, array, how.stream))
             # A scalar may be a tensor of the CPU.
             if like is None and is_torch(array) and not slot.is_scalar:
                 like = array
-        returned = self._allocate(rows, like) if out is None else list(out)
+        returned = self._allocate(rows, like, arrays) if out is None else list(out)
         if len(returned) != len(self.results):
             raise ArgumentError(f"@{self.executable.entry}: expected {len(self.results)} arrays "
                                 f"as out, but got {len(returned)}")
         for number, (slot, array) in enumerate(zip(self.results, returned)):
-            address = find_address(slot, array, device, True)
+            address = find_address(slot, array, device)
             if address >= 0:
                 results.set(number, address, array.shape)
             else:
-                views.append(self._view(results, number, slot, array, True, how.stream))
+                views.append(self._view(results, number, slot, array, how.stream))
         if self._is_emulated:
             check(watch_steps(how.progress, lambda progress: self.executable.emulate(
                 *rows, how.accept_nan_scales, how.adversarial, how.seed, how.max_steps,
@@ -108,18 +110,23 @@ class Caller:
         elif like is None or device is CPU:
             check(self.executable.call(*rows, how.stream, how.accept_nan_scales))
         else:
-            self._launch(rows, like, returned if out is None else [], how.stream)
+            allocated = [] if out is not None else [
+                array for slot, array in zip(self.results, returned) if slot.argument < 0]
+            self._launch(rows, like, allocated, how.stream)
         # Rows of a call that fails are not used again.
         self._rows.append(rows)
         return returned
 
-    def _allocate(self, rows: tuple[_native.Arrays, _native.Arrays], like: Any) -> list[Any]:
-        if self._device is not CPU and like is None:
+    def _allocate(self, rows: tuple[_native.Arrays, _native.Arrays], like: Any,
+                  arrays: Sequence[Any]) -> list[Any]:
+        """Arrays for the results: those of arguments where results may be in them."""
+        if self._device is not CPU and like is None and any(
+                slot.argument < 0 for slot in self.results):
             raise ArgumentError(f"@{self.executable.entry}: expected arrays for the results on "
                                 "the GPU as out")
         find = self.executable.find_result_shape
-        return [allocate(slot, slot.shape if slot.is_static else check(find(*rows, number))[0],
-                         like)
+        return [arrays[slot.argument] if slot.argument >= 0 else allocate(
+                    slot, slot.shape if slot.is_static else check(find(*rows, number))[0], like)
                 for number, slot in enumerate(self.results)]
 
     def _launch(self, rows: tuple[_native.Arrays, _native.Arrays], like: Any,
@@ -145,7 +152,7 @@ class Caller:
         arrays = list(last)
         slots = self.arguments[len(self.arguments) - len(arrays):]
         row = _native.Arrays([slot.dtype for slot in slots])
-        views = [view_array(slot, array, CPU, False) for slot, array in zip(slots, arrays)]
+        views = [view_array(slot, array, CPU) for slot, array in zip(slots, arrays)]
         for number, view in enumerate(views):
             row.set(number, view.address, view.shape)
         return row, views

@@ -191,7 +191,9 @@ class Compiled:
             any package with DLPack, in the memory of the place; none is copied for the
             CPU or a GPU. f4 data are uint8 [.., K/2], two codes a byte; swizzled scales
             are their tiles [.., R/128, C/4, 32, 4, 4].
-          out: arrays for the results.
+          out: arrays for the results. Without it, a result that may have the memory of an
+            argument that the module gives away (`bufferization.writable = true`) is in that
+            array, which is returned.
           stream: a CUstream's address, of on="cuda"; PyTorch's current one for its
             tensors.
           accept_nan_scales: takes scales that are NaN.

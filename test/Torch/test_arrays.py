@@ -44,6 +44,25 @@ class TestTensors(unittest.TestCase):
         amax(x.requires_grad_())
         amax(torch.nn.Parameter(x.detach()))
 
+    # Such an argument is the result, too, where that may be in it.
+    def test_tensors_that_are_given_away(self):
+        source = """
+            func.func @put(%x: tensor<?x4xf32> {bufferization.writable = true},
+                           %y: tensor<1x4xf32>, %p: index) -> tensor<?x4xf32> {
+              %z = tensor.insert_slice %y into %x[%p, 0] [1, 4] [1, 1]
+                  : tensor<1x4xf32> into tensor<?x4xf32>
+              return %z : tensor<?x4xf32>
+            }"""
+        for target in ("cpu", "sm_100a"):
+            with self.subTest(target):
+                put = bs.compile(source, target=target)
+                x, y = torch.zeros(3, 4), torch.ones(1, 4)
+                self.assertIs(put(x, y, 1), x)
+                self.assertEqual(x.tolist(), [[0] * 4, [1] * 4, [0] * 4])
+                with self.assertRaisesRegex(bs.ArgumentError, "argument 0, which is given away, "
+                                            "in memory of its own, but it overlaps argument 1"):
+                    put(x, x[1:2], 0)
+
     # What is seen of such a tensor is not what its memory has.
     def test_tensors_whose_memory_is_something_else(self):
         negated = torch._neg_view(torch.ones(8, 64))

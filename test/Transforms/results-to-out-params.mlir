@@ -53,10 +53,21 @@ func.func @no_results(%x: tensor<4xf32>) {
   return
 }
 
-// A caller that gives up an argument's content says so.
+// A caller that gives up an argument's content says so. The function keeps the
+// number, since bufferization drops the mark.
 // CHECK-LABEL: func.func @writable(
-// CHECK-SAME:      {{%.+}}: tensor<4xf32> {bufferization.writable = true}) attributes
-func.func @writable(%x: tensor<4xf32> {bufferization.writable = true}) {
+// CHECK-SAME:      {{%.+}}: tensor<4xf32> {bufferization.writable = false},
+// CHECK-SAME:      {{%.+}}: tensor<4xf32> {bufferization.writable = true})
+// CHECK-SAME:      attributes {blockscale.writable_arguments = array<i64: 1>, llvm.emit_c_interface}
+func.func @writable(%x: tensor<4xf32>, %y: tensor<4xf32> {bufferization.writable = true}) {
+  return
+}
+
+// What a module says of itself there is not what its arguments are marked with.
+// CHECK-LABEL: func.func @not_writable(
+// CHECK-SAME:      {{%.+}}: tensor<4xf32> {bufferization.writable = false}) attributes {llvm.emit_c_interface}
+func.func @not_writable(%x: tensor<4xf32>)
+    attributes {blockscale.writable_arguments = array<i64: 0>, blockscale.result_arguments = array<i64: 3>} {
   return
 }
 

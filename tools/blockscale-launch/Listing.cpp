@@ -12,7 +12,8 @@ using Role = PlanBuffer::Role;
 
 namespace blockscale::launch {
 
-static std::string listBuffer(const PlanBuffer &buffer) {
+static std::string listBuffer(const PlanFunction &function,
+                              const PlanBuffer &buffer) {
   std::string text =
       buffer.name + ": " + std::string(getNpyTypeName(buffer.dtype));
   if (buffer.isScalar)
@@ -20,8 +21,11 @@ static std::string listBuffer(const PlanBuffer &buffer) {
   text += " (";
   for (size_t i = 0; i < buffer.shape.size(); ++i)
     text += (i ? ", " : "") + buffer.shape[i].getText();
-  return text + (buffer.shape.size() == 1 ? ",), " : "), ") + buffer.type +
-         ", aligned to " + std::to_string(buffer.alignment);
+  text += (buffer.shape.size() == 1 ? ",), " : "), ") + buffer.type +
+          ", aligned to " + std::to_string(buffer.alignment);
+  if (buffer.argument)
+    return text + ", in " + function.buffers[*buffer.argument].name;
+  return text + (buffer.isWritable ? ", writable" : "");
 }
 
 static std::string listFunction(const PlanFunction &function) {
@@ -34,7 +38,7 @@ static std::string listFunction(const PlanFunction &function) {
   for (auto [role, name] : roles)
     for (size_t i : function.getBuffers(role))
       text += "    " + std::string(name) + " " +
-              listBuffer(function.buffers[i]) + "\n";
+              listBuffer(function, function.buffers[i]) + "\n";
   size_t launches = 0, copies = 0, loops = 0, branches = 0;
   visitSteps(function.steps, [&](const PlanStep &step) {
     launches += step.launch.has_value();

@@ -39,6 +39,22 @@ func.func @dequantize(%d: tensor<4x64xf4E2M1FN>, %s: tensor<4x4xf8E4M3FN>,
   return %x : tensor<4x64xf32>
 })";
 
+/// Writes a row of codes and one of scales into caches that the caller gives
+/// away.
+inline const std::string kAppend = R"(
+func.func @append(%data: tensor<?x64xf8E4M3FN> {bufferization.writable = true},
+                  %scale: tensor<?x2xf8E8M0FNU> {bufferization.writable = true},
+                  %x: tensor<1x64xf32>, %p: index)
+    -> (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>) {
+  %q, %s = blockscale.quantize %x block [1, 32]
+      : tensor<1x64xf32> -> tensor<1x64xf8E4M3FN>, tensor<1x2xf8E8M0FNU>
+  %a = tensor.insert_slice %q into %data[%p, 0] [1, 64] [1, 1]
+      : tensor<1x64xf8E4M3FN> into tensor<?x64xf8E4M3FN>
+  %b = tensor.insert_slice %s into %scale[%p, 0] [1, 2] [1, 1]
+      : tensor<1x2xf8E8M0FNU> into tensor<?x2xf8E8M0FNU>
+  return %a, %b : tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+})";
+
 /// 60 columns are no multiple of a block; line 4.
 inline const std::string kInvalid = R"(
 func.func @quantize(%x: tensor<4x60xf32>)

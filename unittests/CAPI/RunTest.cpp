@@ -290,6 +290,115 @@ TEST_P(CreateTest, ConfigurationsAreChecked) {
 INSTANTIATE_TEST_SUITE_P(Places, CreateTest,
                          testing::Values(BLOCKSCALE_ON_CPU));
 
+/// @append of Modules.h: results in the memory of arguments that are given
+/// away.
+class GivenTest : public testing::TestWithParam<blockscale_place> {
+protected:
+  void SetUp() override {
+    config.place = GetParam();
+    ASSERT_EQ(blockscale_executable_create(kAppend.data(), kAppend.size(),
+                                           &config, &executable),
+              BLOCKSCALE_OK)
+        << blockscale_last_error();
+    std::fill(x.begin() + 32, x.end(), 4.0F);
+  }
+  void TearDown() override { blockscale_executable_destroy(executable); }
+
+  blockscale_status call() {
+    return blockscale_executable_call(executable, arguments.data(),
+                                      arguments.size(), results.data(),
+                                      results.size(), nullptr);
+  }
+
+  void expectRefused(const std::string &message) {
+    EXPECT_EQ(call(), BLOCKSCALE_INVALID_ARGUMENT);
+    EXPECT_EQ(std::string(blockscale_last_error()), message);
+  }
+
+  /// Whether row 5 is that of `x`: 1 and 4 as 256 with scales of 2^-8 and 2^-6,
+  /// and all others are what they were.
+  static void expectAppended(const std::vector<uint8_t> &data,
+                             const std::vector<uint8_t> &scale) {
+    for (size_t i = 0; i < data.size(); ++i)
+      EXPECT_EQ(data[i], i / 64 == 5 ? 0x78 : 0x11) << i;
+    for (size_t i = 0; i < scale.size(); ++i)
+      EXPECT_EQ(scale[i], i == 10 ? 119 : i == 11 ? 121 : 0x22) << i;
+  }
+
+  blockscale_executable_config config = blockscale_executable_config_default();
+  blockscale_executable *executable = nullptr;
+  std::vector<uint8_t> data = std::vector<uint8_t>(8 * 64, 0x11);
+  std::vector<uint8_t> scale = std::vector<uint8_t>(8 * 2, 0x22);
+  std::vector<float> x = std::vector<float>(64, 1);
+  int64_t position = 5;
+  int64_t dataShape[2] = {8, 64}, scaleShape[2] = {8, 2}, xShape[2] = {1, 64};
+  std::vector<blockscale_array> arguments = {
+      {data.data(), BLOCKSCALE_UINT8, 2, dataShape, nullptr},
+      {scale.data(), BLOCKSCALE_UINT8, 2, scaleShape, nullptr},
+      {x.data(), BLOCKSCALE_FLOAT32, 2, xShape, nullptr},
+      {&position, BLOCKSCALE_INT64, 0, nullptr, nullptr}};
+  /// In place.
+  std::vector<blockscale_array> results = {arguments[0], arguments[1]};
+};
+
+TEST_P(GivenTest, SaysWhatIsGivenAway) {
+  for (size_t i = 0; i < 5; ++i)
+    EXPECT_EQ(blockscale_executable_is_writable(executable, i), i < 2);
+  EXPECT_EQ(blockscale_executable_result_argument(executable, 0), 0);
+  EXPECT_EQ(blockscale_executable_result_argument(executable, 1), 1);
+  EXPECT_EQ(blockscale_executable_result_argument(executable, 2), -1);
+  EXPECT_EQ(blockscale_executable_is_writable(nullptr, 0), 0);
+  EXPECT_EQ(blockscale_executable_result_argument(nullptr, 0), -1);
+}
+
+TEST_P(GivenTest, ResultsInTheirArguments) {
+  ASSERT_EQ(call(), BLOCKSCALE_OK) << blockscale_last_error();
+  expectAppended(data, scale);
+}
+
+TEST_P(GivenTest, ResultsElsewhere) {
+  std::vector<uint8_t> otherData(8 * 64, 0xEE), otherScale(8 * 2, 0xEE);
+  results[0].data = otherData.data();
+  results[1].data = otherScale.data();
+  ASSERT_EQ(call(), BLOCKSCALE_OK) << blockscale_last_error();
+  expectAppended(otherData, otherScale);
+}
+
+TEST_P(GivenTest, OneElsewhere) {
+  std::vector<uint8_t> other(8 * 2, 0xEE);
+  results[1].data = other.data();
+  ASSERT_EQ(call(), BLOCKSCALE_OK) << blockscale_last_error();
+  expectAppended(data, other);
+}
+
+TEST_P(GivenTest, AliasesAreRefused) {
+  const std::vector<blockscale_array> given = arguments;
+  arguments[1].data = data.data() + 62;
+  expectRefused("expected argument 1, which is given away, in memory of its "
+                "own, but it overlaps argument 0");
+  arguments = given;
+  arguments[2].data = data.data() + 256;
+  expectRefused("expected argument 0, which is given away, in memory of its "
+                "own, but it overlaps argument 2");
+  arguments = given;
+  // A scalar is the host's, and is read before.
+  results[0].data = scale.data();
+  expectRefused("expected result 0 in memory of its own, but it overlaps "
+                "argument 1");
+  std::vector<uint8_t> other(9 * 64, 0xEE);
+  arguments[0].data = other.data();
+  results[0].data = other.data() + 64;
+  expectRefused("expected result 0 in memory of its own, but it overlaps "
+                "argument 0");
+  results[0].data = x.data();
+  expectRefused("expected result 0 in memory of its own, but it overlaps "
+                "argument 2");
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, GivenTest,
+                         testing::Values(BLOCKSCALE_ON_CPU,
+                                         BLOCKSCALE_ON_EMULATOR));
+
 /// What the run itself finds, and what a callback may do about it.
 class EmulatorTest : public RunTest {};
 

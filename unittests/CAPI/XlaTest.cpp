@@ -236,6 +236,19 @@ TEST_F(XlaTest, OtherStages) {
   EXPECT_EQ(metadata.traits, 0u);
 }
 
+// Arrays of XLA are never written to, so that one in them is no other.
+TEST_F(XlaTest, ArgumentsAreNotGivenAway) {
+  blockscale_executable_destroy(executable);
+  blockscale_executable_config config = blockscale_executable_config_default();
+  ASSERT_EQ(blockscale_executable_create(kAppend.data(), kAppend.size(),
+                                         &config, &executable),
+            BLOCKSCALE_OK)
+      << blockscale_last_error();
+  expectRefused("expected a function that writes to no argument, whose array "
+                "is XLA's, but argument 0 is given away",
+                {});
+}
+
 TEST_F(XlaTest, ConstantsAreChecked) {
   expectRefused("expected at most 3 constants, but got 4",
                 {getScales(), getScales(), getScales(), getGlobal()});

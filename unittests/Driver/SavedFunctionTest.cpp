@@ -29,7 +29,8 @@ func.func @decode(%d: tensor<?x64xf4E2M1FN>, %s: tensor<?x4xf8E4M3FN>, %g: f32)
 
 bool equal(const Slot &a, const Slot &b) {
   return a.logicalType == b.logicalType && a.type == b.type &&
-         a.shape == b.shape && a.isScalar == b.isScalar && a.scale == b.scale;
+         a.shape == b.shape && a.isScalar == b.isScalar && a.scale == b.scale &&
+         a.isWritable == b.isWritable && a.argument == b.argument;
 }
 
 bool contains(const std::string &text, const std::string &part) {
@@ -104,6 +105,57 @@ TEST_F(SavedFunctionTest, ReadsWhatItWrote) {
       EXPECT_TRUE(
           equal(read->signature.results[i], saved.signature.results[i]));
   }
+}
+
+/// A function whose result may be in an argument that is given away.
+SavedFunction saveGiven() {
+  Signature signature;
+  signature.name = "f";
+  Slot slot{"tensor<4xi8>", NpyType::UInt8, {4}};
+  signature.results = {slot, slot};
+  signature.results[1].argument = 1;
+  slot.isWritable = true;
+  signature.arguments = {slot, slot};
+  return {"cpu", {}, signature, "", "code"};
+}
+
+TEST_F(SavedFunctionTest, KeepsWhatIsGivenAway) {
+  SavedFunction saved = saveGiven();
+  Result<SavedFunction> read = readSavedFunction(*writeSavedFunction(saved));
+  ASSERT_TRUE(read.ok()) << read.message();
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(
+        equal(read->signature.arguments[i], saved.signature.arguments[i]));
+    EXPECT_TRUE(equal(read->signature.results[i], saved.signature.results[i]));
+  }
+}
+
+TEST_F(SavedFunctionTest, ResultsAreInArgumentsThatFit) {
+  const std::string message =
+      "expected 'in' of a result to be the number of an argument that is "
+      "writable, of the same dtype and shape, and in no other result";
+  auto change = [&](auto edit) {
+    SavedFunction saved = saveGiven();
+    edit(saved.signature);
+    return refuse(*writeSavedFunction(saved));
+  };
+  EXPECT_TRUE(contains(change([](Signature &s) { s.results[1].argument = 2; }),
+                       message));
+  EXPECT_TRUE(contains(change([](Signature &s) { s.results[0].argument = 1; }),
+                       message));
+  EXPECT_TRUE(
+      contains(change([](Signature &s) { s.arguments[1].isWritable = false; }),
+               message));
+  EXPECT_TRUE(contains(change([](Signature &s) { s.arguments[1].shape = {5}; }),
+                       message));
+  EXPECT_TRUE(contains(
+      change([](Signature &s) { s.arguments[1].type = NpyType::Int8; }),
+      message));
+  EXPECT_TRUE(contains(
+      change([](Signature &s) { s.results[0].isWritable = true; }), message));
+  EXPECT_TRUE(
+      contains(change([](Signature &s) { s.arguments[0].argument = 1; }),
+               "expected no argument in the memory of another"));
 }
 
 TEST_F(SavedFunctionTest, ComputesTheSameAfterwards) {

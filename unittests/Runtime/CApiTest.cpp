@@ -156,6 +156,57 @@ TEST_F(CApiTest, KernelsCompute) {
   blockscale_device_free(device, y);
 }
 
+// A result may have the memory of an argument that is given away.
+TEST_F(CApiTest, ResultsInArguments) {
+  std::string &plan = content.targets.front().plan;
+  plan = replace(plan, R"({"name": "x", "type": "tensor<?xf32>",)",
+                 R"({"name": "x", "writable": true, "type": "tensor<?xf32>",)");
+  plan = replace(plan, R"({"name": "y", "type": "tensor<?xf32>",)",
+                 R"({"name": "y", "in": "x", "type": "tensor<?xf32>",)");
+  ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
+  const blockscale_function *scale = find("scale");
+  const blockscale_buffer *argument =
+      blockscale_function_buffer(scale, BLOCKSCALE_ARGUMENT, 0);
+  const blockscale_buffer *result =
+      blockscale_function_buffer(scale, BLOCKSCALE_RESULT, 0);
+  EXPECT_EQ(blockscale_buffer_is_writable(argument), 1);
+  EXPECT_EQ(blockscale_buffer_argument(argument), -1);
+  EXPECT_EQ(blockscale_buffer_is_writable(result), 0);
+  EXPECT_EQ(blockscale_buffer_argument(result), 0);
+  uint64_t x = allocate(1200);
+  blockscale_call *call = makeScale(300);
+  const uint64_t arguments[] = {x, 0};
+  EXPECT_EQ(blockscale_launch(module, call, arguments, 2, &x, 1, 0, 0, nullptr),
+            BLOCKSCALE_OK)
+      << blockscale_last_error();
+  uint64_t part = x + 16;
+  EXPECT_EQ(
+      blockscale_launch(module, call, arguments, 2, &part, 1, 0, 0, nullptr),
+      BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(),
+               "@scale: expected y (launch_c3) in memory of its own, but it "
+               "overlaps x; give each its own");
+  blockscale_call_destroy(call);
+  blockscale_device_free(device, x);
+}
+
+// Other results have memory of their own.
+TEST_F(CApiTest, ResultsOverlapNothing) {
+  ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
+  const blockscale_buffer *argument =
+      blockscale_function_buffer(find("scale"), BLOCKSCALE_ARGUMENT, 0);
+  EXPECT_EQ(blockscale_buffer_is_writable(argument), 0);
+  uint64_t x = allocate(1200);
+  blockscale_call *call = makeScale(300);
+  const uint64_t arguments[] = {x, 0};
+  takeLog();
+  EXPECT_EQ(blockscale_launch(module, call, arguments, 2, &x, 1, 0, 0, nullptr),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_EQ(takeLog(), "");
+  blockscale_call_destroy(call);
+  blockscale_device_free(device, x);
+}
+
 TEST_F(CApiTest, TensorMapsSharedMemoryAndWorkspaces) {
   ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
   // The opt-in limit, less what is static.

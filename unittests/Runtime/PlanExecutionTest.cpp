@@ -368,4 +368,80 @@ TEST(PlanSteps, ChecksHoldWhereTheyStand) {
             "@f: expected i to be small (< 3), but got 3");
 }
 
+/// A function that steps write to the argument `x` of, and whose result `y` may
+/// be there.
+class PlanReuse : public testing::Test {
+protected:
+  PlanReuse() {
+    std::string array =
+        R"("type": "tensor<4xi8>", "element": "i8", "layout": "row_major",
+           "dtype": "uint8", "shape": [4], "bytes": 4, "alignment": 1)";
+    std::string text = R"({"version": 2, "chip": "sm_90",
+      "kernels": [], "functions": [{"name": "f", "dims": [],
+      "arguments": [{"name": "x", "writable": true, )" +
+                       array + R"(}, {"name": "z", )" + array + R"(}],
+      "results": [{"name": "y", "in": "x", )" +
+                       array + R"(}, {"name": "v", )" + array + R"(}],
+      "constants": [], "workspaces": [], "constraints": [], "steps": [
+      {"copy": {"from": {"buffer": "z"}, "to": {"buffer": "x", "offset": 2},
+                "bytes": 2}},
+      {"copy": {"from": {"buffer": "x"}, "to": {"buffer": "y"}, "bytes": 4}},
+      {"copy": {"from": {"buffer": "x"}, "to": {"buffer": "v"}, "bytes": 4}}
+      ]}]})";
+    Result<LaunchPlan> parsed = parseLaunchPlan(text);
+    EXPECT_TRUE(parsed.ok()) << parsed.message();
+    plan = std::move(*parsed);
+    call = std::move(*resolve(plan, plan.functions[0], arguments));
+  }
+
+  std::string run(const BufferAddresses &addresses) {
+    Status status = runSteps(call, addresses, device);
+    return status.ok() ? device.log : status.message();
+  }
+
+  const uint8_t content[4] = {1, 2, 3, 4};
+  std::vector<PlanArgument> arguments = {{NpyType::UInt8, {4}, content},
+                                         {NpyType::UInt8, {4}, content}};
+  LaunchPlan plan;
+  ResolvedFunction call;
+  FakeDevice device;
+};
+
+TEST_F(PlanReuse, ResultsAreAllocatedInTheirArguments) {
+  Result<BufferAddresses> addresses = allocateBuffers(call, arguments, device);
+  ASSERT_TRUE(addresses.ok());
+  EXPECT_EQ(*addresses, (BufferAddresses{4096, 8192, 4096, 12288}));
+  EXPECT_EQ(device.log, "allocate x 4 1\nupload 4096: 1 2 3 4\n"
+                        "allocate z 4 1\nupload 8192: 1 2 3 4\n"
+                        "allocate v 4 1\n");
+}
+
+TEST_F(PlanReuse, NothingIsCopiedToWhereItIs) {
+  EXPECT_EQ(run({4096, 8192, 4096, 12288}),
+            "copy 4098 8192 2\ncopy 12288 4096 4\n");
+}
+
+TEST_F(PlanReuse, ResultsMayBeElsewhere) {
+  EXPECT_EQ(run({4096, 8192, 512, 12288}), "copy 4098 8192 2\n"
+                                           "copy 512 4096 4\n"
+                                           "copy 12288 4096 4\n");
+}
+
+TEST_F(PlanReuse, OverlapsAreRefused) {
+  auto message = [](const std::string &late, const std::string &early) {
+    return "@f: expected " + late +
+           " (launch_c3) in memory of its own, but it overlaps " + early +
+           "; give each its own";
+  };
+  EXPECT_EQ(run({4096, 4096, 4096, 12288}), message("z", "x"));
+  EXPECT_EQ(run({4096, 4099, 4096, 12288}), message("z", "x"));
+  EXPECT_EQ(run({4096, 8192, 4098, 12288}), message("y", "x"));
+  EXPECT_EQ(run({4096, 8192, 4096, 4096}), message("v", "x"));
+  EXPECT_EQ(run({4096, 8192, 512, 8190}), message("v", "z"));
+  EXPECT_EQ(run({4096, 8192, 512, 512}), message("v", "y"));
+  EXPECT_EQ(device.log, "");
+  // Neighbours do not overlap.
+  EXPECT_NE(run({4096, 4100, 4092, 4104}), "");
+}
+
 } // namespace

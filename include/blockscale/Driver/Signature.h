@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,12 @@ struct Slot {
   /// formats, or global.
   enum class Scale { None, E4M3, E8M0, Global };
   Scale scale = Scale::None;
+  /// Whether the caller gives an argument away, so that the call may write to
+  /// it.
+  bool isWritable = false;
+  /// The number of the argument whose memory a result may have. Compilation
+  /// tells it, the module does not.
+  std::optional<size_t> argument;
 };
 
 struct Signature {

@@ -53,6 +53,11 @@ struct PlanBuffer {
   int64_t alignment = 1;
   /// An argument passed by value; its shape is empty.
   bool isScalar = false;
+  /// Whether the caller gives an argument away: steps may write to it.
+  bool isWritable = false;
+  /// The argument whose memory a result may have: that of the same storage form
+  /// which a step copies to the result.
+  std::optional<size_t> argument;
   /// The content of a constant: its own, or that of a bundle's constant, which
   /// must outlive the plan.
   std::vector<uint8_t> data;
@@ -62,6 +67,9 @@ struct PlanBuffer {
     return blob ? reinterpret_cast<const uint8_t *>(blob->data()) : data.data();
   }
   size_t getDataSize() const { return blob ? blob->size() : data.size(); }
+
+  /// Whether both have the same dtype, and their sizes the same expressions.
+  bool isStoredAs(const PlanBuffer &other) const;
 };
 
 /// `offset` bytes into a buffer.

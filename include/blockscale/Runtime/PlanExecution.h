@@ -11,6 +11,8 @@
 //  - launch_c1: buffers are at multiples of their alignment, and workspaces,
 //    all together, at a multiple of 256.
 //  - launch_c2: the caller's memory for workspaces has as many bytes as they.
+//  - launch_c3: an argument that is given away, and a result, overlap no other
+//    argument or result, but for a result in the argument that the plan names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,8 +63,28 @@ public:
 /// are not read.
 using BufferAddresses = std::vector<uint64_t>;
 
-/// Allocates all buffers, and fills arguments and constants. `arguments` are
-/// those that the function was resolved for.
+/// The memory of an argument or a result of a call.
+struct CallMemory {
+  uint64_t address = 0;
+  /// 0 for a scalar.
+  uint64_t bytes = 0;
+  /// Whether the call may write there: to a result, and to an argument that is
+  /// given away.
+  bool isWritten = false;
+  /// The number of the argument whose memory a result may have.
+  std::optional<size_t> argument;
+};
+
+/// The numbers of two pieces of memory that overlap and must not, the later one
+/// first, if there are such. `memory` has that of all arguments, then that of
+/// all results. What is only read may overlap, and a result may have all of the
+/// memory of its argument.
+std::optional<std::pair<size_t, size_t>> findOverlap(const CallMemory *memory,
+                                                     size_t count);
+
+/// Allocates all buffers but results in the memory of arguments, and fills
+/// arguments and constants. `arguments` are those that the function was
+/// resolved for.
 Result<BufferAddresses>
 allocateBuffers(const ResolvedFunction &function,
                 const std::vector<PlanArgument> &arguments,
@@ -81,8 +103,9 @@ uint64_t getWorkspaceBytes(const ResolvedFunction &function);
 Status placeWorkspaces(const ResolvedFunction &function, uint64_t workspace,
                        uint64_t workspaceBytes, BufferAddresses &addresses);
 
-/// Runs the steps, without any allocation. Fails before the first one where an
-/// address is not aligned as the plan says.
+/// Runs the steps, without any allocation on the device. Fails before the first
+/// one where an address is not aligned as the plan says, and where buffers
+/// overlap that may not.
 Status runSteps(const ResolvedFunction &function,
                 const BufferAddresses &addresses, StepDevice &device);
 

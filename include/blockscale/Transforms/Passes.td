@@ -718,7 +718,9 @@ def ResultsToOutParams
     writes the dynamic sizes of all results, in order, to its last argument.
     Public functions also get a C interface (`_mlir_ciface_NAME`, descriptors by
     pointer), and do not write to their arguments unless these are marked
-    `bufferization.writable = true`. Runs on storage types, before bufferization.
+    `bufferization.writable = true`, whose numbers the attribute
+    `blockscale.writable_arguments` then has. Runs on storage types, before
+    bufferization.
   }];
   let options = [Option<"checkSizes", "check-sizes", "bool", /*default=*/"false",
     "Assert that the buffers of results have their sizes">];
@@ -741,6 +743,45 @@ def BufferizeKernels
   let dependentDialects = [
     "::mlir::bufferization::BufferizationDialect",
     "::mlir::memref::MemRefDialect"];
+}
+
+def ReuseArguments
+    : Pass<"blockscale-reuse-arguments", "::mlir::func::FuncOp"> {
+  let summary = "Let results have the memory of arguments that are given away";
+  let description = [{
+    The result of a public function may have the memory of an argument in
+    `blockscale.writable_arguments` if all that is done with the result's buffer is
+    one copy of the whole argument, behind which the argument does not change: in
+    the same memory there is nothing to copy. The attribute
+    `blockscale.result_arguments` has the number of the argument for each such
+    result, and -1 for others. An argument is that of one result. Runs on the
+    functions that `blockscale-bufferize` makes.
+
+    Example (test/Transforms/reuse-arguments.mlir):
+
+    ```mlir
+    func.func @f(%cache: memref<64xf32>, %out: memref<64xf32>)
+        attributes {blockscale.writable_arguments = array<i64: 0>, ...} {
+      ...
+      memref.copy %cache, %out
+    // becomes
+    func.func @f(%cache: memref<64xf32>, %out: memref<64xf32>)
+        attributes {blockscale.result_arguments = array<i64: 0>, ...} {
+      ...
+      %from = memref.extract_aligned_pointer_as_index %cache
+      %to = memref.extract_aligned_pointer_as_index %out
+      %differ = arith.cmpi ne, %from, %to : index
+      scf.if %differ {
+        memref.copy %cache, %out
+      }
+    ```
+  }];
+  let options = [Option<"guardCopies", "guard-copies", "bool",
+    /*default=*/"true",
+    "Let copies ask for addresses; without it, who runs them compares these">];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"];
 }
 
 def PrintRoofline

@@ -22,6 +22,17 @@ namespace blockscale {
 inline constexpr llvm::StringLiteral kSignatureAttrName =
     "blockscale.signature";
 
+/// The attribute of a public function with the numbers of the arguments that
+/// callers give away: those that `bufferization.writable = true` marks, which
+/// bufferization drops.
+inline constexpr llvm::StringLiteral kWritableArgumentsAttrName =
+    "blockscale.writable_arguments";
+
+/// The attribute of a public function that has, for each result, the number of
+/// the argument whose memory it may have, or -1.
+inline constexpr llvm::StringLiteral kResultArgumentsAttrName =
+    "blockscale.result_arguments";
+
 /// Ends the name of the function that computes the sizes of another's results.
 inline constexpr llvm::StringLiteral kResultSizesSuffix = "__result_sizes";
 

@@ -173,13 +173,26 @@ static LogicalResult moveResults(func::FuncOp function, bool checkSizes) {
 
 /// Forbids writing to the buffers of arguments. Bufferization would take those
 /// that are dead for its own values, but callers outside may need them, or have
-/// them in read-only memory.
+/// them in read-only memory. Those that callers give away are noted.
 static void protectArguments(func::FuncOp function) {
-  StringRef writable = bufferization::BufferizationDialect::kWritableAttrName;
-  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
-    if (isa<TensorType>(type) && !function.getArgAttr(i, writable))
-      function.setArgAttr(i, writable,
-                          BoolAttr::get(function.getContext(), false));
+  StringRef name = bufferization::BufferizationDialect::kWritableAttrName;
+  Builder builder(function.getContext());
+  SmallVector<int64_t> given;
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    if (!isa<TensorType>(type))
+      continue;
+    auto writable = function.getArgAttrOfType<BoolAttr>(i, name);
+    if (!writable)
+      function.setArgAttr(i, name, builder.getBoolAttr(false));
+    else if (writable.getValue())
+      given.push_back(static_cast<int64_t>(i));
+  }
+  // Only this pass and blockscale-reuse-arguments know what these say.
+  function->removeAttr(kWritableArgumentsAttrName);
+  function->removeAttr(kResultArgumentsAttrName);
+  if (!given.empty())
+    function->setAttr(kWritableArgumentsAttrName,
+                      builder.getDenseI64ArrayAttr(given));
 }
 
 /// Drops what was said of arguments for quantization (isWeight), which nothing

@@ -79,6 +79,15 @@ class Executable:
                           slot.is_scalar != 0))
         return slots
 
+    def is_writable(self, argument: int) -> bool:
+        """Whether the caller gives an argument away: a call may write to it."""
+        return bool(LIBRARY.blockscale_executable_is_writable(self._handle, argument))
+
+    def find_argument(self, result: int) -> int:
+        """The argument whose memory a result may have; -1 for none."""
+        number: int = LIBRARY.blockscale_executable_result_argument(self._handle, result)
+        return number
+
     def save(self) -> _Outcome:
         """The value is the bytes that load_executable takes."""
         output = ctypes.c_void_p()
