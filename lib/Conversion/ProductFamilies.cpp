@@ -14,7 +14,7 @@ const ProductFamily &getProductFamily(const Product &product,
   static const ProductFamily *const families[] = {
       &kTcgen05Family, &kPlainTcgen05Family, &kWgmmaFamily, &kScaledMmaFamily,
       &kPlainMmaFamily};
-  ProductKernel kernel = getProductKernel(chip, product.hasPlainOperand());
+  ProductKernel kernel = getProductKernel(chip, product.countScaled());
   return **llvm::find_if(families, [&](const ProductFamily *family) {
     return family->kernel == kernel;
   });

@@ -69,12 +69,8 @@ parseProductScales(OpAsmParser &parser,
       return success();
     return parser.parseOperand(scale.emplace());
   };
-  SMLoc loc = parser.getCurrentLocation();
-  if (parseScale(scaleA) || parser.parseComma() || parseScale(scaleB))
-    return failure();
-  if (!scaleA && !scaleB)
-    return parser.emitError(loc, "expected scales of a, of b or of both");
-  return success();
+  return failure(parseScale(scaleA) || parser.parseComma() ||
+                 parseScale(scaleB));
 }
 
 static void printProductScales(OpAsmPrinter &printer, Operation *, Value scaleA,
@@ -90,29 +86,22 @@ static void printProductScales(OpAsmPrinter &printer, Operation *, Value scaleA,
   printScale(scaleB);
 }
 
-/// The types of the scales that are there.
+/// The types of the scales that are there, each behind a comma.
 static ParseResult parseProductScaleTypes(
     OpAsmParser &parser,
     const std::optional<OpAsmParser::UnresolvedOperand> &scaleA,
     const std::optional<OpAsmParser::UnresolvedOperand> &scaleB, Type &typeA,
     Type &typeB) {
-  if (scaleA && parser.parseType(typeA))
+  if (scaleA && (parser.parseComma() || parser.parseType(typeA)))
     return failure();
-  if (scaleA && scaleB && parser.parseComma())
-    return failure();
-  if (scaleB && parser.parseType(typeB))
-    return failure();
-  return success();
+  return failure(scaleB && (parser.parseComma() || parser.parseType(typeB)));
 }
 
 static void printProductScaleTypes(OpAsmPrinter &printer, Operation *,
                                    Value scaleA, Value scaleB, Type, Type) {
-  if (scaleA)
-    printer << scaleA.getType();
-  if (scaleA && scaleB)
-    printer << ", ";
-  if (scaleB)
-    printer << scaleB.getType();
+  for (Value scale : {scaleA, scaleB})
+    if (scale)
+      printer << ", " << scale.getType();
 }
 
 /// A kernel's body and `-> types`. What comes before the body may name values

@@ -41,13 +41,27 @@ static LogicalResult verifyOperandFormat(ProductOpInterface op, StringRef name,
   return diag;
 }
 
+/// Both operands are plain: of one type, in blocks that have no scales.
+static LogicalResult verifyPlainFormats(ProductOpInterface op) {
+  Type a = op.getA().getType().getElementType();
+  Type b = op.getB().getType().getElementType();
+  if (a != b || !isa<BFloat16Type, Float16Type>(a))
+    return op.emitOpError() << "expected operands without scales to be both "
+                               "bf16 or both f16, but got "
+                            << a << " and " << b;
+  if (op.getBlock() == ArrayRef<int64_t>{1, kPlainBlockSize})
+    return success();
+  return op.emitOpError() << "expected block to be [1, " << kPlainBlockSize
+                          << "] where no operand has scales, but got ["
+                          << op.getBlock() << "]";
+}
+
 /// A format for each operand, and the same scale type for both; a plain operand
 /// has none.
 static LogicalResult verifyFormats(ProductOpInterface op) {
   Tensor scaleA = op.getScaleA(), scaleB = op.getScaleB();
   if (!scaleA && !scaleB)
-    return op.emitOpError()
-           << "expected scales of a, of b or of both, but got none";
+    return verifyPlainFormats(op);
   if (scaleA && scaleB &&
       scaleA.getType().getElementType() != scaleB.getType().getElementType())
     return op.emitOpError()
@@ -161,6 +175,10 @@ using Shapes = SmallVector<SmallVector<int64_t>>;
 
 static LogicalResult verifyGlobals(ProductOpInterface op, const Shapes &shapesA,
                                    const Shapes &shapesB) {
+  bool hasGlobal = op.getGlobalOperandA().value || op.getGlobalOperandB().value;
+  if (!op.getScaleElementType() && hasGlobal)
+    return op.emitOpError() << "expected global scales only with f8E4M3FN "
+                               "scales (NVFP4), but there are no scales";
   bool isNvfp4 = isNvfp4ScaleType(op.getScaleElementType());
   if (failed(verifyGlobalOperand(op, "global_scale_a",
                                  op.getGlobalOperandA().value, isNvfp4,

@@ -20,6 +20,9 @@ bool isGlobalScale(const APFloat &value) {
 
 std::optional<NumberObstacle>
 findProductNumberObstacle(ProductOpInterface product) {
+  if (!product.getScaleElementType())
+    return NumberObstacle{"scale_c1", "a product of NVFP4",
+                          "one without scales"};
   if (!isNvfp4ScaleType(product.getScaleElementType()))
     return NumberObstacle{"scale_c1", "a product of NVFP4",
                           llvm::to_string(product.getScaleElementType()) +

@@ -21,7 +21,7 @@ using namespace mlir;
 namespace blockscale {
 
 bool isNvfp4ScaleType(Type scaleElement) {
-  return isa<Float8E4M3FNType>(scaleElement);
+  return isa_and_present<Float8E4M3FNType>(scaleElement);
 }
 
 int64_t getFormatBlockSize(Type scaleElement) {

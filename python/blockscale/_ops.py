@@ -347,9 +347,7 @@ def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value 
              unchecked_origins: bool) -> Value:
     scales = [_check(name, scale, dtypes=("f8E4M3FN", "f8E8M0FNU"))
               for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)) if scale is not None]
-    if not scales:
-        raise ArgumentError("expected scale_a, scale_b or both, but got none")
-    rows, cols = block or (1, get_block(scales[0].dtype))
+    rows, cols = block or (1, get_block(scales[0].dtype) if scales else 16)
     text = _Text(a, b)
     operands = [a, b]
     if offsets is not None:
@@ -377,7 +375,7 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
 
     Args:
       a, b: [.., M, K] and [.., N, K], f4, f6 or f8; one of them may be plain, bf16, or
-        f16 beside NVFP4, and the other one prepacked then.
+        f16 beside NVFP4, and the other one prepacked then; or both are bf16 or f16.
       scale_a, scale_b: [.., M, K/B] and [.., N, K/B], in any layout; None of a plain
         operand.
       dtype: of the result: f32, bf16 or f16.

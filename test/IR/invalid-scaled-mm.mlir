@@ -72,19 +72,45 @@ func.func @scaled_mm_c3_data(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf8E5M2>
 
 // -----
 
-func.func @scaled_mm_c3_no_scales(%a: tensor<8x64xbf16>, %b: tensor<16x64xbf16>) {
-  // expected-error @below {{expected scales of a, of b or of both, but got none}}
-  %0 = "blockscale.scaled_mm"(%a, %b) <{block = array<i64: 1, 16>,
-      operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>}>
-      : (tensor<8x64xbf16>, tensor<16x64xbf16>) -> tensor<8x16xf32>
+func.func @scaled_mm_c3_plain_types(%a: tensor<8x64xbf16>, %b: tensor<16x64xf16>) {
+  // expected-error @below {{expected operands without scales to be both bf16 or both f16, but got 'bf16' and 'f16'}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, none) block [1, 16]
+      : tensor<8x64xbf16>, tensor<16x64xf16> -> tensor<8x16xf32>
   return
 }
 
 // -----
 
-func.func @scaled_mm_c3_none(%a: tensor<8x64xbf16>, %b: tensor<16x64xbf16>) {
-  // expected-error @below {{expected scales of a, of b or of both}}
+func.func @scaled_mm_c3_plain_codes(%a: tensor<8x64xf8E4M3FN>, %b: tensor<16x64xf8E4M3FN>) {
+  // expected-error @below {{expected operands without scales to be both bf16 or both f16, but got 'f8E4M3FN' and 'f8E4M3FN'}}
   %0 = blockscale.scaled_mm %a, %b scales(none, none) block [1, 16]
+      : tensor<8x64xf8E4M3FN>, tensor<16x64xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c5_plain(%a: tensor<8x40xbf16>, %b: tensor<16x40xbf16>) {
+  // expected-error @below {{expected the last dimension of a to be a multiple of 16, but got 40}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, none) block [1, 16]
+      : tensor<8x40xbf16>, tensor<16x40xbf16> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c7_plain(%a: tensor<8x64xbf16>, %b: tensor<16x64xbf16>, %g: tensor<f32>) {
+  // expected-error @below {{expected global scales only with f8E4M3FN scales (NVFP4), but there are no scales}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, none) block [1, 16] global_scale_b(%g : tensor<f32>)
+      : tensor<8x64xbf16>, tensor<16x64xbf16> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c3_plain_block(%a: tensor<8x64xbf16>, %b: tensor<16x64xbf16>) {
+  // expected-error @below {{expected block to be [1, 16] where no operand has scales, but got [1, 32]}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, none) block [1, 32]
       : tensor<8x64xbf16>, tensor<16x64xbf16> -> tensor<8x16xf32>
   return
 }

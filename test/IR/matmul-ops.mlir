@@ -46,6 +46,19 @@ func.func @plain(%x: tensor<48x64xbf16>, %y: tensor<40x64xf16>, %w: tensor<40x64
   return
 }
 
+// Without scales.
+// CHECK-LABEL: func.func @both_plain
+func.func @both_plain(%x: tensor<48x64xbf16>, %y: tensor<40x64xbf16>, %z: tensor<3x40x64xbf16>, %ends: tensor<3xi32>) {
+  // CHECK: blockscale.scaled_mm %{{.+}}, %{{.+}} scales(none, none) block [1, 16] : tensor<48x64xbf16>, tensor<40x64xbf16> -> tensor<48x40xf32>
+  %0 = blockscale.scaled_mm %x, %y scales(none, none) block [1, 16]
+      : tensor<48x64xbf16>, tensor<40x64xbf16> -> tensor<48x40xf32>
+  // CHECK: blockscale.scaled_grouped_mm %{{.+}}, %{{.+}} offsets(%{{.+}}) scales(none, none) block [1, 16] :
+  // CHECK-SAME: tensor<48x64xbf16>, tensor<3x40x64xbf16>, tensor<3xi32> -> tensor<48x40xbf16>
+  %1 = blockscale.scaled_grouped_mm %x, %z offsets(%ends) scales(none, none) block [1, 16]
+      : tensor<48x64xbf16>, tensor<3x40x64xbf16>, tensor<3xi32> -> tensor<48x40xbf16>
+  return
+}
+
 // Batched, with two data types of one scale type.
 // CHECK-LABEL: func.func @scaled_mm_mixed
 func.func @scaled_mm_mixed(%a: tensor<2x?x64xf8E5M2>, %b: tensor<2x?x64xf4E2M1FN>,

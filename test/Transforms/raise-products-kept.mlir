@@ -1,5 +1,4 @@
 // RUN: blockscale-opt %s --blockscale-raise-products --split-input-file --verify-diagnostics | FileCheck %s
-// RUN: blockscale-opt %s --blockscale-raise-products=chip=sm_100a --split-input-file --verify-diagnostics | FileCheck %s
 
 // Products that do not meet a clause of RaiseProducts.h are kept, with a remark.
 // Products without a dequantized operand, on buffers or in kernels have none.

@@ -42,7 +42,7 @@ def BlockScale_ProductOpInterface : OpInterface<"ProductOpInterface"> {
   let description = [{
     A product of block-scaled matrices, A by the transpose of B: `scaled_mm` and
     `scaled_grouped_mm`. Global scales, groups, the bias and the block scales of
-    one operand may be absent.
+    one operand, or of both, may be absent.
   }];
   let cppNamespace = "::blockscale";
   let methods = [
@@ -58,10 +58,10 @@ def BlockScale_ProductOpInterface : OpInterface<"ProductOpInterface"> {
                     "::mlir::TypedValue<::mlir::RankedTensorType>", "getScaleA">,
     InterfaceMethod<"Block scales of B; null where B is plain.",
                     "::mlir::TypedValue<::mlir::RankedTensorType>", "getScaleB">,
-    InterfaceMethod<"The element type of the block scales.",
+    InterfaceMethod<"The element type of the block scales; null without any.",
                     "::mlir::Type", "getScaleElementType", (ins), "", [{
       auto scale = $_op.getScaleA() ? $_op.getScaleA() : $_op.getScaleB();
-      return scale.getType().getElementType();
+      return scale ? scale.getType().getElementType() : ::mlir::Type();
     }]>,
     InterfaceMethod<"What is added to each row of the product.",
                     "::mlir::TypedValue<::mlir::RankedTensorType>", "getBias">,

@@ -40,6 +40,10 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     and more become infinity, and those below 2^-126 are multiples of 2^-133.
     f16 holds the values of NVFP4 (2^-10 to 2688) but not those of MX.
 
+    Both operands may be plain, of one type (`scales(none, none)`), as the
+    products of a program that are not quantized. The block, [1, 16], then says
+    what K is a multiple of.
+
     Where data, scales and global scales come from ops of the same function,
     `blockscale-verify-layout` refuses a product of what does not belong together
     (docs/Spec.md, section 6). `unchecked_origins` says that it is on purpose.
@@ -49,8 +53,8 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
       equal leading dimensions and no encoding but data layouts.
     - `scaled_mm_c2`: the last dimensions of `a` and `b` (K) are equal.
     - `scaled_mm_c3`: block, data and scale element types are those of a format,
-      the same for both operands. A plain operand is bf16, or f16 beside NVFP4;
-      one operand at least has scales.
+      the same for both operands. A plain operand is bf16, or f16 beside NVFP4.
+      Two plain operands are both bf16 or both f16, in blocks of [1, 16].
     - `scaled_mm_c4`: each scale shape is its operand's with K divided by the
       block.
     - `scaled_mm_c5`: K is a multiple of the block.
@@ -74,6 +78,8 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     %z = blockscale.scaled_mm %x, %b scales(none, %sb) block [1, 16]
         : tensor<48x256xbf16>, tensor<40x256xf4E2M1FN>, tensor<40x16xf8E4M3FN>
           -> tensor<48x40xbf16>
+    %p = blockscale.scaled_mm %x, %v scales(none, none) block [1, 16]
+        : tensor<48x256xbf16>, tensor<40x256xbf16> -> tensor<48x40xbf16>
     ```
   }];
   let arguments = (ins
@@ -95,7 +101,7 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
     (`global_scaling` custom<Word>($global_scaling)^)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
-    (`unchecked_origins` $unchecked_origins^)? attr-dict `:` type($a) `,` type($b) `,`
+    (`unchecked_origins` $unchecked_origins^)? attr-dict `:` type($a) `,` type($b) ``
     custom<ProductScaleTypes>(ref($scale_a), ref($scale_b), type($scale_a), type($scale_b))
     `->` type($result)
   }];
@@ -119,7 +125,7 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     2d-2d  a[M, K], b[N, K]:     y[g, m, n] = sum_{k in group g} a[m, k] b[n, k]   groups of k
     ```
 
-    with block scales, global scales, bias, a plain operand, `unchecked_origins`
+    with block scales, global scales, bias, plain operands, `unchecked_origins`
     and the accuracy of `scaled_mm`. Rows
     of a 2d-3d result that no group covers are zero; in the 2d-2d form an empty
     group's sum is zero. An end is at least the end before it, at most the size
@@ -132,7 +138,7 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     - `scaled_grouped_mm_c2`: the last dimensions of `a` and `b` (K) are equal.
     - `scaled_grouped_mm_c3`: block, data and scale element types are those of a
       format, the same for both operands. A plain operand is bf16, or f16 beside
-      NVFP4; one operand at least has scales.
+      NVFP4. Two plain operands are both bf16 or both f16, in blocks of [1, 16].
     - `scaled_grouped_mm_c4`: each scale shape is its operand's with K divided by
       the block.
     - `scaled_grouped_mm_c5`: K is a multiple of the block.
@@ -175,7 +181,7 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
     (`global_scaling` custom<Word>($global_scaling)^)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
-    (`unchecked_origins` $unchecked_origins^)? attr-dict `:` type($a) `,` type($b) `,` type($offsets) `,`
+    (`unchecked_origins` $unchecked_origins^)? attr-dict `:` type($a) `,` type($b) `,` type($offsets) ``
     custom<ProductScaleTypes>(ref($scale_a), ref($scale_b), type($scale_a), type($scale_b))
     `->` type($result)
   }];

@@ -26,6 +26,10 @@ namespace blockscale {
 /// than MX (E8M0 scales).
 bool isNvfp4ScaleType(mlir::Type scaleElement);
 
+/// Elements of K that a block has where neither operand of a product has
+/// scales: what K is a multiple of.
+inline constexpr int64_t kPlainBlockSize = 16;
+
 /// Elements along a row or column that share one scale.
 int64_t getFormatBlockSize(mlir::Type scaleElement);
 

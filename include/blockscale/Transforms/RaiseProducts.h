@@ -31,6 +31,9 @@
 //  - raise_c6: what `dequantize` gives is exact, or rounded to the type of the
 //    plain operand as `scaled_mm` rounds it. This is true of NVFP4 in any type,
 //    of MX in bf16, and of MX in f32 if bf16 holds all values of the format.
+//  - raise_c7: where no operand is dequantized, which GPUs alone have kernels
+//    for, both are bf16 or both f16, which may be extended to f32, and K is a
+//    static multiple of 16.
 //
 // Where a result may be another one within the bound of the product, `exact` is
 // turned off, and
@@ -55,6 +58,8 @@ namespace blockscale {
 struct RaiseProductRules {
   /// Whether the numbers that are multiplied stay the same.
   bool exact = true;
+  /// Whether products of plain operands become a `scaled_mm` without scales.
+  bool plain = false;
 };
 
 /// Make products by linalg of dequantized operands a `scaled_mm`, and move

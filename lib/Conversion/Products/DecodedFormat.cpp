@@ -16,15 +16,22 @@ using namespace mlir;
 namespace blockscale::products {
 
 std::optional<DecodedFormat> DecodedFormat::find(const Product &product) {
-  if (!product.scaleA == !product.scaleB)
+  if (product.countScaled() == 2)
     return std::nullopt;
+  if (product.countScaled() == 0) {
+    DecodedFormat format = {};
+    format.plain = product.a.getType().getElementType();
+    format.block = kPlainBlockSize;
+    return format;
+  }
   bool isScaledA = static_cast<bool>(product.scaleA);
   RankedTensorType scaled = (isScaledA ? product.a : product.b).getType();
   Type plain = (isScaledA ? product.b : product.a).getType().getElementType();
   Type scale =
       (isScaledA ? product.scaleA : product.scaleB).getType().getElementType();
   numerics::ScaleFormat scaleFormat = getScaleFormat(scale);
-  return DecodedFormat{isScaledA,
+  return DecodedFormat{/*hasScales=*/true,
+                       isScaledA,
                        getElementFormat(scaled.getElementType()),
                        scaleFormat,
                        plain,
@@ -35,6 +42,10 @@ std::optional<DecodedFormat> DecodedFormat::find(const Product &product) {
 std::string DecodedFormat::getName() const {
   std::string name;
   llvm::raw_string_ostream os(name);
+  if (!hasScales) {
+    os << plain << "_" << plain;
+    return name;
+  }
   auto code = StringRef(numerics::getFormatInfo(element).name);
   if (isScaledA)
     os << code << "_" << plain;

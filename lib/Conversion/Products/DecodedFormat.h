@@ -11,6 +11,10 @@
 // of the plain one, each element times its scale. That is exact but for the
 // ends of E8M0's range (docs/Numerics.md, 13).
 //
+// Where no operand has scales, B takes the place of the one that has, and is
+// not decoded: its elements are codes of 16 bits, which lie in shared memory as
+// those of the plain operand do.
+//
 // A *step* is 64 elements of K; a stage of the ring has a few steps.
 //
 //===----------------------------------------------------------------------===//
@@ -30,12 +34,15 @@ inline constexpr int64_t kDecodedStep = 64;
 
 /// The formats of a product of a scaled and a plain operand.
 struct DecodedFormat {
-  /// The format of the product; none where both operands have scales, or none
-  /// has.
+  /// The format of the product; none where both operands have scales.
   static std::optional<DecodedFormat> find(const Product &product);
 
+  /// Whether an operand has scales. What is said of the scaled one below is
+  /// said of B where none has.
+  bool hasScales;
   /// Whether the scaled operand is A, so that B is the plain one.
   bool isScaledA;
+  /// The formats of an operand with scales.
   numerics::ElementFormat element;
   numerics::ScaleFormat scale;
   /// bf16 or f16.
@@ -48,7 +55,8 @@ struct DecodedFormat {
 
   /// Bits that an element takes in memory.
   int64_t getBits() const {
-    return numerics::getFormatInfo(element).storageBits;
+    return hasScales ? numerics::getFormatInfo(element).storageBits
+                     : plain.getIntOrFloatBitWidth();
   }
 
   /// Bits of an element of A, or of B.
@@ -75,7 +83,7 @@ struct DecodedFormat {
   /// wants a factor of 2^126 (2^14 beside f16). Scales of E4M3, which are at
   /// most 448, can take 2^118 (2^7) of it.
   int getSumShift() const {
-    bool takesFactor = element == numerics::ElementFormat::E2M1 &&
+    bool takesFactor = hasScales && element == numerics::ElementFormat::E2M1 &&
                        scale == numerics::ScaleFormat::E4M3;
     return !takesFactor ? 0 : plain.isBF16() ? 8 : 7;
   }

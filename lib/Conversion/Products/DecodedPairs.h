@@ -24,7 +24,8 @@ namespace blockscale::products {
 
 /// Whether instructions of the chip convert codes to elements.
 inline bool hasConversion(const DecodedSpec &spec) {
-  return spec.format.element == numerics::ElementFormat::E4M3 &&
+  return spec.format.hasScales &&
+         spec.format.element == numerics::ElementFormat::E4M3 &&
          spec.chip->hasFp8Cvt();
 }
 

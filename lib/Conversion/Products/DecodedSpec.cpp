@@ -25,7 +25,8 @@ DecodedLayout::DecodedLayout(const DecodedSpec &spec, int64_t scaleTiles,
   plainBytes = spec.getStageSteps() * tile.plainRows * kPlainStepBytes;
   codeBytes =
       spec.getStageSteps() * tile.scaledRows * spec.format.getCodeBytes();
-  scaleBytes = tile.scaledOwners * scaleTiles * kTileBytes;
+  scaleBytes =
+      spec.format.hasScales ? tile.scaledOwners * scaleTiles * kTileBytes : 0;
   // What is swizzled comes first: its stages begin at multiples of 1024.
   plain = take(stages * plainBytes);
   codes = take(stages * codeBytes);
@@ -43,8 +44,9 @@ double countOperandBytes(const AssumedSizes &sizes,
                          const DecodedFormat &format) {
   double scaledRows = format.isScaledA ? sizes.rows : sizes.cols;
   double plainRows = format.isScaledA ? sizes.cols : sizes.rows;
-  double scaledBytes =
-      format.getBits() / 8.0 + 1.0 / static_cast<double>(format.block);
+  double scaledBytes = format.getBits() / 8.0;
+  if (format.hasScales)
+    scaledBytes += 1.0 / static_cast<double>(format.block);
   return sizes.matrices * sizes.depth *
          (scaledRows * scaledBytes + plainRows * 2);
 }

@@ -24,7 +24,9 @@ struct DecodedSpec : GemmSpec {
   DecodedSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
               const target::Chip &chip)
       : GemmSpec{format.getName(), format.block, /*stageElements=*/0, schedule},
-        chip(&chip), format(format) {}
+        chip(&chip), format(format) {
+    hasScales = format.hasScales;
+  }
 
   /// Rows of the operand with scales, and plain rows, that a tile has.
   int64_t getScaledRows() const {

@@ -37,11 +37,11 @@ static StringRef getName(const GlobalOperand &factor) {
 static StringRef getName(GroupDim groups) {
   switch (groups) {
   case GroupDim::None:
-    return "scaled_mm";
+    return "_mm_";
   case GroupDim::Rows:
-    return "scaled_grouped_mm_rows";
+    return "_grouped_mm_rows_";
   case GroupDim::Columns:
-    return "scaled_grouped_mm_depth";
+    return "_grouped_mm_depth_";
   }
   return "";
 }
@@ -49,9 +49,9 @@ static StringRef getName(GroupDim groups) {
 std::string GemmSpec::getName() const {
   std::string name;
   llvm::raw_string_ostream os(name);
-  os << products::getName(groups) << "_" << formats << "_" << result << "_"
-     << schedule.getRows() << "x" << schedule.getCols() << "_stages"
-     << schedule.getStages() << "_band" << schedule.getBand();
+  os << (hasScales ? "scaled" : "plain") << products::getName(groups) << formats
+     << "_" << result << "_" << schedule.getRows() << "x" << schedule.getCols()
+     << "_stages" << schedule.getStages() << "_band" << schedule.getBand();
   if (schedule.getMulticast() > 1)
     os << "_multicast" << schedule.getMulticast();
   if (schedule.getSplits() > 1)

@@ -31,7 +31,8 @@ struct GemmSpec {
   /// The part of the names of kernels that stands for the formats, for example
   /// "e4m3_e2m1_e8m0".
   std::string formats;
-  /// Elements of K that share a scale, and those of a stage of the ring.
+  /// Elements of K of a block, which share a scale, and those of a stage of the
+  /// ring.
   int64_t block = 0;
   int64_t stageElements = 0;
   GemmScheduleAttr schedule;
@@ -46,6 +47,8 @@ struct GemmSpec {
   bool scalesAfterRounding = false;
   /// Whether K can be 0, so that nothing is in the accumulator.
   bool mayBeEmptySum = false;
+  /// Whether an operand has scales.
+  bool hasScales = true;
   /// Products of one A, each in its part of the columns of a tile.
   int64_t products = 1;
   /// The epilogue that products are followed by; null where results are stored
@@ -53,8 +56,10 @@ struct GemmSpec {
   std::shared_ptr<const EpilogueSpec> epilogue = nullptr;
 
   /// What groups of K that are not empty begin at multiples of, in elements:
-  /// where copies of codes of 4 bits may begin.
-  int64_t getBeginUnit() const { return std::max(block, kCopyBytes * 8 / 4); }
+  /// where copies may begin, of codes of 4 bits if there are scales.
+  int64_t getBeginUnit() const {
+    return hasScales ? std::max(block, kCopyBytes * 8 / 4) : block;
+  }
 
   /// Columns of results of a tile.
   int64_t getResultCols() const { return schedule.getCols() / products; }

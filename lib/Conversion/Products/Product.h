@@ -28,8 +28,10 @@ struct Product {
   Tensor bias;
   bool scalesAfterRounding;
 
+  /// How many operands have scales; others are bf16 or f16.
+  int64_t countScaled() const { return (scaleA ? 1 : 0) + (scaleB ? 1 : 0); }
   /// Whether an operand is bf16 or f16 without scales.
-  bool hasPlainOperand() const { return !scaleA || !scaleB; }
+  bool hasPlainOperand() const { return countScaled() < 2; }
 
   /// Products of its kernel, and whether other ops follow there.
   int64_t siblings = 1;

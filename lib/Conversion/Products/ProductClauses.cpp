@@ -15,7 +15,8 @@ using namespace mlir;
 
 namespace blockscale::products {
 
-ProductKernel getProductKernel(const target::Chip &chip, bool isPlain) {
+ProductKernel getProductKernel(const target::Chip &chip, int64_t scaled) {
+  bool isPlain = scaled < 2;
   if (chip.hasTcgen05())
     return isPlain ? ProductKernel::PlainTcgen05 : ProductKernel::Tcgen05;
   if (chip.hasWgmma())
@@ -24,13 +25,13 @@ ProductKernel getProductKernel(const target::Chip &chip, bool isPlain) {
                                              : ProductKernel::PlainMma;
 }
 
-/// The name of a clause of the family that multiplies, on a chip, products with
-/// a plain operand if `isPlain`.
+/// The name of a clause of the family that multiplies, on a chip, products of
+/// which `scaled` operands have scales.
 static std::string getName(ProductClause clause, const target::Chip &chip,
-                           bool isPlain) {
+                           int64_t scaled) {
   constexpr StringLiteral prefixes[] = {"sm100_mm_", "sm100_plain_mm_",
                                         "sm90_mm_", "warp_mm_", "mma_mm_"};
-  return (prefixes[static_cast<size_t>(getProductKernel(chip, isPlain))] + "c" +
+  return (prefixes[static_cast<size_t>(getProductKernel(chip, scaled))] + "c" +
           Twine(static_cast<int>(clause)))
       .str();
 }
@@ -41,7 +42,7 @@ static std::string getClauseNote(const Product &product, const LaunchSite &site,
                                  ProductClause clause) {
   const target::Chip &chip = site.getChip();
   return (Twine(", on ") + StringRef(chip.name) + " (" +
-          getName(clause, chip, product.hasPlainOperand()) + "),")
+          getName(clause, chip, product.countScaled()) + "),")
       .str();
 }
 
@@ -50,7 +51,7 @@ InFlightDiagnostic refuseProduct(const Product &product, const LaunchSite &site,
   const target::Chip &chip = site.getChip();
   return product.op->emitOpError()
          << "has no kernel on " << chip.name << " ("
-         << getName(clause, chip, product.hasPlainOperand()) << "): ";
+         << getName(clause, chip, product.countScaled()) << "): ";
 }
 
 /// Verifies that scales are in the layout that kernels read; `isGrouped` says
@@ -104,6 +105,8 @@ LogicalResult verifyDecoded(const Product &product, const LaunchSite &site,
            << product.a.getType().getElementType() << " and "
            << product.b.getType().getElementType()
            << " with scales; dequantize one of them (blockscale.dequantize)";
+  if (!format->hasScales)
+    return success();
   bool isGrouped = product.groups == GroupDim::Columns ||
                    (format->isScaledA && product.groups == GroupDim::Rows);
   return verifyScale(product, site, format->isScaledA ? "scale_a" : "scale_b",

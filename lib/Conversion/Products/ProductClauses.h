@@ -26,9 +26,8 @@ inline constexpr llvm::StringLiteral kScheduleAttrName = "blockscale.schedule";
 /// Kernels of products, by the instruction that multiplies: those of ToTcgen05,
 /// ToPlainTcgen05, ToWgmma, ToScaledMma and ToPlainMma.
 enum class ProductKernel { Tcgen05, PlainTcgen05, Wgmma, ScaledMma, PlainMma };
-/// The one that a chip has for products with a plain operand, if `isPlain`, or
-/// of two operands with scales.
-ProductKernel getProductKernel(const target::Chip &chip, bool isPlain);
+/// The one that a chip has for products of which `scaled` operands have scales.
+ProductKernel getProductKernel(const target::Chip &chip, int64_t scaled);
 
 /// What a product must be for a kernel, with the families that ask for it.
 enum class ProductClause {
@@ -45,7 +44,7 @@ enum class ProductClause {
   Schedule,
   /// c5 (all): tensor cores multiply the formats. Of two operands with scales
   /// (sm100_mm, warp_mm) both are of floating-point formats; elsewhere one
-  /// operand has scales, and the other one is bf16 or f16.
+  /// operand at most has scales, and others are bf16 or f16.
   Formats,
   /// c6 (all): groups of K begin at multiples of 16 bytes of codes; others are
   /// errors that the kernel finds, and count as empty.
@@ -64,8 +63,8 @@ mlir::InFlightDiagnostic refuseProduct(const Product &product,
 /// multiply the formats under block scales.
 mlir::LogicalResult verifyScaled(const Product &product,
                                  const LaunchSite &site);
-/// Verifies that one operand has scales, of which `instruction` multiplies what
-/// is decoded, and their layout.
+/// Verifies that one operand at most has scales, of which `instruction`
+/// multiplies what is decoded, and their layout.
 mlir::LogicalResult verifyDecoded(const Product &product,
                                   const LaunchSite &site,
                                   llvm::StringRef instruction);

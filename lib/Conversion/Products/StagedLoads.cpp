@@ -58,7 +58,8 @@ private:
                   Value slot);
   /// The byte of a row of codes that element `depth` of it is in.
   Lanes getCodeByte(Lanes depth) const {
-    return format.getBits() == 4 ? depth >> 1 : depth;
+    int64_t bits = format.getBits();
+    return bits == 4 ? depth >> 1 : bits == 8 ? depth : depth << 1;
   }
   /// The products that have A, or B, of their own: all share A.
   ArrayRef<ProductArguments> getOwners(bool isA) const {
@@ -271,11 +272,14 @@ void StagedLoadEmitter::emitStage(const TileCoord &tile, Lanes stage,
                     left.like(spec.getStageSteps()));
     codeBytes = blocks * (context.tile.scaledRows * format.getCodeBytes());
   }
-  context.stageFull.emitExpect(
-      b, slot, scaleBytes * context.tile.scaledOwners + codeBytes);
+  Lanes bytes = codeBytes;
+  if (format.hasScales)
+    bytes = scaleBytes * context.tile.scaledOwners + codeBytes;
+  context.stageFull.emitExpect(b, slot, bytes);
   if (format.isPacked)
     emitPackedCodes(tile, firstStep, blocks, slot);
-  emitScales(tile, firstTile, scaleBytes, slot);
+  if (format.hasScales)
+    emitScales(tile, firstTile, scaleBytes, slot);
   if (!format.isPacked)
     emitCodes(tile, depth, slot);
 }

@@ -23,10 +23,18 @@ static constexpr int64_t kBlocksPerStep = 2;
 /// Elements of a column that are decoded in a step: a part of any block.
 static constexpr int64_t kTransposedDepth = 16;
 
+/// The scales that decide how numbers are multiplied: plain ones are as exact
+/// in f32 as those of NVFP4.
+static numerics::ScaleFormat getScaleFormat(ProductOpInterface op) {
+  Type scale = op.getScaleElementType();
+  return scale ? blockscale::getScaleFormat(scale)
+               : numerics::ScaleFormat::E4M3;
+}
+
 /// The type of values beside a plain operand, where it does not hold all of
 /// them: MX beside bf16.
 static Type getRoundedType(ProductOpInterface op) {
-  if (isNvfp4ScaleType(op.getScaleElementType()))
+  if (getScaleFormat(op) == numerics::ScaleFormat::E4M3)
     return {};
   for (Value operand : {Value(op.getA()), Value(op.getB())})
     if (Type element = getElementTypeOrSelf(operand); element.isBF16())
@@ -35,7 +43,7 @@ static Type getRoundedType(ProductOpInterface op) {
 }
 
 ProductNumbers::ProductNumbers(ProductOpInterface op)
-    : scaleFormat(blockscale::getScaleFormat(op.getScaleElementType())),
+    : scaleFormat(getScaleFormat(op)),
       blockSize(numerics::getBlockFormat(scaleFormat).blockSize),
       roundedType(getRoundedType(op)) {
   MLIRContext *context = op.getContext();

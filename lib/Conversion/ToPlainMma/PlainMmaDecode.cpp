@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A thread loads codes and scales of its rows, and decodes them as all kernels
-// do (Products/DecodedPairs.h).
+// do (Products/DecodedPairs.h). Elements without scales are loaded when
+// instructions want them, since no register needs to hold what is decoded
+// later.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +16,7 @@
 #include "PlainMmaRoles.h"
 #include "blockscale/Numerics/Codec.h"
 #include "blockscale/Numerics/OperandFragments.h"
+#include "blockscale/Numerics/SharedSwizzle.h"
 
 using namespace mlir;
 
@@ -36,7 +39,23 @@ int64_t PlainMmaDecoder::getRowWords() const {
   return kThreadElements * format.getBits() / 8 / kWordBytes;
 }
 
+PlainMmaDecoder::Words PlainMmaDecoder::getHalves(Value slot, Lanes inStage) {
+  const PlainMmaLayout &shared = context.shared;
+  int64_t rowBytes = format.getCodeBytes();
+  Lanes row = thread.row;
+  Lanes first = (thread.member * 2) ^ numerics::getExchange(row, rowBytes);
+  Lanes own = (thread.warpRow + row) * rowBytes +
+              inStage * (context.tile.scaledRows * rowBytes);
+  Value base =
+      b.offset(context.getShared(b, shared.codes, slot, shared.codeBytes),
+               b.getI8Type(), own);
+  return {b.offset(base, b.getI8Type(), first * kCopyBytes),
+          b.offset(base, b.getI8Type(), (first ^ 1) * kCopyBytes)};
+}
+
 PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
+  if (!format.hasScales)
+    return getHalves(slot, inStage);
   const PlainMmaLayout &shared = context.shared;
   int64_t rowBytes = context.spec.format.getCodeBytes();
   int64_t threadBytes = getRowWords() * kWordBytes;
@@ -59,6 +78,8 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
 PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
                                                     Value slot, Lanes inStage,
                                                     Lanes step, Lanes depth) {
+  if (!format.hasScales)
+    return {};
   const PlainMmaSpec &spec = context.spec;
   const PlainMmaLayout &shared = context.shared;
   // The first row of the warp among those of its product, and in its band.
@@ -107,6 +128,15 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
 PlainMmaDecoder::Words PlainMmaDecoder::decodeRow(ArrayRef<Value> codes,
                                                   ArrayRef<Value> factors,
                                                   int64_t half, int64_t row) {
+  if (!format.hasScales) {
+    int64_t place = row * kRowDistance * format.getCodeBytes();
+    Words words;
+    for (Lanes word :
+         emitLoadWords(b, b.offset(codes[half], b.getI8Type(), b.i32(place)),
+                       kCopyBytes, kCopyBytes))
+      words.push_back(word);
+    return words;
+  }
   int64_t rowWords = getRowWords(), halfWords = rowWords / 2;
   Words elements;
   for (Value word : codes.slice(row * rowWords + half * halfWords, halfWords))

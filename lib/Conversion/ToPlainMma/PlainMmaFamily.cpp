@@ -58,6 +58,8 @@ static constexpr double kSumStart = 5;
 static constexpr double kReadShare = 0.65;
 
 static double getDecode(const PlainMmaSpec &spec) {
+  if (!spec.format.hasScales)
+    return 0;
   if (spec.format.getBits() == 4)
     return kDecodeFours;
   return hasConversion(spec) ? kDecodeConverted : kDecodeOthers;
@@ -86,8 +88,12 @@ struct PlainMmaFamily : DecodedFamily<PlainMmaSpec> {
     return refuseProduct(product, site, ProductClause::Schedule)
            << "expected a schedule with tiles of 64, 128 or 256 "
            << (format.isScaledA ? "rows" : "columns")
-           << ", those of the operand with scales, by 16, 32, 64 or 128 of the "
-              "plain one that such a tile can have, but got "
+           << (format.hasScales
+                   ? ", those of the operand with scales, by 16, 32, 64 or 128 "
+                     "of the plain one that such a tile can have, but got "
+                   : " by 16, 32, 64 or 128 rows that such a tile can have, "
+                     "but "
+                     "got ")
            << schedule.getRows() << " x " << schedule.getCols();
   }
 

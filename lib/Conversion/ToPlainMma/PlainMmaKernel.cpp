@@ -110,10 +110,10 @@ private:
     return context.tile.plainRows / (kPlainFragment * kTogether);
   }
   /// How many groups plain elements are loaded before they are multiplied: two
-  /// where that leaves registers for codes, of 4 bits alone and not as ptxas
+  /// where that leaves registers for codes, of 4 bits or none, and not as ptxas
   /// assigns registers for sm_120a, else none.
   int64_t getAhead() const {
-    bool isSmall = spec.format.getBits() == 4;
+    bool isSmall = spec.format.getBits() == 4 || !spec.format.hasScales;
     return isSmall && !spec.chip->hasBlockScaleMma()
                ? std::min<int64_t>(2, getHalfGroups())
                : 0;

@@ -36,7 +36,8 @@ PlainMmaLoads::PlainMmaLoads(KernelBuilder &b, const PlainMmaContext &context,
   limit = minUnsigned(tile.product.depth, end);
   addRows(/*isPlain=*/true);
   addRows(/*isPlain=*/false);
-  addScales();
+  if (spec.format.hasScales)
+    addScales();
 }
 
 Lanes PlainMmaLoads::getFirstStep() {
@@ -76,8 +77,9 @@ void PlainMmaLoads::addRows(bool isPlain) {
       ((toI64(b, product.firstDepth) * bits) >> 3) + inRow + before * pitch;
   // Rows of a thread are multiples of eight apart, so that all its pieces are
   // exchanged alike.
-  Lanes place =
-      isPlain ? inStep ^ numerics::getExchange(inTile, stepBytes) : inStep;
+  Lanes place = isPlain || !spec.format.hasScales
+                    ? inStep ^ numerics::getExchange(inTile, stepBytes)
+                    : inStep;
   Pieces own;
   own.first = piece * (kCopyBytes * 8 / bits);
   own.row = row;

@@ -120,7 +120,8 @@ public:
   /// Words of codes of a step, as loaded: of the rows of the first fragment,
   /// then of the second.
   using Words = llvm::SmallVector<mlir::Value>;
-  /// The codes of step `inStage` (i32) of a stage.
+  /// The codes of step `inStage` (i32) of a stage; without scales, where the
+  /// elements of each half of it are.
   Words loadCodes(mlir::Value slot, emit::Lanes inStage);
   /// A pair of the plain type for each row: its scale twice. What is beyond
   /// `depth` (i32) has a scale that is no NaN. `step` (i32) is the number of
@@ -140,6 +141,9 @@ public:
 
 private:
   int64_t getRowWords() const;
+  /// Where the first row of the thread has its elements of each half of a step,
+  /// exchanged as those of plain rows are.
+  Words getHalves(mlir::Value slot, emit::Lanes inStage);
 
   KernelBuilder &b;
   const PlainMmaContext &context;

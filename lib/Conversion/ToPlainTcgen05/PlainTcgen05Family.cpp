@@ -50,6 +50,8 @@ static constexpr double kWriteInstructions = 3;
 
 /// Instructions that a thread takes to decode its part of a step.
 static double countDecode(const PlainTcgen05Spec &spec) {
+  if (!spec.format.hasScales)
+    return 0;
   double each = spec.format.getSumShift() ? kDecodeFields
                 : hasConversion(spec)     ? kDecodeConverted
                                           : kDecodeOthers;
@@ -96,7 +98,7 @@ struct PlainTcgen05Family : DecodedFamily<PlainTcgen05Spec> {
 
   /// Tensor memory has no room for more than one CTA.
   static KernelBlock getBlock(const PlainTcgen05Spec &spec) {
-    return {kPlainTcgen05Threads, PlainTcgen05Layout(spec).bytes};
+    return {getThreads(spec), PlainTcgen05Layout(spec).bytes};
   }
 
   static OperandData getData(const HostOperand &operand,

@@ -26,7 +26,7 @@ PlainTcgen05Context::PlainTcgen05Context(KernelBuilder &b,
                 /*arrivals=*/kLoadWarps),
       // Those that decode have read codes, and plain rows are multiplied.
       stageEmpty(getShared(b, shared.stageEmpty), spec.schedule.getStages(),
-                 /*arrivals=*/kDecodeWarps + 1),
+                 /*arrivals=*/getDecodeWarps(spec) + 1),
       decodedFull(getShared(b, shared.decodedFull), kDecodedSteps,
                   /*arrivals=*/kDecodeWarps),
       decodedEmpty(getShared(b, shared.decodedEmpty), kDecodedSteps,
@@ -87,12 +87,12 @@ void emitPlainTcgen05(KernelBuilder &b, const PlainTcgen05Spec &spec,
                       GemmArguments arguments) {
   arguments.narrowSizes(b);
   PlainTcgen05Context context(b, spec, arguments);
-  Lanes thread = emitThreadNumber32(b, kPlainTcgen05Threads);
+  Lanes thread = emitThreadNumber32(b, getThreads(spec));
   Lanes warp = numerics::getWarp(thread);
   // The numbers of threads with results, and of those that decode in each part
   // of a step, are those of their lanes.
-  constexpr int64_t firstLoader = kResultWarps + kDecodeWarps;
-  constexpr int64_t multiplier = firstLoader + kLoadWarps;
+  int64_t firstLoader = kResultWarps + getDecodeWarps(spec);
+  int64_t multiplier = firstLoader + kLoadWarps;
   auto emitWarp = [&](int64_t number, function_ref<void()> body) {
     emit::emitIf(b, compare(Predicate::eq, warp, number), body);
   };
@@ -106,9 +106,10 @@ void emitPlainTcgen05(KernelBuilder &b, const PlainTcgen05Spec &spec,
     context.order.emitCheckGroups(b, emit::isEqual(warp, 0), thread);
     emitResults(b, context, thread);
   });
-  emit::emitIf(
-      b, compare(Predicate::ult, warp - kResultWarps, kDecodeWarps),
-      [&] { emitDecode(b, context, thread - kResultWarps * kWarpThreads); });
+  if (spec.format.hasScales)
+    emit::emitIf(
+        b, compare(Predicate::ult, warp - kResultWarps, kDecodeWarps),
+        [&] { emitDecode(b, context, thread - kResultWarps * kWarpThreads); });
   for (int64_t i = 0; i < kLoadWarps; ++i)
     emitWarp(firstLoader + i, [&] {
       emitInOneThread(b, [&] {

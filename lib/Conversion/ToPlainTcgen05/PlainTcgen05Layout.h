@@ -36,12 +36,14 @@ struct PlainTcgen05Spec : StagedSpec {
   PlainTcgen05Spec(const DecodedFormat &format, GemmScheduleAttr schedule,
                    const target::Chip &chip);
 
+  /// Columns of decoded steps in tensor memory: none without scales.
+  int64_t getAllDecodedColumns() const {
+    return format.hasScales ? kDecodedSteps * kDecodedColumns : 0;
+  }
   /// Accumulators: with two, one is filled while the other is emptied. Tensor
   /// memory has no room for two of the widest tiles beside decoded steps.
   int64_t getAccumulators() const {
-    return 2 * getPlainRows() + kDecodedSteps * kDecodedColumns > kTensorColumns
-               ? 1
-               : 2;
+    return 2 * getPlainRows() + getAllDecodedColumns() > kTensorColumns ? 1 : 2;
   }
   /// The first column of decoded steps, which follow the accumulators.
   int64_t getDecodedColumn() const {

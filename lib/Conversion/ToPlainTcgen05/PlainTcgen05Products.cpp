@@ -47,7 +47,11 @@ public:
   ProductEmitter(KernelBuilder &b, const PlainTcgen05Context &context)
       : b(b), context(context), spec(context.spec),
         plain(emitDescriptor(b, context.getShared(b, context.shared.plain),
-                             kDataDescriptor)) {}
+                             kDataDescriptor)) {
+    if (!spec.format.hasScales)
+      laneRows = emitDescriptor(b, context.getShared(b, context.shared.codes),
+                                kDataDescriptor);
+  }
 
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
 
@@ -56,12 +60,21 @@ private:
   /// `plain` (i64) describes. Of K `left` (i32) elements are left.
   void emitStep(const RingSlot &slot, Lanes plain, Lanes left,
                 Value accumulator, Lanes adds);
+  /// Adds the product of a step, whose first operand `getFirst` gives for each
+  /// of its instructions.
+  void emitInstructions(function_ref<Value(int64_t)> getFirst, Lanes plain,
+                        Lanes left, Value accumulator, Lanes adds);
+  /// Adds the product of the steps of a full stage that begin before K ends, of
+  /// which `left` (i32) elements are left, where both operands have no scales.
+  void emitPlainStage(const RingSlot &stage, Lanes left, Lanes ofStage,
+                      Value accumulator, Lanes adds);
 
   KernelBuilder &b;
   const PlainTcgen05Context &context;
   const PlainTcgen05Spec &spec;
-  /// The descriptor of the plain rows of the first stage, i64.
-  Value plain;
+  /// The descriptors of the plain rows of the first stage and, without scales,
+  /// of the rows of the other operand, i64.
+  Value plain, laneRows;
 };
 
 } // namespace
@@ -72,13 +85,24 @@ void ProductEmitter::emitStep(const RingSlot &slot, Lanes plain, Lanes left,
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
   Lanes decoded = Lanes(b, context.tensorMemory) + spec.getDecodedColumn() +
                   Lanes(b, slot.index) * kDecodedColumns;
+  emitInstructions(
+      [&](int64_t i) {
+        return getTensorPointer(b, decoded,
+                                i * kDecodedColumns / kStepProducts);
+      },
+      plain, left, accumulator, adds);
+  emitCommit(b, context.decodedEmpty.get(b, slot.index));
+}
+
+void ProductEmitter::emitInstructions(function_ref<Value(int64_t)> getFirst,
+                                      Lanes plain, Lanes left,
+                                      Value accumulator, Lanes adds) {
   for (int64_t i = 0; i < kStepProducts; ++i) {
     auto emitProduct = [&] {
       NVVM::Tcgen05MMAOp::create(
           b, upstream::KindOf<NVVM::Tcgen05MMAOp>::F16,
           NVVM::CTAGroupKind::CTA_1, NVVM::Tcgen05MMACollectorOp::DISCARD,
-          /*aShift=*/false, accumulator,
-          getTensorPointer(b, decoded, i * kDecodedColumns / kStepProducts),
+          /*aShift=*/false, accumulator, getFirst(i),
           plain + i * (kPlainStepBytes / kStepProducts / kDescriptorUnit),
           b.i32(getDescriptor(spec)), i == 0 ? adds : adds.like(1),
           /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
@@ -89,7 +113,35 @@ void ProductEmitter::emitStep(const RingSlot &slot, Lanes plain, Lanes left,
       emit::emitIf(b, compare(Predicate::ugt, left, i * kTcgen05Elements),
                    emitProduct);
   }
-  emitCommit(b, context.decodedEmpty.get(b, slot.index));
+}
+
+void ProductEmitter::emitPlainStage(const RingSlot &stage, Lanes left,
+                                    Lanes ofStage, Value accumulator,
+                                    Lanes adds) {
+  constexpr int64_t each = kPlainStepBytes / kStepProducts / kDescriptorUnit;
+  context.stageFull.emitWaitFull(b, stage);
+  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  Lanes first =
+      Lanes(b, laneRows) +
+      toI64(b, stage.index) * (context.shared.codeBytes / kDescriptorUnit);
+  for (int64_t step = 0; step < spec.getStageSteps(); ++step) {
+    auto emitProductsOfStep = [&] {
+      // LLVM 22 writes a descriptor with a constant as an address is written.
+      Lanes inStage(b, b.hide(b.i32(step)));
+      Lanes units = toI64(b, inStage) * (kPlainStepBytes / kDescriptorUnit);
+      Lanes rows = step == 0 ? first : first + units * kLaneRows;
+      emitInstructions([&](int64_t i) -> Value { return rows + i * each; },
+                       step == 0 ? ofStage
+                                 : ofStage + units * spec.getPlainRows(),
+                       left - step * kDecodedStep, accumulator,
+                       step == 0 ? adds : adds.like(1));
+    };
+    if (step == 0)
+      emitProductsOfStep();
+    else
+      emit::emitIf(b, compare(Predicate::ugt, left, step * kDecodedStep),
+                   emitProductsOfStep);
+  }
 }
 
 /// `carried` are the slots of the rings of stages, of decoded steps and of
@@ -110,6 +162,12 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
         Lanes ofStage =
             Lanes(b, plain) + toI64(b, stage.index) *
                                   (context.shared.plainBytes / kDescriptorUnit);
+        if (!spec.format.hasScales) {
+          emitPlainStage(stage, left, ofStage, accumulator,
+                         compare(Predicate::ne, firstStep, tileStep));
+          emitCommit(b, context.stageEmpty.get(b, stage.index));
+          return SmallVector<Value>(carried);
+        }
         SmallVector<Value> next = emitCount(
             b, context.getSteps(b, left), carried,
             [&](Lanes inStage, ValueRange carried) {

@@ -16,7 +16,8 @@
 //
 // tcgen05.mma takes its first operand from tensor memory, 128 rows, which so is
 // always the scaled one. Where that is B, sums are those of the transposed
-// result. Weights fill all rows then, however few plain rows there are.
+// result. Weights fill all rows then, however few plain rows there are. Where
+// no operand has scales, both are taken from shared memory, and none decode.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,10 +31,15 @@ namespace blockscale::products {
 /// Warps that decode: those of each half of a step have all lanes.
 inline constexpr int64_t kStepParts = 2;
 inline constexpr int64_t kDecodeWarps = kStepParts * kResultWarps;
+/// Without scales none decode.
+inline int64_t getDecodeWarps(const PlainTcgen05Spec &spec) {
+  return spec.format.hasScales ? kDecodeWarps : 0;
+}
 /// Threads of a block: warps with results, those that decode, those that load,
 /// and the one that multiplies.
-inline constexpr int64_t kPlainTcgen05Threads =
-    (kResultWarps + kDecodeWarps + kLoadWarps + 1) * kWarpThreads;
+inline int64_t getThreads(const PlainTcgen05Spec &spec) {
+  return (kResultWarps + getDecodeWarps(spec) + kLoadWarps + 1) * kWarpThreads;
+}
 
 /// The values and places that the roles of a kernel share.
 struct PlainTcgen05Context : SharedMemory {

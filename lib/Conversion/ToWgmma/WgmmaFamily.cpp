@@ -89,7 +89,10 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
              << "expected a schedule with tiles of "
              << (isOne ? "64 or 128 " : "128 ")
              << (isScaledA ? "rows" : "columns")
-             << ", those of the operand with scales, but got " << scaled;
+             << (format.hasScales
+                     ? ", those of the operand with scales, but got "
+                     : ", but got ")
+             << scaled;
     int64_t least = isScaledA ? kFragment : 16;
     int64_t most = 256;
     if (isScaledA && !isOne)
@@ -99,7 +102,9 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
              << "expected a schedule with tiles of a power of two from "
              << least << " to " << most << " "
              << (isScaledA ? "columns" : "rows")
-             << ", those of the plain operand, but got " << plain;
+             << (format.hasScales ? ", those of the plain operand, but got "
+                                  : ", but got ")
+             << plain;
     return success();
   }
 
@@ -170,10 +175,12 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
                     kMicroseconds /
                     (gpu.getPeakFlops(target::Unit::Bf16) * gpu.flopsShare);
     bool isWide = spec.format.getBits() == 8;
-    cost.decode =
-        kStepDecode[spec.format.isPacked][isWide][spec.getTeams() > 1];
-    if (!isWide && !spec.format.getSumShift())
-      cost.decode += kTwiceDecode * scaled / kMaxScaledRows;
+    if (spec.format.hasScales) {
+      cost.decode =
+          kStepDecode[spec.format.isPacked][isWide][spec.getTeams() > 1];
+      if (!isWide && !spec.format.getSumShift())
+        cost.decode += kTwiceDecode * scaled / kMaxScaledRows;
+    }
     cost.shownMultiply = kShownMultiply;
     cost.load = static_cast<double>(shared.plainBytes + shared.codeBytes +
                                     shared.scaleBytes) /
@@ -188,6 +195,8 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
   }
 
   static std::string getNote(const DecodedFormat &format) {
+    if (!format.hasScales)
+      return "";
     return format.isPacked
                ? "; data are prepacked"
                : "; data are row-major, which take longer to decode than "

@@ -18,9 +18,11 @@ static constexpr int64_t kSumPart = 64;
 
 /// Steps of a stage. Where a tile has few rows, steps are short and stages
 /// small: one wait for two or four steps costs less, and copies, of which a
-/// thread cannot begin many, bring longer rows of codes.
-static int64_t chooseStageSteps(int64_t plainRows, int64_t scaledRows) {
-  if (plainRows <= kManyTeamsRows && scaledRows == kWarpgroupRows)
+/// thread cannot begin many, bring longer rows of codes. Rows without scales
+/// are long as they are, and fewer of them fit.
+static int64_t chooseStageSteps(int64_t plainRows, int64_t scaledRows,
+                                bool hasScales) {
+  if (plainRows <= kManyTeamsRows && scaledRows == kWarpgroupRows && hasScales)
     return 4;
   return plainRows <= 128 ? 2 : 1;
 }
@@ -29,7 +31,8 @@ WgmmaSpec::WgmmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
                      const target::Chip &chip)
     : StagedSpec(format, schedule, chip) {
   stageElements =
-      chooseStageSteps(getPlainRows(), getScaledRows()) * kDecodedStep;
+      chooseStageSteps(getPlainRows(), getScaledRows(), format.hasScales) *
+      kDecodedStep;
 }
 
 WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec)

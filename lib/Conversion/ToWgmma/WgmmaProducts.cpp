@@ -36,10 +36,14 @@ static constexpr uint64_t kPlainDescriptor =
     uint64_t(1) << 16 | uint64_t(1024 / kDescriptorUnit) << 32 |
     uint64_t(1) << 62;
 
+/// No slot of the ring.
+static constexpr int64_t kNoSlot = -1;
+
 namespace {
 
 /// What the stages of a tile hand on: the slot of the next stage, the sums, and
-/// the elements of its first step.
+/// the elements of its first step; or without scales, the slot of the stage
+/// before, which may still be multiplied, or kNoSlot.
 struct Pipeline {
   Pipeline(ValueRange values, int64_t sums)
       : slot(RingSlot::of(values)), sums(values.drop_front(2).take_front(sums)),
@@ -56,6 +60,12 @@ struct Pipeline {
   SmallVector<Value> sums, next;
 };
 
+/// What instructions of a step read in shared memory: the plain operand, and
+/// without scales the rows that the warpgroup has of the other one.
+struct StepDescriptors {
+  Value plain, first;
+};
+
 class ProductEmitter {
 public:
   ProductEmitter(KernelBuilder &b, const WgmmaContext &context,
@@ -68,19 +78,26 @@ public:
 
 private:
   /// Begins to add the products of instructions [first, first + number) of a
-  /// step to the sums. `registers` has the elements of the scaled operand.
+  /// step to the sums. `registers` has the elements of the scaled operand; it
+  /// is empty where they lie in shared memory.
   SmallVector<Value> emitMma(ValueRange sums, ArrayRef<Value> registers,
-                             Value descriptor, int64_t first, int64_t number);
-  /// Waits until the sums are complete, which use `registers`.
-  SmallVector<Value> emitWait(ValueRange sums, ArrayRef<Value> registers);
-  /// The descriptor of the plain operand of a step.
-  Value getDescriptor(const WgmmaStep &step);
+                             const StepDescriptors &descriptors, int64_t first,
+                             int64_t number);
+  /// Waits until the sums are complete but for the last `pending` steps, and
+  /// `registers` are read.
+  SmallVector<Value> emitWait(ValueRange sums, ArrayRef<Value> registers,
+                              int64_t pending = 0);
+  StepDescriptors getDescriptors(const WgmmaStep &step);
   SmallVector<Value> emitDecode(const TileCoord &tile, const WgmmaStep &step) {
+    if (!context.spec.format.hasScales)
+      return {};
     return products::emitDecode(b, context, thread, step,
                                 context.spec.format.isScaledA ? tile.row
                                                               : tile.col);
   }
-  /// Waits for the first step of a stage and decodes it.
+  void emitWaitFull(const RingSlot &slot);
+  /// Waits for the first step of a stage and decodes it. Where nothing is
+  /// decoded, gives that no stage before is being multiplied.
   SmallVector<Value> emitFirstStep(const TileCoord &tile, const RingSlot &slot,
                                    Lanes stage);
   /// Gives the stage back to the one who fills it.
@@ -89,6 +106,9 @@ private:
   /// one if there is one.
   void emitStage(const TileCoord &tile, Lanes stage, bool hasNext,
                  Pipeline &pipeline);
+  /// The same of operands without scales. Its instructions run on while those
+  /// of the next stage begin, so that the stage before is given back.
+  void emitPlainStage(bool hasNext, Pipeline &pipeline);
   /// Adds the products of `stages` full stages (i32) of the team, from stage
   /// `first` on. Values are the slot of that, and the sums.
   SmallVector<Value> emitStages(const TileCoord &tile, Lanes first,
@@ -105,8 +125,9 @@ private:
   WgmmaResults results;
   /// Sums that a thread has, steps of a stage, and teams.
   int64_t count, steps, teams;
-  /// The descriptor of the plain operand of stage 0, i64.
-  Value plain;
+  /// The descriptors of the plain operand of stage 0 and, without scales, of
+  /// the rows of the warpgroup, i64.
+  Value plain, firstRows;
 };
 
 } // namespace
@@ -143,8 +164,9 @@ static SmallVector<Value> emitOnSums(KernelBuilder &b, int64_t count,
 
 SmallVector<Value> ProductEmitter::emitMma(ValueRange sums,
                                            ArrayRef<Value> registers,
-                                           Value descriptor, int64_t first,
-                                           int64_t number) {
+                                           const StepDescriptors &descriptors,
+                                           int64_t first, int64_t number) {
+  bool hasScales = context.spec.format.hasScales;
   StringRef type = context.spec.format.plain.isBF16() ? "bf16" : "f16";
   std::string text, constraints;
   llvm::raw_string_ostream os(text);
@@ -158,44 +180,69 @@ SmallVector<Value> ProductEmitter::emitMma(ValueRange sums,
     list += (i ? ", $" : "$") + std::to_string(i);
   for (int64_t i = first; i < first + number; ++i) {
     os << "wgmma.mma_async.sync.aligned.m64n" << context.tile.plainRows
-       << "k16.f32." << type << "." << type << " {" << list << "}, {";
-    for (int64_t j = 0; j < 4; ++j) {
-      os << (j ? ", $" : "$") << next++;
-      operands.push_back(registers[4 * i + j]);
+       << "k16.f32." << type << "." << type << " {" << list << "}, ";
+    int64_t offset = i * (kWgmmaElements * 2 / kDescriptorUnit);
+    if (hasScales) {
+      os << "{";
+      for (int64_t j = 0; j < 4; ++j) {
+        os << (j ? ", $" : "$") << next++;
+        operands.push_back(registers[4 * i + j]);
+      }
+      os << "}";
+      constraints += "r,r,r,r,";
+    } else {
+      os << "$" << next++;
+      operands.push_back(Lanes(b, descriptors.first) + offset);
+      constraints += "l,";
     }
-    os << "}, $" << next++ << ", adds, 1, 1, 0; ";
-    operands.push_back(Lanes(b, descriptor) +
-                       i * (kWgmmaElements * 2 / kDescriptorUnit));
-    constraints += "r,r,r,r,l,";
+    os << ", $" << next++ << ", adds, 1, 1, " << (hasScales ? "0; " : "0, 0; ");
+    operands.push_back(Lanes(b, descriptors.plain) + offset);
+    constraints += "l,";
   }
   os << "wgmma.commit_group.sync.aligned; }";
   return emitOnSums(b, count, operands, text, constraints);
 }
 
 SmallVector<Value> ProductEmitter::emitWait(ValueRange sums,
-                                            ArrayRef<Value> registers) {
+                                            ArrayRef<Value> registers,
+                                            int64_t pending) {
   SmallVector<Value> operands(sums);
   std::string constraints;
   for (Value each : registers) {
     operands.push_back(each);
     constraints += "r,";
   }
-  return emitOnSums(b, count, operands, "wgmma.wait_group.sync.aligned 0;",
-                    constraints);
+  std::string text =
+      "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";";
+  return emitOnSums(b, count, operands, text, constraints);
 }
 
-Value ProductEmitter::getDescriptor(const WgmmaStep &step) {
-  int64_t stepBytes = context.tile.plainRows * kPlainStepBytes;
-  return Lanes(b, plain) +
-         toI64(b, step.slot) * (context.shared.plainBytes / kDescriptorUnit) +
-         toI64(b, step.inStage) * (stepBytes / kDescriptorUnit);
+StepDescriptors ProductEmitter::getDescriptors(const WgmmaStep &step) {
+  auto getOfStep = [&](Value base, int64_t stageBytes, int64_t stepBytes) {
+    return Lanes(b, base) +
+           toI64(b, step.slot) * (stageBytes / kDescriptorUnit) +
+           toI64(b, step.inStage) * (stepBytes / kDescriptorUnit);
+  };
+  StepDescriptors descriptors;
+  descriptors.plain = getOfStep(plain, context.shared.plainBytes,
+                                context.tile.plainRows * kPlainStepBytes);
+  if (!context.spec.format.hasScales)
+    descriptors.first = getOfStep(firstRows, context.shared.codeBytes,
+                                  context.tile.scaledRows * kPlainStepBytes);
+  return descriptors;
+}
+
+void ProductEmitter::emitWaitFull(const RingSlot &slot) {
+  context.stageFull.emitWaitFull(b, slot);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 
 SmallVector<Value> ProductEmitter::emitFirstStep(const TileCoord &tile,
                                                  const RingSlot &slot,
                                                  Lanes stage) {
-  context.stageFull.emitWaitFull(b, slot);
-  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  emitWaitFull(slot);
+  if (!context.spec.format.hasScales)
+    return {b.i32(kNoSlot)};
   Lanes number = stage * steps;
   return emitDecode(tile, {{b, slot.index}, b.i32(0), number});
 }
@@ -212,6 +259,8 @@ void ProductEmitter::emitRelease(Value slot) {
 
 void ProductEmitter::emitStage(const TileCoord &tile, Lanes stage, bool hasNext,
                                Pipeline &pipeline) {
+  if (!context.spec.format.hasScales)
+    return emitPlainStage(hasNext, pipeline);
   RingSlot slot = pipeline.slot;
   for (int64_t i = 0; i < teams; ++i)
     pipeline.slot = pipeline.slot.getNext(b, context.spec.schedule.getStages());
@@ -221,7 +270,7 @@ void ProductEmitter::emitStage(const TileCoord &tile, Lanes stage, bool hasNext,
     if (i > 0)
       pipeline.next = emitDecode(tile, step);
     llvm::append_range(used, pipeline.next);
-    pipeline.sums = emitMma(pipeline.sums, pipeline.next, getDescriptor(step),
+    pipeline.sums = emitMma(pipeline.sums, pipeline.next, getDescriptors(step),
                             0, kStepProducts);
   }
   pipeline.next.clear();
@@ -231,6 +280,25 @@ void ProductEmitter::emitStage(const TileCoord &tile, Lanes stage, bool hasNext,
   emitRelease(slot.index);
 }
 
+void ProductEmitter::emitPlainStage(bool hasNext, Pipeline &pipeline) {
+  RingSlot slot = pipeline.slot;
+  for (int64_t i = 0; i < teams; ++i)
+    pipeline.slot = pipeline.slot.getNext(b, context.spec.schedule.getStages());
+  for (int64_t i = 0; i < steps; ++i)
+    pipeline.sums = emitMma(pipeline.sums, {},
+                            getDescriptors({{b, slot.index}, b.i32(i), {}}), 0,
+                            kStepProducts);
+  pipeline.sums = emitWait(pipeline.sums, {}, hasNext ? steps : 0);
+  Lanes before(b, pipeline.next.front());
+  emit::emitIf(b, compare(Predicate::ne, before, kNoSlot),
+               [&] { emitRelease(before); });
+  pipeline.next = {slot.index};
+  if (hasNext)
+    emitWaitFull(pipeline.slot);
+  else
+    emitRelease(slot.index);
+}
+
 SmallVector<Value> ProductEmitter::emitStages(const TileCoord &tile,
                                               Lanes first, Lanes stages,
                                               ValueRange values) {
@@ -238,7 +306,7 @@ SmallVector<Value> ProductEmitter::emitStages(const TileCoord &tile,
   llvm::append_range(carried, emitFirstStep(tile, RingSlot::of(values), first));
   // Two steps have elements in two sets of registers. An iteration has both, so
   // that none are copied for the next one.
-  int64_t each = steps == 1 ? 2 : 1;
+  int64_t each = steps == 1 && context.spec.format.hasScales ? 2 : 1;
   Lanes last = stages - 1;
   Lanes iterations = last >> llvm::Log2_64(each);
   carried =
@@ -269,15 +337,14 @@ SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
                                                  Lanes stage, Lanes left,
                                                  const RingSlot &slot,
                                                  ValueRange sums) {
-  context.stageFull.emitWaitFull(b, slot);
-  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  emitWaitFull(slot);
   Value stepsLeft = emitCeilDiv(b, left, kDecodedStep);
   SmallVector<Value> results =
       emitCount(b, stepsLeft, sums, [&](Lanes number, ValueRange values) {
         Lanes inProduct = stage * steps + number;
         WgmmaStep step{{b, slot.index}, {b, number}, inProduct};
         SmallVector<Value> registers = emitDecode(tile, step);
-        Value descriptor = getDescriptor(step);
+        StepDescriptors descriptors = getDescriptors(step);
         Lanes ofStep = left - number * kDecodedStep;
         // Elements of K beyond the product can be those of another group, or
         // have scales that are no numbers.
@@ -287,7 +354,7 @@ SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
               b, compare(Predicate::sgt, ofStep, i * kWgmmaElements),
               TypeRange(ValueRange(sums)),
               [&] {
-                return emitWait(emitMma(sums, registers, descriptor, i, 1),
+                return emitWait(emitMma(sums, registers, descriptors, i, 1),
                                 registers);
               },
               [&] { return sums; });
@@ -342,6 +409,14 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
 void ProductEmitter::emit() {
   plain = emitDescriptor(b, context.getShared(b, context.shared.plain),
                          kPlainDescriptor);
+  if (!context.spec.format.hasScales) {
+    Lanes warpgroup = thread.warpgroup;
+    firstRows = emitDescriptor(
+        b,
+        b.offset(context.getShared(b, context.shared.codes), b.getI8Type(),
+                 warpgroup * (kWarpgroupRows * kPlainStepBytes)),
+        kPlainDescriptor);
+  }
   SmallVector<Value> first = RingSlot::getFirst(b).get();
   first.push_back(b.i32(0));
   context.order.emitTiles(

@@ -15,6 +15,7 @@
 // wgmma takes its first operand from registers, 64 rows a warpgroup. So the
 // scaled operand is always the first one, and where it is B, sums are those of
 // the transposed result. While one warpgroup decodes, the other multiplies.
+// Where no operand has scales, wgmma takes both from shared memory.
 //
 //===----------------------------------------------------------------------===//
 

@@ -14,6 +14,7 @@
 #include "blockscale/Transforms/ProductScales.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -40,11 +41,9 @@ struct ProductNumber {
 
 } // namespace
 
-static ReshapedProduct findProduct(const StepOperand &operand) {
-  if (operand.spread != StepOperand::Spread::Elements)
-    return {};
+static ReshapedProduct findProduct(Value value) {
   ReshapedProduct found;
-  Operation *op = operand.value.getDefiningOp();
+  Operation *op = value.getDefiningOp();
   if (isa_and_present<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op)) {
     found.reshape = op;
     op = op->getOperand(0).getDefiningOp();
@@ -52,6 +51,16 @@ static ReshapedProduct findProduct(const StepOperand &operand) {
   if (isa_and_present<ScaledMMOp, ScaledGroupedMMOp>(op))
     found.product = cast<ProductOpInterface>(op);
   return found;
+}
+
+/// The product of operands with scales that a step takes.
+static ReshapedProduct findProduct(const StepOperand &operand) {
+  if (operand.spread != StepOperand::Spread::Elements)
+    return {};
+  ReshapedProduct found = findProduct(operand.value);
+  return found.product && found.product.getScaleElementType()
+             ? found
+             : ReshapedProduct();
 }
 
 /// Whether others than `user` take the product, or the reshape of it.
@@ -390,11 +399,63 @@ struct SplitGlobal : public OpRewritePattern<OpTy> {
   }
 };
 
+/// A product of plain operands that is rounded is one of the narrower type:
+///
+/// %y = blockscale.scaled_mm %a, %b scales(none, none) .. -> tensor<MxNxf32>
+/// %z = arith.truncf %y : tensor<MxNxf32> to tensor<MxNxbf16>
+///   ->  %z = blockscale.scaled_mm %a, %b scales(none, none) ..
+///           -> tensor<MxNxbf16>
+///
+/// and so behind linalg.generic of the same.
+struct RoundPlainProduct : public RewritePattern {
+  explicit RoundPlainProduct(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    auto sums =
+        dyn_cast_if_present<TypedValue<RankedTensorType>>(getRounded(op));
+    if (!sums)
+      return rewriter.notifyMatchFailure(op, "not a rounding of elements");
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    if (!isa<BFloat16Type, Float16Type>(type.getElementType()) ||
+        sums.getType() != type.clone(rewriter.getF32Type()))
+      return rewriter.notifyMatchFailure(op, "not of f32 to bf16 or f16");
+    ReshapedProduct found = findProduct(sums);
+    if (!found.product || found.product.getScaleElementType())
+      return rewriter.notifyMatchFailure(op, "no product without scales");
+    if (hasOtherUses(found, op))
+      return rewriter.notifyMatchFailure(op, "the sums have other uses");
+    if (op->getParentOfType<KernelOp>())
+      return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
+    replaceWithProduct(rewriter, op, found, type.getElementType(),
+                       [](Operation *) {});
+    return success();
+  }
+
+private:
+  /// The tensor of which `op` rounds each element, and does no more; null of
+  /// other ops.
+  static Value getRounded(Operation *op) {
+    if (auto round = dyn_cast<arith::TruncFOp>(op))
+      return round.getRoundingmodeAttr() ? Value() : round.getIn();
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    bool isRounding =
+        generic && generic.hasPureTensorSemantics() &&
+        linalg::isaElemwiseSingleUnaryOpInterface(generic) &&
+        getRounded(&generic.getBody()->front()) &&
+        llvm::all_of(generic.getIndexingMapsArray(),
+                     [](AffineMap map) { return map.isIdentity(); });
+    return isRounding ? generic.getDpsInputs().front() : Value();
+  }
+};
+
 } // namespace
 
 void populateFoldProductScalePatterns(RewritePatternSet &patterns) {
   patterns.add<FoldNumber, FoldBias, SplitGlobal<ScaledMMOp>,
-               SplitGlobal<ScaledGroupedMMOp>>(patterns.getContext());
+               SplitGlobal<ScaledGroupedMMOp>, RoundPlainProduct>(
+      patterns.getContext());
 }
 
 } // namespace blockscale

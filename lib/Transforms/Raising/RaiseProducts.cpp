@@ -20,6 +20,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -299,6 +300,23 @@ findPlainObstacle(const RaisedFactor &factor, const RaisedFactor &plain,
       llvm::to_string(op.getResult().getType().getElementType())};
 }
 
+/// raise_c7, of two plain factors.
+static std::optional<FusionObstacle>
+findPlainPairObstacle(const RaisedFactor &a, const RaisedFactor &b) {
+  Type type = a.getElementType();
+  if (type != b.getElementType() || !isa<BFloat16Type, Float16Type>(type))
+    return FusionObstacle{"raise_c7", "two operands of bf16 or two of f16",
+                          llvm::to_string(type) + " and " +
+                              llvm::to_string(b.getElementType())};
+  int64_t k = ShapedType::isDynamic(a.getK()) ? b.getK() : a.getK();
+  if (!ShapedType::isDynamic(k) && k % kPlainBlockSize == 0)
+    return std::nullopt;
+  return FusionObstacle{
+      "raise_c7",
+      llvm::formatv("a static K, a multiple of {0}", kPlainBlockSize),
+      ShapedType::isDynamic(k) ? "a dynamic one" : llvm::to_string(k)};
+}
+
 /// Why `op` is not a `scaled_mm` of that form, if it is not.
 static std::optional<FusionObstacle>
 findFormObstacle(linalg::LinalgOp op, const RaisedFactor &a,
@@ -327,6 +345,8 @@ findFormObstacle(linalg::LinalgOp op, const RaisedFactor &a,
   }
   if (isPair)
     return findPairObstacle(a, b, rules);
+  if (!form.hasScaleA && !form.hasScaleB)
+    return findPlainPairObstacle(a, b);
   return form.hasScaleB ? findPlainObstacle(b, a, rules)
                         : findPlainObstacle(a, b, rules);
 }
@@ -334,6 +354,15 @@ findFormObstacle(linalg::LinalgOp op, const RaisedFactor &a,
 //===----------------------------------------------------------------------===//
 // The rewrite
 //===----------------------------------------------------------------------===//
+
+/// Says why a product of plain operands takes no kernel of products.
+static void remarkPlain(linalg::LinalgOp op, const FusionObstacle &obstacle) {
+  remark::missed(op.getLoc(),
+                 remark::RemarkOpts::name("plain").category("gpu-launch"))
+      << remark::add("'{0}' is not computed on tensor cores {1}",
+                     op->getName().getStringRef().str(),
+                     llvm::to_string(obstacle));
+}
 
 namespace {
 
@@ -369,12 +398,17 @@ struct RaiseProduct : public OpInterfaceRewritePattern<linalg::LinalgOp> {
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     RaisedFactor a = getRaisedFactor(op, 0), b = getRaisedFactor(op, 1);
     std::optional<FusionObstacle> first;
-    for (const Form &form : {Form{true, true}, {false, true}, {true, false}}) {
+    for (const Form &form :
+         {Form{true, true}, {false, true}, {true, false}, {false, false}}) {
+      bool isPlain = !form.hasScaleA && !form.hasScaleB;
       if ((form.hasScaleA && !a.dequantize) ||
-          (form.hasScaleB && !b.dequantize))
+          (form.hasScaleB && !b.dequantize) || (isPlain && !rules.plain))
         continue;
       auto obstacle = findFormObstacle(op, a, b, form, rules);
       if (!obstacle) {
+        // Its kernel reads what is dequantized, which another one stores.
+        if (first)
+          op.emitRemark("does not read codes " + llvm::to_string(*first));
         create(rewriter, op, a, b, form);
         return success();
       }
@@ -383,6 +417,11 @@ struct RaiseProduct : public OpInterfaceRewritePattern<linalg::LinalgOp> {
     }
     if (!first)
       return rewriter.notifyMatchFailure(op, "no operand is dequantized");
+    // A product of plain operands keeps what it has, a plain kernel.
+    if (!a.dequantize && !b.dequantize) {
+      remarkPlain(op, *first);
+      return rewriter.notifyMatchFailure(op, "a clause is not met");
+    }
     op.emitRemark("is not computed as scaled_mm " + llvm::to_string(*first));
     return rewriter.notifyMatchFailure(op, "a clause is not met");
   }
@@ -392,7 +431,7 @@ private:
                      RaisedFactor a, RaisedFactor b, const Form &form) {
     Location loc = op.getLoc();
     Value scaleA, scaleB, globalA, globalB;
-    DenseI64ArrayAttr block;
+    auto block = rewriter.getDenseI64ArrayAttr({1, kPlainBlockSize});
     auto readScaled = [&](RaisedFactor &factor, Value &scale, Value &global) {
       DequantizeOp dequantize = factor.dequantize;
       factor.source = dequantize.getData();
@@ -509,6 +548,7 @@ struct RaiseProductsPass : public impl::RaiseProductsBase<RaiseProductsPass> {
     DequantizeOp::getCanonicalizationPatterns(patterns, &getContext());
     RaiseProductRules rules;
     rules.exact = exact;
+    rules.plain = target != nullptr;
     populateRaiseProductPatterns(patterns, rules);
     populateFoldProductScalePatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));

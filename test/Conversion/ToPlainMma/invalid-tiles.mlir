@@ -47,3 +47,18 @@ func.func @mma_mm_c4_tile(%a: memref<48x64xbf16>, %b: memref<48x64xf8E4M3FN>, %s
   }
   return
 }
+
+// -----
+
+// Without scales the message names no operand with scales.
+func.func @mma_mm_c4_plain(%a: memref<48x64xbf16>, %b: memref<48x64xbf16>, %y: memref<48x48xf32>) {
+  blockscale.kernel ins(%a, %b : memref<48x64xbf16>, memref<48x64xbf16>) outs(%y : memref<48x48xf32>) {
+  ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<48x64xbf16>, %ly: tensor<48x48xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_86 (mma_mm_c4): expected a schedule with tiles of 64, 128 or 256 columns by 16, 32, 64 or 128 rows that such a tile can have, but got 128 x 192}}
+    %0 = blockscale.scaled_mm %la, %lb scales(none, none) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 192, stages = 3, band = 1, ctas = 1>}
+        : tensor<48x64xbf16>, tensor<48x64xbf16> -> tensor<48x48xf32>
+    blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}

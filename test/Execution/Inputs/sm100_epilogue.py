@@ -69,7 +69,7 @@ class Epilogue:
     schedule: str = ""
     batch: tuple = ()
     chip: str = "sm_100a"
-    plain: str = ""  # the operand, a or b, that is bf16 without scales
+    plain: str = ""  # the operands, a, b or ab, that are bf16 without scales
 
 
 PAIRS = "rows = 256, cols = 256, stages = 3, band = 2, ctas = 4"
@@ -218,7 +218,7 @@ class Text:
         is_depth = case.groups == "columns"
         lead = () if case.groups else case.batch
         a, sa = self.operand(lead, self.rows, not lead, "grouped" if case.groups else "swizzled",
-                             case.plain == "a")
+                             "a" in case.plain)
         offsets = ""
         if case.groups:
             type = f"tensor<{self.count}xi32>"
@@ -230,7 +230,7 @@ class Text:
         for i in range(case.products):
             of_b = (self.count,) if case.groups == "rows" else lead
             b, sb = self.operand(of_b, self.cols, False, "grouped" if is_depth else "swizzled",
-                                 case.plain == "b")
+                                 "b" in case.plain)
             bias = ""
             if case.bias:
                 type = f"tensor<{self.cols}xbf16>"

@@ -70,10 +70,10 @@ def draw_op(random, name, kind, is_pair):
     return op
 
 
-def draw_ends(random, op):
+def draw_ends(random, op, unit_of_k=GROUP_UNIT):
     """Up to eight groups, some of them empty, sometimes all; sometimes the last one ends
     before the dimension does. Groups of K begin at multiples of 32 (clause sm100_mm_c6)."""
-    extent, unit = (op.shape["M"], 1) if op.kind == "rows" else (op.shape["K"], GROUP_UNIT)
+    extent, unit = (op.shape["M"], 1) if op.kind == "rows" else (op.shape["K"], unit_of_k)
     count = op.shape["G"]
     if random.random() < 0.1:
         return (0,) * count
