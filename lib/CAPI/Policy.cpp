@@ -202,7 +202,7 @@ blockscale_policy_decide(const blockscale_policy *policy,
     result->setObstacle(*made.obstacle);
   } else {
     result->is_quantized = 1;
-    result->form = toC(*made.rule->form);
+    result->form = toC(*made.form);
   }
   result->refer();
   *decision = result.release();

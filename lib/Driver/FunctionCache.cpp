@@ -10,6 +10,7 @@
 #include "BuildIdentity.h"
 
 #include "blockscale/Conversion/ScheduleChoice.h"
+#include "blockscale/Transforms/QuantizationPolicy.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -60,6 +61,7 @@ public:
     return static_cast<bool>(buffer);
   }
   bool addFolder(StringRef folder);
+  bool addPolicy(StringRef file);
   std::string take() { return llvm::toHex(sha.final(), /*LowerCase=*/true); }
 
 private:
@@ -85,6 +87,13 @@ bool Hash::addFolder(StringRef folder) {
   });
 }
 
+/// Adds a policy and the file of amaxes that it names.
+bool Hash::addPolicy(StringRef file) {
+  Result<QuantizationPolicy> policy = readPolicy(file);
+  return policy.ok() && addFile(file) &&
+         (policy->amaxesFile.empty() || addFile(policy->amaxesFile));
+}
+
 std::optional<std::string> computeCacheKey(const CacheInputs &inputs) {
   const std::string &build = getBuildIdentity();
   if (build.empty())
@@ -101,7 +110,7 @@ std::optional<std::string> computeCacheKey(const CacheInputs &inputs) {
     hash.add(part);
   bool isRead = true;
   if (!inputs.policy.empty())
-    isRead &= hash.addFile(inputs.policy);
+    isRead &= hash.addPolicy(inputs.policy);
   hash.add("tuned");
   if (!inputs.tuned.empty())
     isRead &= hash.addFolder(inputs.tuned);

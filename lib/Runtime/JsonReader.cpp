@@ -97,18 +97,20 @@ size_t JsonReader::getChoice(const JsonValue &object, std::string_view key,
   return value ? toChoice(*value, "'" + std::string(key) + "'", names) : 0;
 }
 
+double JsonReader::toNumber(const JsonValue &value, const std::string &what) {
+  if (value.kind == Kind::Number)
+    return value.number;
+  if (value.kind == Kind::Integer)
+    return static_cast<double>(value.integer);
+  fail(value, "expected " + what + " to be a number, but got " +
+                  std::string(getJsonKindName(value.kind)));
+  return 0;
+}
+
 double JsonReader::getOptionalNumber(const JsonValue &object,
                                      std::string_view key, double absent) {
   const JsonValue *value = object.find(key);
-  if (!value)
-    return absent;
-  if (value->kind == Kind::Number)
-    return value->number;
-  if (value->kind == Kind::Integer)
-    return static_cast<double>(value->integer);
-  fail(*value, "expected '" + std::string(key) + "' to be a number, but got " +
-                   std::string(getJsonKindName(value->kind)));
-  return absent;
+  return value ? toNumber(*value, "'" + std::string(key) + "'") : absent;
 }
 
 int64_t JsonReader::getOptionalInteger(const JsonValue &object,

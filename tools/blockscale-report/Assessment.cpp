@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Assessment.h"
+#include "Subject.h"
 
 #include "blockscale/Analysis/Cost/CostModel.h"
-#include "blockscale/Driver/Executable.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Codec.h"
 #include "blockscale/Transforms/MeasureProducts.h"
@@ -37,28 +37,7 @@ struct Insertions : public RewriterBase::Listener {
   SmallVector<Operation *> ops;
 };
 
-/// A copy of the subject's module, its function, and the decisions for it.
-struct Copy {
-  OwningOpRef<ModuleOp> module;
-  func::FuncOp function;
-  std::vector<ProductDecision> decisions;
-};
-
 } // namespace
-
-static Result<Copy> copy(const Subject &subject,
-                         const QuantizationPolicy &policy,
-                         const Adjust &adjust) {
-  Copy made;
-  made.module = ModuleOp(subject.module).clone();
-  Result<func::FuncOp> function = findEntry(*made.module, subject.entry);
-  if (!function.ok())
-    return function.status();
-  made.function = *function;
-  made.decisions = decideProducts(made.function, policy);
-  adjust(made.decisions);
-  return made;
-}
 
 //===----------------------------------------------------------------------===//
 // Bytes and seconds
@@ -174,40 +153,17 @@ static std::vector<Product> describeProducts(Copy &copied,
 // Noise
 //===----------------------------------------------------------------------===//
 
-/// The results of the function for each example.
-static Result<std::vector<std::vector<NpyArray>>>
-runExamples(Copy &copied, Examples &examples) {
-  Result<Signature> signature = getSignature(copied.function);
-  if (!signature.ok())
-    return signature.status();
-  CompileObserver observer;
-  Result<std::unique_ptr<Executable>> executable = Executable::create(
-      *copied.module, *signature, ExecutableOptions(), observer);
-  if (!executable.ok())
-    return executable.status();
-  std::vector<std::vector<NpyArray>> results;
-  for (std::vector<NpyArray> &arguments : examples) {
-    CallReport report;
-    auto called =
-        (*executable)->run(arguments, /*repeat=*/1, CallOptions(), report);
-    if (!called.ok())
-      return called.status();
-    results.push_back(std::move(*called));
-  }
-  return results;
-}
-
 Result<std::vector<Product>> assess(const Subject &subject,
                                     const QuantizationPolicy &policy,
                                     const Adjust &adjust) {
-  Result<Copy> copied = copy(subject, policy, adjust);
+  Result<Copy> copied = copySubject(subject, policy, adjust);
   if (!copied.ok())
     return copied.status();
   std::vector<Product> products = describeProducts(*copied, subject);
   bool isAny = llvm::any_of(copied->decisions, isMeasured);
   if (!subject.examples || !isAny)
     return products;
-  Result<Copy> measured = copy(subject, policy, adjust);
+  Result<Copy> measured = copySubject(subject, policy, adjust);
   if (!measured.ok())
     return measured.status();
   measureProducts(measured->function, measured->decisions);
@@ -250,7 +206,7 @@ Result<std::vector<double>> compareResults(const Subject &subject,
                                            const Adjust &adjust) {
   std::vector<std::vector<std::vector<NpyArray>>> both;
   for (bool isQuantized : {false, true}) {
-    Result<Copy> copied = copy(subject, policy, adjust);
+    Result<Copy> copied = copySubject(subject, policy, adjust);
     if (!copied.ok())
       return copied.status();
     IRRewriter rewriter(copied->module->getContext());

@@ -14,13 +14,8 @@
 #ifndef BLOCKSCALE_TOOLS_REPORT_ASSESSMENT_H
 #define BLOCKSCALE_TOOLS_REPORT_ASSESSMENT_H
 
-#include "blockscale/Runtime/Npy.h"
-#include "blockscale/Target/Gpu.h"
-#include "blockscale/Transforms/QuantizeProducts.h"
+#include "Subject.h"
 
-#include "mlir/IR/BuiltinOps.h"
-
-#include <functional>
 #include <limits>
 
 namespace blockscale::report {
@@ -48,23 +43,6 @@ struct Product {
   /// The signal to noise ratio in decibels.
   double getSqnr() const;
 };
-
-/// Arguments of the function, one set for each example.
-using Examples = std::vector<std::vector<runtime::NpyArray>>;
-
-/// What is assessed.
-struct Subject {
-  mlir::ModuleOp module;
-  std::string entry;
-  const target::Gpu *gpu = nullptr;
-  /// May be empty: nothing is measured then.
-  Examples *examples = nullptr;
-  /// Sizes of the dynamic dimensions of the arguments, in order.
-  std::vector<int64_t> sizes;
-};
-
-/// Changes decisions of a policy.
-using Adjust = std::function<void(std::vector<ProductDecision> &)>;
 
 /// The products of the subject, as `policy` decides and `adjust` changes.
 runtime::Result<std::vector<Product>> assess(const Subject &subject,

@@ -7,6 +7,7 @@
 
 #include "Assessment.h"
 #include "Assignment.h"
+#include "Calibration.h"
 #include "ModuleTool.h"
 #include "Rendering.h"
 #include "Tools.h"
@@ -76,6 +77,11 @@ struct CommandLine {
   cl::opt<std::string> writtenPolicy{
       "write-policy", cl::desc("Write what the search finds as a policy"),
       cl::value_desc("file.json"), cl::cat(category)};
+  cl::opt<std::string> writtenAmaxes{
+      "write-amaxes",
+      cl::desc("Write the amaxes of activations, which a policy reads "
+               "(docs/Policy.md)"),
+      cl::value_desc("file.json"), cl::cat(category)};
   cl::opt<std::string> plot{"plot",
                             cl::desc("Draw the signal to noise ratios (SVG)"),
                             cl::value_desc("file.svg"), cl::cat(category)};
@@ -93,7 +99,9 @@ static constexpr const char *kOverview =
     "Says what a policy does to the products of a function\n\n"
     "  blockscale-report m.mlir --policy=p.json --in x.npy --gpu=B200\n"
     "  blockscale-report m.mlir --format=nvfp4 --in x.npy --loss=2 "
-    "--search=nvfp4,mxfp8 --write-policy=p.json\n\n"
+    "--search=nvfp4,mxfp8 --write-policy=p.json\n"
+    "  blockscale-report m.mlir --policy=p.json --in x.npy "
+    "--write-amaxes=a.json\n\n"
     "For each product that is quantized: bytes of its weight, least time by "
     "the roofline of\ndocs/CostModel.md, and the signal to quantization noise "
     "on the examples, of this product\nalone: its operands are those of the "
@@ -134,6 +142,7 @@ static Status checkOptions() {
        {check(cli->loss, !cli->search.empty(), "--search"),
         check(cli->writtenPolicy, !cli->search.empty(), "--search"),
         check(cli->search, !cli->inputs.empty(), "examples (--in)"),
+        check(cli->writtenAmaxes, !cli->inputs.empty(), "examples (--in)"),
         check(cli->plot, !cli->inputs.empty(), "examples (--in)")})
     if (!status.ok())
       return status;
@@ -283,6 +292,13 @@ static Status writeReport(const Subject &subject,
   Result<std::vector<Product>> products = assess(subject, policy, *adjust);
   if (!products.ok())
     return products.status();
+  Calibration calibration;
+  if (!cli->writtenAmaxes.empty()) {
+    Result<Calibration> found = calibrate(subject, policy, *adjust);
+    if (!found.ok())
+      return found.status();
+    calibration = std::move(*found);
+  }
   std::vector<double> results;
   if (subject.examples) {
     Result<std::vector<double>> compared =
@@ -296,11 +312,17 @@ static Status writeReport(const Subject &subject,
   if (status.ok() && !cli->writtenPolicy.empty())
     status = runtime::writeFileAtomically(cli->writtenPolicy,
                                           writePolicy(*products));
+  if (status.ok() && !cli->writtenAmaxes.empty())
+    status = runtime::writeFileAtomically(cli->writtenAmaxes,
+                                          writeAmaxes(calibration.amaxes));
   if (status.ok() && !cli->plot.empty())
     status = runtime::writeFileAtomically(cli->plot, drawNoise(*products));
   if (!status.ok())
     return status;
   printTable(*products, *subject.gpu, llvm::outs());
+  for (const std::string &name : calibration.left)
+    llvm::outs() << name << " has no amax: expected a product outside of loops "
+                 << "and branches, but got one in them\n";
   for (auto [number, sqnr] : llvm::enumerate(results))
     if (!std::isnan(sqnr))
       llvm::outs() << "result " << number << ", all products quantized: "

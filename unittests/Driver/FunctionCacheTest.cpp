@@ -253,8 +253,10 @@ TEST_F(FunctionCacheTest, ManyThreadsStoreAndFind) {
 }
 
 TEST_F(FunctionCacheTest, EachInputIsPartOfTheKey) {
-  write("policy.json", "{}");
-  write("other.json", "{ }");
+  write("policy.json",
+        R"({"version": 1, "amaxes": "amaxes.json", "rules": []})");
+  write("amaxes.json", R"({"layer": 1})");
+  write("other.json", R"({"version": 1, "rules": []})");
   ASSERT_FALSE(fs::create_directories(folder + "/tuned/below"));
   write("tuned/below/a", "1");
   std::set<std::string> keys;
@@ -291,11 +293,17 @@ TEST_F(FunctionCacheTest, EachInputIsPartOfTheKey) {
   add([](CacheInputs &) {});
   write("tuned/below/b", "");
   add([](CacheInputs &) {});
+  // So is what a policy reads.
+  write("amaxes.json", R"({"layer": 2})");
+  add([](CacheInputs &) {});
 }
 
 TEST_F(FunctionCacheTest, FilesThatCannotBeReadGiveNoKey) {
   CacheInputs inputs;
   inputs.policy = folder + "/nothing";
+  EXPECT_FALSE(computeCacheKey(inputs));
+  write("policy.json", R"({"version": 1, "amaxes": "nothing", "rules": []})");
+  inputs.policy = folder + "/policy.json";
   EXPECT_FALSE(computeCacheKey(inputs));
   inputs.policy.clear();
   inputs.tuned = folder + "/nothing";

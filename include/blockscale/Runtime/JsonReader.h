@@ -48,6 +48,8 @@ public:
                    const std::vector<std::string_view> &names);
   size_t toChoice(const JsonValue &value, const std::string &what,
                   const std::vector<std::string_view> &names);
+  /// A number of any kind, which messages call `what`.
+  double toNumber(const JsonValue &value, const std::string &what);
   /// The member `key`, a number of any kind; `absent` where it is not there.
   double getOptionalNumber(const JsonValue &object, std::string_view key,
                            double absent);

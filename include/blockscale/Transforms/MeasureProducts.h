@@ -1,13 +1,15 @@
-//===- MeasureProducts.h - What quantization changes ------------*- C++ -*-===//
+//===- MeasureProducts.h - Functions that measure products ------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A function that measures computes each product twice, as it is and quantized,
-// from the same operands: those of the function in which nothing is quantized.
-// So the error of a product is its own, and not that of products before it.
+// A function that measures what quantization changes computes each product
+// twice, as it is and quantized, from the same operands: those of the function
+// in which nothing is quantized. So the error of a product is its own, and not
+// that of products before it. One that measures amaxes computes those of the
+// same operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +31,15 @@ bool isMeasured(const ProductDecision &decision);
 /// that of the squares of what quantization changes of its elements.
 void measureProducts(mlir::func::FuncOp function,
                      llvm::ArrayRef<ProductDecision> decisions);
+
+/// Gives `function`, which has one block, other results: for each decision that
+/// is measured and reads an amax, that, a tensor<f32>.
+void measureAmaxes(mlir::func::FuncOp function,
+                   llvm::ArrayRef<ProductDecision> decisions);
+
+/// Makes `results` those of `function`, which has one block.
+void returnMeasured(mlir::RewriterBase &rewriter, mlir::func::FuncOp function,
+                    llvm::ArrayRef<mlir::Value> results);
 
 } // namespace blockscale
 

@@ -358,6 +358,34 @@ def MeasureProducts
            "of a policy">];
 }
 
+def MeasureAmaxes : Pass<"blockscale-measure-amaxes", "::mlir::ModuleOp"> {
+  let summary = "Make functions return the amaxes of what their products read";
+  let description = [{
+    A function with products of weights that `blockscale-quantize-products` would
+    quantize with a global scale of the other operand gets other results: for each
+    of them, in the order of the program, the amax of that operand, a
+    `tensor<f32>`. The largest of examples are those that the member `amaxes` of a
+    policy reads. The operands are those of the plain program. Products in loops
+    and branches are not measured, and neither are operands that are transformed.
+
+    Example (test/Transforms/measure-amaxes.mlir):
+
+    ```text
+    %0 = blockscale.amax %x : tensor<48x64xbf16> -> tensor<f32>
+    return %0 : tensor<f32>
+    ```
+  }];
+  let dependentDialects = [
+    "::blockscale::BlockScaleDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"policyFile", "policy", "std::string", /*default=*/"\"\"",
+           "File of the policy, JSON">,
+    Option<"format", "format", "std::string", /*default=*/"\"\"",
+           "Format of both operands of each product with a weight, in the place "
+           "of a policy">];
+}
+
 def DecodeProductOperands : Pass<"blockscale-decode-product-operands"> {
   let summary = "Give products of two scaled operands a plain one";
   let description = [{

@@ -17,6 +17,7 @@
 #include "blockscale/Analysis/MatrixProduct.h"
 #include "blockscale/Numerics/BlockFormat.h"
 #include "blockscale/Runtime/Result.h"
+#include "blockscale/Transforms/ActivationAmaxes.h"
 
 #include <limits>
 
@@ -123,9 +124,11 @@ struct PolicyRule {
 struct PolicyDecision {
   /// The first rule that matches, or null.
   const PolicyRule *rule = nullptr;
-  /// Why the product is left; it is quantized in the form of the rule if there
-  /// is none.
+  /// Why the product is left.
   std::optional<FusionObstacle> obstacle;
+  /// How it is quantized, if there is no obstacle: in the form of the rule,
+  /// with the amax that was measured for it.
+  std::optional<ProductForm> form;
 };
 
 struct QuantizationPolicy {
@@ -133,6 +136,11 @@ struct QuantizationPolicy {
   /// Whether the last projection, and weights of fewer rows than a block has
   /// elements, are left whatever the rules say.
   bool leavesLast = true, leavesNarrow = true;
+  /// The file of the amaxes that were measured, empty if there is none, and
+  /// what it says. They are those of activations whose global scale would be
+  /// computed at each call.
+  std::string amaxesFile;
+  ActivationAmaxes amaxes;
 
   /// The first rule that matches, or null.
   const PolicyRule *find(const PolicyProduct &product) const;
@@ -140,6 +148,11 @@ struct QuantizationPolicy {
   /// policy_c6 (QuantizeProducts.h).
   PolicyDecision decide(const PolicyProduct &product) const;
 };
+
+/// Whether the amax of what a product reads beside its weight may be measured
+/// before: its global scale is of that amax. A transformed operand has another
+/// one.
+bool readsAmax(const PolicyProduct &product, const ProductForm &form);
 
 /// The obstacle of clauses policy_c3 to policy_c6 to quantizing a product in
 /// that form.
@@ -163,7 +176,8 @@ llvm::SmallVector<std::string> getLocationNames(mlir::Location location);
 /// The policy of a file. The message of a failure names the file, and the line
 /// and column in it.
 runtime::Result<QuantizationPolicy> readPolicy(llvm::StringRef path);
-/// The policy of a text, which messages call `name`.
+/// The policy of a text, which messages call `name`. A file that it names is
+/// looked for in the folder of `name`.
 runtime::Result<QuantizationPolicy> parsePolicy(llvm::StringRef text,
                                                 llvm::StringRef name);
 

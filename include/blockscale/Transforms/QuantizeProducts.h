@@ -51,6 +51,9 @@ struct ProductDecision {
   /// What A and B are quantized to; nothing of an operand that stays plain.
   OperandForm getFormA() const;
   OperandForm getFormB() const;
+  /// Whether the decision is to quantize, with a global scale that is of the
+  /// amax of what the product reads beside its weight (readsAmax).
+  bool readsAmax() const;
 };
 
 /// The decisions for all ops on tensors of `function` that add products, in the
@@ -78,6 +81,12 @@ std::optional<FusionObstacle> findFormObstacle(const ProductDecision &decision,
 /// to one dimension. What a sum begins with, other than zeros, is added after.
 mlir::Value createQuantizedProduct(mlir::RewriterBase &rewriter,
                                    const ProductDecision &decision);
+
+/// Creates the amax, a tensor<f32>, of what the product of a decision with a
+/// form reads beside its weight, before its op: of all matrices of a batch, and
+/// of what the layer's type makes of f32.
+mlir::Value createActivationAmax(mlir::RewriterBase &rewriter,
+                                 const ProductDecision &decision);
 
 /// Replaces each product of the decisions of a function, in the order of the
 /// program, that has a form. If the form casts, the result of the layer is

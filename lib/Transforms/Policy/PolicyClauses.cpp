@@ -60,18 +60,42 @@ std::optional<FusionObstacle> findFormObstacle(const PolicyProduct &product,
   return findTypeObstacle(product, form);
 }
 
+bool readsAmax(const PolicyProduct &product, const ProductForm &form) {
+  return product.hasWeight && form.activation.hasGlobal && !form.isTransformed;
+}
+
+/// The form with the amax that was measured for a product of one of the names,
+/// where no rule gives one.
+static ProductForm calibrate(ProductForm form, const PolicyProduct &product,
+                             const ActivationAmaxes &amaxes) {
+  if (form.activation.amax || !readsAmax(product, form))
+    return form;
+  for (StringRef name : product.names)
+    if (auto found = amaxes.find(name); found != amaxes.end()) {
+      form.activation.amax = found->second;
+      return form;
+    }
+  return form;
+}
+
 PolicyDecision QuantizationPolicy::decide(const PolicyProduct &product) const {
   const PolicyRule *rule = find(product);
   if (!rule)
-    return {rule, FusionObstacle{"policy_c1", "a rule that matches", "none"}};
+    return {rule, FusionObstacle{"policy_c1", "a rule that matches", "none"},
+            std::nullopt};
   if (!rule->form)
-    return {rule, FusionObstacle{"policy_c1", "a rule that quantizes",
-                                 rule->name + ", which leaves it"}};
+    return {rule,
+            FusionObstacle{"policy_c1", "a rule that quantizes",
+                           rule->name + ", which leaves it"},
+            std::nullopt};
   if (product.isLast && leavesLast)
     return {rule,
             FusionObstacle{"policy_c2", "a product before the last projection",
-                           "that"}};
-  return {rule, findFormObstacle(product, *rule->form, leavesNarrow)};
+                           "that"},
+            std::nullopt};
+  if (auto obstacle = findFormObstacle(product, *rule->form, leavesNarrow))
+    return {rule, std::move(obstacle), std::nullopt};
+  return {rule, std::nullopt, calibrate(*rule->form, product, amaxes)};
 }
 
 } // namespace blockscale

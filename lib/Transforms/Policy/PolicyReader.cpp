@@ -9,16 +9,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TextFile.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Runtime/JsonReader.h"
 #include "blockscale/Transforms/QuantizationPolicy.h"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Format.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/ScopedPrinter.h"
-
-#include <cmath>
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Path.h"
 
 using blockscale::runtime::JsonReader;
 using blockscale::runtime::JsonValue;
@@ -29,8 +26,6 @@ using llvm::StringRef;
 namespace blockscale {
 
 static constexpr int64_t kPolicyVersion = 1;
-/// The longest text that is read.
-static constexpr uint64_t kMaxPolicyBytes = 1 << 20;
 
 namespace {
 
@@ -72,6 +67,7 @@ private:
   std::optional<bool> readChoice(const JsonValue &match, StringRef member);
   SizeRange readRange(const JsonValue &match, StringRef member);
   ProductForm readForm(const JsonValue &value);
+  void readMeasured(const JsonValue &value, QuantizationPolicy &policy);
   void checkForm(const JsonValue &value, const ProductForm &form);
 
   StringRef file;
@@ -115,16 +111,7 @@ void OperandReader::readGlobal(OperandForm &form) {
   reader.checkKeys(*value, {"amax"});
   if (!value->find("amax"))
     return reader.fail(*value, "expected a member 'amax'");
-  double number = reader.getOptionalNumber(*value, "amax", 0);
-  if (!reader.ok())
-    return;
-  auto amax = static_cast<float>(number);
-  if (!(amax > 0) || std::isinf(amax))
-    return reader.fail(
-        *value->find("amax"),
-        "expected 'amax' to be positive and finite in f32, but got " +
-            llvm::to_string(llvm::format("%g", number)));
-  form.amax = amax;
+  form.amax = readAmax(reader, *value->find("amax"), "'amax'");
 }
 
 OperandForm OperandReader::read() {
@@ -273,18 +260,36 @@ PolicyRule PolicyReader::readRule(const JsonValue &value, size_t number) {
   return rule;
 }
 
+void PolicyReader::readMeasured(const JsonValue &value,
+                                QuantizationPolicy &policy) {
+  const JsonValue *name = getOptional(value, "amaxes", JsonValue::Kind::String);
+  if (!name)
+    return;
+  llvm::SmallString<128> path(name->string);
+  if (llvm::sys::path::is_relative(path)) {
+    path = llvm::sys::path::parent_path(file);
+    llvm::sys::path::append(path, name->string);
+  }
+  Result<ActivationAmaxes> amaxes = readAmaxes(path);
+  if (!amaxes.ok())
+    return fail(*name, amaxes.message());
+  policy.amaxesFile = std::string(path);
+  policy.amaxes = std::move(*amaxes);
+}
+
 QuantizationPolicy PolicyReader::read(const JsonValue &value) {
   QuantizationPolicy policy;
   if (!checkKind(value, JsonValue::Kind::Object, "a policy"))
     return policy;
-  checkKeys(value,
-            {"version", "leave_last_projection", "leave_narrow", "rules"});
+  checkKeys(value, {"version", "leave_last_projection", "leave_narrow",
+                    "amaxes", "rules"});
   const JsonValue *version = get(value, "version", JsonValue::Kind::Integer);
   if (version && version->integer != kPolicyVersion)
     fail(*version, "expected version " + std::to_string(kPolicyVersion) +
                        ", but got " + std::to_string(version->integer));
   policy.leavesLast = getOptionalBoolean(value, "leave_last_projection", true);
   policy.leavesNarrow = getOptionalBoolean(value, "leave_narrow", true);
+  readMeasured(value, policy);
   for (const JsonValue &rule : getElements(value, "rules"))
     policy.rules.push_back(readRule(rule, policy.rules.size() + 1));
   return policy;
@@ -298,10 +303,9 @@ Result<QuantizationPolicy> parsePolicy(StringRef text, StringRef name) {
   auto fail = [&](const std::string &message) {
     return Status::failure(name.str() + ":" + message);
   };
-  if (text.size() > kMaxPolicyBytes)
-    return fail(" expected a policy of up to " +
-                std::to_string(kMaxPolicyBytes) + " bytes, but got " +
-                std::to_string(text.size()));
+  if (text.size() > kMaxTextBytes)
+    return fail(" expected a policy of up to " + std::to_string(kMaxTextBytes) +
+                " bytes, but got " + std::to_string(text.size()));
   Result<JsonValue> value =
       runtime::parseJson(std::string_view(text.data(), text.size()));
   if (!value.ok())
@@ -314,22 +318,10 @@ Result<QuantizationPolicy> parsePolicy(StringRef text, StringRef name) {
 }
 
 Result<QuantizationPolicy> readPolicy(StringRef path) {
-  auto fail = [&](const llvm::Twine &message) {
-    return Status::failure(("'" + path + "': " + message).str(),
-                           runtime::ErrorKind::File);
-  };
-  llvm::sys::fs::file_status status;
-  if (std::error_code code = llvm::sys::fs::status(path, status))
-    return fail(code.message());
-  if (status.type() != llvm::sys::fs::file_type::regular_file ||
-      status.getSize() > kMaxPolicyBytes)
-    return fail("expected a file of up to " + llvm::Twine(kMaxPolicyBytes) +
-                " bytes");
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return fail(buffer.getError().message());
-  return parsePolicy((*buffer)->getBuffer(), path);
+  Result<std::string> text = readText(path);
+  if (!text.ok())
+    return text.status();
+  return parsePolicy(*text, path);
 }
 
 Result<QuantizationPolicy> choosePolicy(StringRef file, StringRef format) {

@@ -97,6 +97,10 @@ static PolicyProduct toPolicyProduct(const ProductDecision &decision) {
   return seen;
 }
 
+bool ProductDecision::readsAmax() const {
+  return form && blockscale::readsAmax(toPolicyProduct(*this), *form);
+}
+
 std::optional<FusionObstacle> findFormObstacle(const ProductDecision &decision,
                                                const ProductForm &form,
                                                bool leavesNarrow) {
@@ -114,7 +118,7 @@ static void decide(ProductDecision &decision, const QuantizationPolicy &policy,
   decision.obstacle = std::move(found.obstacle);
   if (decision.obstacle)
     return;
-  decision.form = found.rule->form;
+  decision.form = std::move(found.form);
   decision.rule = found.rule->name;
 }
 

@@ -44,6 +44,8 @@ public:
         loc(decision.op->getLoc()) {}
 
   Value create();
+  /// The amax of what the product reads beside its weight.
+  Value createActivationAmax();
 
 private:
   // Shapes.
@@ -52,6 +54,7 @@ private:
   Value createResultTensor(Value matrix);
 
   // Numbers.
+  Matrix createSource(const ProductFactor &factor, const OperandForm &form);
   Operand createOperand(const ProductFactor &factor, const OperandForm &form);
   Operand quantize(Matrix x, const OperandForm &form);
   Value createAmax(Matrix x, const OperandForm &form);
@@ -265,8 +268,10 @@ Operand ProductQuantizer::quantize(Matrix x, const OperandForm &form) {
   return operand;
 }
 
-Operand ProductQuantizer::createOperand(const ProductFactor &factor,
-                                        const OperandForm &form) {
+/// What is quantized, or transformed before that: the factor as matrices of
+/// the type that the layer stores.
+Matrix ProductQuantizer::createSource(const ProductFactor &factor,
+                                      const OperandForm &form) {
   // The sweep goes along rows, and a plain operand is read along them.
   Matrix x = createMatrix(factor, form.format && !form.isSwept);
   Type element = x.getType().getElementType();
@@ -274,6 +279,12 @@ Operand ProductQuantizer::createOperand(const ProductFactor &factor,
     x.value = arith::TruncFOp::create(
         rewriter, loc, cast<RankedTensorType>(x.value.getType()).clone(type),
         x.value);
+  return x;
+}
+
+Operand ProductQuantizer::createOperand(const ProductFactor &factor,
+                                        const OperandForm &form) {
+  Matrix x = createSource(factor, form);
   if (decision.form->isTransformed)
     x.value = HadamardOp::create(rewriter, loc, x.value,
                                  uint64_t(x.isTransposed ? 0 : 1));
@@ -335,6 +346,19 @@ Value ProductQuantizer::create() {
                          /*bias=*/Value(), block, GlobalScalingAttr());
   Value result = createResultTensor(matrix);
   return isSumOfOthers ? addInit(result) : result;
+}
+
+Value ProductQuantizer::createActivationAmax() {
+  rewriter.setInsertionPoint(decision.op);
+  const ProductFactor &factor = decision.isWeightB ? product.a : product.b;
+  Matrix x = createSource(factor, decision.form->activation);
+  auto scalar = RankedTensorType::get({}, rewriter.getF32Type());
+  return AmaxOp::create(rewriter, loc, scalar, x.value, /*offsets=*/Value());
+}
+
+Value createActivationAmax(RewriterBase &rewriter,
+                           const ProductDecision &decision) {
+  return ProductQuantizer(rewriter, decision).createActivationAmax();
 }
 
 Value createQuantizedProduct(RewriterBase &rewriter,

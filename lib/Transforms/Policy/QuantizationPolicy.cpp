@@ -140,7 +140,9 @@ QuantizationPolicy getUniformPolicy(const numerics::BlockFormat &format) {
   rule.form.emplace();
   rule.form->weight = rule.form->activation = operand;
   rule.name = "option format";
-  return {{rule}};
+  QuantizationPolicy policy;
+  policy.rules.push_back(std::move(rule));
+  return policy;
 }
 
 } // namespace blockscale

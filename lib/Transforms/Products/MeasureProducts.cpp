@@ -24,6 +24,16 @@ bool isMeasured(const ProductDecision &decision) {
   return decision.form && function && function.getBody().hasOneBlock();
 }
 
+void returnMeasured(RewriterBase &rewriter, func::FuncOp function,
+                    ArrayRef<Value> results) {
+  Operation *terminator = function.getBody().front().getTerminator();
+  rewriter.setInsertionPoint(terminator);
+  rewriter.replaceOpWithNewOp<func::ReturnOp>(terminator, results);
+  function.setType(rewriter.getFunctionType(function.getArgumentTypes(),
+                                            TypeRange(ValueRange(results))));
+  function.removeResAttrsAttr();
+}
+
 /// The sums of the squares of `plain`, and of its differences from `quantized`:
 ///
 ///   %0:2 = linalg.generic ins(%plain, %quantized) outs(%zero, %zero) {
@@ -70,12 +80,7 @@ void measureProducts(func::FuncOp function,
                        createSums(rewriter, decision.op->getLoc(),
                                   decision.op->getResult(0), quantized));
   }
-  Operation *terminator = function.getBody().front().getTerminator();
-  rewriter.setInsertionPoint(terminator);
-  rewriter.replaceOpWithNewOp<func::ReturnOp>(terminator, results);
-  function.setType(rewriter.getFunctionType(function.getArgumentTypes(),
-                                            TypeRange(ValueRange(results))));
-  function.removeResAttrsAttr();
+  returnMeasured(rewriter, function, results);
 }
 
 namespace {
