@@ -2,6 +2,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ops on numbers, reshapes and the structure of programs, against PyTorch itself."""
 
+import re
 import unittest
 
 import torch
@@ -183,6 +184,22 @@ class TestPrograms(unittest.TestCase):
         program = torch.export.export(Model(), (make_numbers(4, 8),))
         module = blockscale.torch.from_export(program).module
         self.assertIn(f'test_aten.py":{line}:', module.source.decode())
+
+    def test_products_of_an_attention_run_on_tensor_cores(self):
+        class Model(torch.nn.Module):
+            def forward(self, q, k, v):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+        # 24 keys, so that the second product's K ends in a block.
+        q, k, v = (make_numbers(2, 3, length, 32) / 4 for length in (20, 24, 24))
+        imported = blockscale.torch.from_export(torch.export.export(Model(), (q, k, v)))
+        function = imported.compile(target="sm_80")
+        ptx = function.compiled.ptx
+        self.assertEqual(len(re.findall(r"\.entry plain_mm_bf16_bf16", ptx)), 2)
+        self.assertNotRegex(ptx, r"\.entry \w*matmul")
+        wanted = Model()(q.double(), k.double(), v.double())
+        for found in (function(q, k, v), imported.compile()(q, k, v)):
+            torch.testing.assert_close(found.double(), wanted, atol=0.03, rtol=0.01)
 
     def test_a_model_runs_in_the_emulator(self):
         model = make_mlp(CONFIGS["mxfp8"], sizes=(64, 128, 64))[:2]

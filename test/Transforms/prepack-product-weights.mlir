@@ -73,3 +73,17 @@ func.func @kept(%x: tensor<8x64xbf16>, %v: tensor<16x64xf8E4M3FN>, %s: tensor<16
       : tensor<16x64xf8E4M3FN>, tensor<3x8x64xbf16>, tensor<3xi32>, tensor<16x2xf8E8M0FNU> -> tensor<16x8xbf16>
   return %0, %1, %2, %3 : tensor<8x16xbf16>, tensor<16x16xbf16>, tensor<3x8x16xbf16>, tensor<16x8xbf16>
 }
+
+// -----
+
+// Constants of a product without scales are no codes.
+// CHECK-LABEL: func.func @no_scales
+// CHECK-NOT: blockscale.prepack
+// FOLDED-LABEL: func.func @no_scales
+func.func @no_scales() -> tensor<8x16xbf16> {
+  %x = arith.constant dense<1.0> : tensor<8x64xbf16>
+  %w = arith.constant dense<1.0> : tensor<16x64xbf16>
+  %y = blockscale.scaled_mm %x, %w scales(none, none) block [1, 16]
+      : tensor<8x64xbf16>, tensor<16x64xbf16> -> tensor<8x16xbf16>
+  return %y : tensor<8x16xbf16>
+}

@@ -7,7 +7,7 @@
 // Products of plain operands are scaled_mm without scales on GPUs that have
 // kernels of products, and stay what they are elsewhere.
 // OTHER-NOT: blockscale.scaled_mm
-// GPU-COUNT-9: blockscale.scaled_mm
+// GPU-COUNT-11: blockscale.scaled_mm
 // GPU-NOT: blockscale.scaled_mm
 
 #mk = affine_map<(m, n, k) -> (m, k)>
@@ -144,24 +144,47 @@ func.func @dequantized(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %s: t
   return %y : tensor<48x40xf32>
 }
 
+// K that is not in whole blocks gets zeros behind it.
+// CHECK-LABEL: func.func @padded
+// CHECK-SAME: %[[X:.+]]: tensor<48x40xbf16>
+// CHECK: %[[P:.+]] = tensor.pad %[[X]] low[0, 0] high[0, 8]
+// CHECK: tensor.yield %cst
+// CHECK: : tensor<48x40xbf16> to tensor<48x48xbf16>
+// CHECK: blockscale.scaled_mm %[[P]], %{{.+}} scales(none, none) block [1, 16] : tensor<48x48xbf16>, tensor<32x48xbf16> -> tensor<48x32xf32>
+func.func @padded(%x: tensor<48x40xbf16>, %w: tensor<32x40xbf16>, %e: tensor<48x32xf32>) -> tensor<48x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<48x32xf32>) -> tensor<48x32xf32>
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %w : tensor<48x40xbf16>, tensor<32x40xbf16>) outs(%f : tensor<48x32xf32>) -> tensor<48x32xf32>
+  return %y : tensor<48x32xf32>
+}
+
+// CHECK-LABEL: func.func @any_depth
+// CHECK: affine.apply
+// CHECK: tensor.pad %{{.+}} low[0, 0] high[0, %{{.+}}]
+// CHECK: blockscale.scaled_mm %{{.+}}, %{{.+}} scales(none, none) block [1, 16] : tensor<48x?xbf16>, tensor<32x?xbf16> -> tensor<48x32xf32>
+func.func @any_depth(%x: tensor<48x?xbf16>, %w: tensor<32x?xbf16>, %e: tensor<48x32xf32>) -> tensor<48x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<48x32xf32>) -> tensor<48x32xf32>
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %w : tensor<48x?xbf16>, tensor<32x?xbf16>) outs(%f : tensor<48x32xf32>) -> tensor<48x32xf32>
+  return %y : tensor<48x32xf32>
+}
+
 // What stays plain says why.
 // REMARK: is not computed on tensor cores (raise_c7): expected two operands of bf16 or two of f16, but got f32 and f32
 // REMARK: is not computed on tensor cores (raise_c7): expected two operands of bf16 or two of f16, but got bf16 and f16
-// REMARK: is not computed on tensor cores (raise_c7): expected a static K, a multiple of 16, but got 40
-// REMARK: is not computed on tensor cores (raise_c7): expected a static K, a multiple of 16, but got a dynamic one
+// REMARK: is not computed on tensor cores (raise_c7): expected a K of 16 or more, but got 8
 // REMARK: is not computed on tensor cores (raise_c1): expected sums of f32, but got bf16
 // CHECK-LABEL: func.func @kept
 // CHECK-NOT: blockscale.scaled_mm
-func.func @kept(%f32: tensor<48x64xf32>, %bf16: tensor<48x64xbf16>, %f16: tensor<48x64xf16>, %odd: tensor<48x40xbf16>, %any: tensor<48x?xbf16>, %e: tensor<48x48xf32>, %n: tensor<48x48xbf16>)
-    -> (tensor<48x48xf32>, tensor<48x48xf32>, tensor<48x48xf32>, tensor<48x48xf32>, tensor<48x48xbf16>) {
+func.func @kept(%f32: tensor<48x64xf32>, %bf16: tensor<48x64xbf16>, %f16: tensor<48x64xf16>, %short: tensor<48x8xbf16>, %e: tensor<48x48xf32>, %n: tensor<48x48xbf16>)
+    -> (tensor<48x48xf32>, tensor<48x48xf32>, tensor<48x48xf32>, tensor<48x48xbf16>) {
   %zero = arith.constant 0.0 : f32
   %none = arith.constant 0.0 : bf16
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<48x48xf32>) -> tensor<48x48xf32>
   %h = linalg.fill ins(%none : bf16) outs(%n : tensor<48x48xbf16>) -> tensor<48x48xbf16>
   %0 = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%f32, %f32 : tensor<48x64xf32>, tensor<48x64xf32>) outs(%f : tensor<48x48xf32>) -> tensor<48x48xf32>
   %1 = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%bf16, %f16 : tensor<48x64xbf16>, tensor<48x64xf16>) outs(%f : tensor<48x48xf32>) -> tensor<48x48xf32>
-  %2 = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%odd, %odd : tensor<48x40xbf16>, tensor<48x40xbf16>) outs(%f : tensor<48x48xf32>) -> tensor<48x48xf32>
-  %3 = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%any, %any : tensor<48x?xbf16>, tensor<48x?xbf16>) outs(%f : tensor<48x48xf32>) -> tensor<48x48xf32>
-  %4 = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%bf16, %bf16 : tensor<48x64xbf16>, tensor<48x64xbf16>) outs(%h : tensor<48x48xbf16>) -> tensor<48x48xbf16>
-  return %0, %1, %2, %3, %4 : tensor<48x48xf32>, tensor<48x48xf32>, tensor<48x48xf32>, tensor<48x48xf32>, tensor<48x48xbf16>
+  %2 = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%short, %short : tensor<48x8xbf16>, tensor<48x8xbf16>) outs(%f : tensor<48x48xf32>) -> tensor<48x48xf32>
+  %3 = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%bf16, %bf16 : tensor<48x64xbf16>, tensor<48x64xbf16>) outs(%h : tensor<48x48xbf16>) -> tensor<48x48xbf16>
+  return %0, %1, %2, %3 : tensor<48x48xf32>, tensor<48x48xf32>, tensor<48x48xf32>, tensor<48x48xbf16>
 }

@@ -32,8 +32,9 @@
 //    plain operand as `scaled_mm` rounds it. This is true of NVFP4 in any type,
 //    of MX in bf16, and of MX in f32 if bf16 holds all values of the format.
 //  - raise_c7: where no operand is dequantized, which GPUs alone have kernels
-//    for, both are bf16 or both f16, which may be extended to f32, and K is a
-//    static multiple of 16.
+//    for, both are bf16 or both f16, which may be extended to f32, and K is not
+//    known to be below 16. Rows that are not known to have whole blocks of 16
+//    get zeros behind them.
 //
 // Where a result may be another one within the bound of the product, `exact` is
 // turned off, and

@@ -35,6 +35,8 @@ struct PrepackConstant : public OpInterfaceRewritePattern<ProductOpInterface> {
                                 PatternRewriter &rewriter) const override {
     if (op.getScaleA() && op.getScaleB())
       return rewriter.notifyMatchFailure(op, "both operands have scales");
+    if (!op.getScaleElementType())
+      return rewriter.notifyMatchFailure(op, "no operand has scales");
     if (op->getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     bool isB = op.getScaleB() != nullptr;

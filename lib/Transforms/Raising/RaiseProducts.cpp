@@ -18,6 +18,7 @@
 #include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/ProductScales.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
@@ -300,6 +301,11 @@ findPlainObstacle(const RaisedFactor &factor, const RaisedFactor &plain,
       llvm::to_string(op.getResult().getType().getElementType())};
 }
 
+/// The size of K as one of the operands knows it.
+static int64_t getKnownK(const RaisedFactor &a, const RaisedFactor &b) {
+  return ShapedType::isDynamic(a.getK()) ? b.getK() : a.getK();
+}
+
 /// raise_c7, of two plain factors.
 static std::optional<FusionObstacle>
 findPlainPairObstacle(const RaisedFactor &a, const RaisedFactor &b) {
@@ -308,13 +314,12 @@ findPlainPairObstacle(const RaisedFactor &a, const RaisedFactor &b) {
     return FusionObstacle{"raise_c7", "two operands of bf16 or two of f16",
                           llvm::to_string(type) + " and " +
                               llvm::to_string(b.getElementType())};
-  int64_t k = ShapedType::isDynamic(a.getK()) ? b.getK() : a.getK();
-  if (!ShapedType::isDynamic(k) && k % kPlainBlockSize == 0)
+  int64_t k = getKnownK(a, b);
+  if (ShapedType::isDynamic(k) || k >= kPlainBlockSize)
     return std::nullopt;
-  return FusionObstacle{
-      "raise_c7",
-      llvm::formatv("a static K, a multiple of {0}", kPlainBlockSize),
-      ShapedType::isDynamic(k) ? "a dynamic one" : llvm::to_string(k)};
+  return FusionObstacle{"raise_c7",
+                        llvm::formatv("a K of {0} or more", kPlainBlockSize),
+                        llvm::to_string(k)};
 }
 
 /// Why `op` is not a `scaled_mm` of that form, if it is not.
@@ -445,6 +450,9 @@ private:
       readScaled(b, scaleB, globalB);
     Value rowsA = createRows(rewriter, loc, a);
     Value rowsB = createRows(rewriter, loc, b);
+    if (!form.hasScaleA && !form.hasScaleB)
+      std::tie(rowsA, rowsB) =
+          createBlocks(rewriter, loc, rowsA, rowsB, getKnownK(a, b));
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     RankedTensorType flat = type;
     bool flattens = b.kind == RaisedFactor::Kind::Shared;
@@ -465,6 +473,35 @@ private:
           rewriter, loc, type, y, getRowReassociation(type.getRank()),
           tensor::getMixedSizes(rewriter, loc, op.getDpsInits().front()));
     rewriter.replaceOp(op, y);
+  }
+
+  /// Rows of whole blocks of plain elements: of the `k` elements of both, and
+  /// of zeros behind them, of whose products sums do not change.
+  static std::pair<Value, Value> createBlocks(PatternRewriter &rewriter,
+                                              Location loc, Value a, Value b,
+                                              int64_t k) {
+    if (!ShapedType::isDynamic(k) && k % kPlainBlockSize == 0)
+      return {a, b};
+    AffineExpr size = rewriter.getAffineDimExpr(0);
+    AffineMap missing = AffineMap::get(
+        1, 0, size.ceilDiv(kPlainBlockSize) * kPlainBlockSize - size);
+    auto getPadded = [&](Value rows) -> Value {
+      auto type = cast<RankedTensorType>(rows.getType());
+      SmallVector<OpFoldResult> low(type.getRank(), rewriter.getIndexAttr(0));
+      SmallVector<OpFoldResult> high(low);
+      high.back() = affine::makeComposedFoldedAffineApply(
+          rewriter, loc, missing,
+          tensor::getMixedSize(rewriter, loc, rows, type.getRank() - 1));
+      SmallVector<int64_t> shape(type.getShape());
+      shape.back() = ShapedType::isDynamic(shape.back())
+                         ? ShapedType::kDynamic
+                         : llvm::alignTo(shape.back(), kPlainBlockSize);
+      Value zero = arith::ConstantOp::create(
+          rewriter, loc, rewriter.getZeroAttr(type.getElementType()));
+      return tensor::PadOp::create(rewriter, loc, type.clone(shape), rows, low,
+                                   high, zero);
+    };
+    return {getPadded(a), getPadded(b)};
   }
 
   RaiseProductRules rules;

@@ -152,6 +152,9 @@ def _emit_attention(importer: Importer, query: Any, key: Any, value: Any, mask: 
     scores = emit_elementwise(importer, "scores", [scores, *masks], scores.sizes, "f32", compute,
                               inner=kinds)
     shares = emit_softmax(importer, scores, -1, empty=0)
+    if v.dtype in ("bf16", "f16"):
+        # PyTorch's kernels of attention round them, too, so that tensor cores multiply them.
+        shares = emit_convert(importer, shares, v.dtype)
     return emit_matmul(importer, shares, v, dtype=dtype)
 
 

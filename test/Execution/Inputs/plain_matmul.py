@@ -25,7 +25,7 @@ LEAST_STAGES, MOST_STAGES = 3, 5
 LEAST = {"rows": 4, "columns": 4, "f16": 10, "bf16": 10, "ring wraps twice": 4,
          "three tiles a cta": 4, "split": 4, "teams": 4, "tail of K": 8, "no K": 1,
          "linalg": 10, "transposed a": 2, "transposed b": 3, "shared b": 2, "batch": 5,
-         "narrow result": 5, "sm_90a": 3, "sm_100a": 3,
+         "narrow result": 5, "odd depth": 4, "dynamic depth": 4, "sm_90a": 3, "sm_100a": 3,
          **{f"{n} plain rows": 1 for n in PLAIN_ROWS},
          **{f"{n} scaled rows": 1 for n in OTHER_ROWS}}
 
@@ -134,7 +134,7 @@ def linalg_text(op, flips, is_shared):
     names = {"a": batch + (["k", "m"] if flips["a"] else ["m", "k"]),
              "b": ([] if is_shared else batch) + (["k", "n"] if flips["b"] else ["n", "k"])}
     sizes = dict(zip(batch, op.shape["B"])) | {x.lower(): op.shape[x] for x in "MNK"}
-    dynamic = [name for name in ("m", "n") if name.upper() in op.dynamic]
+    dynamic = [name for name in ("m", "n", "k") if name.upper() in op.dynamic]
 
     def type_of(dims, element):
         return tensor(["?" if name in dynamic else sizes[name] for name in dims], element)
@@ -147,7 +147,7 @@ def linalg_text(op, flips, is_shared):
     kinds = ", ".join(f'"{"reduction" if name == "k" else "parallel"}"' for name in loops)
     a, b, sum_type = type_of(names["a"], op.a), type_of(names["b"], op.b), type_of(out, "f32")
     lines, dims = [], []
-    for name in dynamic:
+    for name in [each for each in dynamic if each != "k"]:
         side = "a" if name == "m" else "b"
         lines += [f"%c{name} = arith.constant {names[side].index(name)} : index",
                   f"%d{name} = tensor.dim %{side}, %c{name} : {a if side == 'a' else b}"]
@@ -172,8 +172,10 @@ def draw_linalg(seed, number):
     """A function of linalg, and what is found in it."""
     random = np.random.default_rng((seed, number, 1))
     op = draw_op(random, "mm")
-    op.bias, op.dynamic = "", op.dynamic.replace("B", "").replace("K", "")
-    is_shared = bool(op.batch) and random.random() < 0.5
+    op.bias, op.dynamic = "", op.dynamic.replace("B", "")
+    # K ends anywhere in a block.
+    op.shape["K"] += int(random.integers(16, 32)) * (random.random() < 0.6) or 16
+    is_shared = bool(op.batch) and random.random() < 0.7
     if is_shared:
         op.dynamic = ""
     flips = {side: random.random() < 0.4 and not (is_shared and side == "a") for side in "ab"}
@@ -184,7 +186,8 @@ def draw_linalg(seed, number):
     case = Case(op, random, a=a, b=wide)
     case.arguments = [np.ascontiguousarray(each.swapaxes(-1, -2) if flips[side] else each)
                       for side, each in (("a", a), ("b", b))]
-    found = {op.a, "linalg", "transposed a" if flips["a"] else "",
+    found = {op.a, "linalg", "dynamic depth" if "K" in op.dynamic else "",
+             "odd depth" if s["K"] % op.block else "", "transposed a" if flips["a"] else "",
              "transposed b" if flips["b"] else "", "shared b" if is_shared else "",
              "narrow result" if op.result != "f32" else "", "batch" if op.batch else ""}
     return op, case, linalg_text(op, flips, is_shared), found
