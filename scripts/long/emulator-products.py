@@ -26,13 +26,15 @@ WGMMA = ("sm90_matmul.py", "sm90_both.py", "sm90_epilogue.py")
 PROGRAMS = {"sm_80": MMA, "sm_86": MMA, "sm_89": MMA, "sm_90a": WGMMA, "sm_100a": TCGEN05,
             "sm_103a": TCGEN05, "sm_110a": TCGEN05, "sm_120a": (*WARP, *MMA),
             "sm_121a": (*WARP, *MMA)}
+# Those of products without scales, which each of them multiplies.
+PLAIN = ("plain_matmul.py", "plain_epilogue.py")
 # How the names end of those that draw products.
 DRAWN = ("matmul.py", "both.py")
 
 
 def list_runs(chip):
     return [((name, *["--cases=90"] * name.endswith(DRAWN), f"--target={chip}"), {})
-            for name in PROGRAMS.get(chip, ())]
+            for name in (*PROGRAMS[chip], *PLAIN)] if chip in PROGRAMS else []
 
 
 if __name__ == "__main__":
