@@ -32,6 +32,9 @@ struct ExpandCopiesPass : public impl::ExpandCopiesBase<ExpandCopiesPass> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     getOperation()->walk([&](memref::CopyOp copy) {
+      // What is there already, as a part that was computed in place.
+      if (copy.getSource() == copy.getTarget())
+        return rewriter.eraseOp(copy);
       if (isContiguous(copy.getSource().getType()) &&
           isContiguous(copy.getTarget().getType()))
         return;

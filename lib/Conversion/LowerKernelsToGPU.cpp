@@ -151,13 +151,18 @@ static LogicalResult lowerKernel(KernelOp kernel, KernelTable &kernels,
   for (Operation &op : kernel.getBody().front().without_terminator())
     if (failed(emit::verifyScaleLayouts(&op)))
       return failure();
+  DevicePlaces places(kernel);
+  if (failed(places.verify()))
+    return failure();
   KernelBody body(kernel);
   if (DequantizeOp decoder = body.decoder)
     if (std::optional<FusionObstacle> obstacle =
             findRoundTripObstacle(decoder.getQuantizer(), decoder, family))
       return decoder.emitOpError() << "does not share its kernel " << *obstacle;
-  LaunchSite site(kernel, kernels, chip);
-  return kLowerings[static_cast<size_t>(family)](kernel, body, site);
+  LaunchSite site(kernel, kernels, chip, places);
+  return success(
+      succeeded(kLowerings[static_cast<size_t>(family)](kernel, body, site)) &&
+      !places.hasFailed());
 }
 
 /// Puts launches in the place of a kernel or of a parallel loop.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlainScalars.h"
+#include "DeviceEmission/DevicePlaces.h"
 #include "Emission/PlainLoop.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 
@@ -69,6 +70,8 @@ void ScalarMover::gatherAssertions() {
 }
 
 bool ScalarMover::isMoved(Operation *op) const {
+  if (op->hasAttr(kPlaceAttrName))
+    return false;
   if (isa<memref::LoadOp, memref::StoreOp>(op))
     return true;
   return isScalarOp(op) && llvm::any_of(op->getOperands(), [&](Value operand) {

@@ -18,6 +18,7 @@
 #include "Emission/PlainLoop.h"
 #include "Emission/ReductionTree.h"
 #include "PlainScalars.h"
+#include "SinkPlaces.h"
 #include "blockscale/Analysis/RowProgram.h"
 #include "blockscale/Conversion/Passes.h"
 #include "blockscale/IR/BlockScaleDialect.h"
@@ -248,8 +249,10 @@ struct PlainToLoopsPass : public impl::PlainToLoopsBase<PlainToLoopsPass> {
       op->erase();
     }
     // What stores sizes for the host is no work of the device.
-    if (!function.getName().ends_with(kResultSizesSuffix))
+    if (!function.getName().ends_with(kResultSizesSuffix)) {
+      sinkPlaces(function);
       return moveScalars(function);
+    }
     dropElementAssertions(function);
     return success();
   }

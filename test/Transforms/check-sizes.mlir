@@ -74,6 +74,31 @@ func.func @data(%x: tensor<8xf32>, %o: tensor<index>) -> tensor<2xf32> {
 
 // -----
 
+// Where a part is inserted at such an offset, the kernel that reads it asserts the same,
+// and the nearest part that lies in the whole takes its place.
+// DEVICE-LABEL: func.func @inserted
+// DEVICE-SAME:      %[[PART:[a-z0-9]+]]: tensor<2xf32>, %[[X:[a-z0-9]+]]: tensor<8xf32>
+// DEVICE-DAG: %[[C0:.+]] = arith.constant 0 : index
+// DEVICE-DAG: %[[C6:.+]] = arith.constant 6 : index
+// DEVICE: %[[AT:.+]] = tensor.extract
+// DEVICE: %[[LOW:.+]] = arith.cmpi sge, %[[AT]], %[[C0]]
+// DEVICE: cf.assert %[[LOW]], "tensor.insert_slice at {{.*}}: expected offset 0 to be at least 0"
+// DEVICE: %[[HIGH:.+]] = arith.cmpi sle, %[[AT]], %[[C6]]
+// DEVICE: cf.assert %[[HIGH]], "tensor.insert_slice at {{.*}}: expected offset 0 to be at most 6"
+// DEVICE: %[[LEAST:.+]] = arith.minsi %[[AT]], %[[C6]]
+// DEVICE: %[[NEAR:.+]] = arith.maxsi %[[LEAST]], %[[C0]]
+// DEVICE: tensor.insert_slice %[[PART]] into %[[X]][%[[NEAR]]] [2] [1]
+// CHECK-LABEL: func.func @inserted
+// CHECK-NOT: arith.minsi
+// CHECK: return
+func.func @inserted(%part: tensor<2xf32>, %x: tensor<8xf32>, %at: tensor<index>) -> tensor<8xf32> {
+  %i = tensor.extract %at[] : tensor<index>
+  %y = tensor.insert_slice %part into %x[%i] [2] [1] : tensor<2xf32> into tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
 // One condition chooses one of two tensors as it is, and these may differ in size. A condition
 // for each element chooses elements, at the same places of tensors of one size.
 // CHECK-LABEL: func.func @whole

@@ -305,7 +305,10 @@ def PlainToLoops : Pass<"blockscale-plain-to-loops", "::mlir::ModuleOp"> {
     kernel*. A remark (category `gpu-launch`) names each op.
 
     A size or a condition that depends on an element of memory is an error: the host
-    decides it before anything runs.
+    decides it before anything runs. So is an offset, but for that of a part which a
+    kernel of a row quantizer writes to: what computes it of elements of arguments
+    that do not change is marked `blockscale.place` in front of the kernel, which
+    computes it then.
 
     Example (test/Conversion/plain-to-loops.mlir):
 

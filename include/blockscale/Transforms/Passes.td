@@ -64,6 +64,8 @@ def CheckSizes : Pass<"blockscale-check-sizes", "::mlir::func::FuncOp"> {
     assertion moves to the begin of the function as far as what it compares is known
     there, so that nothing has been written before. The message names the op, its
     place in the source and the rule; who reports it adds the number that was found.
+    With `device`, an offset that only the device knows is asserted there, and the
+    nearest part that lies in the whole takes the place of one that does not.
 
     Example (test/Transforms/check-sizes.mlir):
 
@@ -77,7 +79,7 @@ def CheckSizes : Pass<"blockscale-check-sizes", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [Option<"device", "device", "bool", /*default=*/"false",
-    "Assert only what the host of a device knows before anything runs">];
+    "Assert what the host of a device knows before anything runs, and offsets">];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect",

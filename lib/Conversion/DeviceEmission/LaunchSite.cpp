@@ -83,11 +83,14 @@ static Operation *getMainOp(KernelOp kernel) {
 }
 
 LaunchSite::LaunchSite(KernelOp kernel, KernelTable &kernels,
-                       const target::Chip &chip)
+                       const target::Chip &chip, DevicePlaces &places)
     : Launcher(kernel, kernels, chip),
       call(b, emit::KernelOperands(kernel, kernel.getOperands()),
            getMainOp(kernel)->getName().stripDialect()),
-      kernel(kernel) {}
+      kernel(kernel) {
+  if (!places.isEmpty())
+    this->places = &places;
+}
 
 LogicalResult LaunchSite::verify() {
   Block &body = kernel.getBody().front();
@@ -135,11 +138,10 @@ void LaunchSite::emitAsserts() {
 }
 
 /// A value of the host as a launch passes it.
-static Value getOperand(ImplicitLocOpBuilder &b,
-                        const KernelSignature::Slot &slot) {
-  Value value = slot.get();
+static Value getOperand(ImplicitLocOpBuilder &b, Value value,
+                        int64_t alignment) {
   if (isa<MemRefType>(value.getType())) {
-    requireAlignment(b, value, slot.alignment);
+    requireAlignment(b, value, alignment);
     return getGlobalPointer(b, value);
   }
   if (value.getType().isIndex())
@@ -188,8 +190,14 @@ void Launcher::launch(const Twine &stem, const Shape &shape,
     grid.z = getCeilDiv(b, shape.matrices, kMaxGridY);
   }
   SmallVector<Value> operands;
-  for (const KernelSignature::Slot &slot : signature.getSlots())
-    operands.push_back(getOperand(b, slot));
+  for (const KernelSignature::Slot &slot : signature.getSlots()) {
+    operands.push_back(getOperand(b, slot.get(), slot.alignment));
+    if (places)
+      (void)places->verifyAlignment(slot.get(), slot.alignment);
+  }
+  if (places)
+    for (Value operand : places->getOperands())
+      operands.push_back(getOperand(b, operand, /*alignment=*/0));
 
   OpBuilder outside(b.getContext());
   OwningOpRef<gpu::GPUModuleOp> alone(
@@ -198,11 +206,18 @@ void Launcher::launch(const Twine &stem, const Shape &shape,
       createFunction(*alone, shape, signature, TypeRange(operands));
   KernelBuilder inside(b.getLoc(), OpBuilder::atBlockBegin(&function.front()));
   SmallVector<Value> hostValues = signature.getValues();
-  signature.setValues(inside, function.getArguments());
+  SmallVector<Value> parameters(
+      function.getArguments().take_front(hostValues.size()));
+  if (places)
+    places->move(inside, shape.threads, hostValues,
+                 function.getArguments().drop_front(hostValues.size()),
+                 parameters);
+  signature.setValues(inside, parameters);
   body(inside);
   gpu::ReturnOp::create(inside);
   signature.setValues(b, hostValues);
-  SymbolRefAttr symbol = kernels.insert(std::move(alone), stem.str());
+  SymbolRefAttr symbol = kernels.insert(
+      std::move(alone), (stem + (places ? "_at_place" : "")).str());
 
   if (shape.threadBytes)
     LaunchModel(chip).remarkThreads(b.getLoc(), symbol.getLeafReference(),

@@ -8,6 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_LAUNCHSITE_H
 #define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_LAUNCHSITE_H
 
+#include "DevicePlaces.h"
 #include "Emission/CallSite.h"
 #include "KernelBuilder.h"
 #include "KernelSignature.h"
@@ -76,6 +77,11 @@ public:
 
   mlir::ImplicitLocOpBuilder b;
 
+protected:
+  /// Where parts of buffers begin that only the device knows; null where there
+  /// are none.
+  DevicePlaces *places = nullptr;
+
 private:
   mlir::gpu::GPUFuncOp createFunction(mlir::gpu::GPUModuleOp module,
                                       const Shape &shape,
@@ -89,7 +95,9 @@ private:
 /// The place of a kernel in host code.
 class LaunchSite : public Launcher {
 public:
-  LaunchSite(KernelOp kernel, KernelTable &kernels, const target::Chip &chip);
+  /// `places` are those of the kernel.
+  LaunchSite(KernelOp kernel, KernelTable &kernels, const target::Chip &chip,
+             DevicePlaces &places);
 
   /// Whether the kernel's outputs are the results of its ops, each once, and
   /// its buffers dense. Emits an error where not.

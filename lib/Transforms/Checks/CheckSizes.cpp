@@ -196,6 +196,30 @@ static void checkCast(Operation *op, RunTimeChecks &checks) {
                           "");
 }
 
+/// Moves a part whose begin only the device knows to the nearest one that lies
+/// in the whole, so that the kernel writes to no foreign memory: it begins at
+/// `last` or before.
+static void clampOffset(OffsetSizeAndStrideOpInterface op, int64_t dim,
+                        OpFoldResult last, const Twine &limit,
+                        RunTimeChecks &checks) {
+  OpOperand &operand =
+      op->getOpOperand(op.getIndexOfDynamicOffset(static_cast<unsigned>(dim)));
+  Value found = operand.get();
+  std::string name = "offset " + std::to_string(dim);
+  OpFoldResult zero = checks.constant(0);
+  checks.requireWhereRead(found, arith::CmpIPredicate::sge, zero,
+                          name + " to be at least 0");
+  checks.requireWhereRead(found, arith::CmpIPredicate::sle, last,
+                          name + " to be at most " + limit);
+  OpBuilder builder(op);
+  auto create = [&](OpFoldResult number) {
+    return getValueOrCreateConstantIndexOp(builder, op->getLoc(), number);
+  };
+  Value low =
+      arith::MinSIOp::create(builder, op->getLoc(), found, create(last));
+  operand.set(arith::MaxSIOp::create(builder, op->getLoc(), low, create(zero)));
+}
+
 /// The part lies in `whole`: its first element, and its last one.
 static void checkPart(OffsetSizeAndStrideOpInterface op, Value whole,
                       StringRef wholeName, RunTimeChecks &checks) {
@@ -226,9 +250,18 @@ static void checkPart(OffsetSizeAndStrideOpInterface op, Value whole,
       checks.requireAtMost(checks.add(offset, length),
                            "the end of the part in dimension " + Twine(dim),
                            extent, wholeDim);
-    else
-      checks.requireAtMost(offset, offsetName, checks.sub(extent, length),
+    else if (OpFoldResult last = checks.sub(extent, length);
+             last && isa<tensor::InsertSliceOp, memref::SubViewOp>(op) &&
+             checks.isForDevice(offset)) {
+      std::optional<int64_t> limit = getConstantIntValue(last);
+      clampOffset(op, dim, last,
+                  limit ? std::to_string(*limit)
+                        : wholeDim + " without the part",
+                  checks);
+    } else {
+      checks.requireAtMost(offset, offsetName, last,
                            wholeDim + " without the part");
+    }
   }
 }
 

@@ -71,6 +71,11 @@ public:
   /// Whether the host knows `number` before anything runs.
   static bool isKnownToHost(mlir::OpFoldResult number);
 
+  /// Whether only a kernel of a device knows `number`.
+  bool isForDevice(mlir::OpFoldResult number) const {
+    return isDevice && !isKnownToHost(number);
+  }
+
   /// Asserts a relation of `found` to `bound` that is not proved. `rule` is
   /// what is expected.
   void require(mlir::OpFoldResult found, mlir::arith::CmpIPredicate relation,

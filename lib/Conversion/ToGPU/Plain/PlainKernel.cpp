@@ -16,8 +16,8 @@
 #include "PlainKernel.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/LaunchSite.h"
+#include "DeviceEmission/PlainBody.h"
 #include "Emission/PlainLoop.h"
-#include "PlainBody.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlainBody.h"
-#include "DeviceEmission/ErrorWriter.h"
-#include "DeviceEmission/MathIntrinsics.h"
 #include "Emission/AssertReport.h"
 #include "Emission/LoopEmitter.h"
+#include "ErrorWriter.h"
+#include "MathIntrinsics.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -187,15 +187,20 @@ static void lowerOp(KernelBuilder &b, Operation *op,
   op->erase();
 }
 
+void lowerPlainOps(KernelBuilder &b, ArrayRef<Operation *> ops,
+                   const llvm::MapVector<Value, PlainMemory> &memories) {
+  OpBuilder::InsertionGuard guard(b);
+  for (Operation *op : ops)
+    op->walk<WalkOrder::PostOrder>(
+        [&](Operation *inside) { lowerOp(b, inside, memories); });
+}
+
 void emitPlainBody(KernelBuilder &b, scf::ParallelOp loop, IRMapping &values,
                    const llvm::MapVector<Value, PlainMemory> &memories) {
   SmallVector<Operation *> ops;
   for (Operation &op : loop.getBody()->without_terminator())
     ops.push_back(b.clone(op, values));
-  OpBuilder::InsertionGuard guard(b);
-  for (Operation *op : ops)
-    op->walk<WalkOrder::PostOrder>(
-        [&](Operation *inside) { lowerOp(b, inside, memories); });
+  lowerPlainOps(b, ops, memories);
 }
 
 } // namespace blockscale

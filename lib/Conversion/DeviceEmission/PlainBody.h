@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PLAIN_PLAINBODY_H
-#define BLOCKSCALE_LIB_CONVERSION_TOGPU_PLAIN_PLAINBODY_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_PLAINBODY_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_PLAINBODY_H
 
-#include "DeviceEmission/KernelBuilder.h"
+#include "KernelBuilder.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -29,6 +29,11 @@ struct PlainMemory {
   llvm::SmallVector<mlir::Value> strides;
 };
 
+/// Lets ops that are in a kernel read and write the buffers of `memories`, and
+/// their assertions write the error record.
+void lowerPlainOps(KernelBuilder &b, llvm::ArrayRef<mlir::Operation *> ops,
+                   const llvm::MapVector<mlir::Value, PlainMemory> &memories);
+
 /// Emits the body of a loop in a kernel. `values` has what the loop reads of
 /// scalars, its index included, and `memories` the buffers.
 void emitPlainBody(KernelBuilder &b, mlir::scf::ParallelOp loop,
@@ -37,4 +42,4 @@ void emitPlainBody(KernelBuilder &b, mlir::scf::ParallelOp loop,
 
 } // namespace blockscale
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_PLAIN_PLAINBODY_H
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_PLAINBODY_H
