@@ -99,6 +99,21 @@ func.func @inserted(%part: tensor<2xf32>, %x: tensor<8xf32>, %at: tensor<index>)
 
 // -----
 
+// So it is for a part of a buffer, which kernels may write to.
+// DEVICE-LABEL: func.func @buffer
+// DEVICE: %[[AT:.+]] = memref.load
+// DEVICE-COUNT-2: cf.assert
+// DEVICE: %[[LEAST:.+]] = arith.minsi %[[AT]],
+// DEVICE: %[[NEAR:.+]] = arith.maxsi %[[LEAST]],
+// DEVICE: memref.subview %{{.+}}[%[[NEAR]]] [2] [1]
+func.func @buffer(%x: memref<8xf32>, %at: memref<index>) -> memref<2xf32, strided<[1], offset: ?>> {
+  %i = memref.load %at[] : memref<index>
+  %y = memref.subview %x[%i] [2] [1] : memref<8xf32> to memref<2xf32, strided<[1], offset: ?>>
+  return %y : memref<2xf32, strided<[1], offset: ?>>
+}
+
+// -----
+
 // One condition chooses one of two tensors as it is, and these may differ in size. A condition
 // for each element chooses elements, at the same places of tensors of one size.
 // CHECK-LABEL: func.func @whole

@@ -99,7 +99,7 @@ LogicalResult DevicePlaces::verify() const {
 }
 
 LogicalResult DevicePlaces::verifyAlignment(Value memref, int64_t alignment) {
-  auto found = parts.find(memref);
+  auto *found = parts.find(memref);
   if (found == parts.end() || alignment <= 1)
     return success();
   for (auto [value, stride] : found->second.steps) {
@@ -191,7 +191,7 @@ void DevicePlaces::move(KernelBuilder &b, int64_t threads, ValueRange buffers,
     clones.back()->removeAttr(kPlaceAttrName);
   }
   for (auto [buffer, argument] : llvm::zip_equal(buffers, arguments)) {
-    auto found = parts.find(buffer);
+    const auto *found = parts.find(buffer);
     if (found == parts.end())
       continue;
     Value bytes = emit::getIndex(b, 0);
