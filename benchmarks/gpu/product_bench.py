@@ -1,6 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the benchmarks of products on a GPU share: weight_only.py, grouped.py and both_scaled.py.
+"""What the benchmarks of products on a GPU share: weight_only.py, grouped.py, both_scaled.py and
+plain.py.
 
 A benchmark is a subclass of `Benchmark` and has two commands. `pack FOLDER` compiles the modules
 of its cases and copies all that the other machine needs. `run`, there, prints the head of a log and
