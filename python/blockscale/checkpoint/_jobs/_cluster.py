@@ -198,8 +198,10 @@ class _Run:
                 # It has one more share than it works at, so that it never waits for the next.
                 self._ready += [worker, worker]
                 continue
-            self._queues[worker].remove(share)
-            self._ready.append(worker)
+            # That the worker was lost at its next share may be known before this result.
+            if worker in self._queues:
+                self._queues[worker].remove(share)
+                self._ready.append(worker)
             yield share, result
 
     def _begin(self, worker: Any) -> None:
