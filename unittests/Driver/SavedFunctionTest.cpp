@@ -111,7 +111,10 @@ TEST_F(SavedFunctionTest, ReadsWhatItWrote) {
 SavedFunction saveGiven() {
   Signature signature;
   signature.name = "f";
-  Slot slot{"tensor<4xi8>", NpyType::UInt8, {4}};
+  Slot slot;
+  slot.logicalType = "tensor<4xi8>";
+  slot.type = NpyType::UInt8;
+  slot.shape = {4};
   signature.results = {slot, slot};
   signature.results[1].argument = 1;
   slot.isWritable = true;
