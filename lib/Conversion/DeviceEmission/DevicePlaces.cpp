@@ -47,7 +47,7 @@ DevicePlaces::~DevicePlaces() {
 void DevicePlaces::addPart(memref::SubViewOp subview) {
   OpBuilder builder(subview);
   Location loc = subview.getLoc();
-  Part part{subview, {}, 0};
+  Part part;
   auto type = cast<MemRefType>(subview.getSourceType());
   part.elementBytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   SmallVector<OpFoldResult> offsets = subview.getMixedOffsets();
@@ -64,7 +64,6 @@ void DevicePlaces::addPart(memref::SubViewOp subview) {
       builder, loc, subview.getType(), subview.getSource(), offsets,
       subview.getMixedSizes(), subview.getMixedStrides());
   subview.replaceAllUsesWith(begin.getResult());
-  part.source = begin;
   parts.insert({begin.getResult(), std::move(part)});
   subview.erase();
 }

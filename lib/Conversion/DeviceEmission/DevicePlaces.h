@@ -72,7 +72,6 @@ public:
 private:
   /// Elements that a part begins behind its buffer: the sum of products.
   struct Part {
-    mlir::memref::SubViewOp source;
     llvm::SmallVector<std::pair<mlir::Value, int64_t>> steps;
     int64_t elementBytes;
   };

@@ -19,11 +19,15 @@ namespace blockscale {
 #define GEN_PASS_DEF_MEASUREAMAXES
 #include "blockscale/Transforms/Passes.h.inc"
 
+static bool hasMeasuredAmax(const ProductDecision &decision) {
+  return isMeasured(decision) && decision.readsAmax();
+}
+
 void measureAmaxes(func::FuncOp function, ArrayRef<ProductDecision> decisions) {
   IRRewriter rewriter(function.getContext());
   SmallVector<Value> results;
   for (const ProductDecision &decision : decisions)
-    if (isMeasured(decision) && decision.readsAmax())
+    if (hasMeasuredAmax(decision))
       results.push_back(createActivationAmax(rewriter, decision));
   returnMeasured(rewriter, function, results);
 }
@@ -40,9 +44,7 @@ struct MeasureAmaxesPass : public impl::MeasureAmaxesBase<MeasureAmaxesPass> {
   void runOnOperation() override {
     getOperation()->walk([&](func::FuncOp function) {
       auto decisions = decideProducts(function, policy);
-      if (llvm::any_of(decisions, [](const ProductDecision &decision) {
-            return isMeasured(decision) && decision.readsAmax();
-          }))
+      if (llvm::any_of(decisions, hasMeasuredAmax))
         measureAmaxes(function, decisions);
     });
   }
