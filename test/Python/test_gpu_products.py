@@ -17,15 +17,18 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks/gpu"), str(ROOT / "scripts")]
 
+import append
 import both_scaled
 import chart
 import grouped
 import humming_peer
 import log_head
+import plain
 import product_bench
 import weight_only
 
-BENCHMARKS = (weight_only.WeightOnly, grouped.Grouped, both_scaled.BothScaled)
+BENCHMARKS = (weight_only.WeightOnly, grouped.Grouped, both_scaled.BothScaled, plain.Plain,
+              append.Append)
 
 
 class Case:
@@ -210,6 +213,14 @@ class RowsTest(unittest.TestCase):
                "tflops": 660, "speed": {"cuBLAS bf16": 0.8}, "problem": "", "bars": "met"}
         self.check(both_scaled.BothScaled(), row, "met")
         self.check(both_scaled.BothScaled(), row | {"problem": "WRONG"}, "WRONG")
+
+
+    def test_plain(self):
+        row = {"label": "16x8192x8192", "us": {"ours": 20.0, "torch": 19.0}, "tflops": 107,
+               "share": 0.95, "bar": 0.95, "problem": ""}
+        for change, verdict in (({}, "met"), ({"share": 0.94}, "MISSED"), ({"bar": None}, ""),
+                                ({"problem": "WRONG"}, "WRONG")):
+            self.check(plain.Plain(), row | change, verdict)
 
 
 class HummingTest(unittest.TestCase):
