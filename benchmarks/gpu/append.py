@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-from product_bench import BUILD, HERE, Benchmark, capture, main
+from product_bench import Benchmark, capture, get_build, main
 
 ELEMENTS = 1024  # of a row: 8 heads of 128
 SIZES = {"1 Ki": 1 << 10, "128 Ki": 1 << 17}
@@ -106,13 +106,13 @@ def draw_row():
     return (numbers.view(np.uint32) >> 16).astype(np.uint16)
 
 
-def quantize_on_cpu(case):
+def quantize_on_cpu(case, build):
     """The codes and scales of the row, as the CPU appends them to caches of two positions."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "module.mlir").write_text(case.module())
         caches = [np.full((2, size), BEFORE, np.uint8) for size in case.row_bytes]
-        command = [BUILD / "bin/blockscale-run", folder / "module.mlir", "--on=cpu"]
+        command = [build / "bin/blockscale-run", folder / "module.mlir", "--on=cpu"]
         for i, array in enumerate([*caches, draw_row(), np.int32(1)]):
             np.save(folder / f"in{i}.npy", array)
             command += ["--in", folder / f"in{i}.npy"]
@@ -125,7 +125,7 @@ def quantize_on_cpu(case):
 
 def make_append(machine, case, caches, x, position):
     """A call that appends x to the caches of the GPU, in place."""
-    module = machine.device.load(machine.runtime.bundle(HERE / f"{case.file}.bundle"))
+    module = machine.device.load(machine.runtime.bundle(machine.folder / f"{case.file}.bundle"))
     call = module.function("append").call(
         *(("uint8", tuple(cache.shape)) for cache in caches), ("uint16", tuple(x.shape)),
         ("int32", ()))
@@ -184,13 +184,14 @@ class Append(Benchmark):
 
     def pack_more(self, options):
         arrays = {"x": draw_row()}
+        build = get_build(self.checkout)
         for case in self.cases:
-            for part, array in zip(("codes", "scales"), quantize_on_cpu(case)):
+            for part, array in zip(("codes", "scales"), quantize_on_cpu(case, build)):
                 arrays[f"{case.file}_{part}"] = array
         np.savez(options.folder / "append_rows.npz", **arrays)
 
     def start(self, machine, options, cases):
-        with np.load(HERE / "append_rows.npz") as arrays:
+        with np.load(machine.folder / "append_rows.npz") as arrays:
             self.rows = {name: machine.torch.from_numpy(arrays[name]).cuda()
                          for name in arrays.files if name != "x"}
             words = machine.torch.from_numpy(arrays["x"].view(np.int16)).cuda()

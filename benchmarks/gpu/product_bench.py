@@ -1,11 +1,12 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the benchmarks of products on a GPU share: weight_only.py, grouped.py, both_scaled.py and
-plain.py.
+"""What benchmarks on a GPU share: weight_only.py, grouped.py, both_scaled.py, plain.py, append.py
+and minilm.py.
 
 A benchmark is a subclass of `Benchmark` and has two commands. `pack FOLDER` compiles the modules
 of its cases and copies all that the other machine needs. `run`, there, prints the head of a log and
-a row of a table for each case, and writes NAME.json.
+a row of a table for each case, and writes NAME.json. With `--checkout`, the compiler, the packages
+and the runtime are those of another checkout, which is built in build/.
 """
 
 import argparse
@@ -28,18 +29,25 @@ CHIP = "sm_90a"
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine of the GPU: torch, the clock of peers.py, and BlockScale's runtime."""
+    """The machine of the GPU: torch, the clock of peers.py, and BlockScale's runtime, with the
+    folder of what is packed for it."""
 
     torch: object
     clock: object
     runtime: object
     device: object
+    folder: Path
+
+    def read_about(self, name):
+        """What the pack of a benchmark says of itself."""
+        return json.loads((self.folder / f"{name}_pack.json").read_text())
 
     def make_call(self, file, name, tensors):
         """A call of the function `name` of a packed module, and the bf16 tensor that it writes."""
         torch = self.torch
-        module = self.device.load(self.runtime.bundle(HERE / f"{file}.bundle"))
-        types = {torch.bfloat16: "uint16", torch.uint8: "uint8", torch.int32: "int32"}
+        module = self.device.load(self.runtime.bundle(self.folder / f"{file}.bundle"))
+        types = {torch.bfloat16: "uint16", torch.uint8: "uint8", torch.int32: "int32",
+                 torch.int64: "int64"}
         call = module.function(name).call(*((types[t.dtype], tuple(t.shape)) for t in tensors))
         y = torch.full(call.shapes[0], float("nan"), dtype=torch.bfloat16, device="cuda")
         workspace = torch.empty(max(call.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
@@ -50,6 +58,11 @@ class Machine:
                         workspace.data_ptr(), stream)
 
         return launch, y
+
+
+def get_build(checkout):
+    """The folder of a checkout's build."""
+    return BUILD if checkout == ROOT else checkout / "build"
 
 
 def describe_error(error):
@@ -71,7 +84,7 @@ def capture(clock, works, needed):
 
 
 class Benchmark:
-    """A benchmark of products. Its script is `name`.py; a case has a `label`, which `--only`
+    """A benchmark. Its script is `name`.py; a case has a `label`, which `--only`
     selects, and a `file`, which names it in the packed folder."""
 
     name = ""
@@ -79,6 +92,8 @@ class Benchmark:
     # The chips that its cases are measured for, the usual one first, and the one that is.
     chips = (CHIP,)
     chip = CHIP
+    # The checkout whose compiler packs it.
+    checkout = ROOT
     # Scripts of this folder that it needs beside its own and those that all need.
     files = ()
     # The names of the table's columns but for the last one, which has the verdict.
@@ -120,7 +135,8 @@ def _select(benchmark, options):
 
 
 def _pack(benchmark, options):
-    benchmark.chip = options.target
+    benchmark.chip, benchmark.checkout = options.target, options.checkout.resolve()
+    checkout, build = benchmark.checkout, get_build(benchmark.checkout)
     sys.path.insert(0, str(ROOT / "scripts"))
     from log_head import describe_commit
 
@@ -128,8 +144,8 @@ def _pack(benchmark, options):
     folder.mkdir(parents=True)
     for path in [*(HERE / name for name in (f"{benchmark.name}.py", "product_bench.py", "peers.py",
                                             *benchmark.files)),
-                 ROOT / "python/blockscale_runtime.py", ROOT / "scripts/log_head.py",
-                 BUILD / "lib/libBlockScaleRuntime.so"]:
+                 checkout / "python/blockscale_runtime.py", ROOT / "scripts/log_head.py",
+                 build / "lib/libBlockScaleRuntime.so"]:
         shutil.copy(path, folder)
     benchmark.pack_more(options)
 
@@ -137,7 +153,7 @@ def _pack(benchmark, options):
         name, text = module
         source = folder / f"{name}.mlir"
         source.write_text(text)
-        subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={options.target}",
+        subprocess.run([build / "bin/blockscale-compile", source, f"--target={options.target}",
                         "--emit=bundle", "-o", folder / f"{name}.bundle"], check=True)
         source.unlink()
 
@@ -146,7 +162,7 @@ def _pack(benchmark, options):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_one, modules.items()))
     (folder / f"{benchmark.name}_pack.json").write_text(json.dumps(
-        {"commit": describe_commit(ROOT), "chip": options.target,
+        {"commit": describe_commit(checkout), "chip": options.target,
          "cases": [case.file for case in cases]}))
     return 0
 
@@ -165,11 +181,10 @@ def _run(benchmark, options):
     torch.manual_seed(0)
     # A folder that cannot be made is an error now, not after the measurements.
     options.out.mkdir(parents=True, exist_ok=True)
-    about = json.loads((HERE / f"{benchmark.name}_pack.json").read_text())
-    benchmark.chip = about["chip"]
     runtime = blockscale_runtime.Runtime(HERE / "libBlockScaleRuntime.so")
-    machine = Machine(torch, Clock(torch), runtime, runtime.device())
-    device = machine.device
+    machine = Machine(torch, Clock(torch), runtime, runtime.device(), HERE)
+    about, device = machine.read_about(benchmark.name), machine.device
+    benchmark.chip = about["chip"]
     print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
                     " ".join(["python3", *sys.argv])))
     cases = [case for case in _select(benchmark, options) if case.file in about["cases"]]
@@ -202,6 +217,8 @@ def main(benchmark, description):
     here.add_argument("--target", default=benchmark.chips[0], choices=benchmark.chips,
                       metavar="CHIP",
                       help=f"compile for one of {', '.join(benchmark.chips)}")
+    here.add_argument("--checkout", type=Path, default=ROOT, metavar="FOLDER",
+                      help="another checkout of this project, whose compiler in build/ packs")
     here.set_defaults(work=_pack)
     there = commands.add_parser("run", help="time them on the GPU of this machine")
     there.add_argument("--out", type=Path, default=HERE, metavar="FOLDER")

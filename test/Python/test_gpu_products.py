@@ -23,12 +23,13 @@ import chart
 import grouped
 import humming_peer
 import log_head
+import minilm
 import plain
 import product_bench
 import weight_only
 
 BENCHMARKS = (weight_only.WeightOnly, grouped.Grouped, both_scaled.BothScaled, plain.Plain,
-              append.Append)
+              append.Append, minilm.MiniLM)
 
 
 class Case:
