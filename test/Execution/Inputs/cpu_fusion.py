@@ -28,19 +28,20 @@ def make(random, shape):
     return x
 
 
-def digest(module, x, count, folder):
-    """Of all results of a module's function, or the error."""
+def digest(module, x, count, folder, *place):
+    """The digest of each result of a module's function, and what is printed; or no digests, and
+    the error."""
     outputs = [folder / f"out{i}.npy" for i in range(count)]
-    run = subprocess.run(["blockscale-run", module, f"--in={x}",
+    run = subprocess.run(["blockscale-run", module, *place, f"--in={x}",
                           *(f"--out={path}" for path in outputs)], capture_output=True, text=True)
     if run.returncode:
-        return f"exit status {run.returncode}: {run.stderr[-2000:]}"
-    digests = hashlib.sha256()
+        return [], f"exit status {run.returncode}: {run.stderr[-2000:]}"
+    digests = []
     for path in outputs:
         with path.open("rb") as file:
-            digests.update(hashlib.file_digest(file, "sha256").digest())
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
         path.unlink()
-    return digests.hexdigest()
+    return digests, run.stdout
 
 
 def problem_of(case, x, folder):
@@ -52,8 +53,10 @@ def problem_of(case, x, folder):
     if any(kernel.count("= blockscale.") < 2 for kernel in kernels if "hadamard" in kernel):
         return "a transform has a kernel of its own"
     count = len(case.write()[2])
-    wanted, got = (digest(module, x, count, folder) for module in (plain, formed))
-    return None if got == wanted and " " not in got else f"{wanted}, but {got} with fusion"
+    (wanted, said), (got, more) = (digest(module, x, count, folder) for module in (plain, formed))
+    if not wanted or not got:
+        return said + more
+    return None if got == wanted else f"{wanted}, but {got} with fusion"
 
 
 def main():

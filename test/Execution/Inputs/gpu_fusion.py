@@ -3,10 +3,11 @@
 """Compiles modules with kernels of several ops and with a kernel for each op, runs both in
 the emulator, under both schedules, and compares their bytes with the CPU's (C12): on the
 shapes of C13 with up to 2^20 elements, and on random ones, of which TransformerEngine's
-kernels take some (C3, C4). Batches of cases take turns with the chips.
+kernels take some (C3, C4). Batches of cases take turns with the chips. A case is at most 3
+launches on each.
 
 Usage: gpu_fusion.py FOLDER [--listed] [--random N] [--kind KIND] [--target CHIP]...
-                     [--seed SEED]
+                     [--seed SEED] [--jobs N]
 """
 
 import argparse
@@ -58,27 +59,35 @@ class CpuFunctions:
                 for result in self._module.call(self._names[key], *operands_of(key, arrays))]
 
 
-def kernels_of(module, options=""):
-    """The ops of each kernel."""
+def lower(module, chip, to, options=""):
     run = subprocess.run(
-        ["blockscale-opt", module, f"--blockscale-to-sm100=to=form-kernels {options}"],
+        ["blockscale-opt", module, f"--blockscale-to-gpu=chip={chip} to={to} {options}"],
         capture_output=True, text=True, check=True)
-    _, *kernels = run.stdout.split("= blockscale.kernel ")
+    return run.stdout
+
+
+def kernels_of(module, chip, options=""):
+    """The ops of each kernel."""
+    _, *kernels = lower(module, chip, "form-kernels", options).split("= blockscale.kernel ")
     return [re.findall(r"= blockscale\.(\w+) ", kernel) for kernel in kernels]
 
 
-def check_kernels(expect, what, module, cases):
-    """A case is a kernel, and one before it for amaxes that its quantizations need. Of the
-    sizes of TransformerEngine alone, other transforms have kernels of their own."""
-    count, wanted = (len(kernels_of(module)),
+def check_kernels(expect, what, module, cases, chip):
+    """A case is a kernel, and one before it for amaxes that its quantizations need; where it has
+    amaxes, a launch clears them. Of the sizes of TransformerEngine alone, other transforms have
+    kernels of their own."""
+    count, wanted = (len(kernels_of(module, chip)),
                      sum(2 if case.globals == "computed" else 1 for case in cases))
     expect.record(f"{what}: kernels", None if count == wanted else f"{count}, not {wanted}")
-    alone = [ops for ops in kernels_of(module, "transforms=te") if ops == ["hadamard"]]
+    count = lower(module, chip, "lower-kernels").count("gpu.launch_func ")
+    most = sum({"computed": 3, "both": 2, "given": 1}[case.globals] for case in cases)
+    expect.record(f"{what}: launches", None if 0 < count <= most else f"{count}, not {most}")
+    alone = [ops for ops in kernels_of(module, "sm_100a", "transforms=te") if ops == ["hadamard"]]
     refused = [case for case in cases if "col" in case.directions and not (
         is_eligible(case.shape, case.is_grouped) and not case.is_dynamic)]
     expect.record(f"{what}: transforms that TransformerEngine refuses",
                   None if len(alone) == len(refused) else f"{len(alone)}, not {len(refused)}")
-    shared = [ops for ops in kernels_of(module, "fuse=false") if len(ops) != 1]
+    shared = [ops for ops in kernels_of(module, chip, "fuse=false") if len(ops) != 1]
     expect.record(f"{what}: kernels of several ops without fusion", shared or None)
 
 
@@ -105,16 +114,19 @@ def main():
     parser.add_argument("--kind", default="any", choices=KINDS, help="of those at random")
     parser.add_argument("--target", action="append", metavar="CHIP", help="of the emulator")
     parser.add_argument("--seed", type=int, default=0, help="of what is random")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N",
+                        help="processes at once")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     random, expect = np.random.default_rng(options.seed), Expectations()
     cases = [draw_case(random, **KINDS[options.kind]) for _ in range(options.random)]
     cases += listed(1 << 20) if options.listed else []
     batches = [cases[i:i + CASES_OF_A_BATCH] for i in range(0, len(cases), CASES_OF_A_BATCH)]
-    places = [make_places(chip) for chip in options.target or CHIPS]
-    places = [places[i % len(places)] for i in range(len(batches))]
+    chips = options.target or CHIPS
+    chips = [chips[i % len(chips)] for i in range(len(batches))]
+    places = [make_places(chip) for chip in chips]
     arrays = [[case.draw(random) for case in batch] for batch in batches]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(options.jobs) as pool:
         runs = [pool.submit(lambda *of: list(run_batch(*of)), batch, given,
                             options.folder / f"batch{i}", where)
                 for i, (batch, given, where) in enumerate(zip(batches, arrays, places))]
@@ -125,7 +137,8 @@ def main():
                 for case, a, b in zip(batch, wanted, results or [None] * len(batch)):
                     expect.record(f"{case} {' '.join(place[1:])}",
                                   problem or first_difference(a, b))
-            check_kernels(expect, f"batch {i}", options.folder / f"batch{i}/module.mlir", batch)
+            check_kernels(expect, f"batch {i} on {chips[i]}",
+                          options.folder / f"batch{i}/module.mlir", batch, chips[i])
     expect.finish()
 
 

@@ -6,6 +6,7 @@ scales as the products read them, and no other kernel but the products. All byte
 of a function for each product, which swizzles the scales by itself.
 
 Usage: gpu_shared_scales.py FOLDER [--random N] [--target CHIP]... [--seed SEED]
+                            [--jobs N]
 """
 
 import argparse
@@ -140,12 +141,14 @@ def main():
     parser.add_argument("--random", type=int, default=12, metavar="N", help="so many cases")
     parser.add_argument("--target", action="append", metavar="CHIP", help="of the emulator")
     parser.add_argument("--seed", type=int, default=0, help="of what is random")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N",
+                        help="processes at once")
     options = parser.parse_args()
     random, expect = np.random.default_rng(options.seed), Expectations()
     chips = options.target or CHIPS
     cases = [draw_case(random) for _ in range(options.random)]
     arrays = [case.draw(random) for case in cases]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(options.jobs) as pool:
         runs = [pool.submit(lambda *of: list(check(*of)), case, given,
                             options.folder / str(i), chips[i % len(chips)])
                 for i, (case, given) in enumerate(zip(cases, arrays))]
