@@ -42,7 +42,7 @@ int64_t countInstructions(Block &body) {
 
 double estimateInstructions(Operation *op, const target::Chip &chip) {
   return llvm::TypeSwitch<Operation *, double>(op)
-      .Case([](AmaxOp) { return kAmaxInstructions; })
+      .Case<AmaxOp, AmaxPartsOp>([](auto) { return kAmaxInstructions; })
       .Case([](HadamardOp) { return kHadamardInstructions; })
       .Case([&](QuantizeOp op) {
         return estimateQuantizeInstructions(

@@ -115,8 +115,8 @@ static LogicalResult lowerOp(KernelOp kernel, const KernelBody &body,
   if (failed(verifyOperands(body)))
     return failure();
   return llvm::TypeSwitch<Operation *, LogicalResult>(body.others.front())
-      .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
-            PrepackOp, ScaleSweepOp, SwizzleOp>([&](auto op) {
+      .Case<AmaxOp, AmaxPartsOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp,
+            HadamardOp, PrepackOp, ScaleSweepOp, SwizzleOp>([&](auto op) {
         return failed(site.verify()) ? failure() : lowerKernel(op, site);
       })
       .Default([&](Operation *) {

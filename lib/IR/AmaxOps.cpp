@@ -1,4 +1,4 @@
-//===- AmaxOps.cpp - amax, global_scale, scale_sweep ----------------------===//
+//===- AmaxOps.cpp - amax, amax_parts, global_scale, scale_sweep ----------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,9 +7,11 @@
 
 #include "ReifiedSizes.h"
 #include "Verification.h"
+#include "blockscale/IR/GlobalChain.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -55,6 +57,31 @@ LogicalResult AmaxOp::reifyResultShapes(OpBuilder &builder,
       builder, getOffsets() ? Value(getOffsets()) : Value(getX()));
   sizes.resize(getAmax().getType().getRank());
   shapes.push_back(withStaticSizes(builder, getAmax().getType(), sizes));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// amax_parts
+//===----------------------------------------------------------------------===//
+
+LogicalResult AmaxPartsOp::verify() {
+  RankedTensorType x = getX().getType(), parts = getParts().getType();
+  // amax_parts_c1: x has rank 2 or more and no encoding.
+  if (failed(verifyPlainMatrix(*this, "x", x)))
+    return failure();
+  // amax_parts_c2: one row of numbers.
+  if (!isPartsType(parts))
+    return emitOpError() << "expected the result to be a row of a multiple of "
+                         << kPartsUnit << " numbers, at most " << kMostParts
+                         << ", but got " << parts;
+  return success();
+}
+
+LogicalResult
+AmaxPartsOp::reifyResultShapes(OpBuilder &builder,
+                               ReifiedRankedShapedTypeDims &shapes) {
+  shapes.push_back(
+      getAsIndexOpFoldResult(getContext(), getParts().getType().getShape()));
   return success();
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Verification.h"
+#include "blockscale/IR/GlobalChain.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/StringExtras.h"
@@ -22,8 +23,13 @@ struct OpCounts {
     for (Operation &op : body.without_terminator()) {
       if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
         ++(linalgOp.getNumReductionLoops() != 0 ? reductions : elementwise);
+      if (findGlobalUser(&op)) {
+        ++globals;
+        continue;
+      }
       quantizes += isa<QuantizeOp>(op);
       amaxes += isa<AmaxOp>(op);
+      parts += isa<AmaxPartsOp>(op);
       transforms += isa<HadamardOp>(op);
       products += isa<ScaledMMOp, ScaledGroupedMMOp>(op);
       auto dequantize = dyn_cast<DequantizeOp>(op);
@@ -39,10 +45,13 @@ struct OpCounts {
   int64_t elementwise = 0;
   int64_t quantizes = 0;
   int64_t amaxes = 0;
+  int64_t parts = 0;
   int64_t transforms = 0;
   int64_t products = 0;
   /// Dequantizations of what the body quantizes.
   int64_t decoders = 0;
+  /// What global operands of the body's quantizations are computed from.
+  int64_t globals = 0;
   /// All other ops of the dialect, those above and others.
   int64_t ofDialect = 0;
 };
@@ -54,7 +63,8 @@ static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
   bool mayDecode = family == KernelFamily::Rows ||
                    family == KernelFamily::Program ||
                    family == KernelFamily::Product;
-  if (count.decoders > (mayDecode ? 1 : 0))
+  if (count.decoders > (mayDecode ? 1 : 0) ||
+      (count.globals > 0 && family != KernelFamily::Rows))
     return false;
   switch (family) {
   case KernelFamily::Rows:
@@ -63,8 +73,8 @@ static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
     return !reduces && count.quantizes + count.amaxes > 0 &&
            count.ofDialect == count.quantizes + count.amaxes + count.transforms;
   case KernelFamily::Program:
-    return reduces && count.quantizes <= 1 &&
-           count.ofDialect == count.quantizes;
+    return reduces && count.quantizes + count.parts <= 1 &&
+           count.ofDialect == count.quantizes + count.parts;
   case KernelFamily::Product:
     return !reduces && count.products > 0 && count.quantizes <= 1 &&
            count.ofDialect == count.products + count.quantizes;
@@ -80,11 +90,13 @@ static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
 static StringRef describeOps(KernelFamily family) {
   switch (family) {
   case KernelFamily::Rows:
-    return "one quantization, which may be decoded, and elementwise ops";
+    return "one quantization, which may be decoded, what its global operand is "
+           "computed from, and elementwise ops";
   case KernelFamily::Strips:
     return "quantizations or amaxes, with transforms and elementwise ops";
   case KernelFamily::Program:
-    return "linalg ops that reduce rows, and at most one quantization";
+    return "linalg ops that reduce rows, and at most one quantization or "
+           "amax_parts";
   case KernelFamily::Product:
     return "products, with elementwise ops and at most one quantization";
   case KernelFamily::Elementwise:

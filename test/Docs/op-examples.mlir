@@ -37,6 +37,7 @@ func.func @amax(%x: tensor<64x128xbf16>, %w: tensor<8x64x128xbf16>, %ends: tenso
   %r = blockscale.amax %x : tensor<64x128xbf16> -> tensor<64xf32>
   %e = blockscale.amax %w : tensor<8x64x128xbf16> -> tensor<8xf32>
   %g = blockscale.amax %x offsets(%ends : tensor<3xi32>) : tensor<64x128xbf16> -> tensor<3xf32>
+  %p = blockscale.amax_parts %x : tensor<64x128xbf16> -> tensor<1x1024xf32>
   return
 }
 

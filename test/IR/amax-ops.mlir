@@ -23,6 +23,16 @@ func.func @groups(%x: tensor<?x128xbf16>, %ends: tensor<?xi32>) {
   return
 }
 
+// CHECK-LABEL: func.func @parts
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x2x?xf16>
+func.func @parts(%x: tensor<?x2x?xf16>) {
+  // CHECK: %[[P:.+]] = blockscale.amax_parts %[[X]] : tensor<?x2x?xf16> -> tensor<1x8192xf32>
+  %0 = blockscale.amax_parts %x : tensor<?x2x?xf16> -> tensor<1x8192xf32>
+  // CHECK: blockscale.amax %[[P]] : tensor<1x8192xf32> -> tensor<f32>
+  %1 = blockscale.amax %0 : tensor<1x8192xf32> -> tensor<f32>
+  return
+}
+
 // CHECK-LABEL: func.func @global_scale
 // CHECK-SAME: %[[A:[a-z0-9]+]]: tensor<2x?xf32>
 func.func @global_scale(%a: tensor<2x?xf32>) {

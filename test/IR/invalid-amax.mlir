@@ -1,5 +1,61 @@
 // RUN: blockscale-opt %s -split-input-file -verify-diagnostics
 
+func.func @amax_parts_c1_rank(%x: tensor<64xbf16>) {
+  // expected-error @below {{expected x to have rank 2 or more, but got rank 1}}
+  %0 = blockscale.amax_parts %x : tensor<64xbf16> -> tensor<1x512xf32>
+  return
+}
+
+// -----
+
+func.func @amax_parts_c1_encoding(%x: tensor<4x64xbf16, "sparse">) {
+  // expected-error @below {{expected x to have no encoding, but got "sparse"}}
+  %0 = blockscale.amax_parts %x : tensor<4x64xbf16, "sparse"> -> tensor<1x512xf32>
+  return
+}
+
+// -----
+
+func.func @amax_parts_c2_multiple(%x: tensor<4x64xbf16>) {
+  // expected-error @below {{expected the result to be a row of a multiple of 512 numbers, at most 8192, but got 'tensor<1x1000xf32>'}}
+  %0 = blockscale.amax_parts %x : tensor<4x64xbf16> -> tensor<1x1000xf32>
+  return
+}
+
+// -----
+
+func.func @amax_parts_c2_most(%x: tensor<4x64xbf16>) {
+  // expected-error @below {{at most 8192, but got 'tensor<1x8704xf32>'}}
+  %0 = blockscale.amax_parts %x : tensor<4x64xbf16> -> tensor<1x8704xf32>
+  return
+}
+
+// -----
+
+func.func @amax_parts_c2_dynamic(%x: tensor<4x64xbf16>) {
+  // expected-error @below {{expected the result to be a row of a multiple of 512 numbers, at most 8192, but got 'tensor<1x?xf32>'}}
+  %0 = blockscale.amax_parts %x : tensor<4x64xbf16> -> tensor<1x?xf32>
+  return
+}
+
+// -----
+
+func.func @amax_parts_c2_rows(%x: tensor<4x64xbf16>) {
+  // expected-error @below {{but got 'tensor<2x512xf32>'}}
+  %0 = blockscale.amax_parts %x : tensor<4x64xbf16> -> tensor<2x512xf32>
+  return
+}
+
+// -----
+
+func.func @amax_parts_c2_encoding(%x: tensor<4x64xbf16>) {
+  // expected-error @below {{but got 'tensor<1x512xf32, "sparse">'}}
+  %0 = blockscale.amax_parts %x : tensor<4x64xbf16> -> tensor<1x512xf32, "sparse">
+  return
+}
+
+// -----
+
 func.func @amax_c1_rank(%x: tensor<64xbf16>) {
   // expected-error @below {{expected x to have rank 2 or more, but got rank 1}}
   %0 = blockscale.amax %x : tensor<64xbf16> -> tensor<f32>

@@ -197,7 +197,7 @@ func.func @kernel_c5_cost(%o: tensor<f32>) {
 // -----
 
 func.func @kernel_c6_rows(%x: tensor<32x32xbf16>, %o: tensor<f32>) {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'rows' to have one quantization, which may be decoded, and elementwise ops, but got blockscale.amax}}
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'rows' to have one quantization, which may be decoded, what its global operand is computed from, and elementwise ops, but got blockscale.amax}}
   %r = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%o : tensor<f32>) family rows {
   ^bb0(%lx: tensor<32x32xbf16>, %lo: tensor<f32>):
     %0 = blockscale.amax %lx : tensor<32x32xbf16> -> tensor<f32>
@@ -232,8 +232,21 @@ func.func @kernel_c6_strips(%x: tensor<32x32xf8E4M3FN>, %s: tensor<32x1xf8E8M0FN
 
 // -----
 
+func.func @kernel_c6_chain(%a: tensor<f32>, %x: tensor<32x32xbf16>, %o: tensor<32x32xf4E2M1FN>, %p: tensor<2x2xf8E4M3FN>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations or amaxes, with transforms and elementwise ops, but got blockscale.global_scale, blockscale.quantize}}
+  %r:2 = blockscale.kernel ins(%a, %x : tensor<f32>, tensor<32x32xbf16>) outs(%o, %p : tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>) family strips {
+  ^bb0(%la: tensor<f32>, %lx: tensor<32x32xbf16>, %lo: tensor<32x32xf4E2M1FN>, %lp: tensor<2x2xf8E4M3FN>):
+    %g = blockscale.global_scale %la : tensor<f32>
+    %0, %1 = blockscale.quantize %lx block [16, 16] global_scale(%g : tensor<f32>) : tensor<32x32xbf16> -> tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+  } -> tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+  return
+}
+
+// -----
+
 func.func @kernel_c6_program(%x: tensor<32x32xbf16>, %o: tensor<32x32xbf16>) {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'program' to have linalg ops that reduce rows, and at most one quantization, but got linalg.generic}}
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'program' to have linalg ops that reduce rows, and at most one quantization or amax_parts, but got linalg.generic}}
   %r = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%o : tensor<32x32xbf16>) family program {
   ^bb0(%lx: tensor<32x32xbf16>, %lo: tensor<32x32xbf16>):
     %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%lx : tensor<32x32xbf16>) outs(%lo : tensor<32x32xbf16>) {

@@ -28,6 +28,14 @@ constexpr StringRef kModule = R"mlir(
     %4 = blockscale.global_scale %0 recipe te : tensor<f32>
     return %0, %1, %2, %3, %4 : tensor<f32>, tensor<?x?xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>
   }
+  func.func @chain(%x: tensor<?x4096xbf16>)
+      -> (tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN, #swizzled>, tensor<f32>) {
+    %0 = blockscale.amax %x : tensor<?x4096xbf16> -> tensor<f32>
+    %1 = blockscale.global_scale %0 recipe te : tensor<f32>
+    %2, %3 = blockscale.quantize %x block [1, 16] recipe te global_scale(%1 : tensor<f32>)
+        : tensor<?x4096xbf16> -> tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN, #swizzled>
+    return %2, %3, %1 : tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN, #swizzled>, tensor<f32>
+  }
   func.func @swizzle(%s: tensor<?x256xf8E4M3FN>, %ends: tensor<8xi32>)
       -> (tensor<?x256xf8E4M3FN, #swizzled>, tensor<?x256xf8E4M3FN, #groups>) {
     %0 = blockscale.swizzle %s : tensor<?x256xf8E4M3FN> -> tensor<?x256xf8E4M3FN, #swizzled>
@@ -60,7 +68,7 @@ constexpr StringRef kModule = R"mlir(
     return %0, %1 : tensor<?x256xf32>, tensor<?x256xf32>
   }
 )mlir";
-constexpr size_t kKernels = 6 + 4 + 2 + 2 + 2;
+constexpr size_t kKernels = 6 + 2 + 4 + 2 + 2 + 2;
 
 /// Functions of quantizes whose blocks have several rows: all recipes, both
 /// inputs, one with linear scales and one with swizzled ones.

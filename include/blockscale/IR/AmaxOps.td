@@ -1,4 +1,4 @@
-//===- AmaxOps.td - amax, global_scale, scale_sweep --------*- tablegen -*-===//
+//===- AmaxOps.td - amax, amax_parts, global_scale, .. -----*- tablegen -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -56,6 +56,37 @@ def BlockScale_AmaxOp : BlockScale_TensorOp<"amax"> {
     /// Whether the result has one value a row of the last two dimensions.
     bool isPerRow();
   }];
+}
+
+def BlockScale_AmaxPartsOp : BlockScale_TensorOp<"amax_parts"> {
+  let summary = "Numbers of which the largest is the amax of a tensor";
+  let description = [{
+    Each number is the amax of some elements of x, or 0, and each element is in
+    one of them; which one is up to the kernel. So the amax of a whole tensor is
+
+    ```text
+    amax(x) = amax(amax_parts(x))
+    ```
+
+    A CTA stores a number of its own, and the kernel that needs the amax takes the
+    largest. So nothing is cleared first, and no kernel waits for another one to
+    raise a result. GPUs alone compute it: `blockscale-form-kernels` makes it.
+
+    Constraints:
+    - `amax_parts_c1`: `x` has rank at least 2 and no encoding.
+    - `amax_parts_c2`: the result has no encoding, one row, and a multiple of 512
+      numbers from 512 to 8192.
+
+    Example:
+
+    ```mlir
+    %p = blockscale.amax_parts %x : tensor<64x128xbf16> -> tensor<1x1024xf32>
+    ```
+  }];
+  let arguments = (ins BlockScale_InputTensor:$x);
+  let results = (outs RankedTensorOf<[F32]>:$parts);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($parts)";
+  let hasVerifier = 1;
 }
 
 def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",

@@ -41,12 +41,14 @@ def BlockScale_KernelOp : BlockScale_Op<"kernel", [
       (FusionAttr.h), has a form and costs.
     - `kernel_c6`: the body has ops of the `family`, which says how the kernel
       becomes the code of a GPU. `rows` takes one quantization, with blocks of one
-      row; `strips` quantizations, amaxes and transforms; `program` linalg ops
-      that reduce and at most one quantization; `product` products and at most one
-      quantization; `elementwise` no op of the dialect; `op` one op of the
-      dialect, but no quantization and no product. Linalg ops reduce in `program`
-      only, and `op` has none. In `rows`, `program` and `product` one dequantize
-      may decode what is quantized.
+      row, and what its global operand is computed from: a `global_scale`, an amax
+      of `amax_parts`, or both; `strips` quantizations, amaxes and transforms;
+      `program` linalg ops that reduce, and either quantizations or an
+      `amax_parts`, or neither; `product` products and at most one quantization;
+      `elementwise` no op of the dialect; `op` one op of the dialect, but no
+      quantization and no product. Linalg ops reduce in `program` only, and `op`
+      has none. In `rows`, `program` and `product` one dequantize may decode what
+      is quantized.
 
     A kernel without a family gets the one that blockscale-form-kernels would
     give it.

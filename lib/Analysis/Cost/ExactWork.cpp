@@ -73,7 +73,8 @@ static Flops getProductFlops(ProductOp op) {
 static std::optional<Flops> getFlops(Operation *op) {
   using Result = std::optional<Flops>;
   return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case([](AmaxOp op) -> Result { return Flops{op.getX(), kAmaxFlops}; })
+      .Case<AmaxOp, AmaxPartsOp>(
+          [](auto op) -> Result { return Flops{op.getX(), kAmaxFlops}; })
       .Case([](GlobalScaleOp op) -> Result {
         return Flops{op.getAmax(), kGlobalScaleFlops};
       })

@@ -247,13 +247,28 @@ const PlannedKernel *FusionDraft::findKernel(Operation *op) const {
 }
 
 void FusionDraft::extend(Operation *member, Operation *op) {
-  auto found = llvm::find_if(plan.kernels, [&](const PlannedKernel &kernel) {
+  PlannedKernel &kernel = getKernel(member);
+  insert(kernel, kernel.ops.end(), op);
+}
+
+void FusionDraft::extendBefore(Operation *member, Ops ops) {
+  PlannedKernel &kernel = getKernel(member);
+  insert(kernel, kernel.ops.begin(), ops);
+}
+
+PlannedKernel &FusionDraft::getKernel(Operation *member) {
+  return *llvm::find_if(plan.kernels, [&](const PlannedKernel &kernel) {
     return &kernel == findKernel(member);
   });
-  found->ops.push_back(op);
-  found->results = getResults(found->ops);
-  taken.insert(op);
-  anchors[op] = {found->place, /*isMoved=*/false};
+}
+
+void FusionDraft::insert(PlannedKernel &kernel, Operation **place, Ops ops) {
+  kernel.ops.insert(place, ops.begin(), ops.end());
+  kernel.results = getResults(kernel.ops);
+  for (Operation *op : ops) {
+    taken.insert(op);
+    anchors[op] = {kernel.place, /*isMoved=*/false};
+  }
 }
 
 void FusionDraft::drop(Operation *op) {

@@ -76,6 +76,9 @@ public:
   /// Lets the kernel of `member` compute `op` as well, which reads nothing but
   /// results of `member`.
   void extend(mlir::Operation *member, mlir::Operation *op);
+  /// Lets the kernel of `member` compute `ops` first, which read no results of
+  /// its ops.
+  void extendBefore(mlir::Operation *member, Ops ops);
   /// Notes that `op` needs no kernel.
   void drop(mlir::Operation *op);
 
@@ -95,6 +98,8 @@ private:
     bool isMoved;
   };
   Anchor getAnchor(mlir::Operation *op) const;
+  PlannedKernel &getKernel(mlir::Operation *member);
+  void insert(PlannedKernel &kernel, mlir::Operation **place, Ops ops);
   bool isAvailable(mlir::Value value, mlir::Operation *place, Ops ops) const;
   bool isNeededBefore(mlir::Operation *op, mlir::Operation *last,
                       Ops ops) const;

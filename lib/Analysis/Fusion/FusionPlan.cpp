@@ -7,6 +7,7 @@
 
 #include "blockscale/Analysis/Fusion/FusionPlan.h"
 #include "FusionDraft.h"
+#include "GlobalChains.h"
 #include "RowProgramPlan.h"
 #include "Siblings.h"
 #include "blockscale/Analysis/Epilogue.h"
@@ -103,8 +104,10 @@ FusionPlan planFusion(FunctionOpInterface function,
     if (options.fuse)
       planSiblings(function, draft);
     planElementwise(function, draft);
-    if (options.fuse)
+    if (options.fuse) {
+      planGlobalChains(function, draft);
       planRoundTrips(function, draft);
+    }
   }
   for (Operation *op : draft.collectOps(function)) {
     if (getUnchangedSource(op))

@@ -8,6 +8,7 @@
 #include "blockscale/Analysis/Fusion/KernelFamily.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/Fusion/FusionLegality.h"
+#include "blockscale/IR/GlobalChain.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -33,6 +34,11 @@ static bool hasRows(QuantizeOp op) {
 }
 
 KernelBody::KernelBody(ArrayRef<Operation *> ops) {
+  auto isMember = [&](Operation *op) { return llvm::is_contained(ops, op); };
+  for (Operation *op : ops)
+    if (auto quantize = dyn_cast<QuantizeOp>(op))
+      llvm::append_range(globals,
+                         GlobalChain::find(quantize, isMember).getOps());
   for (Operation *op : ops)
     if (isa<linalg::LinalgOp>(op))
       producers.push_back(op);
@@ -40,7 +46,8 @@ KernelBody::KernelBody(ArrayRef<Operation *> ops) {
              dequantize && !decoder &&
              llvm::is_contained(ops, dequantize.getQuantizer()))
       decoder = dequantize;
-    else if (!isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op))
+    else if (!llvm::is_contained(globals, op) &&
+             !isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op))
       others.push_back(op);
 }
 

@@ -29,7 +29,7 @@ public:
   bool reducesRows() const { return reduces; }
 
   /// Adds what reads values of the program.
-  void add(QuantizeOp op) { ops.insert(op); }
+  void add(Operation *op) { ops.insert(op); }
 
   /// Says why ops that the program reads are not in it.
   void remarkObstacles() const;
@@ -184,6 +184,27 @@ static void planWith(QuantizeOp op, FusionDraft &draft) {
     draft.remark(op, "reads x in a kernel of its own (norm_c7): " + kNoPlace);
 }
 
+/// Plans a program with the parts of the amax of what it computes.
+static void planWith(AmaxPartsOp op, FusionDraft &draft) {
+  RowProgram program(draft, op, op.getX(), op.getX().getType());
+  if (!program.reducesRows())
+    return;
+  program.remarkObstacles();
+  SmallVector<Operation *> norm(program.getOps());
+  Operation *parts = op;
+  program.add(op);
+  FusionChoice choice(draft.getModel(), program.getOps(), {norm, parts});
+  if (failed(program.take(choice)))
+    draft.remark(op, "reads x in a kernel of its own (norm_c7): " + kNoPlace);
+}
+
+bool isOfRowProgram(Value value, FusionDraft &draft) {
+  Operation *op = value.getDefiningOp();
+  return op &&
+         RowProgram(draft, op, value, cast<RankedTensorType>(value.getType()))
+             .reducesRows();
+}
+
 /// Plans a program that ends with `op`, if `op` has elements of what it
 /// reduces, or reduces itself.
 static void planAt(linalg::LinalgOp op, FusionDraft &draft) {
@@ -201,6 +222,7 @@ static void planAt(linalg::LinalgOp op, FusionDraft &draft) {
 
 void planRowPrograms(FunctionOpInterface function, FusionDraft &draft) {
   SmallVector<QuantizeOp> quantizes;
+  SmallVector<AmaxPartsOp> parts;
   SmallVector<Operation *> fills;
   SmallVector<Block *> blocks;
   function->walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -209,6 +231,8 @@ void planRowPrograms(FunctionOpInterface function, FusionDraft &draft) {
     auto quantize = dyn_cast<QuantizeOp>(op);
     if (quantize && !draft.isTaken(op))
       quantizes.push_back(quantize);
+    if (auto amax = dyn_cast<AmaxPartsOp>(op))
+      parts.push_back(amax);
     if (getFilledScalar(op))
       fills.push_back(op);
     if (!isa<linalg::LinalgOp>(op))
@@ -217,9 +241,13 @@ void planRowPrograms(FunctionOpInterface function, FusionDraft &draft) {
           blocks.push_back(&block);
     return WalkResult::advance();
   });
-  if (draft.getOptions().fuse)
+  if (draft.getOptions().fuse) {
+    // What needs the amax cannot be in the kernel that computes it.
+    for (AmaxPartsOp op : parts)
+      planWith(op, draft);
     for (QuantizeOp op : quantizes)
       planWith(op, draft);
+  }
   // From the end, so that a program has all that leads to it.
   for (Block *block : blocks)
     for (Operation &op : llvm::reverse(*block))

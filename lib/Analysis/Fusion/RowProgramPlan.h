@@ -12,8 +12,12 @@
 
 namespace blockscale {
 
+/// Whether `value`, a tensor, has the elements that a row program computes.
+bool isOfRowProgram(mlir::Value value, FusionDraft &draft);
+
 /// Plans a kernel for each row program of `function` ("RowProgram.h"), with
-/// what quantizes its result where kernels may have that.
+/// what quantizes its result, or computes parts of its amax, where kernels may
+/// have that.
 void planRowPrograms(mlir::FunctionOpInterface function, FusionDraft &draft);
 
 } // namespace blockscale

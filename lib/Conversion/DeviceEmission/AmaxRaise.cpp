@@ -49,6 +49,51 @@ Lanes emitWarpMaximum(KernelBuilder &b, Lanes bits) {
                                         b.i32(kAllLanes)));
 }
 
+Lanes emitBlockMaximum(KernelBuilder &b, Lanes bits, Lanes thread,
+                       int64_t warps, Value partial) {
+  Lanes warp = numerics::getWarp(thread), lane = numerics::getLane(thread);
+  auto getPlace = [&](Lanes ofWarp) {
+    return emitAddress(b, partial, b.getI32Type(), ofWarp);
+  };
+  Lanes ofWarp = emitWarpMaximum(b, bits);
+  emit::emitIf(b, isBelow(lane, 1),
+               [&] { b.store(ofWarp, getPlace(warp), sizeof(float)); });
+  gpu::BarrierOp::create(b);
+  // Lanes beyond the number of warps have their values again.
+  Lanes other = numerics::split(lane, warps).second;
+  return emitWarpMaximum(
+      b, b.load(b.getI32Type(), getPlace(other), sizeof(float)));
+}
+
+Lanes getPartBlocks(ImplicitLocOpBuilder &b, Value pieces, int64_t parts) {
+  return emit::max(b, emit::min(b, pieces, emit::getIndex(b, parts)),
+                   emit::getIndex(b, 1));
+}
+
+void emitParts(KernelBuilder &b, Value pieces, Value result, int64_t parts,
+               Lanes thread, int64_t warps,
+               function_ref<Lanes(Lanes)> emitPiece) {
+  Lanes block = emitBlockNumber(b);
+  Lanes bits = emit::emitReduction(
+      b, block, toIndex(b, pieces), b.i32(0),
+      [&](Lanes piece, Lanes amax) -> Value {
+        return maxUnsigned(amax, emitPiece(piece));
+      },
+      parts);
+  auto store = [&](Value value, Value part) {
+    b.store(value, emitAddress(b, result, b.getI32Type(), part), sizeof(float));
+  };
+  Value partial = createSharedArray(b, "amax", b.getI32Type(), warps);
+  Lanes largest = emitBlockMaximum(b, bits, thread, warps, partial);
+  emit::emitIf(b, isBelow(thread, 1), [&] { store(largest, block); });
+  emit::emitIf(b, isBelow(block, 1), [&] {
+    Value first = getPartBlocks(b, toIndex(b, pieces), parts);
+    emit::emitLoop(
+        b, emit::add(b, first, thread), emit::getIndex(b, parts),
+        [&](Lanes part) { store(b.i32(0), part); }, warps * kWarpThreads);
+  });
+}
+
 void emitRaise(KernelBuilder &b, ArrayRef<AmaxPart> parts, Lanes thread,
                int64_t warps, Value partial) {
   Lanes warp = numerics::getWarp(thread), lane = numerics::getLane(thread);

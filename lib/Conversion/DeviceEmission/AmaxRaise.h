@@ -38,6 +38,26 @@ struct AmaxPart {
 /// The largest of the warp's values, in all its threads.
 emit::Lanes emitWarpMaximum(KernelBuilder &b, emit::Lanes bits);
 
+/// The largest of the CTA's values, in all its threads, which must come here
+/// and are `warps` warps. `partial` is shared memory of a word for each warp.
+/// `thread` is an index or an i32.
+emit::Lanes emitBlockMaximum(KernelBuilder &b, emit::Lanes bits,
+                             emit::Lanes thread, int64_t warps,
+                             mlir::Value partial);
+
+/// The CTAs that compute the parts of an amax (op `amax_parts`) of what so many
+/// `pieces` of x have. CTA i computes part i, of pieces i, i + parts, ..; the
+/// first CTA stores the zeros of parts without a piece.
+emit::Lanes getPartBlocks(mlir::ImplicitLocOpBuilder &b, mlir::Value pieces,
+                          int64_t parts);
+
+/// Emits what a CTA of these does: `emitPiece` gives the bits that a thread has
+/// of one of `pieces`, an i64 parameter, and all threads come there. `thread`
+/// is an index.
+void emitParts(KernelBuilder &b, mlir::Value pieces, mlir::Value result,
+               int64_t parts, emit::Lanes thread, int64_t warps,
+               llvm::function_ref<emit::Lanes(emit::Lanes)> emitPiece);
+
 /// Raises results to the largest of the CTA's values. All threads, which are
 /// `warps` warps, must come here. `partial` is shared memory of a word for each
 /// part and warp.

@@ -7,6 +7,7 @@
 
 #include "LaunchSite.h"
 #include "LaunchModel.h"
+#include "blockscale/IR/GlobalChain.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -73,11 +74,12 @@ std::string getGlobalName(const GlobalOperand &global) {
          (global.byValue ? "_by_value" : extent).str();
 }
 
-/// The first op of the dialect in the body, or the first one.
+/// The first op of the dialect in the body that does not only compute the
+/// global operand of another one, or the first op.
 static Operation *getMainOp(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   for (Operation &op : body.without_terminator())
-    if (isa<BlockScaleDialect>(op.getDialect()))
+    if (isa<BlockScaleDialect>(op.getDialect()) && !findGlobalUser(&op))
       return &op;
   return &body.front();
 }

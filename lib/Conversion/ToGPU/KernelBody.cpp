@@ -20,7 +20,8 @@ LogicalResult verifyOperands(const KernelBody &body) {
     for (Value operand : op->getOperands()) {
       Operation *definition = operand.getDefiningOp();
       if (definition && !isProduct(definition) &&
-          !isa<linalg::LinalgOp, HadamardOp>(definition))
+          !isa<linalg::LinalgOp, HadamardOp>(definition) &&
+          !llvm::is_contained(body.globals, definition))
         return op->emitOpError("expected operands that are inputs of the "
                                "kernel, or of other ops that compute, on this "
                                "target, but got one of '")

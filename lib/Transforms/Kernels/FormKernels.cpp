@@ -8,6 +8,7 @@
 #include "FusionRecord.h"
 #include "KernelWrapping.h"
 #include "RowPrograms.h"
+#include "blockscale/Analysis/Fusion/AmaxSplit.h"
 #include "blockscale/Analysis/Fusion/FusionPlan.h"
 #include "blockscale/Analysis/Fusion/KernelGroups.h"
 #include "blockscale/IR/TypeRules.h"
@@ -42,6 +43,19 @@ static IRMapping makeCopies(FunctionOpInterface function,
         if (operand.get().getDefiningOp() == op)
           operand.set(copies.lookup(operand.get()));
   return copies;
+}
+
+/// Computes an amax in two ops, of which a kernel each has one:
+///
+///   %a = blockscale.amax %x
+/// becomes
+///   %p = blockscale.amax_parts %x
+///   %a = blockscale.amax %p
+static void splitAmax(AmaxOp amax) {
+  OpBuilder builder(amax);
+  auto type = RankedTensorType::get({1, kAmaxParts}, builder.getF32Type());
+  Value parts = AmaxPartsOp::create(builder, amax.getLoc(), type, amax.getX());
+  amax.getXMutable().assign(parts);
 }
 
 /// Wraps the ops of a kernel, or their copies.
@@ -95,6 +109,8 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
           << ", but got '" << chip << "'";
       return signalPassFailure();
     }
+    for (AmaxOp amax : findSplitAmaxes(getOperation(), options))
+      splitAmax(amax);
     if (failed(apply(planFusion(getOperation(), options))))
       signalPassFailure();
   }

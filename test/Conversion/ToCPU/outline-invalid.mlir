@@ -122,3 +122,16 @@ func.func @between_tiles(%s: memref<1x1x32x4x4xf8E4M3FN>, %t: memref<1x1x8x4xf8E
   }
   return
 }
+
+// -----
+
+// Parts of an amax are for kernels of GPUs.
+func.func @amax_parts(%x: memref<4x64xbf16>, %p: memref<1x512xf32>) {
+  blockscale.kernel ins(%x : memref<4x64xbf16>) outs(%p : memref<1x512xf32>) {
+  ^bb0(%lx: tensor<4x64xbf16>, %lp: tensor<1x512xf32>):
+    // expected-error @below {{'blockscale.amax_parts' op has no lowering to the CPU}}
+    %0 = blockscale.amax_parts %lx : tensor<4x64xbf16> -> tensor<1x512xf32>
+    blockscale.yield %0 : tensor<1x512xf32>
+  }
+  return
+}

@@ -180,3 +180,26 @@ func.func @length(%x: memref<64x96xf32>, %s: memref<64xf32>, %n: index, %q: memr
   }
   return
 }
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// Parts of the amax of what the kernel reads.
+func.func @parts_of_input(%x: memref<64x96xf32>, %s: memref<64xf32>, %p: memref<1x512xf32>) {
+  blockscale.kernel ins(%x : memref<64x96xf32>) outs(%s, %p : memref<64xf32>, memref<1x512xf32>) {
+  ^bb0(%lx: tensor<64x96xf32>, %ls: tensor<64xf32>, %lp: tensor<1x512xf32>):
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%ls : tensor<64xf32>) -> tensor<64xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<64x96xf32>) outs(%f : tensor<64xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.addf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<64xf32>
+    // expected-error @below {{'blockscale.amax_parts' op expected x to be elements that linalg ops of the kernel compute on this target}}
+    %0 = blockscale.amax_parts %lx : tensor<64x96xf32> -> tensor<1x512xf32>
+    blockscale.yield %sum, %0 : tensor<64xf32>, tensor<1x512xf32>
+  }
+  return
+}

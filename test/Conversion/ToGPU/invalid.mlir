@@ -491,3 +491,17 @@ func.func @between_tiles(%s: memref<1x1x32x4x4xf8E4M3FN>, %t: memref<1x1x8x4xf8E
   }
   return
 }
+
+// -----
+
+// A quantizer without elements would not run, so that nothing computed its global scale.
+func.func @chain_without_elements(%a: memref<f32>, %x: memref<4x0xbf16>, %g: memref<f32>, %q: memref<4x0xi8>, %s: memref<4x0xf8E4M3FN>) {
+  blockscale.kernel ins(%a, %x : memref<f32>, memref<4x0xbf16>) outs(%g, %q, %s : memref<f32>, memref<4x0xi8>, memref<4x0xf8E4M3FN>) {
+  ^bb0(%la: tensor<f32>, %lx: tensor<4x0xbf16>, %lg: tensor<f32>, %lq: tensor<4x0xf4E2M1FN>, %ls: tensor<4x0xf8E4M3FN>):
+    %0 = blockscale.global_scale %la : tensor<f32>
+    // expected-error @below {{'blockscale.quantize' op expected elements where the kernel computes its global operand, but got 'tensor<4x0xbf16>'}}
+    %1, %2 = blockscale.quantize %lx block [1, 16] global_scale(%0 : tensor<f32>) : tensor<4x0xbf16> -> tensor<4x0xf4E2M1FN>, tensor<4x0xf8E4M3FN>
+    blockscale.yield %0, %1, %2 : tensor<f32>, tensor<4x0xf4E2M1FN>, tensor<4x0xf8E4M3FN>
+  }
+  return
+}

@@ -105,13 +105,13 @@ class _Text:
             zero = "0x80000000"
             return [f"%m{i} = arith.constant {zero} : f32",
                     f"{name} = arith.addf %x{i}, %m{i} : f32"]
-        return [f"{name} = arith.extf %x{i} : bf16 to f32"]
+        return [f"{name} = arith.extf %x{i} : {type} to f32"]
 
     def round(self, name):
         """%y as an element of x."""
         if self.norm.x == "f32":
             return [], name
-        return [f"%y = arith.truncf {name} : f32 to bf16"], "%y"
+        return [f"%y = arith.truncf {name} : f32 to {self.norm.x}"], "%y"
 
     def write(self, x, *others):
         kind, type = self.norm.kind, tensor(self.shape, self.norm.x)

@@ -24,6 +24,8 @@ struct KernelBody {
   /// The dequantization of what one of `others` quantizes, which that one's
   /// code computes along with it; null where there is none.
   DequantizeOp decoder;
+  /// The chains (GlobalChain.h) of the global operands of what is quantized.
+  llvm::SmallVector<mlir::Operation *> globals;
 };
 
 /// Whether a kernel of a GPU for `op` alone takes its blocks one by one,

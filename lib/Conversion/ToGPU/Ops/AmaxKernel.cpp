@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// CTAs raise the result (AmaxRaise.h). Rows have a warp each, which stores
-// their result.
+// CTAs raise the result (AmaxRaise.h), or store parts of it. Rows have a warp
+// each, which stores their result.
 //
 // Elements lie in ranges that begin and end anywhere. In a range, all vectors
 // of 16 bytes are loaded as such, those before and behind one by one.
@@ -210,6 +210,32 @@ static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
       });
 }
 
+/// Launches the kernel for the parts of the amax of `count` elements.
+static void launchParts(LaunchSite &site, const Twine &name, Type element,
+                        Value x, Value result, int64_t parts, Value count) {
+  int64_t blockElements = getBlockElements(element);
+  Value pieces = getCeilDiv(site.b, count, blockElements);
+  site.launch(name,
+              {kAmaxThreads,
+               getPartBlocks(site.b, pieces, parts),
+               {},
+               kVectorsInFlight * kAmaxBytes},
+              {{x, kAmaxBytes}, {result, sizeof(float)}, {count}, {pieces}},
+              [&](KernelBuilder &b) {
+                Lanes thread = emitThreadNumber(b, kAmaxThreads);
+                AmaxEmitter emitter(b, element, x, thread);
+                emitParts(b, pieces, result, parts, thread, kAmaxWarps,
+                          [&](Lanes piece) {
+                            Value begin = mul(b, piece, blockElements);
+                            Value end =
+                                add(b, begin, getIndex(b, blockElements));
+                            return emitter.emitRange(
+                                begin, emit::min(b, end, toIndex(b, count)),
+                                thread, kAmaxThreads);
+                          });
+              });
+}
+
 /// Launches the kernel for an amax of each row. A warp has a row.
 static void launchRows(LaunchSite &site, const Twine &name, Type element,
                        Value x, Value amax, Value rows, Value cols) {
@@ -337,6 +363,20 @@ static void launchColumnGroups(LaunchSite &site, const Twine &name,
           });
         });
       });
+}
+
+LogicalResult lowerKernel(AmaxPartsOp op, LaunchSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  Value x = site.lookup(op.getX());
+  auto type = cast<MemRefType>(x.getType());
+  Type element = type.getElementType();
+  std::string name;
+  llvm::raw_string_ostream(name) << "amax_parts_" << element;
+  Value count =
+      emit::getProduct(b, emit::getLeadingSizes(b, x, type.getRank()));
+  launchParts(site, name, element, x, site.lookup(op.getParts()),
+              op.getParts().getType().getDimSize(1), count);
+  return success();
 }
 
 LogicalResult lowerKernel(AmaxOp op, LaunchSite &site) {

@@ -18,6 +18,7 @@
 namespace blockscale {
 
 llvm::LogicalResult lowerKernel(AmaxOp op, LaunchSite &site);
+llvm::LogicalResult lowerKernel(AmaxPartsOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(ExpandScaleOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site);

@@ -286,6 +286,16 @@ void RowEmitter::emitPasses(
       });
 }
 
+Lanes RowEmitter::emitPasses(
+    Value init, function_ref<Value(Lanes, const RowPass &)> body) const {
+  return emit::emitReduction(
+      b, emit::getIndex(b, 0), emit::getIndex(b, layout.passes), init,
+      [&](Lanes index, Lanes carried) {
+        Lanes number(b, arith::IndexCastUIOp::create(b, b.getI32Type(), index));
+        return body(carried, getPass(number));
+      });
+}
+
 /// Makes the optimizer forget what was computed from inputs.
 void RowEmitter::hideInputs() {
   for (auto &[value, vectors] : firstPass.inputs)

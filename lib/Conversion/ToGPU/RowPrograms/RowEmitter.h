@@ -53,6 +53,11 @@ public:
   /// (i32).
   void
   emitPasses(llvm::function_ref<void(emit::Lanes, const RowPass &)> body) const;
+  /// The same with a value that is carried from pass to pass. Returns the last
+  /// one.
+  emit::Lanes emitPasses(
+      mlir::Value init,
+      llvm::function_ref<mlir::Value(emit::Lanes, const RowPass &)> body) const;
 
   /// The element of `value`, which has one for each row, for the thread's row.
   mlir::Value getRow(mlir::Value value);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowKernel.h"
+#include "DeviceEmission/AmaxRaise.h"
 #include "DeviceEmission/BlockElements.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/LaunchModel.h"
@@ -49,8 +50,12 @@ private:
   int64_t getAlignment(Value operand) const;
 
   void emit(KernelBuilder &b);
-  void emitPass(KernelBuilder &b, RowEmitter &rows, const RowPass &pass,
-                const RowPosition &position);
+  void emitAmaxParts(KernelBuilder &b);
+  SmallVector<Lanes> emitRows(KernelBuilder &b, const RowPosition &position);
+  SmallVector<Lanes> emitPass(KernelBuilder &b, RowEmitter &rows,
+                              const RowPass &pass, const RowPosition &position);
+  Lanes computeAmax(KernelBuilder &b, FragmentVectors &vectors,
+                    int64_t elements);
   void emitQuantize(KernelBuilder &b, RowEmitter &rows, const RowPass &pass,
                     FragmentPosition position);
   SmallVector<BlockElements>
@@ -71,6 +76,11 @@ private:
   /// Bytes for each element of all inputs that have the shape of the elements.
   int64_t inputBytes = 0;
   SmallVector<Value> elementOutputs, rowOutputs;
+
+  /// The parts of an amax of what the ops compute, and the number (i64) of the
+  /// pieces of x that a CTA takes one after the other; null where it has none.
+  AmaxPartsOp parts;
+  Lanes pieces;
 
   QuantizeOp quantize;
   std::optional<QuantizeSpec> spec;
@@ -101,6 +111,10 @@ LogicalResult RowKernel::analyzeOps() {
       quantize = found;
       continue;
     }
+    if (auto found = dyn_cast<AmaxPartsOp>(op); found && !parts) {
+      parts = found;
+      continue;
+    }
     auto decoder = dyn_cast<DequantizeOp>(op);
     if (decoder && quantize && decoder == findDecoder(quantize))
       continue;
@@ -118,6 +132,13 @@ LogicalResult RowKernel::analyzeOps() {
       return op.emitOpError() << "has no kernel " << *obstacle;
     ops.push_back(row);
   }
+  bool reducesOps = !parts || llvm::any_of(ops, [&](const RowOp &row) {
+    return row.getResultForm() == RowForm::Elements &&
+           row.op == parts.getX().getDefiningOp();
+  });
+  if (!reducesOps)
+    return parts.emitOpError("expected x to be elements that linalg ops of the "
+                             "kernel compute on this target");
   if (quantize)
     if (std::optional<FusionObstacle> obstacle =
             findRowQuantizeObstacle(quantize))
@@ -157,6 +178,7 @@ LogicalResult RowKernel::analyzeOutputs() {
     bool isKnown = llvm::is_contained(elementOutputs, value) ||
                    llvm::is_contained(rowOutputs, value) ||
                    (quantize && value.getDefiningOp() == quantize) ||
+                   (parts && value.getDefiningOp() == parts) ||
                    (quantize && value.getDefiningOp() == findDecoder(quantize));
     if (!isKnown)
       return kernel.emitOpError("expected the body to yield what its linalg "
@@ -206,9 +228,12 @@ LogicalResult RowKernel::analyze() {
 //===----------------------------------------------------------------------===//
 
 std::string RowKernel::getName() const {
-  return "rows_" + (spec ? spec->getKernelName(chip)
-                         : "k" + std::to_string(layout->rowElements) +
-                               std::string(chip.kernelSuffix));
+  if (spec)
+    return "rows_" + spec->getKernelName(chip);
+  std::string name = "rows_k" + std::to_string(layout->rowElements);
+  if (parts)
+    name += "_amax_parts";
+  return name + std::string(chip.kernelSuffix);
 }
 
 /// Bytes that the address of an operand is a multiple of; 0 for a scalar.
@@ -247,9 +272,13 @@ void RowKernel::launch() {
       layout->rowStride == 1
           ? getCeilDiv(b, operands.rows, ThreadMapping::kRowSetRows)
           : getCeilDiv(b, operands.rows, kTileRows) * layout->rowStride;
-  LaunchSite::Shape shape{
-      layout->getThreads(), getCeilDiv(b, rowSets, layout->rowSetsPerBlock),
-      operands.matrices, layout->fragmentElements * inputBytes};
+  Lanes blocks = getCeilDiv(b, rowSets, layout->rowSetsPerBlock);
+  if (parts) {
+    pieces = blocks;
+    blocks = getPartBlocks(b, pieces, parts.getParts().getType().getDimSize(1));
+  }
+  LaunchSite::Shape shape{layout->getThreads(), blocks, operands.matrices,
+                          layout->fragmentElements * inputBytes};
   if (mapping && mapping->hasBuffer && layout->passes == 1)
     shape.residentBlocks = LaunchModel::getBlocksOfRegisters(
         shape.threads, shape.threadBytes / 4 + kOtherRegisters);
@@ -259,9 +288,13 @@ void RowKernel::launch() {
     addQuantizeSlots(signature, operands, *spec, chip);
   else
     signature.add(operands.rows);
+  if (parts)
+    signature.add(pieces);
   SmallVector<Value> logical(inputs.begin(), inputs.end());
   llvm::append_range(logical, elementOutputs);
   llvm::append_range(logical, rowOutputs);
+  if (parts)
+    logical.push_back(parts.getParts());
   auto others = llvm::map_to_vector(
       logical, [&](Value value) { return site.lookup(value); });
   for (Value &operand : others)
@@ -277,68 +310,96 @@ void RowKernel::launch() {
 //===----------------------------------------------------------------------===//
 
 void RowKernel::emit(KernelBuilder &b) {
+  if (parts)
+    return emitAmaxParts(b);
   bool batched = spec && spec->batched;
-  RowPosition position = RowPosition::emit(b, *layout, batched);
-  auto emitRows = [&] {
-    RowEmitter rows(b, *layout, getAccessBytes(chip), ops, values, position,
-                    operands.rows);
-    std::optional<StagedMoves> moves;
-    if (mapping && mapping->hasBuffer && layout->passes == 1) {
-      int64_t bytes = mapping->fragmentElements * spec->getInputBytes();
-      buffer.emplace(b, position.thread, layout->getThreads(), bytes,
-                     RowLayout::kRunLanes);
-      Fragment fragment(b, *spec, *mapping, chip, operands, position.fragment);
-      moves.emplace(*buffer, fragment.isFullWarp(), bytes);
-    }
-    rows.emitRows(moves ? &*moves : nullptr);
-    storeRows(b, rows, position);
-    if (layout->passes == 1)
-      return emitPass(b, rows, rows.getFirstPass(), position);
-    rows.emitPasses(
-        [&](Lanes, const RowPass &pass) { emitPass(b, rows, pass, position); });
-  };
+  RowPosition position =
+      RowPosition::emit(b, *layout, batched, emitBlockNumber(b));
   // Matrices beyond the last one are those of whole CTAs.
   if (batched)
     emit::emitIf(b, isBelow(position.fragment.matrix, operands.matrices),
-                 emitRows);
+                 [&] { emitRows(b, position); });
   else
-    emitRows();
+    emitRows(b, position);
 }
 
-/// Computes and stores what has a value an element.
-void RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
-                         const RowPass &pass, const RowPosition &position) {
+/// The work of a CTA that takes several pieces, for the amax of all of them.
+void RowKernel::emitAmaxParts(KernelBuilder &b) {
+  int64_t threads = layout->getThreads();
+  emitParts(
+      b, pieces, values.lookup(parts.getParts()),
+      parts.getParts().getType().getDimSize(1), emitThreadNumber(b, threads),
+      threads / kWarpThreads, [&](Lanes piece) {
+        Lanes bits = emitRows(b, RowPosition::emit(b, *layout,
+                                                   /*batched=*/false, piece))
+                         .front();
+        // The next piece takes the shared memory of this one.
+        gpu::BarrierOp::create(b);
+        return bits;
+      });
+}
+
+/// Computes and stores all that the rows of a CTA have. Returns the bits of
+/// their amax that the thread has, where the kernel computes it.
+SmallVector<Lanes> RowKernel::emitRows(KernelBuilder &b,
+                                       const RowPosition &position) {
+  RowEmitter rows(b, *layout, getAccessBytes(chip), ops, values, position,
+                  operands.rows);
+  std::optional<StagedMoves> moves;
+  if (mapping && mapping->hasBuffer && layout->passes == 1) {
+    int64_t bytes = mapping->fragmentElements * spec->getInputBytes();
+    buffer.emplace(b, position.thread, layout->getThreads(), bytes,
+                   RowLayout::kRunLanes);
+    Fragment fragment(b, *spec, *mapping, chip, operands, position.fragment);
+    moves.emplace(*buffer, fragment.isFullWarp(), bytes);
+  }
+  rows.emitRows(moves ? &*moves : nullptr);
+  storeRows(b, rows, position);
+  if (layout->passes == 1)
+    return emitPass(b, rows, rows.getFirstPass(), position);
+  if (parts)
+    return {rows.emitPasses(b.i32(0), [&](Lanes amax, const RowPass &pass) {
+      return maxUnsigned(amax, emitPass(b, rows, pass, position).front());
+    })};
+  rows.emitPasses(
+      [&](Lanes, const RowPass &pass) { emitPass(b, rows, pass, position); });
+  return {};
+}
+
+/// Computes and stores what has a value an element. Returns the bits of the
+/// amax of these elements, where the kernel computes it.
+SmallVector<Lanes> RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
+                                       const RowPass &pass,
+                                       const RowPosition &position) {
   if (quantize) {
     FragmentPosition place = position.fragment;
     place.fragment = pass.fragment;
-    return emitQuantize(b, rows, pass, place);
+    emitQuantize(b, rows, pass, place);
+    return {};
   }
-  if (elementOutputs.empty())
-    return;
-  auto emitIf = [&](Lanes condition, function_ref<void()> body,
-                    function_ref<void()> otherwise = nullptr) {
-    if (condition)
-      emit::emitIf(b, condition, body, otherwise);
-    else
-      body();
-  };
+  if (elementOutputs.empty() && !parts)
+    return {};
   auto store = [&](int64_t elements) {
-    return [&, elements] {
+    return [&, elements]() -> SmallVector<Lanes> {
       FragmentVectors vectors(rows, pass, elements);
       storeElements(b, rows, pass, vectors, elements);
+      if (!parts)
+        return {};
+      return {computeAmax(b, vectors, elements)};
     };
   };
   int64_t tail = layout->getTailElements();
-  emitIf(rows.hasRow(), [&] {
+  return emitIfElseZero(b, rows.hasRow(), [&] {
     auto emitTail = [&] {
-      emitIf(rows.isFragmentBelow(pass, layout->fragments), store(tail));
+      return emitIfElseZero(b, rows.isFragmentBelow(pass, layout->fragments),
+                            store(tail));
     };
     Lanes isFull = rows.isFragmentBelow(pass, layout->getFullFragments());
     if (layout->getFullFragments() == 0)
       return emitTail();
     if (tail == 0)
-      return emitIf(isFull, store(layout->fragmentElements));
-    emitIf(isFull, store(layout->fragmentElements), emitTail);
+      return emitIfElseZero(b, isFull, store(layout->fragmentElements));
+    return emitIfElse(b, isFull, store(layout->fragmentElements), emitTail);
   });
 }
 
@@ -378,6 +439,22 @@ static SmallVector<Value> getWords(KernelBuilder &b, FragmentVectors &vectors,
     }
   }
   return words;
+}
+
+/// Bits of the amax of the first `elements` elements of a fragment.
+Lanes RowKernel::computeAmax(KernelBuilder &b, FragmentVectors &vectors,
+                             int64_t elements) {
+  SmallVector<Value> words = getWords(b, vectors, parts.getX(), elements);
+  constexpr int64_t kVectorWords = 4;
+  words.resize(llvm::alignTo(words.size(), kVectorWords), b.i32(0));
+  SmallVector<Value> packed;
+  for (size_t i = 0; i < words.size(); i += kVectorWords)
+    packed.push_back(b.pack(ArrayRef(words).slice(i, kVectorWords)));
+  std::unique_ptr<CvtEmitter> cvt = createCvtEmitter(chip);
+  Lanes amax =
+      BlockElements::fromWords(packed, getElementTypeOrSelf(parts.getX()))
+          .computeAmax(b, *cvt);
+  return b.toBits(amax);
 }
 
 SmallVector<BlockElements> RowKernel::getBlocks(KernelBuilder &b,

@@ -20,7 +20,7 @@ static Lanes loadGlobal(const Fragment &fragment, Lanes group) {
   KernelBuilder &b = fragment.b;
   const GlobalOperand &global = fragment.spec.global;
   Value pointer = fragment.arguments.global;
-  if (!pointer || global.byValue)
+  if (!pointer || global.byValue || !fragment.spec.globalPrologue.isEmpty())
     return {b, pointer};
   Lanes index;
   switch (global.extent) {

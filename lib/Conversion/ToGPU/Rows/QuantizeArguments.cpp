@@ -62,7 +62,9 @@ void addQuantizeSlots(KernelSignature &signature, QuantizeOperands &operands,
   signature.add(operands.scale, getScaleStoreBytes(spec, fragmentBlocks));
   if (spec.decoding)
     signature.add(operands.decoded, getDecodedStoreBytes(spec, accessBytes));
-  signature.add(operands.global, sizeof(float));
+  signature.add(operands.global, spec.globalPrologue.getAlignment());
+  signature.add(operands.storedAmax, sizeof(float));
+  signature.add(operands.storedScale, sizeof(float));
   signature.add(operands.blockAmax, sizeof(float));
   signature.add(operands.rng, sizeof(int64_t));
   signature.add(operands.offsets, sizeof(int32_t));

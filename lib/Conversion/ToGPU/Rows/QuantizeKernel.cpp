@@ -24,9 +24,9 @@ class QuantizeKernelEmitter {
 public:
   QuantizeKernelEmitter(KernelBuilder &b, const QuantizeSpec &spec,
                         const target::Chip &chip,
-                        const QuantizeOperands &arguments)
-      : spec(spec), chip(chip), mapping(spec, chip), b(b),
-        arguments(arguments) {}
+                        const QuantizeOperands &operands)
+      : spec(spec), chip(chip), mapping(spec, chip), b(b), arguments(operands) {
+  }
 
   void emit();
 
@@ -39,7 +39,8 @@ private:
   ThreadMapping mapping;
   KernelBuilder &b;
 
-  const QuantizeOperands &arguments;
+  /// The parameters; `global` becomes the value where the kernel computes it.
+  QuantizeOperands arguments;
   /// The number of the thread in its CTA, i32.
   Lanes thread;
 };
@@ -83,6 +84,10 @@ FragmentPosition QuantizeKernelEmitter::emitPosition(Lanes blockNumber) {
 void QuantizeKernelEmitter::emit() {
   Lanes number = emitThreadNumber(b, ThreadMapping::kThreads);
   thread = toI32(b, number);
+  if (!spec.globalPrologue.isEmpty())
+    arguments.global = spec.globalPrologue.emit(
+        b, thread, ThreadMapping::kThreads / kWarpThreads,
+        {arguments.global, arguments.storedAmax, arguments.storedScale});
   if (spec.checksEnds) {
     GroupEnds ends = getGroupEnds(b, spec, arguments);
     emitCheckGroups(b, {runtime::ErrorOp::Quantize, ends.unit}, ends.offsets,

@@ -75,12 +75,18 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
                                       ThreadMapping::kThreads / kWarpThreads));
     blocks = blocks + filling;
   }
+  // What the first CTA stores is asked for without elements, too.
+  Lanes matrices = operands.matrices;
+  if (operands.storedAmax || operands.storedScale) {
+    blocks = emit::max(b, blocks, emit::getIndex(b, 1));
+    matrices = emit::max(b, matrices, emit::getIndex(b, 1));
+  }
   operands.inputs = spec.source->getOperands(site);
   KernelSignature signature;
   addQuantizeSlots(signature, operands, spec, chip);
   int64_t threadBytes = mapping.fragmentElements * spec.source->getBytes();
   site.launch(spec.getKernelName(chip),
-              {ThreadMapping::kThreads, blocks, operands.matrices, threadBytes,
+              {ThreadMapping::kThreads, blocks, matrices, threadBytes,
                mapping.residentBlocks},
               signature, [&](KernelBuilder &inside) {
                 emitQuantizeKernel(inside, spec, chip, operands);

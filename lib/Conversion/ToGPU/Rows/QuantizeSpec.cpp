@@ -28,7 +28,7 @@ std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
     os << "_swizzled";
   if (batched)
     os << "_batched";
-  os << getGlobalName(global);
+  os << getGlobalName(global) << globalPrologue.getName();
   if (amaxIsGiven)
     os << "_block_amax";
   if (stochastic)
@@ -60,6 +60,16 @@ static LogicalResult verifyMemRef(KernelOp kernel, Value value,
   return success();
 }
 
+/// Whether a kernel of a quantize with a chain, which is not empty, can have
+/// that: it runs where there are elements, or none but at launch.
+static LogicalResult verifyChain(QuantizeOp quantize) {
+  if (quantize.getX().getType().getShape().back() != 0)
+    return success();
+  return quantize.emitOpError("expected elements where the kernel computes its "
+                              "global operand, but got ")
+         << quantize.getX().getType();
+}
+
 /// Finds the kernel's operands behind the quantize's operands and results.
 static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
                                    const ElementSource &source,
@@ -73,7 +83,11 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
   operands.blockAmax = getOperand(quantize.getBlockAmax());
   operands.rng = getOperand(quantize.getRng());
   operands.offsets = getOperand(quantize.getOffsets());
-  operands.global = getOperand(quantize.getGlobal());
+  GlobalChain chain = GlobalChain::find(quantize);
+  if (!chain.isEmpty() && failed(verifyChain(quantize)))
+    return failure();
+  operands.global =
+      getOperand(chain.isEmpty() ? quantize.getGlobal() : chain.getSource());
   DequantizeOp decoder = findDecoder(quantize);
   auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
   bool isDense = true;
@@ -85,12 +99,21 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
       operands.scale = output;
     else if (decoder && value == decoder.getResult())
       operands.decoded = output;
+    else if (chain.amax && value == chain.amax.getAmax())
+      operands.storedAmax = output;
+    else if (chain.scale && value == chain.scale.getScale())
+      operands.storedScale = output;
     else if (llvm::is_contained(source.getKept(), value))
       isDense &= succeeded(verifyMemRef(kernel, output, "an output"));
   }
   // Codes and scales that are decoded need not be stored.
   size_t stored = source.getKept().size();
   bool isOnce = true;
+  for (Operation *op : chain.getOps()) {
+    size_t count = llvm::count(yield.getValues(), op->getResult(0));
+    isOnce &= count <= 1;
+    stored += count;
+  }
   for (Value value : {Value(quantize.getData()), Value(quantize.getScale()),
                       decoder ? Value(decoder.getResult()) : Value()}) {
     if (!value)
@@ -118,7 +141,9 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
         std::pair(operands.decoded, "the decoded output"),
         std::pair(operands.global, "the global operand"),
         std::pair(operands.blockAmax, "block_amax"),
-        std::pair(operands.rng, "rng"), std::pair(operands.offsets, "offsets")})
+        std::pair(operands.rng, "rng"), std::pair(operands.offsets, "offsets"),
+        std::pair(operands.storedAmax, "the amax output"),
+        std::pair(operands.storedScale, "the global scale output")})
     if (operand && !operand.getType().isF32() &&
         failed(verifyMemRef(kernel, operand, name)))
       return failure();
@@ -187,6 +212,7 @@ FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
         getScaleLayout(scale) == numerics::k128x4 && !spec.groupedTiles;
   }
   spec.global = quantize.getGlobalOperand();
+  spec.globalPrologue = GlobalPrologue(GlobalChain::find(quantize));
   spec.amaxIsGiven = operands.blockAmax != nullptr;
   spec.stochastic = operands.rng != nullptr;
   spec.groupDim = quantize.getGroupOperand().dim;

@@ -11,6 +11,7 @@
 #include "DeviceEmission/BlockDecoding.h"
 #include "DeviceEmission/DeviceQuantizer.h"
 #include "DeviceEmission/ElementSource.h"
+#include "GlobalPrologue.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Target/Chip.h"
 
@@ -46,6 +47,9 @@ struct QuantizeSpec {
   /// one matrix of all rows.
   bool batched;
   GlobalOperand global;
+  /// How the kernel computes the global operand; empty where it is in memory,
+  /// or absent.
+  GlobalPrologue globalPrologue;
   /// Whether block amaxes are an operand.
   bool amaxIsGiven;
   bool stochastic;
@@ -97,6 +101,8 @@ struct QuantizeOperands {
   /// What the values of the codes are stored to.
   mlir::Value decoded;
   mlir::Value global, blockAmax, rng, offsets;
+  /// What an amax and a global scale that the kernel computes are stored to.
+  mlir::Value storedAmax, storedScale;
   /// Sizes: the rows of a matrix, the matrices, the number of offsets, and that
   /// of the tiles of groups.
   emit::Lanes rows, matrices, groups, tiles;

@@ -48,7 +48,7 @@ RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes)
 }
 
 RowPosition RowPosition::emit(KernelBuilder &b, const RowLayout &layout,
-                              bool batched) {
+                              bool batched, Lanes blockNumber) {
   using numerics::split;
   auto cast = [&](Lanes index, Type type) -> Lanes {
     return {b, arith::IndexCastUIOp::create(b, type, index)};
@@ -60,7 +60,7 @@ RowPosition RowPosition::emit(KernelBuilder &b, const RowLayout &layout,
   std::tie(position.rowSet, position.warp) = split(warp, layout.warpsPerRowSet);
   std::tie(position.run, position.lane) = split(lane, RowLayout::kRunLanes);
 
-  Lanes block = cast(emitBlockNumber(b), b.getI64Type());
+  Lanes block = cast(blockNumber, b.getI64Type());
   Lanes inBlock = extend(position.rowSet, 64);
   Lanes rowSet = block * layout.rowSetsPerBlock + inBlock;
   // Row sets of neighbours come in fours of rows, others in tiles.

@@ -74,8 +74,9 @@ struct RowPosition {
   /// The fragment of the thread in the first pass.
   FragmentPosition fragment;
 
+  /// The position in row sets of CTA `block`, an index.
   static RowPosition emit(KernelBuilder &b, const RowLayout &layout,
-                          bool batched);
+                          bool batched, emit::Lanes block);
 };
 
 } // namespace blockscale

@@ -1,0 +1,55 @@
+//===- GlobalPrologue.h - Global values that kernels compute ----*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_GLOBALPROLOGUE_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_GLOBALPROLOGUE_H
+
+#include "DeviceEmission/KernelBuilder.h"
+#include "blockscale/IR/GlobalChain.h"
+
+namespace blockscale {
+
+/// The code by which each CTA of a quantizer computes its global operand, as a
+/// chain (GlobalChain.h) says.
+class GlobalPrologue {
+public:
+  GlobalPrologue() = default;
+  explicit GlobalPrologue(GlobalChain chain);
+
+  bool isEmpty() const { return parts == 0 && !recipe; }
+  /// What the memory that the chain begins with is aligned to.
+  int64_t getAlignment() const;
+  /// The part of the kernel's name.
+  std::string getName() const;
+
+  struct Operands {
+    /// A pointer to what the chain begins with.
+    mlir::Value source;
+    /// Pointers to what the amax and the scale are stored to, or null.
+    mlir::Value storedAmax, storedScale;
+  };
+
+  /// The global operand, in each thread. All threads of the CTA, of `warps`
+  /// warps, must come here; `thread` is the number of one, i32.
+  emit::Lanes emit(KernelBuilder &b, emit::Lanes thread, int64_t warps,
+                   const Operands &operands) const;
+
+private:
+  emit::Lanes emitAmax(KernelBuilder &b, emit::Lanes thread, int64_t warps,
+                       mlir::Value source) const;
+
+  /// The parts of the amax; 0 where it is one number in memory.
+  int64_t parts = 0;
+  /// The recipe of the global scale; nullopt where the operand is the amax.
+  std::optional<numerics::Recipe> recipe;
+  /// What the amax is to that recipe.
+  GlobalKind kind = GlobalKind::Absent;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_GLOBALPROLOGUE_H
