@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -32,6 +33,25 @@ static void explain(const ProductDecision &decision) {
     remark::passed(decision.op->getLoc(),
                    remark::RemarkOpts::name("quantized").category(kCategory))
         << remark::add("{0} by {1}", describe(*decision.form), decision.rule);
+}
+
+/// Says if amaxes of the policy are those of no product; `names` are the names
+/// of all products. A file of another model, or one with names that were
+/// misspelled, would change nothing and say nothing.
+static void explainAmaxes(ModuleOp module, const QuantizationPolicy &policy,
+                          const llvm::StringSet<> &names) {
+  SmallVector<StringRef> strangers;
+  for (StringRef name : policy.amaxes.keys())
+    if (!names.contains(name))
+      strangers.push_back(name);
+  if (strangers.empty())
+    return;
+  InFlightDiagnostic diagnostic = module.emitRemark();
+  diagnostic << "expected the names of " << policy.amaxesFile
+             << " to be those of products, but got '"
+             << *llvm::min_element(strangers) << "'";
+  if (size_t others = strangers.size() - 1)
+    diagnostic << " and " << others << " more";
 }
 
 namespace {
@@ -152,12 +172,16 @@ void replaceProducts(RewriterBase &rewriter,
 
 void quantizeProducts(ModuleOp module, const QuantizationPolicy &policy) {
   IRRewriter rewriter(module.getContext());
+  llvm::StringSet<> names;
   module->walk([&](FunctionOpInterface function) {
     std::vector<ProductDecision> decisions = decideProducts(function, policy);
-    for (const ProductDecision &decision : decisions)
+    for (const ProductDecision &decision : decisions) {
       explain(decision);
+      names.insert_range(getLocationNames(decision.op->getLoc()));
+    }
     replaceProducts(rewriter, decisions);
   });
+  explainAmaxes(module, policy, names);
 }
 
 } // namespace blockscale
