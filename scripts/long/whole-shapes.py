@@ -6,7 +6,7 @@ transformed columns and both, with and without the sign mask. Kernels of several
 schedules, give the bytes of a kernel for each op and those of the CPU, and are at most three
 launches. Results are compared by digests.
 
-A process of the largest shape needs 3 GiB of memory and 1 GiB of disk. All shapes take half an
+A process of the largest shape needs 6 GiB of memory and 1 GiB of disk. All shapes take half an
 hour of one core, most of it the two largest ones. The last line is `N passed, N failed`.
 
   scripts/long/whole-shapes.py [--shape MxK]... [--jobs N] [--target CHIP]
