@@ -116,9 +116,10 @@ static LogicalResult lowerOp(KernelOp kernel, const KernelBody &body,
     return failure();
   return llvm::TypeSwitch<Operation *, LogicalResult>(body.others.front())
       .Case<AmaxOp, AmaxPartsOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp,
-            HadamardOp, PrepackOp, ScaleSweepOp, SwizzleOp>([&](auto op) {
-        return failed(site.verify()) ? failure() : lowerKernel(op, site);
-      })
+            HadamardOp, PadGroupsOp, PrepackOp, ScaleSweepOp, SwizzleOp>(
+          [&](auto op) {
+            return failed(site.verify()) ? failure() : lowerKernel(op, site);
+          })
       .Default([&](Operation *) {
         return site.refuse("it has a kernel on the CPU only (--target=cpu)");
       });

@@ -245,8 +245,14 @@ struct AffineIndex {
   friend AffineIndex operator+(AffineIndex x, int64_t y) {
     return {x.expr + y};
   }
+  friend AffineIndex operator+(AffineIndex x, AffineIndex y) {
+    return {x.expr + y.expr};
+  }
   friend AffineIndex operator*(AffineIndex x, AffineIndex y) {
     return {x.expr * y.expr};
+  }
+  friend AffineIndex operator*(AffineIndex x, int64_t y) {
+    return {x.expr * y};
   }
   friend AffineIndex operator/(AffineIndex x, int64_t y) {
     return {x.expr.floorDiv(y)};
@@ -257,6 +263,20 @@ struct AffineIndex {
 };
 
 } // namespace
+
+int64_t getPaddedRows(int64_t rows, int64_t groups, int64_t unit) {
+  if (ShapedType::isDynamic(rows) || ShapedType::isDynamic(groups))
+    return ShapedType::kDynamic;
+  return numerics::getPaddedRows(rows, groups, unit);
+}
+
+OpFoldResult getPaddedRows(OpBuilder &builder, Location loc, OpFoldResult rows,
+                           OpFoldResult groups, int64_t unit) {
+  AffineIndex size{builder.getAffineSymbolExpr(0)};
+  AffineIndex count{builder.getAffineSymbolExpr(1)};
+  return apply(builder, loc, numerics::getPaddedRows(size, count, unit).expr,
+               {rows, groups});
+}
 
 /// Tiles of a grouped matrix of `rows` x `cols` scales, for any offsets.
 template <typename Index>

@@ -37,6 +37,7 @@ from blockscale._ops import (
     expand_scale,
     global_scale,
     hadamard,
+    pad_groups,
     prepack,
     quantize,
     scale_sweep,
@@ -51,6 +52,7 @@ __all__ = [
     "ArgumentError", "Cancelled", "CompileError", "Compiled", "DataLayout", "DeviceError",
     "Diagnostic", "Error", "FileError", "Layout", "Loaded", "Module", "Remark", "Spec", "Traced",
     "Value", "__version__", "amax", "calibrate", "compile", "compile_ahead", "dequantize",
-    "expand_scale", "global_scale", "hadamard", "jit", "load", "prepack", "quantize", "scale_sweep",
-    "scaled_grouped_mm", "scaled_mm", "set_cache_owners", "set_num_threads", "swizzle",
+    "expand_scale", "global_scale", "hadamard", "jit", "load", "pad_groups", "prepack", "quantize",
+    "scale_sweep", "scaled_grouped_mm", "scaled_mm", "set_cache_owners", "set_num_threads",
+    "swizzle",
 ]

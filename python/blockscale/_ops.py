@@ -176,6 +176,34 @@ def hadamard(x: Value, dim: int, *, sign_mask: int | None = None) -> Value:
         "rotated", "hadamard", str(x.spec), [x.spec])[0]
 
 
+def pad_groups(x: Value, offsets: Value, unit: int = 32) -> tuple[Value, Value]:
+    """The groups of rows of x, each followed by zeros up to a multiple of `unit` rows.
+
+    Blocks down the columns, and products along rows, take these groups and their ends.
+
+    Args:
+      x: [M, K], f32, bf16 or f16.
+      offsets: [G] i32, ends of groups of rows; any that do not descend, up to M.
+      unit: from 1 to 65536; a multiple of the rows of a block, and of 32 for products on GPUs.
+
+    Returns: (padded, ends): like x with (M + G * (unit - 1)) // unit * unit rows, and [G] i32,
+    the ends of the groups in it.
+    """
+    _check("x", x, ranks=(2,), dtypes=("f32", "bf16", "f16"))
+    _check("offsets", offsets, ranks=(1,), dtypes=("i32",))
+    text = _Text(x).operand("offsets", offsets).integer("unit", unit)
+    rows, groups = x.shape[0], offsets.shape[0]
+    if unit < 1:
+        raise ArgumentError(f"expected unit to be 1 or more, but got {unit}")
+    padded = None
+    if rows is not None and groups is not None:
+        padded = (rows + groups * (unit - 1)) // unit * unit
+    result = Spec((padded, x.shape[1]), x.dtype)
+    first, ends = text.emit(("padded", "ends"), "pad_groups", f"{x.spec} -> {result}",
+                            [result, offsets.spec])
+    return first, ends
+
+
 def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None = None,
              recipe: str | None = None, global_scale: Value | None = None,
              global_amax: Value | None = None, block_amax: Value | None = None,

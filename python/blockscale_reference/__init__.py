@@ -20,7 +20,7 @@ from .blocks import expand_scale
 from .codecs import E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0
 from .dequantize import dequantize_mx, dequantize_nvfp4
 from .fragments import prepack, unprepack
-from .groups import group_bounds, group_fault, quantize_groups
+from .groups import group_bounds, group_fault, pad_groups, quantize_groups
 from .hadamard import hadamard
 from .layout import swizzle, swizzle_groups, unswizzle
 from .matmul import Product, scaled_grouped_matmul, scaled_matmul
@@ -34,7 +34,7 @@ __all__ = [
     "E2M1", "E2M3", "E3M2", "E4M3", "E5M2", "INT8", "Product", "amax", "decode_e8m0",
     "dequantize_mx", "dequantize_nvfp4", "encode_stochastic", "expand_scale", "from_bf16",
     "global_scale", "group_amax", "group_bounds", "group_fault", "hadamard", "nonzero_amax", "pack",
-    "philox4x32", "prepack", "quantize_groups", "quantize_mx", "quantize_nvfp4", "random_bytes",
-    "scale_sweep", "scaled_grouped_matmul", "scaled_matmul", "swizzle", "swizzle_groups", "to_bf16",
-    "unpack", "unprepack", "unswizzle",
+    "pad_groups", "philox4x32", "prepack", "quantize_groups", "quantize_mx", "quantize_nvfp4",
+    "random_bytes", "scale_sweep", "scaled_grouped_matmul", "scaled_matmul", "swizzle",
+    "swizzle_groups", "to_bf16", "unpack", "unprepack", "unswizzle",
 ]

@@ -37,6 +37,24 @@ def group_fault(offsets, extent, multiple=1):
     return None
 
 
+def pad_groups(x, offsets, unit):
+    """(padded, ends): the rows of each group of [M, K] with zeros up to a multiple of `unit`.
+
+    The padded array has as many rows as that many groups of M rows can take.
+    """
+    pieces, ends, end = [], [], 0
+    for i, j in group_bounds(offsets, len(x)):
+        rows = -(-(j - i) // unit) * unit
+        piece = np.zeros((rows, *x.shape[1:]), x.dtype)
+        piece[: j - i] = x[i:j]
+        pieces.append(piece)
+        end += rows
+        ends.append(end)
+    most = (len(x) + len(ends) * (unit - 1)) // unit * unit
+    pieces.append(np.zeros((most - end, *x.shape[1:]), x.dtype))
+    return np.concatenate(pieces), np.array(ends, np.int32)
+
+
 def quantize_groups(quantize, x, offsets, dim, block, transposed=False, values=None):
     """Codes and linear scales of [M, K], each group quantized alone.
 

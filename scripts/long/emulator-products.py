@@ -3,8 +3,9 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """90 random products for each kind of kernels that a chip has, and all epilogues, in the emulator
 under both schedules: within the bound of docs/Numerics.md, and the bytes of the CPU where results
-are rounded more than once. `check` runs some on some chips; emulator-seeds.py has the golden
-products on all.
+are rounded more than once. Then weight gradients of groups of any length, with 500 random sets of
+ends in turn of all formats, on the CPU and in the emulator. `check` runs some on some chips;
+emulator-seeds.py has the golden products on all.
 
 A line says what ran for a chip; the last one is `N passed, N failed`.
 
@@ -28,13 +29,18 @@ PROGRAMS = {"sm_80": MMA, "sm_86": MMA, "sm_89": MMA, "sm_90a": WGMMA, "sm_100a"
             "sm_121a": (*WARP, *MMA)}
 # Those of products without scales, which each of them multiplies.
 PLAIN = ("plain_matmul.py", "plain_epilogue.py")
+# Groups of any length, which every chip multiplies, too.
+RAGGED = ("ragged_groups.py", "--cases=500", "--each", "--target=cpu")
 # How the names end of those that draw products.
 DRAWN = ("matmul.py", "both.py")
 
 
 def list_runs(chip):
-    return [((name, *["--cases=90"] * name.endswith(DRAWN), f"--target={chip}"), {})
-            for name in (*PROGRAMS[chip], *PLAIN)] if chip in PROGRAMS else []
+    if chip not in PROGRAMS:
+        return []
+    programs = [(name, *["--cases=90"] * name.endswith(DRAWN))
+                for name in (*PROGRAMS[chip], *PLAIN)]
+    return [((*program, f"--target={chip}"), {}) for program in (*programs, RAGGED)]
 
 
 if __name__ == "__main__":

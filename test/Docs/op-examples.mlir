@@ -59,6 +59,12 @@ func.func @hadamard(%x: tensor<64x128xbf16>) {
   return
 }
 
+func.func @pad_groups(%x: tensor<96x128xbf16>, %ends: tensor<3xi32>) {
+  %p, %pe = blockscale.pad_groups %x offsets(%ends : tensor<3xi32>) unit 32
+      : tensor<96x128xbf16> -> tensor<160x128xbf16>
+  return
+}
+
 func.func @quantize(%x: tensor<200x80xbf16>, %g: tensor<f32>, %y: tensor<64x96xbf16>) {
   %q, %s = blockscale.quantize %x block [1, 16] global_scale(%g : tensor<f32>)
       : tensor<200x80xbf16>

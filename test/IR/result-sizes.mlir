@@ -4,6 +4,7 @@
 
 // CHECK-DAG: #[[UP16:.+]] = affine_map<()[s0] -> (s0 ceildiv 16)>
 // CHECK-DAG: #[[UP32:.+]] = affine_map<()[s0] -> (s0 ceildiv 32)>
+// CHECK-DAG: #[[PADDED:.+]] = affine_map<()[s0, s1] -> (((s0 + s1 * 31) floordiv 32) * 32)>
 
 // Transposed data, and scales in units of either side of a block.
 // CHECK-LABEL: func.func @quantize
@@ -76,6 +77,24 @@ func.func @amax(%x: tensor<?x?x?xf32>, %y: tensor<?x?xf32>, %ends: tensor<?xi32>
   // CHECK-DAG: %[[M:.+]] = tensor.dim %[[X]], %c1
   // CHECK-DAG: %[[G:.+]] = tensor.dim %[[ENDS]], %c0
   // CHECK: return %[[B]], %[[M]], %[[G]]
+  return %0, %1, %2 : index, index, index
+}
+
+// Each group is padded to blocks of 32 rows.
+// CHECK-LABEL: func.func @pad_groups
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x?xbf16>, %[[ENDS:[a-z0-9]+]]: tensor<?xi32>
+func.func @pad_groups(%x: tensor<?x?xbf16>, %ends: tensor<?xi32>) -> (index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %p, %e = blockscale.pad_groups %x offsets(%ends : tensor<?xi32>) unit 32 : tensor<?x?xbf16> -> tensor<?x?xbf16>
+  %0 = tensor.dim %p, %c0 : tensor<?x?xbf16>
+  %1 = tensor.dim %p, %c1 : tensor<?x?xbf16>
+  %2 = tensor.dim %e, %c0 : tensor<?xi32>
+  // CHECK-DAG: %[[M:.+]] = tensor.dim %[[X]], %c0
+  // CHECK-DAG: %[[K:.+]] = tensor.dim %[[X]], %c1
+  // CHECK-DAG: %[[G:.+]] = tensor.dim %[[ENDS]], %c0
+  // CHECK-DAG: %[[P:.+]] = affine.apply #[[PADDED]]()[%[[M]], %[[G]]]
+  // CHECK: return %[[P]], %[[K]], %[[G]]
   return %0, %1, %2 : index, index, index
 }
 

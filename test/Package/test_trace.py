@@ -106,6 +106,22 @@ class TraceTest(unittest.TestCase):
         self.assert_types(lambda x, y: bs.hadamard(x + y * x - y, 1, sign_mask=0), [x, x],
                           "tensor<32x64xbf16>")
 
+    def test_groups_of_any_length(self):
+        def wgrad(x, dy, offsets):
+            px, ends = bs.pad_groups(x, offsets)
+            pdy, _ = bs.pad_groups(dy, offsets)
+            b, sb = bs.quantize(px, format="mxfp8", block=(32, 1), transposed=True)
+            a, sa = bs.quantize(pdy, format="mxfp8", block=(32, 1), transposed=True)
+            return px, ends, bs.scaled_grouped_mm(a, b, sa, sb, offsets=ends)
+        ends = bs.Spec((3,), "i32")
+        self.assert_types(wgrad, [bs.Spec((96, 64), "bf16"), bs.Spec((96, 40), "bf16"), ends],
+                          "tensor<160x64xbf16>", "tensor<3xi32>", "tensor<3x40x64xbf16>")
+        self.assert_types(lambda x, offsets: bs.pad_groups(x, offsets, 16)[0],
+                          [bs.Spec((None, 64), "f32"), ends], "tensor<?x64xf32>")
+        with self.assertRaisesRegex(bs.ArgumentError, "expected unit to be 1 or more, but got 0"):
+            bs.jit(lambda x, offsets: bs.pad_groups(x, offsets, 0)).trace(
+                bs.Spec((96, 64), "bf16"), ends)
+
     def test_what_is_printed_is_the_module(self):
         module = bs.jit(lambda x: bs.quantize(x)).trace(bs.Spec((16, 16), "f32"))
         self.assertIn("  func.func @lambda(%x: tensor<16x16xf32>) -> "

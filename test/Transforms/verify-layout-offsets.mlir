@@ -95,6 +95,18 @@ func.func @quantize(%x: tensor<64x96xbf16>) {
   %8:2 = blockscale.quantize %x block [1, 32] offsets(%descending : tensor<2xi32>) group_dim 1 : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
   return
 }
+// pad_groups takes ends within blocks.
+func.func @pad_groups(%x: tensor<64x96xbf16>) {
+  %ends = arith.constant dense<[33, 64]> : tensor<2xi32>
+  %0:2 = blockscale.pad_groups %x offsets(%ends : tensor<2xi32>) unit 32 : tensor<64x96xbf16> -> tensor<96x96xbf16>
+  %outside = arith.constant dense<[33, 65]> : tensor<2xi32>
+  // expected-error @below {{'blockscale.pad_groups' op expected constant offset 1 to be at most the extent 64, but got 65}}
+  %1:2 = blockscale.pad_groups %x offsets(%outside : tensor<2xi32>) unit 32 : tensor<64x96xbf16> -> tensor<96x96xbf16>
+  %descending = arith.constant dense<[33, 32]> : tensor<2xi32>
+  // expected-error @below {{'blockscale.pad_groups' op expected constant offset 1 to be at least the offset before it, 33, but got 32}}
+  %2:2 = blockscale.pad_groups %x offsets(%descending : tensor<2xi32>) unit 32 : tensor<64x96xbf16> -> tensor<96x96xbf16>
+  return
+}
 func.func @amax(%x: tensor<64x96xbf16>) {
   %ends = arith.constant dense<[33, 96]> : tensor<2xi32>
   %0 = blockscale.amax %x offsets(%ends : tensor<2xi32>) group_dim 1 : tensor<64x96xbf16> -> tensor<2xf32>

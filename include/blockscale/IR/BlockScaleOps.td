@@ -10,6 +10,7 @@
 
 include "blockscale/IR/AmaxOps.td"
 include "blockscale/IR/DataOps.td"
+include "blockscale/IR/GroupOps.td"
 include "blockscale/IR/KernelOps.td"
 include "blockscale/IR/LaunchOps.td"
 include "blockscale/IR/MatmulOps.td"

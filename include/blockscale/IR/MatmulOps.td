@@ -129,8 +129,8 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     and the accuracy of `scaled_mm`. Rows
     of a 2d-3d result that no group covers are zero; in the 2d-2d form an empty
     group's sum is zero. An end is at least the end before it, at most the size
-    of the dimension and, in the 2d-2d form, a multiple of the block; else the
-    call is an error.
+    of the dimension and, in the 2d-2d form, a multiple of the block (`pad_groups`
+    makes such groups of any); else the call is an error.
 
     Constraints:
     - `scaled_grouped_mm_c1`: `a` has rank 2, `b` rank 3 or 2; no encodings but

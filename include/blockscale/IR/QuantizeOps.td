@@ -90,8 +90,9 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     a matrix, in device memory. Global operands may then have one value for each
     group, and the scales may have a layout that is grouped along that dimension.
     An end is at least the end before it, at most the size of the dimension and a
-    multiple of the block along it; else the call is an error. Elements that
-    belong to no group give zero codes and zero scale bytes.
+    multiple of the block along it (`pad_groups` makes such groups of rows of any
+    ends); else the call is an error. Elements that belong to no group give zero
+    codes and zero scale bytes.
 
     There are two families of formats. NVFP4 has blocks [1, 16], [16, 16] or
     (transposed) [16, 1], f8E4M3FN scales and f4E2M1FN data. MX has blocks

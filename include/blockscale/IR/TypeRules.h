@@ -16,6 +16,8 @@
 #include "blockscale/Numerics/Recipe.h"
 #include "blockscale/Numerics/ScaleLayout.h"
 
+#include <limits>
+
 namespace blockscale {
 
 //===----------------------------------------------------------------------===//
@@ -91,6 +93,16 @@ llvm::SmallVector<int64_t> getScaleShape(llvm::ArrayRef<int64_t> shape,
 llvm::SmallVector<mlir::OpFoldResult>
 getScaleSizes(mlir::OpBuilder &builder, mlir::Location loc,
               llvm::ArrayRef<mlir::OpFoldResult> sizes, int64_t block);
+
+/// Rows that the ends of padded groups can say.
+inline constexpr int64_t kMostPaddedRows = std::numeric_limits<int32_t>::max();
+
+/// Rows of what `pad_groups` makes of `rows` rows in `groups` groups; dynamic
+/// where either is.
+int64_t getPaddedRows(int64_t rows, int64_t groups, int64_t unit);
+mlir::OpFoldResult getPaddedRows(mlir::OpBuilder &builder, mlir::Location loc,
+                                 mlir::OpFoldResult rows,
+                                 mlir::OpFoldResult groups, int64_t unit);
 
 /// `sizes` of a value of type `type`, with its static sizes as attributes, as
 /// reification of result shapes promises.

@@ -214,6 +214,13 @@ constexpr Index getMostTiles(Index size, Groups groups, int64_t tile) {
   return (size + groups * (tile - 1)) / tile;
 }
 
+/// Rows that `groups` groups of `size` rows take at most, each padded to a
+/// multiple of `unit`.
+template <typename Index, typename Groups>
+constexpr Index getPaddedRows(Index size, Groups groups, int64_t unit) {
+  return getMostTiles(size, groups, unit) * unit;
+}
+
 /// Rows (columns) of tiles in the buffer of `groups` groups of `size` rows
 /// (columns).
 template <typename Index, typename Groups>

@@ -55,6 +55,7 @@ enum class ErrorOp : uint16_t {
   Quantize = 2,
   Swizzle = 3,
   ScaledGroupedMM = 4,
+  PadGroups = 5,
 };
 
 /// Bytes of the text of an assertion, its 0 included.
@@ -113,6 +114,8 @@ inline const char *getErrorOpName(ErrorOp op) {
     return "swizzle";
   case ErrorOp::ScaledGroupedMM:
     return "scaled_grouped_mm";
+  case ErrorOp::PadGroups:
+    return "pad_groups";
   }
   return "kernel";
 }

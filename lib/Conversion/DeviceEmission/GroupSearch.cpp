@@ -65,22 +65,28 @@ emit::GroupedDim getGroupedDim(KernelBuilder &b, Value offsets, Value count,
 static SmallVector<Group>
 emitSearches(KernelBuilder &b, const GroupedDim &dim, size_t count,
              function_ref<Value(const Group &, size_t)> holds) {
-  SmallVector<Value> nothing(4 * count, getIndex(b, 0));
+  // Where groups are padded, their place in the source is found, too.
+  size_t values = dim.padUnit != 0 ? 6 : 4;
+  SmallVector<Value> nothing(values * count, getIndex(b, 0));
   SmallVector<Value> found = emit::emitGroupReduction(
       b, dim, nothing, [&](const Group &group, ValueRange carried) {
+        Lanes all[] = {group.index,       group.begin,  group.end,
+                       group.tilesBefore, group.source, group.sourceEnd};
         SmallVector<Value> next;
         for (size_t i = 0; i < count; ++i) {
           Value isFound = holds(group, i);
-          for (Lanes value :
-               {group.index, group.begin, group.end, group.tilesBefore})
+          for (Lanes value : ArrayRef(all).take_front(values))
             next.push_back(select(isFound, value, carried[next.size()]));
         }
         return next;
       });
   SmallVector<Group> result;
-  for (ArrayRef<Value> rest = found; !rest.empty(); rest = rest.drop_front(4)) {
-    auto get = [&](size_t i) { return Lanes(b, rest[i]); };
-    result.push_back({get(0), get(1), get(2), get(3)});
+  for (ArrayRef<Value> rest = found; !rest.empty();
+       rest = rest.drop_front(values)) {
+    auto get = [&](size_t i) {
+      return i < values ? Lanes(b, rest[i]) : Lanes();
+    };
+    result.push_back({get(0), get(1), get(2), get(3), get(4), get(5)});
   }
   return result;
 }

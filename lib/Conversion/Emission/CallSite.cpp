@@ -152,6 +152,14 @@ void CallSite::requireMultiple(OpFoldResult size, int64_t divisor,
   require(holds, what + " to be a multiple of " + Twine(divisor), found);
 }
 
+void CallSite::requireBelow(OpFoldResult size, int64_t bound,
+                            const Twine &what) {
+  Value found = toIndex(b, size);
+  Value holds = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, found,
+                                              getIndex(b, bound));
+  require(holds, what + " to be below " + Twine(bound), found);
+}
+
 void CallSite::requireSizes(const Twine &name, Value logical,
                             ArrayRef<OpFoldResult> sizes, const Twine &source) {
   Value memref = lookup(logical);

@@ -33,6 +33,7 @@ public:
   mlir::Value lookup(mlir::Value logical) const {
     return operands.lookup(logical);
   }
+  const KernelOperands &getOperands() const { return operands; }
 
   /// Sizes of a value whose memory has its logical shape.
   Sizes getSizes(mlir::Value logical) const;
@@ -45,6 +46,10 @@ public:
   /// last dimension of x".
   void requireMultiple(mlir::OpFoldResult size, int64_t divisor,
                        const llvm::Twine &what);
+
+  /// Requires `size < bound`.
+  void requireBelow(mlir::OpFoldResult size, int64_t bound,
+                    const llvm::Twine &what);
 
   /// Requires that the memory of `logical` has the sizes that a tensor of its
   /// type and of logical sizes `sizes` takes; `source` is where these come

@@ -23,7 +23,9 @@
 namespace blockscale::emit {
 
 /// A dimension cut in groups, in units. A tile of a grouped layout takes
-/// `tileSize` of them.
+/// `tileSize` of them. Groups may be padded: the dimension then has each group
+/// with elements up to a multiple of `padUnit`, and ends are those of the
+/// groups in the source, before that.
 struct GroupedDim {
   /// The number of groups, and the size of the whole dimension.
   Lanes count;
@@ -32,6 +34,10 @@ struct GroupedDim {
   int64_t tileSize = 1;
   /// Loads the end of group `index` (index type), in elements.
   std::function<Lanes(Lanes index)> loadEnd;
+  /// A multiple of `unit` in elements, or 0 where nothing is padded, and the
+  /// size of the source in elements.
+  int64_t padUnit = 0;
+  Lanes sourceExtent = {};
 
   /// The groups whose ends are in the memref `offsets`.
   static GroupedDim get(mlir::ImplicitLocOpBuilder &b, mlir::Value offsets,
@@ -47,6 +53,10 @@ struct Group {
   Lanes end;
   /// Tiles along the dimension that earlier groups take.
   Lanes tilesBefore;
+  /// Of a padded group the first element in the source, and the one after its
+  /// last; null of others.
+  Lanes source = {};
+  Lanes sourceEnd = {};
 };
 
 /// Loops over the groups with values that start as `inits` and are carried from

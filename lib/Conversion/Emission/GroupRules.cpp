@@ -18,6 +18,8 @@ namespace blockscale::emit {
 
 GroupRules getGroupRules(AmaxOp) { return {ErrorOp::Amax}; }
 
+GroupRules getGroupRules(PadGroupsOp) { return {ErrorOp::PadGroups}; }
+
 GroupRules getGroupRules(QuantizeOp op) {
   return {ErrorOp::Quantize, op.getBlock()[op.getGroupDim()]};
 }
@@ -65,6 +67,14 @@ GroupEndsInMemory getGroupEnds(AmaxOp op, CallSite &site) {
   SmallVector<Value> sizes = toIndices(site, site.getSizes(op.getX()));
   return {site.lookup(op.getOffsets()), sizes[op.getGroupDim()],
           getGroupRules(op), sizes};
+}
+
+/// Whatever the sizes are, there are ends of padded groups to write.
+GroupEndsInMemory getGroupEnds(PadGroupsOp op, CallSite &site) {
+  return {site.lookup(op.getOffsets()),
+          toIndex(site.b, site.getSizes(op.getX()).front()),
+          getGroupRules(op),
+          {}};
 }
 
 GroupEndsInMemory getGroupEnds(QuantizeOp op, CallSite &site) {

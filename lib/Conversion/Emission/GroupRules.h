@@ -31,6 +31,7 @@ struct GroupRules {
 };
 
 GroupRules getGroupRules(AmaxOp op);
+GroupRules getGroupRules(PadGroupsOp op);
 GroupRules getGroupRules(QuantizeOp op);
 GroupRules getGroupRules(SwizzleOp op);
 GroupRules getGroupRules(ScaledGroupedMMOp op);
@@ -61,6 +62,7 @@ struct GroupEndsInMemory {
 };
 
 GroupEndsInMemory getGroupEnds(AmaxOp op, CallSite &site);
+GroupEndsInMemory getGroupEnds(PadGroupsOp op, CallSite &site);
 GroupEndsInMemory getGroupEnds(QuantizeOp op, CallSite &site);
 GroupEndsInMemory getGroupEnds(SwizzleOp op, CallSite &site);
 GroupEndsInMemory getGroupEnds(ScaledGroupedMMOp op, CallSite &site);

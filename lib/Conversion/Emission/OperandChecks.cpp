@@ -86,6 +86,18 @@ void requireOperands(HadamardOp op, CallSite &site) {
   site.requireSizes("the result", op.getResult(), sizes, "x");
 }
 
+void requireOperands(PadGroupsOp op, CallSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  CallSite::Sizes sizes = site.getSizes(op.getX());
+  CallSite::Sizes groups = site.getSizes(op.getOffsets());
+  sizes.front() = getPaddedRows(b, b.getLoc(), sizes.front(), groups.front(),
+                                static_cast<int64_t>(op.getUnit()));
+  site.requireBelow(sizes.front(), kMostPaddedRows + 1,
+                    "the number of rows of the result");
+  site.requireSizes("the result", op.getPadded(), sizes, "x and offsets");
+  site.requireSizes("ends", op.getEnds(), groups, "offsets");
+}
+
 void requireOperands(PrepackOp op, CallSite &site) {
   bool toBlocks = isPrepacked(op.getResult().getType());
   Value rowMajor = toBlocks ? op.getSource() : op.getResult();

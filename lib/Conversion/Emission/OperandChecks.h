@@ -25,6 +25,7 @@ void requireOperands(DequantizeOp op, CallSite &site);
 void requireOperands(ExpandScaleOp op, CallSite &site);
 void requireOperands(GlobalScaleOp op, CallSite &site);
 void requireOperands(HadamardOp op, CallSite &site);
+void requireOperands(PadGroupsOp op, CallSite &site);
 void requireOperands(PrepackOp op, CallSite &site);
 void requireOperands(QuantizeOp op, CallSite &site);
 void requireOperands(ScaleSweepOp op, CallSite &site);

@@ -62,6 +62,10 @@ void emitPrologue(AmaxOp op, CallSite &site);
 void emitItems(AmaxOp op, const ItemRange &range);
 
 /// Items: rows of x over all batch dimensions.
+mlir::Value countItems(PadGroupsOp op, CallSite &site);
+void emitPrologue(PadGroupsOp op, CallSite &site);
+void emitItems(PadGroupsOp op, const ItemRange &range);
+
 mlir::Value countItems(ScaleSweepOp op, CallSite &site);
 void emitItems(ScaleSweepOp op, const ItemRange &range);
 

@@ -51,8 +51,8 @@ template <typename FnTy>
 static LogicalResult dispatch(KernelOp kernel, FnTy &&fn) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.getSingleOp())
       .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
-            PrepackOp, QuantizeOp, ScaledMMOp, ScaledGroupedMMOp, ScaleSweepOp,
-            SwizzleOp>([&](auto op) {
+            PadGroupsOp, PrepackOp, QuantizeOp, ScaledMMOp, ScaledGroupedMMOp,
+            ScaleSweepOp, SwizzleOp>([&](auto op) {
         fn(op);
         return success();
       })

@@ -157,6 +157,11 @@ static LogicalResult verifyAmaxOpConstants(AmaxOp op) {
                        /*block=*/1);
 }
 
+static LogicalResult verifyPadGroupsConstants(PadGroupsOp op) {
+  return verifyOffsets(op, op.getOffsets(), op.getX().getType().getDimSize(0),
+                       /*block=*/1);
+}
+
 static LogicalResult verifyDequantizeConstants(DequantizeOp op) {
   if (failed(verifyGlobalScale(op, "global_scale", op.getGlobalScale())) ||
       failed(verifyAmax(op, "global_amax", op.getGlobalAmax())))
@@ -205,6 +210,7 @@ LogicalResult blockscale::verifyConstantOperands(Operation *op) {
       .Case<ScaledGroupedMMOp>(verifyGroupedMatmulConstants)
       .Case<SwizzleOp>(verifySwizzleConstants)
       .Case<AmaxOp>(verifyAmaxOpConstants)
+      .Case<PadGroupsOp>(verifyPadGroupsConstants)
       .Case<ScaleSweepOp>([](ScaleSweepOp op) {
         return verifyAmax(op, "global_amax", op.getGlobalAmax());
       })

@@ -28,6 +28,12 @@ func.func @amax_columns(%x: tensor<64x96xf32>, %e: tensor<3xi32>) -> tensor<3xf3
       : tensor<64x96xf32> -> tensor<3xf32>
   return %y : tensor<3xf32>
 }}
+func.func @pad(%x: tensor<64x96xf32>, %e: tensor<3xi32>)
+    -> (tensor<128x96xf32>, tensor<3xi32>) {{
+  %p, %pe = blockscale.pad_groups %x offsets(%e : tensor<3xi32>) unit 32
+      : tensor<64x96xf32> -> tensor<128x96xf32>
+  return %p, %pe : tensor<128x96xf32>, tensor<3xi32>
+}}
 func.func @rows(%x: tensor<64x96xf32>, %e: tensor<3xi32>)
     -> (tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU, {ROWS}>) {{
   %q, %s = blockscale.quantize %x block [1, 32] offsets(%e : tensor<3xi32>)
@@ -72,6 +78,12 @@ func.func @amax_of_no_rows(%x: tensor<?x96xf32>, %e: tensor<3xi32>) -> tensor<3x
       : tensor<?x96xf32> -> tensor<3xf32>
   return %y : tensor<3xf32>
 }}
+func.func @pad_no_rows(%x: tensor<?x96xf32>, %e: tensor<3xi32>)
+    -> (tensor<?x96xf32>, tensor<3xi32>) {{
+  %p, %pe = blockscale.pad_groups %x offsets(%e : tensor<3xi32>) unit 32
+      : tensor<?x96xf32> -> tensor<?x96xf32>
+  return %p, %pe : tensor<?x96xf32>, tensor<3xi32>
+}}
 func.func @swizzle(%s: tensor<40x6xf8E4M3FN>, %e: tensor<3xi32>)
     -> tensor<40x6xf8E4M3FN, {COLUMNS}> {{
   %t = blockscale.swizzle %s offsets(%e : tensor<3xi32>) block 16
@@ -114,6 +126,7 @@ X, TALL = ("x", (64, 96)), ("x", (96, 64))
 #: The op in texts, its extent and unit, its other operands by kind and shape, and its results.
 OPS = {
     "amax": ("amax", 64, 1, [X], 1), "amax_columns": ("amax", 96, 1, [X], 1),
+    "pad": ("pad_groups", 64, 1, [X], 2),
     "rows": ("quantize", 64, 1, [X], 2), "blocks": ("quantize", 96, 16, [X], 2),
     "tall": ("quantize", 96, 32, [TALL], 2),
     "swizzle": ("swizzle", 96, 16, [("e4m3", (40, 6))], 1),
@@ -131,6 +144,7 @@ OPS = {
 #: Ops whose operands have no elements.
 EMPTY = {"no_rows": ("quantize", 0, 1, [("x", (0, 96))], 2),
          "no_rows_in_tiles": ("quantize", 0, 1, [("x", (0, 96))], 2),
+         "pad_no_rows": ("pad_groups", 0, 1, [("x", (0, 96))], 2),
          "amax_of_no_rows": ("amax", 0, 1, [("x", (0, 96))], 1),
          "no_depth": ("scaled_grouped_mm", 0, 32,
                       [("e4m3", (40, 0)), ("e8m0", (40, 0)), ("e4m3", (24, 0)),
@@ -219,11 +233,13 @@ for number, (name, (_, extent, unit, _, _)) in enumerate(OPS.items()):
         check(name, ends, ["cpu", *(chips[turn % len(chips):][:1] if chips else ())])
         turn += 1
 # Where x, or the result of a product, has no elements, nothing reads the ends; but tiles of groups
-# are written, and products without depth are 0.
+# and padded groups are written, and products without depth are 0.
 check("no_rows", (0, 16, 32), ["cpu", *sys.argv[2:]], is_read=False)
 check("no_rows_in_tiles", (0, 16, 32), ["cpu", *sys.argv[2:]])
 check("amax_of_no_rows", (0, 16, 32), ["cpu", *sys.argv[2:]], is_read=False)
 check("no_depth", (0, 16, 32), ["cpu", *sys.argv[2:]])
+check("pad_no_rows", (0, 16, 32), ["cpu", *sys.argv[2:]])
+check("pad_no_rows", (0, 0, 0), ["cpu", *sys.argv[2:]])
 if len(sys.argv) > 2:
     check("depth_of_nvfp4", (16, 64, 96), ["cpu", *sys.argv[2:]], ODD_BEGIN)
     # A group that is empty begins anywhere.

@@ -262,6 +262,10 @@ CASES = [
                                        Operand("s", "f8E8M0FNU", (140, 10))], "q", "s"),
          "%r0 = blockscale.dequantize {q}, {s} block [1, 32] : {q_type}, {s_type} -> "
          "tensor<?x?xf32>", ("tensor<?x?xf32>",)),
+    Case("pad_groups", [Operand("x", "bf16", (64, 32)),
+                        Operand("ends", "i32", (3,), values=(8, 9, 64))],
+         "%r0, %r1 = blockscale.pad_groups {x} offsets({ends} : {ends_type}) unit 32 : {x_type} -> "
+         "tensor<128x32xbf16>", ("tensor<128x32xbf16>", "tensor<?xi32>")),
     Case("hadamard", [Operand("x", "bf16", (8, 64))],
          "%r0 = blockscale.hadamard {x} dim 1 : {x_type}", ("tensor<?x?xbf16>",)),
     Case("scale_sweep", [Operand("x", "f32", (8, 64)), Operand("g", "f32", ()),

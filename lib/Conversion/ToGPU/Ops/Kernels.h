@@ -23,6 +23,7 @@ llvm::LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(ExpandScaleOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(HadamardOp op, LaunchSite &site);
+llvm::LogicalResult lowerKernel(PadGroupsOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(PrepackOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(SwizzleOp op, LaunchSite &site);
