@@ -30,7 +30,7 @@ struct OpCounts {
       quantizes += isa<QuantizeOp>(op);
       amaxes += isa<AmaxOp>(op);
       parts += isa<AmaxPartsOp>(op);
-      transforms += isa<HadamardOp>(op);
+      transforms += isa<HadamardOp, PadGroupsOp>(op);
       products += isa<ScaledMMOp, ScaledGroupedMMOp>(op);
       auto dequantize = dyn_cast<DequantizeOp>(op);
       if (dequantize && dequantize.getQuantizer()) {
@@ -46,6 +46,7 @@ struct OpCounts {
   int64_t quantizes = 0;
   int64_t amaxes = 0;
   int64_t parts = 0;
+  /// Transforms, and paddings of groups.
   int64_t transforms = 0;
   int64_t products = 0;
   /// Dequantizations of what the body quantizes.

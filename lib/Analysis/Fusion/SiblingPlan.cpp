@@ -9,6 +9,7 @@
 #include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/Fusion/KernelFamily.h"
 #include "blockscale/Analysis/Fusion/KernelGroups.h"
+#include "blockscale/Analysis/Fusion/PaddingLegality.h"
 #include "blockscale/Analysis/Producers.h"
 
 #include "llvm/Support/ScopedPrinter.h"
@@ -38,6 +39,7 @@ private:
   void dropPartsOfGroups(llvm::SmallPtrSet<Operation *, 8> &transforms);
   template <typename OpTy>
   void dropObstacles(SmallVector<OpTy> &ops);
+  bool takePadding(Value x, const Siblings &siblings);
   void splitPasses(Siblings &siblings);
   void choosePasses(Ops first, Ops second, Ops all);
   std::optional<FusionObstacle> findOtherUse(Operation *producer, Ops ops);
@@ -135,7 +137,8 @@ void SiblingPlanner::plan() {
       siblings.transforms.insert(transform);
   }
   for (auto &[key, siblings] : groups)
-    splitPasses(siblings);
+    if (!takePadding(key.first, siblings))
+      splitPasses(siblings);
   planMembers();
   for (Operation *op : others) {
     auto amax = dyn_cast<AmaxOp>(op);
@@ -155,6 +158,40 @@ void SiblingPlanner::dropObstacles(SmallVector<OpTy> &ops) {
     }
     return obstacle.has_value();
   });
+}
+
+/// Plans one kernel of quantizations and of what pads their x, if it can be
+/// one:
+///
+///   %p, %e = blockscale.pad_groups %x offsets(%o)
+///   %q, %s = blockscale.quantize %p offsets(%e)
+/// becomes
+///   %q, %s, %e = blockscale.kernel ins(%x, %o) { .. }
+bool SiblingPlanner::takePadding(Value x, const Siblings &siblings) {
+  auto padding = x.getDefiningOp<PadGroupsOp>();
+  if (!padding)
+    return false;
+  if (std::optional<FusionObstacle> obstacle = findPaddingObstacle(padding)) {
+    draft.remark(padding, "has a kernel of its own", *obstacle);
+    return false;
+  }
+  SmallVector<Operation *> ops = siblings.getOps();
+  // A transform with a kernel of its own reads the padded rows from memory.
+  if (llvm::any_of(padding.getPadded().getUsers(), [&](Operation *user) {
+        return isa<HadamardOp>(user) && !siblings.transforms.contains(user);
+      }))
+    return false;
+  ops.push_back(padding);
+  FusionDraft::Place place = draft.findPlace(ops);
+  if (!place) {
+    draft.remark(padding,
+                 "has a kernel of its own: expected the operands of what "
+                 "quantizes the padded rows to come before, or its results to "
+                 "be used after it");
+    return false;
+  }
+  take(ops, place);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//

@@ -33,6 +33,8 @@ GroupedScales::GroupedScales(KernelBuilder &b, const Operands &operands)
   groups =
       getGroupedDim(b, operands.offsets, operands.groups, size / operands.unit,
                     operands.unit, tileElements / operands.unit);
+  groups.padUnit = operands.padUnit;
+  groups.sourceExtent = operands.sourceRows;
 }
 
 /// Blocks along the groups as rows, or columns, of scales.

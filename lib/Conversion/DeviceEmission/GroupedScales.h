@@ -31,6 +31,10 @@ public:
     int64_t unit;
     mlir::Value scales, offsets;
     emit::Lanes groups, rows, columns, tiles;
+    /// Where groups of rows are padded to multiples of `padUnit`, the rows that
+    /// `offsets` are ends of.
+    int64_t padUnit = 0;
+    emit::Lanes sourceRows = {};
   };
   GroupedScales(KernelBuilder &b, const Operands &operands);
 

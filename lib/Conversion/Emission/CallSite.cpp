@@ -80,8 +80,27 @@ static OpFoldResult getSize(ImplicitLocOpBuilder &b, Value memref,
   return Value(getDim(b, memref, dim));
 }
 
+/// The sizes of a result of `padding`, or of a transform of it, that no memory
+/// holds.
+static CallSite::Sizes getPaddedSizes(const CallSite &site, PadGroupsOp padding,
+                                      Value result) {
+  CallSite::Sizes groups = site.getSizes(padding.getOffsets());
+  if (result == padding.getEnds())
+    return groups;
+  CallSite::Sizes sizes = site.getSizes(padding.getX());
+  sizes.front() =
+      getPaddedRows(site.b, site.b.getLoc(), sizes.front(), groups.front(),
+                    static_cast<int64_t>(padding.getUnit()));
+  return sizes;
+}
+
 CallSite::Sizes CallSite::getSizes(Value logical) const {
   Value memref = lookup(logical);
+  if (!memref) {
+    while (auto hadamard = logical.getDefiningOp<HadamardOp>())
+      logical = hadamard.getX();
+    return getPaddedSizes(*this, logical.getDefiningOp<PadGroupsOp>(), logical);
+  }
   Sizes sizes;
   for (int64_t dim = 0; dim < getTensorType(logical).getRank(); ++dim)
     sizes.push_back(getSize(b, memref, dim));

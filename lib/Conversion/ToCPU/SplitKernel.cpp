@@ -7,6 +7,7 @@
 
 #include "SplitKernel.h"
 #include "Emission/KernelOperands.h"
+#include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -47,10 +48,16 @@ LogicalResult verifyKernel(KernelOp kernel) {
   return success();
 }
 
-/// Whether `op` is a transform for others of its kernel, which no output takes.
+/// Whether no output takes a value of the body.
+static bool isUnstored(Value value) {
+  Operation *yield = value.getParentBlock()->getTerminator();
+  return !llvm::is_contained(yield->getOperands(), value);
+}
+
+/// Whether `op` makes a transform, or padded rows, for others of its kernel,
+/// which no output takes.
 static bool isInside(Operation *op) {
-  Operation *yield = op->getBlock()->getTerminator();
-  return isa<HadamardOp>(op) && !llvm::is_contained(op->getUsers(), yield);
+  return isa<HadamardOp, PadGroupsOp>(op) && isUnstored(op->getResult(0));
 }
 
 /// Whether `op` reads inputs of `kernel` and such transforms only, and its
@@ -81,6 +88,24 @@ static Value allocateLike(OpBuilder &builder, Location loc, Value source) {
       sizes);
 }
 
+/// Memory for the padded rows of groups that `offsets` are the ends of.
+static Value allocatePadded(OpBuilder &builder, PadGroupsOp op, Value x,
+                            Value offsets) {
+  Location loc = op.getLoc();
+  auto getSize = [&](Value memref, int64_t dim) -> OpFoldResult {
+    auto type = cast<MemRefType>(memref.getType());
+    if (type.isDynamicDim(dim))
+      return memref::DimOp::create(builder, loc, memref, dim).getResult();
+    return builder.getIndexAttr(type.getDimSize(dim));
+  };
+  OpFoldResult sizes[] = {getPaddedRows(builder, loc, getSize(x, 0),
+                                        getSize(offsets, 0),
+                                        static_cast<int64_t>(op.getUnit())),
+                          getSize(x, 1)};
+  return memref::AllocOp::create(
+      builder, loc, sizes, cast<MemRefType>(x.getType()).getElementType());
+}
+
 SmallVector<KernelOp> splitKernel(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   auto ops = body.without_terminator();
@@ -98,9 +123,17 @@ SmallVector<KernelOp> splitKernel(KernelOp kernel) {
     return transform ? transform : operands.lookup(logical);
   };
   for (Operation &op : ops) {
-    if (isInside(&op))
+    if (auto padding = dyn_cast<PadGroupsOp>(op); padding && isInside(&op)) {
+      Value x = lookup(padding.getX()), offsets = lookup(padding.getOffsets());
+      transforms[padding.getPadded()] =
+          allocatePadded(builder, padding, x, offsets);
+      if (isUnstored(padding.getEnds()))
+        transforms[padding.getEnds()] =
+            allocateLike(builder, op.getLoc(), offsets);
+    } else if (isInside(&op)) {
       transforms[op.getResult(0)] =
           allocateLike(builder, op.getLoc(), lookup(op.getOperand(0)));
+    }
     auto part = KernelOp::create(builder, op.getLoc(), TypeRange(),
                                  llvm::map_to_vector(op.getOperands(), lookup),
                                  llvm::map_to_vector(op.getResults(), lookup),

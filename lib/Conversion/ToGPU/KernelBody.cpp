@@ -8,7 +8,7 @@
 #include "KernelBody.h"
 #include "DeviceEmission/ElementSource.h"
 #include "blockscale/Analysis/Epilogue.h"
-#include "blockscale/Analysis/Fusion/FusionLegality.h"
+#include "blockscale/Analysis/Fusion/PaddingLegality.h"
 #include "blockscale/Analysis/Producers.h"
 
 using namespace mlir;
@@ -20,7 +20,7 @@ LogicalResult verifyOperands(const KernelBody &body) {
     for (Value operand : op->getOperands()) {
       Operation *definition = operand.getDefiningOp();
       if (definition && !isProduct(definition) &&
-          !isa<linalg::LinalgOp, HadamardOp>(definition) &&
+          !isa<linalg::LinalgOp, HadamardOp, PadGroupsOp>(definition) &&
           !llvm::is_contained(body.globals, definition))
         return op->emitOpError("expected operands that are inputs of the "
                                "kernel, or of other ops that compute, on this "
@@ -31,8 +31,11 @@ LogicalResult verifyOperands(const KernelBody &body) {
 }
 
 /// The tensor that a quantization, amax or transform of a kernel reads,
-/// directly or through a transform before it; null for other ops.
+/// directly or through a transform before it, or that a padding makes for
+/// these; null for other ops.
 static Value getSource(Operation *op) {
+  if (auto padding = dyn_cast<PadGroupsOp>(op))
+    return padding.getPadded();
   if (!isa<AmaxOp, HadamardOp, QuantizeOp>(op))
     return {};
   Value x = op->getOperand(0);
@@ -80,12 +83,15 @@ static std::optional<FusionObstacle>
 findSharingObstacle(Operation *op, const KernelBody &body) {
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
     // Blocks of several rows have no other kernel.
-    if (body.others.size() == 1 && !quantize.hasRowBlocks())
+    size_t paddings = llvm::count_if(body.others, llvm::IsaPred<PadGroupsOp>);
+    if (body.others.size() == paddings + 1 && !quantize.hasRowBlocks())
       return std::nullopt;
     return findOneReadObstacle(quantize);
   }
   if (auto amax = dyn_cast<AmaxOp>(op))
     return findOneReadObstacle(amax);
+  if (auto padding = dyn_cast<PadGroupsOp>(op))
+    return findPaddingObstacle(padding);
   return findTransformObstacle(cast<HadamardOp>(op));
 }
 
@@ -106,8 +112,10 @@ FailureOr<SmallVector<StripMember>> findStripMembers(KernelOp kernel) {
   llvm::MapVector<Value, SmallVector<Operation *>> opsOf;
   for (Operation *op : body.others) {
     Value source = getSource(op);
-    bool isKnown = isa_and_present<BlockArgument>(source) ||
-                   (source && source.getDefiningOp<linalg::LinalgOp>());
+    auto padding = source ? source.getDefiningOp<PadGroupsOp>() : PadGroupsOp();
+    bool isKnown =
+        isa_and_present<BlockArgument>(padding ? padding.getX() : source) ||
+        (source && source.getDefiningOp<linalg::LinalgOp>());
     if (!isKnown)
       return op->emitOpError("expected a kernel of several ops to be "
                              "quantizations and amaxes of inputs or of "
@@ -119,6 +127,9 @@ FailureOr<SmallVector<StripMember>> findStripMembers(KernelOp kernel) {
     std::optional<FusionObstacle> obstacle;
     if (opsOf.size() > 1)
       obstacle = findGroupObstacle(opsOf.front().second, ops);
+    if (opsOf.size() > 1 && llvm::any_of(ops, llvm::IsaPred<PadGroupsOp>))
+      obstacle = FusionObstacle{"pad_c2", "quantizations of one tensor",
+                                "of " + std::to_string(opsOf.size())};
     for (Operation *op : ops) {
       if (!obstacle)
         obstacle = findSharingObstacle(op, body);

@@ -181,6 +181,10 @@ FailureOr<KernelOp> wrapInKernel(ArrayRef<Operation *> ops, ValueRange results,
       return failure();
     if (failed(replaceDecodedSizes(builder, ops, op)))
       return failure();
+    if (ops.size() > 1 && isa<PadGroupsOp>(op))
+      for (OpResult result : op->getResults())
+        if (failed(replaceSizes(builder, result)))
+          return failure();
     if (Value source = getSameSizedSource(op))
       for (Operation *user :
            llvm::make_early_inc_range(op->getResult(0).getUsers()))

@@ -37,3 +37,26 @@ func.func @transformed_columns(%x: memref<?x?x32xbf16>, %a: memref<f32>, %q: mem
   }
   return
 }
+
+// Padded rows have memory of the most that the groups take, and so have their ends
+// where no output takes these.
+// CHECK-LABEL: func.func @padded_columns
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<?x32xbf16>, %[[O:[a-z0-9]+]]: memref<3xi32>, %[[Q:[a-z0-9]+]]: memref<32x?xf8E4M3FN>, %[[S:[a-z0-9]+]]: memref<32x?xf8E8M0FNU>)
+// CHECK-NOT: blockscale.kernel
+// CHECK: %[[M:.+]] = memref.dim %[[X]], %{{c0.*}} :
+// CHECK: %[[R:.+]] = affine.apply #{{.+}}()[%[[M]]]
+// CHECK: %[[P:.+]] = memref.alloc(%[[R]]) : memref<?x32xbf16>
+// CHECK: %[[E:.+]] = memref.alloc() : memref<3xi32>
+// CHECK: call @padded_columns_pad_groups_0(%[[X]], %[[O]], %[[P]], %[[E]],
+// CHECK: call @padded_columns_quantize_0(%[[P]], %[[E]], %[[Q]], %[[S]],
+// CHECK: memref.dealloc %[[P]]
+// CHECK: memref.dealloc %[[E]]
+func.func @padded_columns(%x: memref<?x32xbf16>, %o: memref<3xi32>, %q: memref<32x?xf8E4M3FN>, %s: memref<32x?xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %o : memref<?x32xbf16>, memref<3xi32>) outs(%q, %s : memref<32x?xf8E4M3FN>, memref<32x?xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lo: tensor<3xi32>, %lq: tensor<32x?xf8E4M3FN>, %ls: tensor<32x?xf8E8M0FNU>):
+    %0, %1 = blockscale.pad_groups %lx offsets(%lo : tensor<3xi32>) unit 32 : tensor<?x32xbf16> -> tensor<?x32xbf16>
+    %2, %3 = blockscale.quantize %0 block [32, 1] transposed offsets(%1 : tensor<3xi32>) : tensor<?x32xbf16> -> tensor<32x?xf8E4M3FN>, tensor<32x?xf8E8M0FNU>
+    blockscale.yield %2, %3 : tensor<32x?xf8E4M3FN>, tensor<32x?xf8E8M0FNU>
+  }
+  return
+}

@@ -13,6 +13,7 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/GroupCheck.h"
+#include "DeviceEmission/PaddedGroups.h"
 #include "Emission/OperandChecks.h"
 #include "Kernels.h"
 #include "blockscale/IR/TypeRules.h"
@@ -49,11 +50,9 @@ public:
       : b(b), unit(unit), accessBytes(accessBytes),
         ownRows(std::gcd(unit, kMostRows)), operands(operands),
         pieces(toIndex(b, operands.pieces)),
-        groups(getGroupedDim(b, operands.offsets, toIndex(b, operands.groups),
-                             toIndex(b, operands.paddedRows))) {
-    groups.padUnit = unit;
-    groups.sourceExtent = toIndex(b, operands.rows);
-  }
+        groups(getPaddedDim(b, operands.offsets, toIndex(b, operands.groups),
+                            toIndex(b, operands.paddedRows),
+                            toIndex(b, operands.rows), unit)) {}
 
   void emit();
 
@@ -65,7 +64,6 @@ public:
   }
 
 private:
-  void emitEnds();
   void emitRows(Lanes first, Lanes piece);
   Type getAccessType() {
     return b.getIntegerType(std::min(accessBytes, kWordBytes) * 8);
@@ -85,15 +83,6 @@ private:
 };
 
 } // namespace
-
-/// Stores the ends of the padded groups.
-void PadEmitter::emitEnds() {
-  emit::emitGroupLoop(b, groups, [&](const Group &group) {
-    Value end = arith::IndexCastOp::create(b, b.getI32Type(), group.end);
-    b.store(end, emitAddress(b, operands.ends, b.getI32Type(), group.index),
-            sizeof(int32_t));
-  });
-}
 
 SmallVector<Lanes> PadEmitter::emitLoad(Lanes row, Lanes piece) {
   Value address = getAddress(operands.x, row, piece);
@@ -149,10 +138,7 @@ void PadEmitter::emit() {
   Lanes thread = emitThreadNumber(b, kPadThreads);
   emitCheckGroups(b, emit::GroupRules{runtime::ErrorOp::PadGroups},
                   operands.offsets, operands.groups, operands.rows, block);
-  // The last thread of the first CTA, whose first warp checks.
-  emit::emitIf(b,
-               emit::isEqual(block, 0) & emit::isEqual(thread, kPadThreads - 1),
-               [&] { emitEnds(); });
+  emitStoreEnds(b, groups, operands.ends, block, thread, kPadThreads);
   Lanes warp, lane;
   std::tie(warp, lane) = numerics::split(thread, kWarpThreads);
   Lanes number = block * kPadWarps + warp;

@@ -32,7 +32,15 @@ struct StripPosition {
   emit::Lanes lane;
   emit::Lanes laneRow;
   emit::Lanes laneColumn;
+  /// Where groups are padded, their group that has the fragment: its number,
+  /// whether there is one, and the rows of x that the fragment begins at and
+  /// that the group ends before. Null elsewhere.
+  emit::Lanes group = {};
+  emit::Lanes hasGroup = {};
+  emit::Lanes source = {};
+  emit::Lanes sourceEnd = {};
 
+  bool isPadded() const { return static_cast<bool>(group); }
   /// Whether row `i`, or column `j`, of the fragment exists.
   emit::Lanes hasRow(int64_t i) const;
   emit::Lanes hasColumn(int64_t j) const;

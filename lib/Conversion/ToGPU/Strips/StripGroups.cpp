@@ -54,6 +54,14 @@ SmallVector<Lanes> StripGroups::findRows(const StripSpec &spec,
 }
 
 StripGroups::StripGroups(KernelBuilder &b, const StripSpec &spec,
+                         const StripPosition &position, Lanes count)
+    : b(b), count(count) {
+  int64_t places = spec.hasGroupsOfRows() ? spec.shape->fragmentRows : 1;
+  numbers.assign(places, toI64(b, position.group));
+  covered.assign(places, position.hasGroup);
+}
+
+StripGroups::StripGroups(KernelBuilder &b, const StripSpec &spec,
                          const StripPosition &position, Value offsets,
                          Lanes count)
     : b(b), count(count) {

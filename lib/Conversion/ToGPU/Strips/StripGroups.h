@@ -17,6 +17,10 @@ namespace blockscale {
 /// or of its rows.
 class StripGroups {
 public:
+  /// The group that has the fragment, all its rows, where the kernel pads
+  /// groups, of which there are `count` (i64).
+  StripGroups(KernelBuilder &b, const StripSpec &spec,
+              const StripPosition &position, emit::Lanes count);
   /// `offsets` points to the ends of `count` (i64) groups.
   StripGroups(KernelBuilder &b, const StripSpec &spec,
               const StripPosition &position, mlir::Value offsets,

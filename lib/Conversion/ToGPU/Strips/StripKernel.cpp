@@ -14,6 +14,7 @@
 #include "DeviceEmission/AmaxRaise.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/GroupCheck.h"
+#include "DeviceEmission/PaddedGroups.h"
 #include "Emission/OperandChecks.h"
 #include "StripData.h"
 #include "StripRequest.h"
@@ -72,6 +73,7 @@ public:
 
 private:
   void emitPosition(Lanes blockNumber);
+  void emitPaddedGroup();
   void emitCheckEnds(Value block);
   void emitBlocks(Lanes blockNumber, ArrayRef<GroupedScales *> tiled);
   void emitBlock(Lanes blockNumber);
@@ -90,6 +92,11 @@ private:
   const target::Chip &chip;
   std::unique_ptr<CvtEmitter> cvt;
   SmallVector<Value> inputs;
+  /// Where groups are padded, these, their ends in x, and the buffer of their
+  /// ends afterwards.
+  std::optional<emit::GroupedDim> padded;
+  Value padOffsets, padEnds;
+  Lanes padGroups, sourceRows;
   Lanes rows, columns, matrices;
   SmallVector<StripResult> results;
   /// For each result the tiles of its groups, where its scales are in such.
@@ -120,6 +127,14 @@ StripKernelEmitter::StripKernelEmitter(KernelBuilder &b,
                              : getIndex(b, shape.columns);
   if (operands.matrices)
     matrices = toIndex(b, operands.matrices);
+  if (request.padUnit == 0)
+    return;
+  padOffsets = operands.padOffsets;
+  padEnds = operands.padEnds;
+  padGroups = operands.padGroups;
+  sourceRows = toIndex(b, operands.sourceRows);
+  padded = getPaddedDim(b, padOffsets, toIndex(b, padGroups), rows, sourceRows,
+                        request.padUnit);
 }
 
 /// `blockNumber` is that of the CTA along x.
@@ -148,6 +163,16 @@ void StripKernelEmitter::emitPosition(Lanes blockNumber) {
   position.row = position.warpRow + position.laneRow * shape.fragmentRows;
   position.column =
       position.warpColumn + position.laneColumn * shape.fragmentColumns;
+}
+
+/// Finds the padded group that has the fragment.
+void StripKernelEmitter::emitPaddedGroup() {
+  emit::Group group = emitFindGroups(b, *padded, Value(position.row)).front();
+  position.hasGroup = isBelow(group.begin, group.end);
+  position.group =
+      select(position.hasGroup, group.index, toIndex(b, padGroups));
+  position.source = group.source + (position.row - group.begin);
+  position.sourceEnd = group.sourceEnd;
 }
 
 /// The tables of this warp in shared memory, one for each result.
@@ -179,7 +204,9 @@ void StripKernelEmitter::emitResult(const StripResult &result,
                                     PartVisitor afterPart) {
   const StripSpec &spec = result.spec;
   std::optional<StripGroups> groups;
-  if (result.offsets)
+  if (spec.hasPaddedGroups)
+    groups.emplace(b, spec, position, padGroups);
+  else if (result.offsets)
     groups.emplace(b, spec, position, result.offsets, result.groups);
   StripScales scales(b, spec, position, elements, *cvt, result.global,
                      groups ? &*groups : nullptr, table);
@@ -237,6 +264,8 @@ StripKernelEmitter::emitStrip(MutableArrayRef<StripScaleTable> tables) {
         values = {emitStripAmax(b, source, shape, hasRowAmaxes)};
     }
   };
+  if (padded)
+    emitPaddedGroup();
   FragmentElements elements(b, *cvt, *request.source, shape, position, inputs);
   takeAmaxes(elements, std::nullopt);
   llvm::SmallMapVector<uint64_t, FragmentElements, 2> transformed;
@@ -393,26 +422,47 @@ void StripKernelEmitter::emitCheckEnds(Value block) {
     if (amax.offsets)
       emitCheckGroups(b, {runtime::ErrorOp::Amax}, amax.offsets, amax.groups,
                       rows, block);
+  if (padded)
+    emitCheckGroups(b, {runtime::ErrorOp::PadGroups}, padOffsets, padGroups,
+                    sourceRows, block);
 }
 
 void StripKernelEmitter::emit(Lanes block) {
   thread = emitThreadNumber(b, kStripThreads);
   std::tie(warp, position.lane) = numerics::split(thread, kWarpThreads);
   emitCheckEnds(block);
+  if (padEnds)
+    emitStoreEnds(b, *padded, padEnds, block, thread, kStripThreads);
   SmallVector<GroupedScales *> tiled;
   for (const StripResult &result : results) {
     const StripSpec &spec = result.spec;
     std::unique_ptr<GroupedScales> &tiles = grouped.emplace_back();
     if (!spec.groupedTiles)
       continue;
-    tiles = std::make_unique<GroupedScales>(
-        b, GroupedScales::Operands{
-               spec.scaleForm, spec.groupDim == GroupDim::Columns,
-               spec.getGroupUnit(), result.scales, result.offsets,
-               toIndex(b, result.groups), rows, columns, result.tiles});
+    GroupedScales::Operands own{spec.scaleForm,
+                                spec.groupDim == GroupDim::Columns,
+                                spec.getGroupUnit(),
+                                result.scales,
+                                result.offsets,
+                                result.groups ? toIndex(b, result.groups)
+                                              : Lanes(),
+                                rows,
+                                columns,
+                                result.tiles};
+    if (spec.hasPaddedGroups) {
+      own.offsets = padOffsets;
+      own.groups = toIndex(b, padGroups);
+      own.padUnit = request.padUnit;
+      own.sourceRows = sourceRows;
+    }
+    tiles = std::make_unique<GroupedScales>(b, own);
     tiled.push_back(tiles.get());
   }
-  emitBlocks(block, tiled);
+  if (!padded)
+    return emitBlocks(block, tiled);
+  // The only CTA without rows had ends to store.
+  emit::emitIf(b, isBelow(getIndex(b, 0), rows),
+               [&] { emitBlocks(block, tiled); });
 }
 
 /// The work of CTA `blockNumber` of those that fill up the tiles of `tiled`,

@@ -12,11 +12,17 @@
 
 namespace blockscale {
 
+/// What pads the groups of `x`, or of what `x` is a transform of, in its
+/// kernel; null where nothing does.
+PadGroupsOp getPadding(mlir::Value x);
+
 /// The results that a kernel makes of one x: quantizations of x or of its
 /// transforms, and amaxes of one value for all or for each matrix.
 struct StripMember {
   /// The x of the results, or a transform of it.
   mlir::Value getX() const;
+  /// What pads the groups of x; null where nothing does.
+  PadGroupsOp getPadding() const { return blockscale::getPadding(getX()); }
 
   llvm::SmallVector<QuantizeOp> quantizes;
   llvm::SmallVector<AmaxOp> amaxes;

@@ -65,6 +65,8 @@ std::string StripRequest::getKernelName(const target::Chip &chip) const {
     if (shape->batched)
       os << "_batched";
   }
+  if (padUnit != 0)
+    name += "_by" + std::to_string(padUnit);
   if (hasOtherStrip)
     name += "_strip" + std::to_string(shape->getWarpRows()) + "x" +
             std::to_string(shape->getWarpColumns());
@@ -89,12 +91,20 @@ Value StripMember::getX() const {
                            : QuantizeOp(quantizes.front()).getX();
 }
 
+PadGroupsOp getPadding(Value x) {
+  if (auto hadamard = x.getDefiningOp<HadamardOp>())
+    x = hadamard.getX();
+  return x.getDefiningOp<PadGroupsOp>();
+}
+
 /// The source of the x of a member.
 static std::shared_ptr<const ElementSource>
 getSource(const StripMember &member) {
   Value x = member.getX();
   if (auto hadamard = x.getDefiningOp<HadamardOp>())
     x = hadamard.getX();
+  if (PadGroupsOp padding = member.getPadding())
+    x = padding.getX();
   return std::make_shared<const ElementSource>(x);
 }
 
@@ -103,6 +113,8 @@ StripRequest::StripRequest(ArrayRef<StripMember> members,
     : source(getSource(members.front())),
       members(static_cast<int64_t>(members.size())) {
   const StripMember &first = members.front();
+  if (PadGroupsOp padding = first.getPadding())
+    padUnit = static_cast<int64_t>(padding.getUnit());
   Value offsets;
   for (AmaxOp op : first.amaxes) {
     StripAmax &amax = amaxes.emplace_back(op);
@@ -188,7 +200,9 @@ StripOperands::Result StripLauncher::getResult(QuantizeOp op,
   result.scales = site.lookup(op.getScale());
   result.global = site.lookup(op.getGlobal());
   result.rng = site.lookup(op.getRng());
-  result.offsets = site.lookup(op.getOffsets());
+  // Ends of groups that the kernel pads follow from those in x.
+  if (!spec.hasPaddedGroups)
+    result.offsets = site.lookup(op.getOffsets());
   if (result.offsets)
     result.groups = emit::getDim(b, result.offsets, 0);
   if (spec.groupedTiles)
@@ -215,17 +229,30 @@ void StripOperands::addSlots(KernelSignature &signature,
     signature.add(amax.offsets, sizeof(int32_t));
     signature.add(amax.groups);
   }
-  for (Lanes *size : {&rows, &columns, &matrices, &firstBlock})
+  signature.add(padOffsets, sizeof(int32_t));
+  signature.add(padEnds, sizeof(int32_t));
+  for (Lanes *size :
+       {&padGroups, &sourceRows, &rows, &columns, &matrices, &firstBlock})
     signature.add(*size);
 }
 
 void StripLauncher::addMember(const StripMember &member) {
   StripOperands mine;
-  Value x = site.lookup(member.getX());
   std::shared_ptr<const ElementSource> source = getSource(member);
   source->emitSizeAsserts(site);
-  emit::Indices sizes =
-      emit::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
+  emit::Indices sizes;
+  if (PadGroupsOp padding = member.getPadding()) {
+    for (OpFoldResult size : site.call.getSizes(padding.getPadded()))
+      sizes.push_back(emit::toIndex(b, size));
+    mine.padOffsets = site.lookup(padding.getOffsets());
+    mine.padEnds = site.lookup(padding.getEnds());
+    mine.padGroups = emit::getDim(b, mine.padOffsets, 0);
+    mine.sourceRows = emit::getDim(b, site.lookup(padding.getX()), 0);
+  } else {
+    Value x = site.lookup(member.getX());
+    sizes =
+        emit::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
+  }
   ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
   mine.rows =
       shape.batched ? Lanes(b, leading.back()) : emit::getProduct(b, leading);
@@ -273,6 +300,9 @@ void StripLauncher::launch() {
   LaunchModel(site.getChip())
       .remarkStrip(b.getLoc(), {shape.fragmentRows, shape.fragmentColumns},
                    {shape.getWarpRows(), shape.getWarpColumns()});
+  // Where groups are padded there are ends to check, and to store.
+  if (request.padUnit != 0)
+    blocks = emit::max(b, blocks, getIndex(b, 1));
   KernelSignature signature;
   for (StripOperands &member : operands)
     member.addSlots(signature, request);
@@ -300,6 +330,8 @@ LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
     llvm::append_range(checks, call.getChecks());
   };
   auto prepare = [&](auto op) {
+    if (PadGroupsOp padding = getPadding(op.getX()))
+      require(padding);
     if (auto hadamard = op.getX().template getDefiningOp<HadamardOp>())
       require(hadamard);
     require(op);

@@ -98,6 +98,8 @@ public:
 
   /// The rows of the fragment, as slices.
   Rows loadRows(Value pointer);
+  /// The same of rows of padded groups, zero where padding is.
+  Rows loadPaddedRows(Value pointer);
   /// A row of the elements of its columns.
   SmallVector<Value> loadColumns(Value pointer);
   /// Stores row `i` of the fragment, from words, where it exists.
@@ -190,6 +192,40 @@ Rows StripLoads::loadRows(Value pointer) {
     loadSlices(address, loaded.back());
   }
   return loaded;
+}
+
+Rows StripLoads::loadPaddedRows(Value pointer) {
+  int64_t access = std::min(sliceBytes, shape.getWidestLoad());
+  int64_t perRow = count * (sliceBytes / access);
+  SmallVector<Type> types(perRow * shape.fragmentRows, getSliceType(b, access));
+  Lanes last = position.sourceEnd - 1;
+  // A fragment of padding alone loads nothing: x may have no rows.
+  SmallVector<Value> loaded = emitIfElseZero(
+      b, isBelow(position.source, position.sourceEnd), types, [&] {
+        SmallVector<Value> slices;
+        for (int64_t i = 0; i < shape.fragmentRows; ++i) {
+          Lanes row = minSigned(position.source + i, last);
+          Value address =
+              emitAddress(b, pointer, b.getI8Type(), row * rowBytes);
+          if (!shape.hasColumnTails())
+            address = emitAddress(b, address, b.getI8Type(), first);
+          loadSlices(address, slices);
+        }
+        return slices;
+      });
+  Rows rows;
+  for (ArrayRef<Value> rest = loaded; !rest.empty();
+       rest = rest.drop_front(perRow)) {
+    Lanes exists = isBelow(position.source + static_cast<int64_t>(rows.size()),
+                           position.sourceEnd);
+    SmallVector<Value> &row = rows.emplace_back();
+    for (Value slice : rest.take_front(perRow)) {
+      Type type = slice.getType();
+      Value zero = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
+      row.push_back(select(exists, Lanes(b, slice), zero));
+    }
+  }
+  return rows;
 }
 
 SmallVector<Value> StripLoads::loadColumns(Value pointer) {
@@ -296,7 +332,8 @@ Rows loadFragment(KernelBuilder &b, const ElementSource &source,
                   const StripShape &shape, const StripPosition &position,
                   ValueRange inputs) {
   StripLoads loads(b, shape, position, shape.getInputBytes());
-  Rows rows = source.isMemory()
+  Rows rows = position.isPadded() ? loads.loadPaddedRows(inputs.front())
+              : source.isMemory()
                   ? loads.loadRows(inputs.front())
                   : computeRows(b, source, shape, position, inputs);
   for (auto [i, row] : llvm::enumerate(rows)) {

@@ -35,6 +35,9 @@ struct StripRequest {
   std::shared_ptr<const ElementSource> source;
   llvm::SmallVector<StripSpec> specs;
   llvm::SmallVector<StripAmax> amaxes;
+  /// What padded groups are multiples of, in rows; 0 where x has no such
+  /// groups.
+  int64_t padUnit = 0;
   /// The number of tensors of which these results are made.
   int64_t members = 1;
   /// Whether the fragments of a warp were changed.
@@ -82,6 +85,10 @@ struct StripOperands {
   llvm::SmallVector<mlir::Value> inputs;
   llvm::SmallVector<Result> results;
   llvm::SmallVector<Amax> amaxes;
+  /// Where groups are padded, their ends in x, the buffer of their ends
+  /// afterwards if it is wanted, and the numbers of groups and of rows of x.
+  mlir::Value padOffsets, padEnds;
+  emit::Lanes padGroups, sourceRows;
   /// Sizes of a matrix of x and their number. Columns may be known.
   emit::Lanes rows, columns, matrices;
   /// The number of the first CTA; absent for the first member.

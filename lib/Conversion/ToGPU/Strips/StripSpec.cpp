@@ -7,6 +7,7 @@
 
 #include "StripSpec.h"
 #include "DeviceEmission/ScaleStore.h"
+#include "StripKernel.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/ProductSwizzle.h"
 
@@ -54,7 +55,10 @@ StripSpec::StripSpec(QuantizeOp op, const target::Chip &chip) {
   global = op.getGlobalOperand();
   stochastic = op.getRng() != nullptr;
   groupDim = op.getGroupOperand().dim;
-  checksEnds = op.getOffsets() && !op->hasAttr(kEndsCheckedAttrName);
+  PadGroupsOp padding = getPadding(op.getX());
+  hasPaddedGroups = padding && op.getOffsets() == padding.getEnds();
+  checksEnds =
+      op.getOffsets() && !hasPaddedGroups && !op->hasAttr(kEndsCheckedAttrName);
   own->batched =
       x.getRank() > 2 && (swizzled || global.extent == GlobalExtent::Matrix ||
                           transposed || rowTails || !hasScalesAlongRows());
@@ -159,7 +163,9 @@ std::string StripSpec::getKernelName() const {
   if (stochastic)
     os << "_rng";
   os << getGroupName(groupDim);
-  if (groupDim != GroupDim::None && !checksEnds)
+  if (hasPaddedGroups)
+    os << "_padded";
+  else if (groupDim != GroupDim::None && !checksEnds)
     os << "_unchecked";
   if (groupedTiles)
     os << "_tiles";

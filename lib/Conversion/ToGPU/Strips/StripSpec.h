@@ -154,6 +154,8 @@ struct StripSpec {
   GroupDim groupDim;
   /// Whether the kernel checks the ends of groups.
   bool checksEnds;
+  /// Whether the groups are those that the kernel pads.
+  bool hasPaddedGroups = false;
   /// How threads divide x, for all results of the kernel.
   std::shared_ptr<const StripShape> shape;
   /// Whether the codes of a thread that are adjacent become a store of 16 bytes
