@@ -8,7 +8,7 @@
 
 The other machine needs a Hopper GPU and torch. It also runs kernels of sm_80, which have a bar of
 their own. Y = X W^T, of X: MxK and W: NxK, is a `scaled_mm` of two plain operands; Y = X W, of W:
-KxN, is a `linalg.matmul` as frontends write it, whose kernels transpose W first. Groups of rows of
+KxN, is a `linalg.matmul` as frontends write it, whose kernels read W as it lies. Groups of rows of
 X, whose ends the kernel reads on the device, have a W each. The peer is torch.mm or, of groups,
 torch._grouped_mm of the same tensors, in one process.
 

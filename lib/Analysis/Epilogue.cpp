@@ -156,8 +156,9 @@ static std::optional<FusionObstacle> findTwinObstacle(Operation *first,
       return fail(y ? llvm::to_string(y.getType()) : "an absent operand");
   if (first->getResultTypes() != second->getResultTypes())
     return fail(llvm::to_string(second->getResult(0).getType()));
-  if (first->getAttr("global_scaling") != second->getAttr("global_scaling"))
-    return fail("another global_scaling");
+  for (StringRef name : {"global_scaling", "mn_major_a", "mn_major_b"})
+    if (first->getAttr(name) != second->getAttr(name))
+      return fail("another " + name.str());
   return std::nullopt;
 }
 

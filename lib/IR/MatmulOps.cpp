@@ -139,18 +139,42 @@ static LogicalResult verifyScaleOrder(Operation *op, StringRef name,
 /// Equal contraction sizes, a multiple of the block, and one scale a block.
 static LogicalResult verifyContraction(ProductOpInterface op) {
   RankedTensorType a = op.getA().getType(), b = op.getB().getType();
-  int64_t ka = a.getShape().back(), kb = b.getShape().back();
+  int64_t ka = a.getDimSize(getProductDims(op, /*ofB=*/false).depth);
+  int64_t kb = b.getDimSize(getProductDims(op, /*ofB=*/true).depth);
+  bool isMnMajor = op.getMnMajorA() || op.getMnMajorB();
   if (!ShapedType::isDynamic(ka) && !ShapedType::isDynamic(kb) && ka != kb)
-    return op.emitOpError() << "expected the last dimension of b to be that of "
-                               "a, "
-                            << ka << ", but got " << kb;
+    return op.emitOpError()
+           << "expected " << (isMnMajor ? "K" : "the last dimension")
+           << " of b to be that of a, " << ka << ", but got " << kb;
   int64_t block = op.getBlockSize();
   if (failed(verifyScaleShape(op, "scale_a", a, op.getScaleA(), block)) ||
       failed(verifyScaleShape(op, "scale_b", b, op.getScaleB(), block)))
     return failure();
+  if (isMnMajor) {
+    int64_t depth = ShapedType::isDynamic(ka) ? kb : ka;
+    if (ShapedType::isDynamic(depth) || depth % block == 0)
+      return success();
+    return op.emitOpError() << "expected K to be a multiple of " << block
+                            << ", but got " << depth;
+  }
   if (failed(verifyBlockMultiple(op, "a", ka, block)))
     return failure();
   return verifyBlockMultiple(op, "b", kb, block);
+}
+
+/// An operand whose rows run along M or N has no scales and no groups of rows.
+static LogicalResult verifyMnMajor(ProductOpInterface op) {
+  if (!op.getMnMajorA() && !op.getMnMajorB())
+    return success();
+  if (Type scale = op.getScaleElementType())
+    return op.emitOpError()
+           << "expected " << (op.getMnMajorA() ? "mn_major_a" : "mn_major_b")
+           << " only where no operand has scales, but got " << scale
+           << " scales";
+  if (op.getMnMajorA() && op.getGroupOperand().dim == GroupDim::Rows)
+    return op.emitOpError() << "expected a to be K-major, for groups of rows "
+                               "begin anywhere in them, but got mn_major_a";
+  return success();
 }
 
 /// A factor has no encoding, or a data layout.
@@ -204,15 +228,16 @@ LogicalResult ScaledMMOp::verify() {
   if (failed(verifyShape(*this, "the leading dimensions of b", batch,
                          b.getShape().drop_back(2))))
     return failure();
-  // scaled_mm_c3: formats.
-  if (failed(verifyFormats(*this)))
+  // scaled_mm_c3, scaled_mm_c11: formats and orders.
+  if (failed(verifyFormats(*this)) || failed(verifyMnMajor(*this)))
     return failure();
   // scaled_mm_c2, scaled_mm_c4, scaled_mm_c5: contraction sizes and scales.
   if (failed(verifyContraction(*this)))
     return failure();
   // scaled_mm_c6: [.., M, N].
-  SmallVector<int64_t> expected(a.getShape().drop_back());
-  int64_t n = b.getDimSize(b.getRank() - 2);
+  SmallVector<int64_t> expected(batch);
+  expected.push_back(a.getDimSize(getProductDims(*this, /*ofB=*/false).rows));
+  int64_t n = b.getDimSize(getProductDims(*this, /*ofB=*/true).rows);
   expected.push_back(n);
   if (failed(verifyShape(*this, "the result", expected, result.getShape())))
     return failure();
@@ -269,8 +294,8 @@ LogicalResult ScaledGroupedMMOp::verify() {
   if (b.getRank() > 3)
     return emitOpError() << "expected b to have rank 2 or 3, but got rank "
                          << b.getRank();
-  // scaled_grouped_mm_c3: formats.
-  if (failed(verifyFormats(*this)))
+  // scaled_grouped_mm_c3, scaled_grouped_mm_c11: formats and orders.
+  if (failed(verifyFormats(*this)) || failed(verifyMnMajor(*this)))
     return failure();
   // scaled_grouped_mm_c2, _c4, _c5: contraction sizes and scales.
   if (failed(verifyContraction(*this)))
@@ -280,7 +305,8 @@ LogicalResult ScaledGroupedMMOp::verify() {
     return emitOpError() << "expected offsets to have rank 1, but got rank "
                          << offsets.getRank();
   int64_t groups = offsets.getDimSize(0);
-  int64_t m = a.getDimSize(0), n = b.getDimSize(b.getRank() - 2);
+  int64_t m = a.getDimSize(getProductDims(*this, /*ofB=*/false).rows);
+  int64_t n = b.getDimSize(getProductDims(*this, /*ofB=*/true).rows);
   SmallVector<int64_t> expected;
   if (isKGrouped()) {
     expected = {groups, m, n};

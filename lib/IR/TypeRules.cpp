@@ -157,11 +157,18 @@ SmallVector<OpFoldResult> withStaticSizes(OpBuilder &builder,
   return sizes;
 }
 
+ProductDims getProductDims(ProductOpInterface op, bool ofB) {
+  int64_t rank = (ofB ? op.getB() : op.getA()).getType().getRank();
+  bool isMnMajor = ofB ? op.getMnMajorB() : op.getMnMajorA();
+  return isMnMajor ? ProductDims{rank - 1, rank - 2}
+                   : ProductDims{rank - 2, rank - 1};
+}
+
 OpFoldResult getProductRows(OpBuilder &builder, ProductOpInterface op,
                             bool ofB) {
   TypedValue<RankedTensorType> data = ofB ? op.getB() : op.getA();
   TypedValue<RankedTensorType> scale = ofB ? op.getScaleB() : op.getScaleA();
-  int64_t dim = data.getType().getRank() - 2;
+  int64_t dim = getProductDims(op, ofB).rows;
   if (isPrepacked(data.getType()) && data.getType().isDynamicDim(dim)) {
     if (getScaleLayout(scale.getType()).isLinear() || scale.getDefiningOp())
       return tensor::getMixedSize(builder, op.getLoc(), scale, dim);

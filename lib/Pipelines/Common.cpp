@@ -51,6 +51,12 @@ static bool takesPrepackedData(StringRef chip) {
   return found && found->hasWgmma();
 }
 
+/// Whether the products of a chip read MN-major operands.
+static bool takesMnMajorData(StringRef chip) {
+  const target::Chip *found = target::findChip(chip);
+  return found && found->hasProducts();
+}
+
 std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool checks,
                                    const FormKernelsOptions &kernels) {
   bool isDevice = !kernels.chip.empty();
@@ -80,7 +86,8 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool checks,
          if (takesPrepackedData(chip))
            pm.addPass(createPrepackProductWeights({chip, maxConstantElements}));
          else
-           pm.addPass(createUnpackProductData());
+           pm.addPass(
+               createUnpackProductData({/*kMajor=*/!takesMnMajorData(chip)}));
          if (!chip.empty())
            pm.addPass(createSwizzleProductScales({chip}));
          pm.addPass(createCanonicalizerPass());

@@ -372,12 +372,14 @@ def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value 
              offsets: Value | None, result: Spec, block: tuple[int, int] | None,
              global_scale_a: Value | None, global_scale_b: Value | None,
              bias: Value | None, global_scaling: str | None,
-             unchecked_origins: bool) -> Value:
+             unchecked_origins: bool, mn_major: str) -> Value:
     scales = [_check(name, scale, dtypes=("f8E4M3FN", "f8E8M0FNU"))
               for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)) if scale is not None]
     rows, cols = block or (1, get_block(scales[0].dtype) if scales else 16)
     text = _Text(a, b)
     operands = [a, b]
+    for side in _sides(mn_major):
+        text.add(f"mn_major_{side}")
     if offsets is not None:
         text.add(f"offsets({offsets.name})")
         operands.append(offsets)
@@ -394,11 +396,24 @@ def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value 
     return text.emit("y", op, f"{types} -> {result}", [result])[0]
 
 
+def _sides(mn_major: str) -> str:
+    if mn_major not in ("", "a", "b", "ab"):
+        raise ValueError(f"expected mn_major to be '', 'a', 'b' or 'ab', but got {mn_major!r}")
+    return mn_major
+
+
+def _rows(a: Value, b: Value, mn_major: str) -> tuple[Any, Any]:
+    """M and N."""
+    sides = _sides(mn_major)
+    return a.shape[-1 if "a" in sides else -2], b.shape[-1 if "b" in sides else -2]
+
+
 def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, *,
               dtype: Any = "bf16",
               block: tuple[int, int] | None = None, global_scale_a: Value | None = None,
               global_scale_b: Value | None = None, bias: Value | None = None,
-              global_scaling: str | None = None, unchecked_origins: bool = False) -> Value:
+              global_scaling: str | None = None, unchecked_origins: bool = False,
+              mn_major: str = "") -> Value:
     """a times the transpose of b, summed in f32.
 
     Args:
@@ -412,14 +427,16 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
       global_scaling: "before_rounding" (None) or "after_rounding".
       unchecked_origins: accept scales and global scales that are not those of the
         quantize() that made the data.
+      mn_major: "a", "b" or "ab", where neither has scales: a is [.., K, M] and b
+        [.., K, N].
 
     Returns: [.., M, N].
     """
     _check("a", a, least=2)
     _check("b", b, least=2)
-    result = Spec((*a.shape[:-1], b.shape[-2]), element_name(dtype))
-    return _product("scaled_mm", a, b, scale_a, scale_b, None, result, block,
-                    global_scale_a, global_scale_b, bias, global_scaling, unchecked_origins)
+    result = Spec((*a.shape[:-2], *_rows(a, b, mn_major)), element_name(dtype))
+    return _product("scaled_mm", a, b, scale_a, scale_b, None, result, block, global_scale_a,
+                    global_scale_b, bias, global_scaling, unchecked_origins, mn_major)
 
 
 def scaled_grouped_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None,
@@ -427,7 +444,7 @@ def scaled_grouped_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value 
                       global_scale_a: Value | None = None,
                       global_scale_b: Value | None = None, bias: Value | None = None,
                       global_scaling: str | None = None,
-                      unchecked_origins: bool = False) -> Value:
+                      unchecked_origins: bool = False, mn_major: str = "") -> Value:
     """A product for each group of rows of a, or of columns of a and b.
 
     Args:
@@ -435,14 +452,16 @@ def scaled_grouped_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value 
         columns.
       scale_a, scale_b: of a and b, in any layout; None of a plain operand.
       offsets: [G] i32, ends of the groups.
-      others: as scaled_mm() has them; bias [N] or [G, N].
+      others: as scaled_mm() has them; bias [N] or [G, N]; a of groups of rows is not
+        MN-major.
 
     Returns: [M, N] for groups of rows, [G, M, N] for groups of columns.
     """
     _check("a", a, ranks=(2,))
     _check("b", b, ranks=(2, 3))
     groups = _groups(_check("offsets", offsets))
-    shape = (a.shape[0], b.shape[-2])
+    shape = _rows(a, b, mn_major)
     result = Spec(shape if b.spec.rank == 3 else (groups, *shape), element_name(dtype))
     return _product("scaled_grouped_mm", a, b, scale_a, scale_b, offsets, result, block,
-                    global_scale_a, global_scale_b, bias, global_scaling, unchecked_origins)
+                    global_scale_a, global_scale_b, bias, global_scaling, unchecked_origins,
+                    mn_major)

@@ -212,3 +212,21 @@ func.func @scaled_grouped_mm_c10_k(%a: tensor<8x64xbf16>, %b: tensor<16x64xf8E4M
       : tensor<8x64xbf16>, tensor<16x64xf8E4M3FN, #prepacked>, tensor<3xi32>, tensor<16x2xf8E8M0FNU> -> tensor<3x8x16xbf16>
   return
 }
+
+// -----
+
+func.func @scaled_grouped_mm_c11_rows(%a: tensor<64x8xbf16>, %b: tensor<3x16x64xbf16>, %ends: tensor<3xi32>) {
+  // expected-error @below {{expected a to be K-major, for groups of rows begin anywhere in them, but got mn_major_a}}
+  %0 = blockscale.scaled_grouped_mm %a, %b mn_major_a offsets(%ends) scales(none, none) block [1, 16]
+      : tensor<64x8xbf16>, tensor<3x16x64xbf16>, tensor<3xi32> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c11_scales(%a: tensor<64x8xf8E4M3FN>, %b: tensor<16x64xf8E4M3FN>, %ends: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected mn_major_a only where no operand has scales, but got 'f8E8M0FNU' scales}}
+  %0 = blockscale.scaled_grouped_mm %a, %b mn_major_a offsets(%ends) scales(%sa, %sb) block [1, 32]
+      : tensor<64x8xf8E4M3FN>, tensor<16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<16x2xf8E8M0FNU> -> tensor<3x8x16xf32>
+  return
+}

@@ -337,3 +337,39 @@ func.func @scaled_mm_c1_layout(%a: tensor<8x64xf8E4M3FN, #blockscale.layout<swiz
       : tensor<8x64xf8E4M3FN, #blockscale.layout<swizzle_128x4>>, tensor<16x64xbf16>, tensor<8x2xf8E8M0FNU> -> tensor<8x16xf32>
   return
 }
+
+// -----
+
+func.func @scaled_mm_c11_scales(%a: tensor<8x64xbf16>, %b: tensor<64x16xf4E2M1FN>, %s: tensor<64x1xf8E4M3FN>) {
+  // expected-error @below {{expected mn_major_b only where no operand has scales, but got 'f8E4M3FN' scales}}
+  %0 = blockscale.scaled_mm %a, %b mn_major_b scales(none, %s) block [1, 16]
+      : tensor<8x64xbf16>, tensor<64x16xf4E2M1FN>, tensor<64x1xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c2_mn_major(%a: tensor<8x64xbf16>, %b: tensor<48x16xbf16>) {
+  // expected-error @below {{expected K of b to be that of a, 64, but got 48}}
+  %0 = blockscale.scaled_mm %a, %b mn_major_b scales(none, none) block [1, 16]
+      : tensor<8x64xbf16>, tensor<48x16xbf16> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c5_mn_major(%a: tensor<?x8xbf16>, %b: tensor<40x16xbf16>) {
+  // expected-error @below {{expected K to be a multiple of 16, but got 40}}
+  %0 = blockscale.scaled_mm %a, %b mn_major_a mn_major_b scales(none, none) block [1, 16]
+      : tensor<?x8xbf16>, tensor<40x16xbf16> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c6_mn_major(%a: tensor<64x8xbf16>, %b: tensor<64x16xbf16>) {
+  // expected-error @below {{expected the result to have shape 8x16, but got 64x64}}
+  %0 = blockscale.scaled_mm %a, %b mn_major_a mn_major_b scales(none, none) block [1, 16]
+      : tensor<64x8xbf16>, tensor<64x16xbf16> -> tensor<64x64xf32>
+  return
+}

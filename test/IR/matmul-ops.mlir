@@ -59,6 +59,25 @@ func.func @both_plain(%x: tensor<48x64xbf16>, %y: tensor<40x64xbf16>, %z: tensor
   return
 }
 
+// Operands whose rows run along M or N.
+// CHECK-LABEL: func.func @mn_major
+func.func @mn_major(%x: tensor<64x48xf16>, %y: tensor<64x40xf16>, %z: tensor<3x64x40xf16>, %b: tensor<2x64x48xf16>, %c: tensor<2x40x64xf16>, %w: tensor<48x64xf16>, %ends: tensor<3xi32>) {
+  // CHECK: blockscale.scaled_mm %{{.+}}, %{{.+}} mn_major_a mn_major_b scales(none, none) block [1, 16] : tensor<64x48xf16>, tensor<64x40xf16> -> tensor<48x40xf32>
+  %0 = blockscale.scaled_mm %x, %y mn_major_a mn_major_b scales(none, none) block [1, 16]
+      : tensor<64x48xf16>, tensor<64x40xf16> -> tensor<48x40xf32>
+  // CHECK: blockscale.scaled_mm %{{.+}}, %{{.+}} mn_major_a scales(none, none)
+  %1 = blockscale.scaled_mm %b, %c mn_major_a scales(none, none) block [1, 16]
+      : tensor<2x64x48xf16>, tensor<2x40x64xf16> -> tensor<2x48x40xf32>
+  // Groups of rows of A, and groups of K, which are rows of both.
+  // CHECK: blockscale.scaled_grouped_mm %{{.+}}, %{{.+}} mn_major_b offsets(%{{.+}}) scales(none, none)
+  %2 = blockscale.scaled_grouped_mm %w, %z mn_major_b offsets(%ends) scales(none, none) block [1, 16]
+      : tensor<48x64xf16>, tensor<3x64x40xf16>, tensor<3xi32> -> tensor<48x40xf16>
+  // CHECK: blockscale.scaled_grouped_mm %{{.+}}, %{{.+}} mn_major_a mn_major_b offsets(%{{.+}}) scales(none, none)
+  %3 = blockscale.scaled_grouped_mm %x, %y mn_major_a mn_major_b offsets(%ends) scales(none, none) block [1, 16]
+      : tensor<64x48xf16>, tensor<64x40xf16>, tensor<3xi32> -> tensor<3x48x40xf32>
+  return
+}
+
 // Batched, with two data types of one scale type.
 // CHECK-LABEL: func.func @scaled_mm_mixed
 func.func @scaled_mm_mixed(%a: tensor<2x?x64xf8E5M2>, %b: tensor<2x?x64xf4E2M1FN>,

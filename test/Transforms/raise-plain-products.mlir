@@ -7,7 +7,7 @@
 // Products of plain operands are scaled_mm without scales on GPUs that have
 // kernels of products, and stay what they are elsewhere.
 // OTHER-NOT: blockscale.scaled_mm
-// GPU-COUNT-11: blockscale.scaled_mm
+// GPU-COUNT-13: blockscale.scaled_mm
 // GPU-NOT: blockscale.scaled_mm
 
 #mk = affine_map<(m, n, k) -> (m, k)>
@@ -31,11 +31,11 @@ func.func @rows(%x: tensor<48x64xbf16>, %w: tensor<40x64xbf16>, %e: tensor<48x40
   return %y : tensor<48x40xf32>
 }
 
-// B lies along its rows, as linalg.matmul has it.
+// B has rows of N, as linalg.matmul has it, which kernels read as they are.
 // CHECK-LABEL: func.func @columns
 // CHECK-SAME: %[[X:.+]]: tensor<?x64xf16>, %[[W:.+]]: tensor<64x40xf16>
-// CHECK: %[[T:.+]] = linalg.transpose ins(%[[W]] : tensor<64x40xf16>) outs(%{{.+}} : tensor<40x64xf16>) permutation = [1, 0]
-// CHECK: blockscale.scaled_mm %[[X]], %[[T]] scales(none, none) block [1, 16] : tensor<?x64xf16>, tensor<40x64xf16> -> tensor<?x40xf32>
+// CHECK-NOT: linalg.transpose
+// CHECK: blockscale.scaled_mm %[[X]], %[[W]] mn_major_b scales(none, none) block [1, 16] : tensor<?x64xf16>, tensor<64x40xf16> -> tensor<?x40xf32>
 func.func @columns(%x: tensor<?x64xf16>, %w: tensor<64x40xf16>, %e: tensor<?x40xf32>) -> tensor<?x40xf32> {
   %zero = arith.constant 0.0 : f32
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x40xf32>) -> tensor<?x40xf32>
@@ -44,12 +44,36 @@ func.func @columns(%x: tensor<?x64xf16>, %w: tensor<64x40xf16>, %e: tensor<?x40x
 }
 
 // CHECK-LABEL: func.func @transposed_a
-// CHECK: linalg.transpose
-// CHECK: blockscale.scaled_mm %{{.+}}, %{{.+}} scales(none, none)
+// CHECK-NOT: linalg.transpose
+// CHECK: blockscale.scaled_mm %{{.+}}, %{{.+}} mn_major_a scales(none, none)
 func.func @transposed_a(%x: tensor<64x48xbf16>, %w: tensor<40x64xbf16>, %e: tensor<48x40xf32>) -> tensor<48x40xf32> {
   %zero = arith.constant 0.0 : f32
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
   %y = linalg.matmul indexing_maps = [#km, #nk, #mn] ins(%x, %w : tensor<64x48xbf16>, tensor<40x64xbf16>) outs(%f : tensor<48x40xf32>) -> tensor<48x40xf32>
+  return %y : tensor<48x40xf32>
+}
+
+// Copies need a multiple of some elements in a row: one whose length is not
+// known is transposed.
+// CHECK-LABEL: func.func @dynamic_rows
+// CHECK: %[[T:.+]] = linalg.transpose
+// CHECK: blockscale.scaled_mm %{{.+}}, %[[T]] scales(none, none)
+func.func @dynamic_rows(%x: tensor<48x64xbf16>, %w: tensor<64x?xbf16>, %e: tensor<48x?xf32>) -> tensor<48x?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<48x?xf32>) -> tensor<48x?xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<48x64xbf16>, tensor<64x?xbf16>) outs(%f : tensor<48x?xf32>) -> tensor<48x?xf32>
+  return %y : tensor<48x?xf32>
+}
+
+// Zeros behind a ragged K are rows of an MN-major operand.
+// CHECK-LABEL: func.func @ragged_rows
+// CHECK: %[[A:.+]] = tensor.pad %{{.+}} low[0, 0] high[0, 10]
+// CHECK: %[[B:.+]] = tensor.pad %{{.+}} low[0, 0] high[10, 0]
+// CHECK: blockscale.scaled_mm %[[A]], %[[B]] mn_major_b scales(none, none) block [1, 16] : tensor<48x80xbf16>, tensor<80x40xbf16>
+func.func @ragged_rows(%x: tensor<48x70xbf16>, %w: tensor<70x40xbf16>, %e: tensor<48x40xf32>) -> tensor<48x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<48x70xbf16>, tensor<70x40xbf16>) outs(%f : tensor<48x40xf32>) -> tensor<48x40xf32>
   return %y : tensor<48x40xf32>
 }
 

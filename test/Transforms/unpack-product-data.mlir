@@ -1,4 +1,5 @@
 // RUN: blockscale-opt %s -blockscale-unpack-product-data -verify-diagnostics | FileCheck %s
+// RUN: blockscale-opt %s -blockscale-unpack-product-data=k-major=false 2>/dev/null | FileCheck %s --check-prefix=KEPT
 // RUN: blockscale-opt %s -blockscale-unpack-product-data -blockscale-fold-constants -canonicalize 2>/dev/null | FileCheck %s --check-prefix=FOLDED
 
 #prepacked = #blockscale.data_layout<fragments_64x64>
@@ -59,4 +60,24 @@ func.func @row_major(%x: tensor<8x64xbf16>, %w: tensor<16x64xf8E4M3FN>, %s: tens
   %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 32]
       : tensor<8x64xbf16>, tensor<16x64xf8E4M3FN>, tensor<16x2xf8E8M0FNU> -> tensor<8x16xbf16>
   return %y : tensor<8x16xbf16>
+}
+
+// MN-major operands are transposed, of each matrix, for targets that read
+// K-major ones alone.
+// CHECK-LABEL: func.func @mn_major
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x48xbf16>, %[[W:[a-z0-9]+]]: tensor<3x?x40xbf16>, %[[R:[a-z0-9]+]]: tensor<48x64xbf16>
+// CHECK: %[[T:.+]] = linalg.transpose ins(%[[X]] : tensor<?x48xbf16>) outs(%{{.+}} : tensor<48x?xbf16>) permutation = [1, 0]
+// CHECK: blockscale.scaled_mm %[[T]], %{{.+}} scales(none, none) block [1, 16] : tensor<48x?xbf16>, tensor<40x64xbf16> -> tensor<48x40xf32>
+// CHECK: %[[V:.+]] = linalg.transpose ins(%[[W]] : tensor<3x?x40xbf16>) outs(%{{.+}} : tensor<3x40x?xbf16>) permutation = [0, 2, 1]
+// CHECK: blockscale.scaled_grouped_mm %[[R]], %[[V]] offsets(%{{.+}}) scales(none, none)
+// KEPT-LABEL: func.func @mn_major
+// KEPT-NOT: linalg.transpose
+// KEPT: blockscale.scaled_mm %{{.+}}, %{{.+}} mn_major_a scales(none, none)
+// KEPT: blockscale.scaled_grouped_mm %{{.+}}, %{{.+}} mn_major_b offsets
+func.func @mn_major(%x: tensor<?x48xbf16>, %w: tensor<3x?x40xbf16>, %r: tensor<48x64xbf16>, %v: tensor<40x64xbf16>, %ends: tensor<3xi32>) -> (tensor<48x40xf32>, tensor<48x40xf32>) {
+  %0 = blockscale.scaled_mm %x, %v mn_major_a scales(none, none) block [1, 16]
+      : tensor<?x48xbf16>, tensor<40x64xbf16> -> tensor<48x40xf32>
+  %1 = blockscale.scaled_grouped_mm %r, %w mn_major_b offsets(%ends) scales(none, none) block [1, 16]
+      : tensor<48x64xbf16>, tensor<3x?x40xbf16>, tensor<3xi32> -> tensor<48x40xf32>
+  return %0, %1 : tensor<48x40xf32>, tensor<48x40xf32>
 }

@@ -123,7 +123,7 @@ TEST_F(CompileTest, PlansAreReadAsTheyAreWritten) {
     return result.ok() ? result->output : std::string();
   };
   std::string text = emit(Emission::Plan);
-  for (const char *part : {"\"workspace1\"", "\"constant1\"", "\"arg0_dim0\"",
+  for (const char *part : {"\"workspace0\"", "\"constant1\"", "\"arg0_dim0\"",
                            "\"message\"", "\"tensor_map\"", "\"copy\""})
     EXPECT_NE(text.find(part), std::string::npos) << part;
   Result<runtime::LaunchPlan> plan = runtime::parseLaunchPlan(text);

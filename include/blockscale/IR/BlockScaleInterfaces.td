@@ -76,6 +76,8 @@ def BlockScale_ProductOpInterface : OpInterface<"ProductOpInterface"> {
                     "getGlobalScaling">,
     InterfaceMethod<"The groups that offsets make.",
                     "::blockscale::GroupOperand", "getGroupOperand">,
+    InterfaceMethod<"Whether the data of A are [K, M].", "bool", "getMnMajorA">,
+    InterfaceMethod<"Whether the data of B are [K, N].", "bool", "getMnMajorB">,
     InterfaceMethod<"Whether operands of several origins are on purpose.",
                     "bool", "getUncheckedOrigins">,
     BlockScale_ProductGlobalMethod<"A">,

@@ -42,7 +42,10 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
 
     Both operands may be plain, of one type (`scales(none, none)`), as the
     products of a program that are not quantized. The block, [1, 16], then says
-    what K is a multiple of.
+    what K is a multiple of. Each of two plain operands may lie MN-major, its
+    rows along M or N instead of along K: `mn_major_a` says that `a` is [K, M],
+    and `mn_major_b` that `b` is [K, N], as the weights of x W are. Kernels of
+    tensor cores read both orders as they are.
 
     Where data, scales and global scales come from ops of the same function,
     `blockscale-verify-layout` refuses a product of what does not belong together
@@ -67,6 +70,8 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
       groups.
     - `scaled_mm_c10`: one operand at most has a data layout, and only if it has
       scales.
+    - `scaled_mm_c11`: an operand is MN-major only where neither has scales. What
+      is said above of its last two dimensions is then said of them exchanged.
 
     Example:
 
@@ -80,6 +85,8 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
           -> tensor<48x40xbf16>
     %p = blockscale.scaled_mm %x, %v scales(none, none) block [1, 16]
         : tensor<48x256xbf16>, tensor<40x256xbf16> -> tensor<48x40xbf16>
+    %o = blockscale.scaled_mm %x, %w mn_major_b scales(none, none) block [1, 16]
+        : tensor<48x256xbf16>, tensor<256x40xbf16> -> tensor<48x40xbf16>
     ```
   }];
   let arguments = (ins
@@ -92,10 +99,13 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     Optional<BlockScale_BiasTensor>:$bias,
     DenseI64ArrayAttr:$block,
     OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling,
-    UnitAttr:$unchecked_origins);
+    UnitAttr:$unchecked_origins,
+    UnitAttr:$mn_major_a,
+    UnitAttr:$mn_major_b);
   let results = (outs BlockScale_ResultTensor:$result);
   let assemblyFormat = [{
-    $a `,` $b `scales` `(` custom<ProductScales>($scale_a, $scale_b) `)`
+    $a `,` $b (`mn_major_a` $mn_major_a^)? (`mn_major_b` $mn_major_b^)?
+    `scales` `(` custom<ProductScales>($scale_a, $scale_b) `)`
     `block` $block
     (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
@@ -125,9 +135,8 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     2d-2d  a[M, K], b[N, K]:     y[g, m, n] = sum_{k in group g} a[m, k] b[n, k]   groups of k
     ```
 
-    with block scales, global scales, bias, plain operands, `unchecked_origins`
-    and the accuracy of `scaled_mm`. Rows
-    of a 2d-3d result that no group covers are zero; in the 2d-2d form an empty
+    with block scales, global scales, bias, plain operands, MN-major ones,
+    `unchecked_origins` and the accuracy of `scaled_mm`. Rows of a 2d-3d result that no group covers are zero; in the 2d-2d form an empty
     group's sum is zero. An end is at least the end before it, at most the size
     of the dimension and, in the 2d-2d form, a multiple of the block (`pad_groups`
     makes such groups of any); else the call is an error.
@@ -152,6 +161,10 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     - `scaled_grouped_mm_c9`: the bias is [N] or [G, N].
     - `scaled_grouped_mm_c10`: only `b` of 2d-3d has a data layout: groups begin
       anywhere in the rows of `a`, and anywhere along K.
+    - `scaled_grouped_mm_c11`: an operand is MN-major only where neither has
+      scales, and `a` only in 2d-2d: elements of a row that groups of rows cut
+      begin anywhere. What is said above of the last two dimensions of an
+      MN-major operand is then said of them exchanged.
 
     Example:
 
@@ -172,10 +185,13 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     Optional<BlockScale_BiasTensor>:$bias,
     DenseI64ArrayAttr:$block,
     OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling,
-    UnitAttr:$unchecked_origins);
+    UnitAttr:$unchecked_origins,
+    UnitAttr:$mn_major_a,
+    UnitAttr:$mn_major_b);
   let results = (outs BlockScale_ResultTensor:$result);
   let assemblyFormat = [{
-    $a `,` $b `offsets` `(` $offsets `)` `scales` `(`
+    $a `,` $b (`mn_major_a` $mn_major_a^)? (`mn_major_b` $mn_major_b^)?
+    `offsets` `(` $offsets `)` `scales` `(`
     custom<ProductScales>($scale_a, $scale_b) `)` `block` $block
     (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?

@@ -110,6 +110,12 @@ llvm::SmallVector<mlir::OpFoldResult>
 withStaticSizes(mlir::OpBuilder &builder, mlir::RankedTensorType type,
                 llvm::SmallVector<mlir::OpFoldResult> sizes);
 
+/// The dimensions of the data of B, or of A, that are its rows, M or N, and K.
+struct ProductDims {
+  int64_t rows, depth;
+};
+ProductDims getProductDims(ProductOpInterface op, bool ofB);
+
 /// Rows of `b`, or of `a`, as a value: M or N. Prepacked data do not store
 /// them, so they are those of the scales, if linear or made by an op, or of the
 /// bias.

@@ -54,6 +54,15 @@ constexpr BitLayout getMatrixRowsOfB(int distance) {
           {MatrixDim::Col, 0, 0, 3, 1}};
 }
 
+/// The element of K of which a thread gives ldmatrix.x4.trans the line, so that
+/// each thread gets elements of K as a step of 64 of them has these: thread m
+/// of the four of a row has elements 16 m to 16 m + 15, the first eight of them
+/// two by two in the four registers. Of the other eight, lines are eight
+/// further.
+inline constexpr BitLayout kMatrixLinesOfStep = {{MatrixDim::Col, 0, 0, 0, 1},
+                                                 {MatrixDim::Col, 4, 0, 1, 2},
+                                                 {MatrixDim::Col, 1, 0, 3, 2}};
+
 /// Whose scales a thread gives to mma.sync.m16n8 with block scaling, where the
 /// thread-ids of both operands are 0: of each four threads the first two for
 /// rows of A, and the first for a row of B ("Block Scaling for mma.sync").

@@ -512,7 +512,8 @@ def UnpackProductData : Pass<"blockscale-unpack-product-data"> {
     read row-major data alone: a prepacked operand is brought back before the
     product, at compile time if it is constant, and by a kernel of its own
     otherwise, which a remark says. A dynamic size that prepacked data does not
-    store is that of the scales or of the bias.
+    store is that of the scales or of the bias. An MN-major operand is transposed,
+    for targets whose products read K-major ones alone.
 
     Example (test/Transforms/unpack-product-data.mlir):
 
@@ -522,7 +523,11 @@ def UnpackProductData : Pass<"blockscale-unpack-product-data"> {
   }];
   let dependentDialects = [
     "::blockscale::BlockScaleDialect", "::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"kMajor", "k-major", "bool", /*default=*/"true",
+           "Transpose MN-major operands">];
 }
 
 def ElementwiseToLinalg : Pass<"blockscale-elementwise-to-linalg"> {

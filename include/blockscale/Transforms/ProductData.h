@@ -21,6 +21,9 @@ void populatePrepackProductWeightPatterns(mlir::RewritePatternSet &patterns,
 /// Brings prepacked data back before the products that take them.
 void populateUnpackProductDataPatterns(mlir::RewritePatternSet &patterns);
 
+/// Adds patterns that transpose MN-major operands.
+void populateTransposeProductDataPatterns(mlir::RewritePatternSet &patterns);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_TRANSFORMS_PRODUCTDATA_H

@@ -53,12 +53,13 @@ Unit getProductUnit(Type a, Type b) {
 }
 
 /// What makes up the FLOP of an op: those of one element of a value, or of one
-/// element of `value` and row of `rowsOf`.
+/// element of `value` and place of dimension `dim` of `other`.
 struct Flops {
   Value value;
   double perElement;
   Unit unit = Unit::F32;
-  Value rowsOf = {};
+  Value other = {};
+  int64_t dim = 0;
 };
 
 template <typename ProductOp>
@@ -66,7 +67,7 @@ static Flops getProductFlops(ProductOp op) {
   return {op.getA(), 2,
           getProductUnit(op.getA().getType().getElementType(),
                          op.getB().getType().getElementType()),
-          op.getB()};
+          op.getB(), getProductDims(op, /*ofB=*/true).rows};
 }
 
 /// The FLOP of `op`; nothing for an op that only moves elements.
@@ -106,11 +107,11 @@ static llvm::Error addFlops(Operation *op, ShapeEvaluator &sizes, Work &work) {
   double count = flops->perElement;
   for (int64_t size : *shape)
     count *= size;
-  if (flops->rowsOf) {
-    auto rows = sizes.getShape(flops->rowsOf);
-    if (!rows)
-      return rows.takeError();
-    count *= (*rows)[rows->size() - 2];
+  if (flops->other) {
+    auto other = sizes.getShape(flops->other);
+    if (!other)
+      return other.takeError();
+    count *= (*other)[flops->dim];
   }
   work.flopsOf(flops->unit) += count;
   return llvm::Error::success();

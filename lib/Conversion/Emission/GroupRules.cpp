@@ -7,6 +7,7 @@
 
 #include "GroupRules.h"
 #include "LoopEmitter.h"
+#include "OperandChecks.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -102,7 +103,7 @@ GroupEndsInMemory getGroupEnds(SwizzleOp op, CallSite &site) {
 }
 
 GroupEndsInMemory getGroupEnds(ScaledGroupedMMOp op, CallSite &site) {
-  CallSite::Sizes sizes = site.getDataSizes(op.getA(), op.getB());
+  CallSite::Sizes sizes = getSizesOfA(site, op);
   return {site.lookup(op.getOffsets()),
           toIndex(site.b, op.isKGrouped() ? sizes.back() : sizes.front()),
           getGroupRules(op), toIndices(site, site.getSizes(op.getResult()))};

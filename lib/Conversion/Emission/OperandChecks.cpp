@@ -177,6 +177,17 @@ LogicalResult verifyRowMajor(ProductOpInterface op) {
   return success();
 }
 
+LogicalResult verifyKMajor(ProductOpInterface op) {
+  for (auto [name, isMnMajor] :
+       {std::pair("a", op.getMnMajorA()), std::pair("b", op.getMnMajorB())})
+    if (isMnMajor)
+      return op.emitOpError()
+             << "expected a K-major " << name
+             << " (blockscale-unpack-product-data makes it), but got mn_major_"
+             << name;
+  return success();
+}
+
 LogicalResult verifyChangesLayout(PrepackOp op) {
   if (!getUnchangedSource(op))
     return success();
@@ -190,11 +201,27 @@ LogicalResult verifyChangesLayout(PrepackOp op) {
 static OpFoldResult getDataRows(CallSite &site, ProductOpInterface op,
                                 Value data, int64_t resultDim) {
   RankedTensorType type = getTensorType(data);
-  int64_t dim = type.getRank() - 2;
+  int64_t dim = getProductDims(op, /*ofB=*/data == op.getB()).rows;
   if (!type.isDynamicDim(dim))
     return site.b.getIndexAttr(type.getDimSize(dim));
   return isPrepacked(type) ? site.getSizes(op.getResult())[resultDim]
                            : site.getSizes(data)[dim];
+}
+
+/// Sizes [.., rows, K] in the order of the data of B, or of A, and back.
+static CallSite::Sizes orderSizes(ProductOpInterface op, bool ofB,
+                                  CallSite::Sizes sizes) {
+  if (ofB ? op.getMnMajorB() : op.getMnMajorA())
+    std::swap(sizes.end()[-2], sizes.end()[-1]);
+  return sizes;
+}
+
+CallSite::Sizes getSizesOfA(const CallSite &site, ProductOpInterface op) {
+  Value a = op.getA(), b = op.getB();
+  if (op.getMnMajorA())
+    return orderSizes(op, /*ofB=*/false, site.getSizes(a));
+  // An MN-major B has its K elsewhere, and no data that hide it.
+  return site.getDataSizes(a, op.getMnMajorB() ? a : b);
 }
 
 /// Requires the sizes of the data, the scales and the result of a product;
@@ -203,9 +230,12 @@ static void requireMatrices(CallSite &site, ProductOpInterface op,
                             const ProductSizes &sizes, StringRef sourceOfB) {
   ImplicitLocOpBuilder &b = site.b;
   int64_t blockSize = op.getBlockSize();
-  site.requireMultiple(sizes.a.back(), blockSize, "the last dimension of a");
-  site.requireSizes("a", op.getA(), sizes.a, "b");
-  site.requireSizes("b", op.getB(), sizes.b, sourceOfB);
+  site.requireMultiple(sizes.a.back(), blockSize,
+                       op.getMnMajorA() ? "K" : "the last dimension of a");
+  site.requireSizes("a", op.getA(), orderSizes(op, /*ofB=*/false, sizes.a),
+                    "b");
+  site.requireSizes("b", op.getB(), orderSizes(op, /*ofB=*/true, sizes.b),
+                    sourceOfB);
   site.requireSizes("scale_a", op.getScaleA(),
                     getScaleSizes(b, b.getLoc(), sizes.a, blockSize), "a");
   site.requireSizes("scale_b", op.getScaleB(),
@@ -214,7 +244,7 @@ static void requireMatrices(CallSite &site, ProductOpInterface op,
 }
 
 void requireOperands(ScaledGroupedMMOp op, CallSite &site) {
-  CallSite::Sizes a = site.getDataSizes(op.getA(), op.getB());
+  CallSite::Sizes a = getSizesOfA(site, op);
   CallSite::Sizes bSizes = site.getSizes(op.getB());
   CallSite::Sizes groups = site.getSizes(op.getOffsets());
   int64_t resultRank = op.getResult().getType().getRank();
@@ -244,7 +274,7 @@ void requireOperands(ScaledGroupedMMOp op, CallSite &site) {
 void requireOperands(ScaledMMOp op, CallSite &site) {
   CallSite::Sizes a = isPrepacked(op.getA().getType())
                           ? site.getDataSizes(op.getB(), op.getA())
-                          : site.getDataSizes(op.getA(), op.getB());
+                          : getSizesOfA(site, op);
   a.end()[-2] = getDataRows(site, op, op.getA(), a.size() - 2);
   CallSite::Sizes bSizes = a, result = a, batch = a;
   batch.truncate(a.size() - 2);

@@ -33,6 +33,13 @@ void requireOperands(ScaledGroupedMMOp op, CallSite &site);
 void requireOperands(ScaledMMOp op, CallSite &site);
 void requireOperands(SwizzleOp op, CallSite &site);
 
+/// The sizes of A of a product, in the order [.., M, K].
+CallSite::Sizes getSizesOfA(const CallSite &site, ProductOpInterface op);
+
+/// Emits an error where an operand of a product is MN-major, which its kernels
+/// do not read.
+llvm::LogicalResult verifyKMajor(ProductOpInterface op);
+
 /// Emits an error where an operand of a product is prepacked, which its kernels
 /// do not read.
 llvm::LogicalResult verifyRowMajor(ProductOpInterface op);

@@ -19,8 +19,12 @@ using namespace mlir;
 namespace blockscale::products {
 
 static constexpr int64_t kAlignThreads = 128;
-/// Bytes of codes of a block of NVFP4, which a thread moves.
-static constexpr int64_t kBlockBytes = 8;
+/// The bytes that a thread moves: those of the codes of a block of NVFP4, or
+/// fewer where rows of MN-major operands are no multiple of these.
+static int64_t getBlockBytes(int64_t rowBytes) {
+  constexpr int64_t most = 8;
+  return std::min<int64_t>(rowBytes & -rowBytes, most);
+}
 
 //===----------------------------------------------------------------------===//
 // Constants
@@ -100,15 +104,19 @@ static Value alignConstant(ImplicitLocOpBuilder &b, Value memory,
 /// Emits the kernel that moves `blocks` (i64) blocks of codes.
 static void emitAlign(KernelBuilder &b, int64_t rowBytes, int64_t pitch,
                       Value data, Value aligned, Value blocks) {
+  int64_t blockBytes = getBlockBytes(rowBytes);
   Value number = emitGlobalThreadNumber(b, kAlignThreads);
   emit::emitIf(b, isBelow(b, number, toIndex(b, blocks)), [&] {
-    Value row = emit::div(b, number, rowBytes / kBlockBytes);
-    Value first = emit::mul(b, number, kBlockBytes);
+    Value row = emit::div(b, number, rowBytes / blockBytes);
+    Value first = emit::mul(b, number, blockBytes);
     Value moved = emit::add(b, first, emit::mul(b, row, pitch - rowBytes));
-    emitStoreWords(b,
-                   emitLoadWords(b, emitAddress(b, data, b.getI8Type(), first),
-                                 kBlockBytes, kBlockBytes),
-                   emitAddress(b, aligned, b.getI8Type(), moved), kBlockBytes);
+    Value source = emitAddress(b, data, b.getI8Type(), first);
+    Value target = emitAddress(b, aligned, b.getI8Type(), moved);
+    if (blockBytes % kWordBytes == 0)
+      return emitStoreWords(b, emitLoadWords(b, source, blockBytes, blockBytes),
+                            target, blockBytes);
+    Type type = b.getIntegerType(8 * blockBytes);
+    b.store(b.load(type, source, blockBytes), target, blockBytes);
   });
 }
 
@@ -116,13 +124,14 @@ static void emitAlign(KernelBuilder &b, int64_t rowBytes, int64_t pitch,
 static Value launchAlign(LaunchSite &site, Value memory, int64_t rowBytes,
                          int64_t pitch, Value rows) {
   ImplicitLocOpBuilder &b = site.b;
+  int64_t blockBytes = getBlockBytes(rowBytes);
   auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
   Value aligned =
       memref::AllocOp::create(b, type, ValueRange{emit::mul(b, rows, pitch)});
-  Value blocks = emit::mul(b, rows, rowBytes / kBlockBytes);
+  Value blocks = emit::mul(b, rows, rowBytes / blockBytes);
   site.launch("align_rows_of_" + Twine(rowBytes),
               {kAlignThreads, getCeilDiv(b, blocks, kAlignThreads), {}},
-              {{memory, kBlockBytes}, {aligned, kCopyBytes}, {blocks}},
+              {{memory, blockBytes}, {aligned, kCopyBytes}, {blocks}},
               [&](KernelBuilder &b) {
                 emitAlign(b, rowBytes, pitch, memory, aligned, blocks);
               });

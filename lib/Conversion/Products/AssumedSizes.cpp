@@ -12,8 +12,8 @@ using namespace mlir;
 
 namespace blockscale::products {
 
-static double getSize(RankedTensorType type, int64_t fromEnd) {
-  int64_t size = type.getDimSize(type.getRank() - fromEnd);
+static double getSize(RankedTensorType type, int64_t dim) {
+  int64_t size = type.getDimSize(dim);
   return static_cast<double>(ShapedType::isDynamic(size) ? kAssumedSize : size);
 }
 
@@ -21,10 +21,13 @@ AssumedSizes::AssumedSizes(const Product &product) {
   RankedTensorType a = product.a.getType(), b = product.b.getType();
   for (int64_t size : a.getShape().drop_back(2))
     matrices *= ShapedType::isDynamic(size) ? 1 : static_cast<double>(size);
-  rows = getSize(a, 2);
+  auto op = cast<ProductOpInterface>(product.op);
+  ProductDims dims = getProductDims(op, /*ofB=*/false);
+  rows = getSize(a, dims.rows);
   // Columns of several products are beside each other in a tile.
-  cols = getSize(b, 2) * static_cast<double>(product.siblings);
-  depth = getSize(a, 1);
+  cols = getSize(b, getProductDims(op, /*ofB=*/true).rows) *
+         static_cast<double>(product.siblings);
+  depth = getSize(a, dims.depth);
   if (product.offsets && !product.offsets.getType().isDynamicDim(0))
     matrices = std::max<double>(product.offsets.getType().getDimSize(0), 1);
   if (product.groups == GroupDim::Rows)

@@ -22,6 +22,8 @@ std::optional<DecodedFormat> DecodedFormat::find(const Product &product) {
     DecodedFormat format = {};
     format.plain = product.a.getType().getElementType();
     format.block = kPlainBlockSize;
+    format.isMnMajorA = product.isMnMajorA;
+    format.isMnMajorB = product.isMnMajorB;
     return format;
   }
   bool isScaledA = static_cast<bool>(product.scaleA);
@@ -43,7 +45,8 @@ std::string DecodedFormat::getName() const {
   std::string name;
   llvm::raw_string_ostream os(name);
   if (!hasScales) {
-    os << plain << "_" << plain;
+    os << plain << (isMnMajorA ? "_km_" : "_") << plain
+       << (isMnMajorB ? "_kn" : "");
     return name;
   }
   auto code = StringRef(numerics::getFormatInfo(element).name);

@@ -52,12 +52,19 @@ struct DecodedFormat {
   /// Whether the scaled data are in the order of registers
   /// (`#blockscale.data_layout<fragments_64x64>`).
   bool isPacked;
+  /// Whether plain data of A are [K, M], and those of B [K, N].
+  bool isMnMajorA = false, isMnMajorB = false;
 
   /// Bits that an element takes in memory.
   int64_t getBits() const {
     return hasScales ? numerics::getFormatInfo(element).storageBits
                      : plain.getIntOrFloatBitWidth();
   }
+
+  bool isMnMajor(bool ofA) const { return ofA ? isMnMajorA : isMnMajorB; }
+  /// The same of the plain operand, and of the other one.
+  bool isPlainMnMajor() const { return isMnMajor(!isScaledA); }
+  bool isOtherMnMajor() const { return isMnMajor(isScaledA); }
 
   /// Bits of an element of A, or of B.
   int64_t getBits(bool ofA) const {

@@ -35,8 +35,9 @@ DecodedLayout::DecodedLayout(const DecodedSpec &spec, int64_t scaleTiles,
   sumRows = isScaledA ? tile.scaledRows : sumPart;
   sumCols = isScaledA ? sumPart : tile.scaledRows;
   // Threads of a warp store sums of eight rows with scales and of four plain
-  // ones, two apart, to different banks.
-  sumPitch = sumCols + (isScaledA ? 8 : 4);
+  // ones, two apart, to different banks. A first operand without scales leaves
+  // memory for another stage instead.
+  sumPitch = sumCols + (isScaledA && spec.format.hasScales ? 8 : 4);
   sumBytes = sumRows * sumPitch * kWordBytes;
 }
 

@@ -17,6 +17,9 @@ namespace blockscale::products {
 
 /// Bytes of a plain row in a step.
 inline constexpr int64_t kPlainStepBytes = 2 * kDecodedStep;
+/// Rows of an MN-major operand of which such bytes have an element each: a step
+/// of them is a tile of 64 rows of shared memory, one for each element of K.
+inline constexpr int64_t kMnMajorRows = kPlainStepBytes / 2;
 
 /// All that the code of a kernel depends on that decodes an operand. Families
 /// set the elements of a stage.

@@ -62,7 +62,8 @@ static void setMatrixSizes(const emit::CallSite &call, Product::Tensor data,
 GemmSizes GemmRequest::getSizes(const LaunchSite &site) const {
   const Product &product = getFirst();
   const emit::CallSite &call = site.call;
-  emit::CallSite::Sizes a = call.getDataSizes(product.a, product.b);
+  auto op = cast<ProductOpInterface>(product.op);
+  emit::CallSite::Sizes a = emit::getSizesOfA(call, op);
   emit::CallSite::Sizes bSizes = call.getSizes(product.b);
   setMatrixSizes(call, product.a, a);
   setMatrixSizes(call, product.b, bSizes);
@@ -72,7 +73,8 @@ GemmSizes GemmRequest::getSizes(const LaunchSite &site) const {
     matrices = emit::toIndex(call.b, call.getSizes(product.offsets).front());
   for (OpFoldResult size : ArrayRef(a).drop_back(2))
     matrices = emit::mul(call.b, matrices, emit::toIndex(call.b, size));
-  return {a[rank - 2], bSizes[bSizes.size() - 2], a[rank - 1], matrices};
+  return {a[rank - 2], bSizes[getProductDims(op, /*ofB=*/true).rows],
+          a[rank - 1], matrices};
 }
 
 GemmArguments GemmRequest::getResultArguments(LaunchSite &site,
@@ -105,6 +107,7 @@ static void requireEpilogueSizes(const GemmRequest &request, LaunchSite &site,
     result = site.call.getSizes(request.getFirst().a);
     if (request.getFirst().groups == GroupDim::Columns)
       result.insert(result.begin(), getAsOpFoldResult(sizes.matrices));
+    result.end()[-2] = sizes.rows;
     result.back() = sizes.cols;
   }
   createSink(epilogue)->requireSizes(site.call, result);

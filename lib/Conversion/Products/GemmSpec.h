@@ -61,6 +61,12 @@ struct GemmSpec {
     return hasScales ? std::max(block, kCopyBytes * 8 / 4) : block;
   }
 
+  /// Whether results are sums, rounded to 16 bits.
+  bool hasRoundedSums() const {
+    return products == 1 && !epilogue && !bias && !factorA.isPresent() &&
+           !factorB.isPresent() && result.getIntOrFloatBitWidth() == 16;
+  }
+
   /// Columns of results of a tile.
   int64_t getResultCols() const { return schedule.getCols() / products; }
 

@@ -22,15 +22,20 @@ Value atLeast(ImplicitLocOpBuilder &b, Value size, int64_t least) {
 
 OperandData getData(const HostOperand &operand, int64_t bits) {
   LaunchSite &site = operand.site;
-  return {site.lookup(operand.data), bits, operand.matrices, operand.rows,
-          emit::toIndex(site.b, operand.depth)};
+  Value rows = operand.rows, depth = emit::toIndex(site.b, operand.depth);
+  if (operand.isMnMajor)
+    std::swap(rows, depth);
+  return {site.lookup(operand.data), bits, operand.matrices, rows, depth};
 }
 
 OperandData getAlignedData(const HostOperand &operand, int64_t bits) {
   OperandData data = getData(operand, bits);
   Value allRows = emit::mul(operand.site.b, data.matrices, data.rows);
+  OpFoldResult length = operand.depth;
+  if (operand.isMnMajor)
+    length = getAsOpFoldResult(data.depth);
   AlignedRows aligned =
-      alignRows(operand.site, data.memory, bits, allRows, operand.depth);
+      alignRows(operand.site, data.memory, bits, allRows, length);
   data.memory = aligned.memory;
   data.pitch = aligned.pitch;
   data.isWorkspace = aligned.isWorkspace;
@@ -48,6 +53,12 @@ void addMap(LaunchSite &site, const GemmSpec &spec, OperandData &data,
     matrices = atLeast(b, matrices, 1);
   if (spec.hasRest())
     rows = atLeast(b, rows, 1);
+  // Without K there are no rows, and without rows of results no elements.
+  if (box.isMnMajor) {
+    if (!data.pitch)
+      elements = atLeast(b, elements, box.multiple);
+    rows = atLeast(b, rows, 1);
+  }
   Value bytes = data.bits < 8 ? emit::div(b, elements, 8 / data.bits)
                               : emit::mul(b, elements, data.bits / 8);
   Value dims[] = {box.isPadded ? elements : bytes, rows, matrices};

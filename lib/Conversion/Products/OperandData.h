@@ -27,6 +27,8 @@ struct HostOperand {
   mlir::Value data;
   mlir::Value matrices, rows;
   mlir::OpFoldResult depth;
+  /// Whether memory has rows of `rows` elements, one for each of K.
+  bool isMnMajor = false;
 };
 
 /// Its data as the kernel reads them; sizes are index.
@@ -59,6 +61,8 @@ struct MapBox {
   int64_t multiple;
   /// Whether each code of 4 bits gets a byte's place.
   bool isPadded = false;
+  /// Whether rows are those of K.
+  bool isMnMajor = false;
 };
 
 /// Gives data a map. Maps have no empty dimensions; of what is empty nothing is

@@ -26,6 +26,7 @@ void Product::lookAtKernel() {
 Product::Product(ProductOpInterface op)
     : op(op), groups(op.getGroupOperand().dim), a(op.getA()), b(op.getB()),
       scaleA(op.getScaleA()), scaleB(op.getScaleB()), result(op.getResult()),
+      isMnMajorA(op.getMnMajorA()), isMnMajorB(op.getMnMajorB()),
       offsets(llvm::cast_if_present<Tensor>(op.getGroupOperand().ends)),
       factorA(op.getGlobalOperandA()), factorB(op.getGlobalOperandB()),
       bias(op.getBias()), scalesAfterRounding(op.getGlobalScaling() ==

@@ -22,6 +22,8 @@ struct Product {
   mlir::Operation *op;
   GroupDim groups;
   Tensor a, b, scaleA, scaleB, result;
+  /// Whether the data of A are [K, M], and those of B [K, N].
+  bool isMnMajorA, isMnMajorB;
   /// The ends of groups.
   Tensor offsets;
   GlobalOperand factorA, factorB;

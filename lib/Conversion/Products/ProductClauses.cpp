@@ -147,7 +147,18 @@ LogicalResult verifySizes(const Product &product, LaunchSite &site,
 }
 
 void requireDepth(const Product &product, LaunchSite &site, int64_t multiple,
-                  OpFoldResult depth) {
+                  const GemmSizes &sizes) {
+  auto requireRows = [&](StringRef name, OpFoldResult size) {
+    if (!getConstantIntValue(size))
+      site.call.requireMultiple(
+          size, multiple,
+          name + getClauseNote(product, site, ProductClause::RowBytes));
+  };
+  if (product.isMnMajorA)
+    requireRows("M", sizes.rows);
+  if (product.isMnMajorB)
+    requireRows("N", sizes.cols);
+  OpFoldResult depth = sizes.depth;
   // Rows are whole blocks, so that only a larger multiple needs a check.
   auto block = cast<ProductOpInterface>(product.op).getBlockSize();
   if (!getConstantIntValue(depth) && multiple > block)

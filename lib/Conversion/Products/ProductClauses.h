@@ -72,11 +72,11 @@ mlir::LogicalResult verifyDecoded(const Product &product,
 /// before.
 mlir::LogicalResult verifySizes(const Product &product, LaunchSite &site,
                                 const GemmSizes &sizes);
-/// Requires, at run time, that a dynamic K is a multiple of `multiple`, as many
-/// elements as copies need. For a static one, rows are moved apart
-/// (AlignedRows.h).
+/// Requires, at run time, that a dynamic length of rows, K or that of MN-major
+/// ones, is a multiple of `multiple`, as many elements as copies need. For a
+/// static one, rows are moved apart (AlignedRows.h).
 void requireDepth(const Product &product, LaunchSite &site, int64_t multiple,
-                  mlir::OpFoldResult depth);
+                  const GemmSizes &sizes);
 /// Verifies that a product has the schedule that its kernel runs by.
 mlir::LogicalResult verifySameSchedule(const Product &product,
                                        const LaunchSite &site,

@@ -63,18 +63,19 @@ void launchGemm(const GemmRequest &request, LaunchSite &site,
   GemmScheduleAttr schedule = spec.schedule;
   Value one = emit::getIndex(b, 1);
   SmallVector<Value> workspaces;
+  const Product &first = request.getFirst();
   auto setData = [&](Value data, bool isA, bool isBatch, OpFoldResult rows,
                      Value &map, Value &packed) {
     OperandData found =
         kernel.getData({site, isA, data, isBatch ? sizes.matrices : one,
-                        emit::toIndex(b, rows), sizes.depth});
+                        emit::toIndex(b, rows), sizes.depth,
+                        isA ? first.isMnMajorA : first.isMnMajorB});
     map = found.map;
     if (!map)
       packed = found.memory;
     if (found.isWorkspace)
       workspaces.push_back(found.memory);
   };
-  const Product &first = request.getFirst();
   setData(first.a, /*isA=*/true, spec.groups == GroupDim::None, sizes.rows,
           arguments.mapA, arguments.packedA);
   arguments.scaleA = kernel.getScale(first.scaleA);

@@ -246,7 +246,7 @@ llvm::LogicalResult lowerProducts(llvm::ArrayRef<mlir::Operation *> ops,
   typename Family::Format format = *Family::find(product, chip);
   GemmSizes sizes = request->getSizes(site);
   request->requireSizes(site, sizes);
-  requireDepth(product, site, format.getRowMultiple(), sizes.depth);
+  requireDepth(product, site, format.getRowMultiple(), sizes);
   site.emitAsserts();
   if (failed(verifySizes(product, site, sizes)))
     return llvm::failure();

@@ -66,17 +66,27 @@ static std::string getGlobals(const Product &product) {
   return text + (product.scalesAfterRounding ? "_after" : "");
 }
 
+/// The order of the data of both operands.
+static std::string getOrder(const Product &product) {
+  if (isPrepacked(product.a.getType()) || isPrepacked(product.b.getType()))
+    return "prepacked";
+  if (!product.isMnMajorA && !product.isMnMajorB)
+    return "row-major";
+  return std::string("mn-major-") + (product.isMnMajorA ? "a" : "") +
+         (product.isMnMajorB ? "b" : "");
+}
+
 ProductKey::ProductKey(const Product &product) {
-  auto getSize = [](Product::Tensor tensor, int64_t fromEnd) {
-    RankedTensorType type = tensor.getType();
-    return getBucket(type.getDimSize(type.getRank() - fromEnd));
+  auto op = cast<ProductOpInterface>(product.op);
+  ProductDims dimsA = getProductDims(op, /*ofB=*/false);
+  ProductDims dimsB = getProductDims(op, /*ofB=*/true);
+  auto getSize = [](Product::Tensor tensor, int64_t dim) {
+    return getBucket(tensor.getType().getDimSize(dim));
   };
   StringRef groups = product.groups == GroupDim::None   ? "dense"
                      : product.groups == GroupDim::Rows ? "rows"
                                                         : "columns";
-  auto block = cast<ProductOpInterface>(product.op).getBlockSize();
-  bool hasLayout =
-      isPrepacked(product.a.getType()) || isPrepacked(product.b.getType());
+  auto block = op.getBlockSize();
   fields = {
       {"groups", groups.str(), ""},
       {"a", getElement(product.a), ""},
@@ -84,15 +94,15 @@ ProductKey::ProductKey(const Product &product) {
       {"b", getElement(product.b), ""},
       {"scale_b", getElement(product.scaleB), "", "none"},
       {"block", std::to_string(block), "block"},
-      {"data", hasLayout ? "prepacked" : "row-major", "", "row-major"},
+      {"data", getOrder(product), "", "row-major"},
       {"result", getElement(product.result), ""},
       {"products", std::to_string(product.siblings), "products", "1"},
       {"epilogue", product.hasEpilogue ? "ops" : "none", "epilogue_", "none"},
       {"bias", getElement(product.bias), "bias_", "none"},
       {"globals", getGlobals(product), "globals_", "none"},
-      {"m", getSize(product.a, 2), "m"},
-      {"n", getSize(product.b, 2), "n"},
-      {"k", getSize(product.a, 1), "k"},
+      {"m", getSize(product.a, dimsA.rows), "m"},
+      {"n", getSize(product.b, dimsB.rows), "n"},
+      {"k", getSize(product.a, dimsA.depth), "k"},
       {"matrices", getMatrices(product), "matrices", "1"}};
 }
 

@@ -44,7 +44,8 @@ ProductTimeline::ProductTimeline(const AssumedSizes &sizes,
   tiles = countTiles(sizes, spec.schedule, cost.addsInCluster);
   waves = std::ceil(tiles / cost.slots);
   double tile = std::max(steps * step + cost.write, cost.hiddenWrite);
-  total = cost.start + std::max(waves * tile + cost.hiddenWrite, cost.memory);
+  busy = waves * tile + cost.hiddenWrite;
+  total = cost.start + std::max(busy, cost.memory);
   if (splits > 1 && !cost.addsInCluster) {
     // Sums go to memory and back, and another kernel adds them.
     double bytes = sizes.rows * sizes.cols * sizes.matrices *
@@ -59,9 +60,9 @@ ProductTimeline::ProductTimeline(const AssumedSizes &sizes,
 void sortSchedules(MutableArrayRef<RatedSchedule> rated) {
   auto getKey = [](const RatedSchedule &each) {
     GemmScheduleAttr schedule = each.schedule;
-    return std::make_tuple(each.timeline.total, schedule.getRows(),
-                           schedule.getCols(), schedule.getSplits(),
-                           schedule.getMulticast());
+    return std::make_tuple(each.timeline.total, each.timeline.busy,
+                           schedule.getRows(), schedule.getCols(),
+                           schedule.getSplits(), schedule.getMulticast());
   };
   llvm::sort(rated, [&](const RatedSchedule &x, const RatedSchedule &y) {
     return getKey(x) < getKey(y);

@@ -65,7 +65,9 @@ struct ProductTimeline {
   /// Those of a step, and the longest.
   double multiply, decode, read, load, step;
   double steps, tiles, waves;
-  double total;
+  /// The whole time, and that of the multiprocessors, which may have to wait
+  /// for memory besides.
+  double total, busy;
   /// The share of the peak of the tensor cores that is reached, 0 to 1.
   double share;
 };
@@ -81,7 +83,8 @@ struct RatedSchedule {
   ProductTimeline timeline;
 };
 
-/// The best first; of equals the one with the fewest rows, then columns, in the
+/// The best first; of equals, as memory makes them, the one that keeps
+/// multiprocessors least busy, then with the fewest rows and columns, in the
 /// fewest parts, and without multicast.
 void sortSchedules(llvm::MutableArrayRef<RatedSchedule> rated);
 

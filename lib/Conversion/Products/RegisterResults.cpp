@@ -85,6 +85,15 @@ Value RegisterResults::loadSums(Value place) {
   return b.pack(sums);
 }
 
+/// The `width` results from `place` on.
+Value RegisterResults::loadResults(Value place) {
+  SmallVector<Value> words;
+  for (Lanes word : emitLoadWords(b, getSumAddress(/*copy=*/0, place),
+                                  width * getByteSize(spec.result), kCopyBytes))
+    words.push_back(word);
+  return b.bitcast(VectorType::get({width}, spec.result), b.pack(words));
+}
+
 void RegisterResults::storeFragments(
     const numerics::BitLayout &layout, ValueRange sums, Value base,
     int64_t rowPitch, int64_t colPitch,
@@ -120,15 +129,18 @@ SmallVector<Value> RegisterResults::emitSums(const TileCoord &tile,
         // What makes results of the stored sums is there once.
         emitStorePart(part, sums);
         emitStored(carried);
-        emitItems(tile, part,
-                  [&](const ResultRow &row, Value place, Value col) {
-                    SmallVector<Value> ofProducts;
-                    for (int64_t i = 0; i < spec.products; ++i)
-                      ofProducts.push_back(loadSums(
-                          Lanes(b, place) + i * (parts.cols / spec.products)));
-                    createRowWriter(b, spec, arguments, row, width)
-                        ->emitFragment(ofProducts, col);
-                  });
+        emitItems(
+            tile, part, [&](const ResultRow &row, Value place, Value col) {
+              SmallVector<Value> ofProducts;
+              if (parts.areRounded)
+                ofProducts.push_back(loadResults(place));
+              else
+                for (int64_t i = 0; i < spec.products; ++i)
+                  ofProducts.push_back(loadSums(
+                      Lanes(b, place) + i * (parts.cols / spec.products)));
+              createRowWriter(b, spec, arguments, row, width)
+                  ->emitFragment(ofProducts, col);
+            });
         return emitRead(carried);
       });
   if (spec.hasPadding())

@@ -49,6 +49,9 @@ struct SumParts {
   /// two to the power of `shift`.
   int64_t copies = 1;
   int shift = 0;
+  /// Whether the sums in shared memory are rounded to results already, whose
+  /// places then count results instead of f32.
+  bool areRounded = false;
 };
 
 class RegisterResults : public OtherTiles {
@@ -112,6 +115,7 @@ private:
                                          mlir::Value place, mlir::Value col)>
                      write);
   mlir::Value loadSums(mlir::Value place);
+  mlir::Value loadResults(mlir::Value place);
 
   const GemmSpec &spec;
   const GemmArguments &arguments;

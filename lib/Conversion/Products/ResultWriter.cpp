@@ -79,7 +79,12 @@ void ResultWriter::emitStores(Value col, Results getResults) {
 void ResultWriter::emitFragment(ValueRange sums, Value col) {
   emitStores(col, [&](Value place, int64_t first, int64_t count) {
     Value sum = sums.front();
-    return values.emit(count == 1 ? b.extract(sum, first) : sum, place, count);
+    if (count == 1)
+      sum = b.extract(sum, first);
+    // Sums that are rounded are results.
+    bool isResult = getElementTypeOrSelf(sums.front().getType()) == spec.result;
+    return isResult && !spec.result.isF32() ? sum
+                                            : values.emit(sum, place, count);
   });
 }
 

@@ -47,6 +47,10 @@ private:
   void emitStage(const TileCoord &tile, Lanes stage, Value slot);
   void emitCopy(Value target, Value map, ValueRange coordinates, Value slot,
                 Value policy = {});
+  /// Copies a step of `rows` rows of an MN-major operand, from row `first` and
+  /// element `depth` of K (i32) on: `kMnMajorRows` of them at a time.
+  void emitColumns(Value target, Value map, Lanes first, Lanes depth,
+                   Value matrix, int64_t rows, Value slot, Value policy = {});
   void emitPlain(const TileCoord &tile, Lanes depth, Value slot);
   void emitCodes(const TileCoord &tile, Lanes depth, Value slot);
   /// Copies packed codes of `blocks` blocks of each row of blocks (i32), from
@@ -153,6 +157,15 @@ void StagedLoadEmitter::emitCopy(Value target, Value map,
       /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
 }
 
+void StagedLoadEmitter::emitColumns(Value target, Value map, Lanes first,
+                                    Lanes depth, Value matrix, int64_t rows,
+                                    Value slot, Value policy) {
+  for (int64_t i = 0; i < rows; i += kMnMajorRows)
+    emitCopy(b.offset(target, b.getI8Type(), b.i32(i * kPlainStepBytes)), map,
+             {(first + i) * (kPlainStepBytes / kDecodedStep), depth, matrix},
+             slot, policy);
+}
+
 void StagedLoadEmitter::emitPlain(const TileCoord &tile, Lanes depth,
                                   Value slot) {
   bool isA = !format.isScaledA;
@@ -165,8 +178,13 @@ void StagedLoadEmitter::emitPlain(const TileCoord &tile, Lanes depth,
   for (int64_t i = 0; i < spec.getStageSteps(); ++i) {
     Lanes byte = (depth + i * kDecodedStep) * (kPlainStepBytes / kDecodedStep);
     for (const ProductArguments &product : getOwners(isA)) {
-      emitCopy(b.offset(target, b.getI8Type(), b.i32(offset)),
-               isA ? arguments.mapA : product.mapB, {byte, row, matrix}, slot);
+      Value ofProduct = b.offset(target, b.getI8Type(), b.i32(offset));
+      Value map = isA ? arguments.mapA : product.mapB;
+      if (format.isMnMajor(isA))
+        emitColumns(ofProduct, map, row, depth + i * kDecodedStep, matrix, rows,
+                    slot);
+      else
+        emitCopy(ofProduct, map, {byte, row, matrix}, slot);
       offset += rows * kPlainStepBytes;
     }
   }
@@ -185,9 +203,15 @@ void StagedLoadEmitter::emitCodes(const TileCoord &tile, Lanes depth,
   for (int64_t box = 0; box < shared.codeBytes / context.tile.scaledRows;
        box += shared.boxBytes)
     for (const ProductArguments &product : getOwners(isA)) {
-      emitCopy(b.offset(target, b.getI8Type(), b.i32(offset)),
-               isA ? arguments.mapA : product.mapB,
-               {getCodeByte(depth) + box, row, matrix}, slot, getPolicy(tile));
+      Value ofProduct = b.offset(target, b.getI8Type(), b.i32(offset));
+      Value map = isA ? arguments.mapA : product.mapB;
+      if (format.isMnMajor(isA))
+        emitColumns(ofProduct, map, row,
+                    depth + box / kPlainStepBytes * kDecodedStep, matrix, rows,
+                    slot, getPolicy(tile));
+      else
+        emitCopy(ofProduct, map, {getCodeByte(depth) + box, row, matrix}, slot,
+                 getPolicy(tile));
       offset += rows * shared.boxBytes;
     }
 }
@@ -349,6 +373,12 @@ OperandData getStagedData(const HostOperand &operand, const StagedSpec &spec,
   if (isScaled && spec.format.isPacked)
     return getData(operand, bits);
   OperandData data = getAlignedData(operand, bits);
+  if (operand.isMnMajor) {
+    addMap(operand.site, spec, data,
+           {kDecodedStep, kPlainStepBytes, /*multiple=*/kCopyBytes * 8 / bits,
+            /*isPadded=*/false, /*isMnMajor=*/true});
+    return data;
+  }
   DecodedTile tile(spec);
   addMap(operand.site, spec, data,
          {isScaled ? tile.scaledRowsOfEach : tile.plainRowsOfEach,

@@ -29,11 +29,12 @@ inline constexpr int64_t kTensorColumns = 512;
 inline constexpr int64_t kResultWarps = 4;
 
 /// Descriptor of a tile whose rows of 128 bytes are swizzled (PTX ISA, "Shared
-/// memory descriptor"): groups of eight rows are 1024 bytes apart, the version
-/// is 1. nvvm.tcgen05.mma_smem_desc would be as many instructions.
-inline constexpr uint64_t kDataDescriptor =
-    uint64_t(1) << 16 | uint64_t(1024 / kDescriptorUnit) << 32 |
-    uint64_t(1) << 46 | uint64_t(2) << 61;
+/// memory descriptor"), of version 1. nvvm.tcgen05.mma_smem_desc would be as
+/// many instructions.
+inline constexpr uint64_t getDataDescriptor(bool isMnMajor) {
+  return getTileOffsets(isMnMajor) | uint64_t(1) << 46 | uint64_t(2) << 61;
+}
+inline constexpr uint64_t kDataDescriptor = getDataDescriptor(false);
 
 /// A pointer to so many columns of tensor memory behind `address` (i32).
 mlir::Value getTensorPointer(KernelBuilder &b, mlir::Value address,

@@ -40,7 +40,8 @@ static LogicalResult verifyForm(Operation *op) {
       return refuse();
   }
   if (auto product = dyn_cast<ProductOpInterface>(op))
-    return emit::verifyRowMajor(product);
+    return failed(emit::verifyRowMajor(product)) ? failure()
+                                                 : emit::verifyKMajor(product);
   if (auto prepack = dyn_cast<PrepackOp>(op))
     return emit::verifyChangesLayout(prepack);
   return success();

@@ -18,6 +18,8 @@
 #include "blockscale/Numerics/OperandFragments.h"
 #include "blockscale/Numerics/SharedSwizzle.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 using namespace mlir;
 
 namespace blockscale::products {
@@ -53,7 +55,46 @@ PlainMmaDecoder::Words PlainMmaDecoder::getHalves(Value slot, Lanes inStage) {
           b.offset(base, b.getI8Type(), (first ^ 1) * kCopyBytes)};
 }
 
+PlainMmaDecoder::Words PlainMmaDecoder::loadColumns(Value slot, Lanes inStage,
+                                                    bool isPlain, Lanes first,
+                                                    int64_t number,
+                                                    int64_t half) {
+  const PlainMmaLayout &shared = context.shared;
+  int64_t rows = isPlain ? context.tile.plainRows : context.tile.scaledRows;
+  int64_t owners =
+      isPlain ? context.tile.plainOwners : context.tile.scaledOwners;
+  int64_t pieces = rows / owners / kPieceRows;
+  int64_t lineBytes = pieces * kCopyBytes;
+  Value stage =
+      isPlain ? context.getShared(b, shared.plain, slot, shared.plainBytes)
+              : context.getShared(b, shared.codes, slot, shared.codeBytes);
+  Lanes line =
+      numerics::kMatrixLinesOfStep.getElementOf(/*place=*/0, thread.lane).col;
+  // Products of their own lie one behind the other.
+  auto [owner, inOwner] = numerics::splitBits(first, pieces);
+  Lanes place = (inOwner ^ getLineExchange(line, pieces)) ^ number;
+  Lanes byte = line * lineBytes + place * kCopyBytes +
+               inStage * (rows * kPlainStepBytes);
+  if (owners > 1)
+    byte = byte + owner * (pieces * kPieceRows * kPlainStepBytes);
+  Value address = b.offset(b.offset(stage, b.getI8Type(), byte), b.getI8Type(),
+                           b.i32(half * kPieceRows * lineBytes));
+  constexpr int64_t matrices = 4;
+  auto type = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(matrices, b.getI32Type()));
+  Value all = NVVM::LdMatrixOp::create(
+      b, type, address, matrices, NVVM::MMALayout::col,
+      NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+      NVVM::LdStMatrixEltType::B16);
+  Words words;
+  for (int64_t i = 0; i < matrices; ++i)
+    words.push_back(LLVM::ExtractValueOp::create(b, all, i));
+  return words;
+}
+
 PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
+  if (format.isOtherMnMajor())
+    return {slot, inStage};
   if (!format.hasScales)
     return getHalves(slot, inStage);
   const PlainMmaLayout &shared = context.shared;
@@ -128,6 +169,9 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
 PlainMmaDecoder::Words PlainMmaDecoder::decodeRow(ArrayRef<Value> codes,
                                                   ArrayRef<Value> factors,
                                                   int64_t half, int64_t row) {
+  if (format.isOtherMnMajor())
+    return loadColumns(codes[0], Lanes(b, codes[1]), /*isPlain=*/false,
+                       thread.warpRow >> llvm::Log2_64(kPieceRows), row, half);
   if (!format.hasScales) {
     int64_t place = row * kRowDistance * format.getCodeBytes();
     Words words;

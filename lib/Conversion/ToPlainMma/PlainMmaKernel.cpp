@@ -200,6 +200,15 @@ void ProductEmitter::emitMma(ArrayRef<Value> scaled, ArrayRef<Value> plain,
 SmallVector<Value> ProductEmitter::loadPlain(Value slot,
                                              const PlainMmaGroup &group) {
   const PlainMmaLayout &shared = context.shared;
+  if (spec.format.isPlainMnMajor()) {
+    SmallVector<Value> words;
+    Lanes first = thread.row.like(0);
+    for (int64_t i = group.fragment; i < group.fragment + kTogether; ++i)
+      llvm::append_range(
+          words, decoder.loadColumns(slot, getInStage(group.step),
+                                     /*isPlain=*/true, first, i, group.half));
+    return words;
+  }
   // A thread has two pieces of a row, one for each half of a step.
   Lanes row = thread.row;
   Lanes first =

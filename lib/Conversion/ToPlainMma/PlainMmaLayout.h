@@ -46,6 +46,17 @@ inline constexpr int64_t kWarpScaledRows = kWarpFragments * kScaledFragment;
 /// there, and one that arrives.
 inline constexpr int64_t kLeastPlainMmaStages = 3;
 
+/// Rows of an MN-major operand that a piece has an element each of.
+inline constexpr int64_t kPieceRows = kCopyBytes / 2;
+/// An MN-major step in shared memory has a line for each element of K, of
+/// pieces of eight rows each. The pieces of line `line` are exchanged by this
+/// number, so that no two lines of a matrix that ldmatrix loads share banks.
+template <typename Index>
+Index getLineExchange(Index line, int64_t pieces) {
+  Index number = (line >> 4 & 3) << 1 | (line & 1);
+  return number & (std::min<int64_t>(pieces, 8) - 1);
+}
+
 /// All that the code of a kernel depends on.
 struct PlainMmaSpec : DecodedSpec {
   PlainMmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,

@@ -34,8 +34,11 @@ PlainMmaLoads::PlainMmaLoads(KernelBuilder &b, const PlainMmaContext &context,
     : b(b), context(context), spec(context.spec), thread(thread), tile(tile) {
   Lanes end = tile.end * spec.stageElements;
   limit = minUnsigned(tile.product.depth, end);
-  addRows(/*isPlain=*/true);
-  addRows(/*isPlain=*/false);
+  for (bool isPlain : {true, false})
+    if (isPlain ? spec.format.isPlainMnMajor() : spec.format.isOtherMnMajor())
+      addColumns(isPlain);
+    else
+      addRows(isPlain);
   if (spec.format.hasScales)
     addScales();
 }
@@ -96,6 +99,59 @@ void PlainMmaLoads::addRows(bool isPlain) {
                  b.getI8Type(), byte);
     own.target = step * (owners * rows * stepBytes) +
                  (inTile + owner * rows) * stepBytes + place * kCopyBytes;
+    (isPlain ? plain : codes).push_back(own);
+  }
+}
+
+void PlainMmaLoads::addColumns(bool isPlain) {
+  const ProductRange &product = tile.product;
+  const GemmArguments &arguments = context.arguments;
+  constexpr int64_t bits = 8 * kCopyBytes / kPieceRows;
+  bool isA = isPlain != spec.format.isScaledA;
+  int64_t owners =
+      isPlain ? context.tile.plainOwners : context.tile.scaledOwners;
+  int64_t rows =
+      isPlain ? context.tile.plainRowsOfEach : context.tile.scaledRowsOfEach;
+  int64_t linePieces = rows / kPieceRows;
+  int64_t lineBytes = linePieces * kCopyBytes;
+  int64_t threads = spec.getLoaders();
+  int64_t lines = spec.getLoadedSteps() * kDecodedStep;
+  auto [loadedLine, piece] = numerics::splitBits(thread.loader, linePieces);
+  auto [step, line] = numerics::splitBits(loadedLine, kDecodedStep);
+  Lanes firstStep = getFirstStep();
+  Value length = isA ? arguments.rows : Value(context.getDataCols(b));
+  Lanes pitch = getPitch(b, length, bits);
+  Lanes matrix = toI64(b, isA ? product.matrixA : product.matrixB);
+  Pieces own;
+  own.isMnMajor = true;
+  own.first = firstStep * kDecodedStep + loadedLine;
+  own.row = (isA ? tile.row : tile.col) * rows + piece * kPieceRows;
+  own.rows = isA ? product.rows : context.getDataCols(b);
+  // The last piece of a line can have fewer rows.
+  own.bytes = select(
+      isBelow(own.row, own.rows),
+      minUnsigned((own.rows - own.row) * (bits / 8), own.row.like(kCopyBytes)),
+      own.row.like(0));
+  own.rowDistance = threads / linePieces;
+  own.sourceDistance = pitch * own.rowDistance;
+  own.stageDistance = pitch * spec.stageElements;
+  own.targetDistance = own.rowDistance * lineBytes;
+  own.stepDistance = owners * rows * kPlainStepBytes;
+  own.count = llvm::divideCeil(lines, own.rowDistance);
+  if (lines < own.rowDistance)
+    own.inRange = compare(Predicate::ult, loadedLine, lines);
+  own.place = piece ^ getLineExchange(loadedLine, linePieces);
+  // The place in the operand is computed again for each tile, as that of rows.
+  Lanes firstLine = toI64(b, b.hide(own.first, tile.col)) +
+                    toI64(b, product.firstDepth) +
+                    matrix * toI64(b, arguments.depth);
+  Lanes byte = firstLine * pitch + toI64(b, own.row) * (bits / 8);
+  for (int64_t owner = 0; owner < owners; ++owner) {
+    own.source =
+        b.offset(isA ? arguments.packedA : arguments.products[owner].packedB,
+                 b.getI8Type(), byte);
+    own.target = (firstStep + step) * own.stepDistance +
+                 (line * lineBytes + owner * rows * kPlainStepBytes);
     (isPlain ? plain : codes).push_back(own);
   }
 }
@@ -162,6 +218,8 @@ void PlainMmaLoads::emitPieces(const Pieces &pieces, int64_t bits, Lanes stage,
   // A piece that begins before the end is there as a whole, unless it ends a
   // row. Its second half can be of another group, whose scale is taken as 0.
   Lanes element = stage * spec.stageElements + pieces.first;
+  if (pieces.isMnMajor)
+    return emitColumns(pieces, element, stage, slot, offset, stageBytes);
   Lanes isLoaded = spec.isMultipleOf(spec.stageElements)
                        ? isBelow(stage, tile.end)
                        : isBelow(element, limit);
@@ -177,6 +235,29 @@ void PlainMmaLoads::emitPieces(const Pieces &pieces, int64_t bits, Lanes stage,
     emitCopy(b.offset(target, b.getI8Type(), b.i32(i * pieces.targetDistance)),
              source,
              select(isBelow(row, pieces.rows) & isLoaded, bytes, bytes.like(0)),
+             pieces.inRange);
+    source = b.offset(source, b.getI8Type(), pieces.sourceDistance);
+  }
+}
+
+void PlainMmaLoads::emitColumns(const Pieces &pieces, Lanes element,
+                                Lanes stage, Value slot, int64_t offset,
+                                int64_t stageBytes) {
+  int64_t lineBytes = pieces.targetDistance / pieces.rowDistance;
+  Value source = b.offset(pieces.source, b.getI8Type(),
+                          toI64(b, stage) * pieces.stageDistance);
+  Value target = b.offset(context.getShared(b, offset, slot, stageBytes),
+                          b.getI8Type(), pieces.target);
+  for (int64_t i = 0; i < pieces.count; ++i) {
+    // The lines of a step are followed by those of other products.
+    int64_t line = i * pieces.rowDistance;
+    int64_t exchange = getLineExchange(line, lineBytes / kCopyBytes);
+    Lanes place = (pieces.place ^ exchange) * kCopyBytes +
+                  (line % kDecodedStep * lineBytes +
+                   line / kDecodedStep * pieces.stepDistance);
+    emitCopy(b.offset(target, b.getI8Type(), place), source,
+             select(isBelow(element + line, limit), pieces.bytes,
+                    pieces.bytes.like(0)),
              pieces.inRange);
     source = b.offset(source, b.getI8Type(), pieces.sourceDistance);
   }

@@ -84,13 +84,32 @@ private:
     int64_t rowDistance, targetDistance, count;
     /// Whether the thread has a piece; null where all have as many.
     mlir::Value inRange;
+
+    /// Whether the operand is MN-major, so that each piece has an element of
+    /// `row` and of the rows after it. The thread's pieces are `rowDistance`
+    /// elements of K apart, each in a line of shared memory, and `target` is
+    /// the begin of the first line.
+    bool isMnMajor = false;
+    /// The place of the first piece in its line, and the bytes that pieces
+    /// have, i32.
+    emit::Lanes place = {}, bytes = {};
+    /// Bytes from a stage to the next one in memory, i64, and from a step to
+    /// the next one in shared memory.
+    emit::Lanes stageDistance = {};
+    int64_t stepDistance = 0;
   };
   /// The first step of a stage that the thread loads a part of, i32.
   emit::Lanes getFirstStep();
+  /// Adds the pieces of an operand, K-major or MN-major.
   void addRows(bool isPlain);
+  void addColumns(bool isPlain);
   void addScales();
   void emitPieces(const Pieces &pieces, int64_t bits, emit::Lanes stage,
                   mlir::Value slot, int64_t offset, int64_t stageBytes);
+  /// The same of an MN-major operand; `element` (i32) is that of K of the first
+  /// piece.
+  void emitColumns(const Pieces &pieces, emit::Lanes element, emit::Lanes stage,
+                   mlir::Value slot, int64_t offset, int64_t stageBytes);
   /// Copies the first `bytes` bytes (i32) of a piece, and zeros for the others.
   void emitCopy(mlir::Value target, mlir::Value source, mlir::Value bytes,
                 mlir::Value inRange);
@@ -138,6 +157,13 @@ public:
   /// Pairs of all rows as instructions take them: for each instruction of a
   /// fragment its four registers, instruction after instruction.
   static Words getRegisters(llvm::ArrayRef<Words> rows);
+
+  /// The words that the thread has in half `half` of step `inStage` (i32) of a
+  /// stage of an MN-major operand, of its row among the eight that piece
+  /// `first` + `number` of a line has. `first` (i32) is a multiple of a power
+  /// of two above `number`.
+  Words loadColumns(mlir::Value slot, emit::Lanes inStage, bool isPlain,
+                    emit::Lanes first, int64_t number, int64_t half);
 
 private:
   int64_t getRowWords() const;

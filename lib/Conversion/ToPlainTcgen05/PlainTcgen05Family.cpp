@@ -110,7 +110,8 @@ struct PlainTcgen05Family : DecodedFamily<PlainTcgen05Spec> {
                                           int64_t products) {
     SmallVector<TileChoice> tiles;
     for (int64_t plain : kPlainRows)
-      if (format.hasFragments(plain, products))
+      if (format.hasFragments(plain, products) &&
+          !(format.isPlainMnMajor() && plain < kMnMajorRows))
         tiles.push_back({format.isScaledA ? kLaneRows : plain,
                          format.isScaledA ? plain : kLaneRows, kMaxSplits});
     return tiles;

@@ -30,7 +30,10 @@ using Predicate = arith::CmpIPredicate;
 /// f32, and both operands bf16 or f16, with K along their rows.
 static uint32_t getDescriptor(const PlainTcgen05Spec &spec) {
   uint32_t code = spec.format.plain.isBF16();
+  const DecodedFormat &format = spec.format;
   return 1u << 4 | code << 7 | code << 10 |
+         static_cast<uint32_t>(format.isOtherMnMajor()) << 15 |
+         static_cast<uint32_t>(format.isPlainMnMajor()) << 16 |
          static_cast<uint32_t>(spec.getPlainRows() >> 3) << 17 |
          static_cast<uint32_t>(kLaneRows >> 4) << 24;
 }
@@ -47,10 +50,11 @@ public:
   ProductEmitter(KernelBuilder &b, const PlainTcgen05Context &context)
       : b(b), context(context), spec(context.spec),
         plain(emitDescriptor(b, context.getShared(b, context.shared.plain),
-                             kDataDescriptor)) {
+                             getDataDescriptor(spec.format.isPlainMnMajor()))) {
     if (!spec.format.hasScales)
-      laneRows = emitDescriptor(b, context.getShared(b, context.shared.codes),
-                                kDataDescriptor);
+      laneRows =
+          emitDescriptor(b, context.getShared(b, context.shared.codes),
+                         getDataDescriptor(spec.format.isOtherMnMajor()));
   }
 
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
@@ -103,7 +107,7 @@ void ProductEmitter::emitInstructions(function_ref<Value(int64_t)> getFirst,
           b, upstream::KindOf<NVVM::Tcgen05MMAOp>::F16,
           NVVM::CTAGroupKind::CTA_1, NVVM::Tcgen05MMACollectorOp::DISCARD,
           /*aShift=*/false, accumulator, getFirst(i),
-          plain + i * (kPlainStepBytes / kStepProducts / kDescriptorUnit),
+          plain + i * getInstructionUnits(spec.format.isPlainMnMajor()),
           b.i32(getDescriptor(spec)), i == 0 ? adds : adds.like(1),
           /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
     };
@@ -118,7 +122,7 @@ void ProductEmitter::emitInstructions(function_ref<Value(int64_t)> getFirst,
 void ProductEmitter::emitPlainStage(const RingSlot &stage, Lanes left,
                                     Lanes ofStage, Value accumulator,
                                     Lanes adds) {
-  constexpr int64_t each = kPlainStepBytes / kStepProducts / kDescriptorUnit;
+  int64_t each = getInstructionUnits(spec.format.isOtherMnMajor());
   context.stageFull.emitWaitFull(b, stage);
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
   Lanes first =

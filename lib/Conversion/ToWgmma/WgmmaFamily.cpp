@@ -55,6 +55,16 @@ static int64_t countClusters(const target::Gpu &gpu, int64_t parts) {
 
 namespace {
 
+/// The format as a tile multiplies it. Of two plain operands either may be the
+/// first one, from which a warpgroup takes 64 rows: A where a tile has more
+/// columns than that one has rows, else B.
+DecodedFormat orient(DecodedFormat format, GemmScheduleAttr schedule,
+                     int64_t products) {
+  if (!format.hasScales && products == 1)
+    format.isScaledA = schedule.getCols() > kMaxScaledRows;
+  return format;
+}
+
 struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
   using Layout = WgmmaLayout;
   static constexpr ProductKernel kernel = ProductKernel::Wgmma;
@@ -77,10 +87,17 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     return success();
   }
 
+  static Spec createSpec(const Format &format, GemmScheduleAttr schedule,
+                         int64_t products, const target::Chip &chip) {
+    return DecodedFamily::createSpec(orient(format, schedule, products),
+                                     schedule, products, chip);
+  }
+
   static LogicalResult verifyTile(const Product &product,
                                   const LaunchSite &site,
-                                  const DecodedFormat &format,
+                                  const DecodedFormat &given,
                                   GemmScheduleAttr schedule) {
+    DecodedFormat format = orient(given, schedule, product.siblings);
     bool isScaledA = format.isScaledA, isOne = product.siblings == 1;
     int64_t scaled = isScaledA ? schedule.getRows() : schedule.getCols();
     int64_t plain = isScaledA ? schedule.getCols() : schedule.getRows();
@@ -91,10 +108,13 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
              << (isScaledA ? "rows" : "columns")
              << (format.hasScales
                      ? ", those of the operand with scales, but got "
-                     : ", but got ")
+                 : isOne && !isScaledA ? ", or 256 of 64 or 128 rows, but got "
+                                       : ", but got ")
              << scaled;
     int64_t least = isScaledA ? kFragment : 16;
     int64_t most = 256;
+    if (format.isPlainMnMajor())
+      least = kMnMajorRows;
     if (isScaledA && !isOne)
       least = most = 2 * kFragment;
     if (!llvm::isPowerOf2_64(plain) || plain < least || plain > most)
@@ -149,11 +169,15 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     for (int64_t plain : kPlainRows)
       for (int64_t scaled : {kMaxScaledRows, kWarpgroupRows}) {
         if (!format.hasFragments(plain, products) ||
+            (format.isPlainMnMajor() && plain < kMnMajorRows) ||
             (products > 1 && scaled < kMaxScaledRows))
           continue;
         tiles.push_back({format.isScaledA ? scaled : plain,
                          format.isScaledA ? plain : scaled, kMaxParts});
       }
+    if (!format.hasScales && products == 1)
+      for (int64_t rows : {kMaxScaledRows, kWarpgroupRows})
+        tiles.push_back({rows, 2 * kMaxScaledRows, kMaxParts});
     return tiles;
   }
 

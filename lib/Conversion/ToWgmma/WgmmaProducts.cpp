@@ -30,11 +30,10 @@ using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
 /// Descriptor of a tile whose rows of 128 bytes are swizzled (PTX ISA,
-/// "Asynchronous Warpgroup Level Matrix Shared Memory Layout"): groups of eight
-/// rows are 1024 bytes apart.
-static constexpr uint64_t kPlainDescriptor =
-    uint64_t(1) << 16 | uint64_t(1024 / kDescriptorUnit) << 32 |
-    uint64_t(1) << 62;
+/// "Asynchronous Warpgroup Level Matrix Shared Memory Layout").
+static constexpr uint64_t getTileDescriptor(bool isMnMajor) {
+  return getTileOffsets(isMnMajor) | uint64_t(1) << 62;
+}
 
 /// No slot of the ring.
 static constexpr int64_t kNoSlot = -1;
@@ -166,8 +165,9 @@ SmallVector<Value> ProductEmitter::emitMma(ValueRange sums,
                                            ArrayRef<Value> registers,
                                            const StepDescriptors &descriptors,
                                            int64_t first, int64_t number) {
-  bool hasScales = context.spec.format.hasScales;
-  StringRef type = context.spec.format.plain.isBF16() ? "bf16" : "f16";
+  const DecodedFormat &format = context.spec.format;
+  bool hasScales = format.hasScales;
+  StringRef type = format.plain.isBF16() ? "bf16" : "f16";
   std::string text, constraints;
   llvm::raw_string_ostream os(text);
   SmallVector<Value> operands(sums);
@@ -181,7 +181,6 @@ SmallVector<Value> ProductEmitter::emitMma(ValueRange sums,
   for (int64_t i = first; i < first + number; ++i) {
     os << "wgmma.mma_async.sync.aligned.m64n" << context.tile.plainRows
        << "k16.f32." << type << "." << type << " {" << list << "}, ";
-    int64_t offset = i * (kWgmmaElements * 2 / kDescriptorUnit);
     if (hasScales) {
       os << "{";
       for (int64_t j = 0; j < 4; ++j) {
@@ -192,11 +191,16 @@ SmallVector<Value> ProductEmitter::emitMma(ValueRange sums,
       constraints += "r,r,r,r,";
     } else {
       os << "$" << next++;
-      operands.push_back(Lanes(b, descriptors.first) + offset);
+      operands.push_back(Lanes(b, descriptors.first) +
+                         i * getInstructionUnits(format.isOtherMnMajor()));
       constraints += "l,";
     }
-    os << ", $" << next++ << ", adds, 1, 1, " << (hasScales ? "0; " : "0, 0; ");
-    operands.push_back(Lanes(b, descriptors.plain) + offset);
+    os << ", $" << next++ << ", adds, 1, 1, ";
+    if (!hasScales)
+      os << format.isOtherMnMajor() << ", ";
+    os << format.isPlainMnMajor() << "; ";
+    operands.push_back(Lanes(b, descriptors.plain) +
+                       i * getInstructionUnits(format.isPlainMnMajor()));
     constraints += "l,";
   }
   os << "wgmma.commit_group.sync.aligned; }";
@@ -407,15 +411,16 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
 }
 
 void ProductEmitter::emit() {
+  const DecodedFormat &format = context.spec.format;
   plain = emitDescriptor(b, context.getShared(b, context.shared.plain),
-                         kPlainDescriptor);
-  if (!context.spec.format.hasScales) {
+                         getTileDescriptor(format.isPlainMnMajor()));
+  if (!format.hasScales) {
     Lanes warpgroup = thread.warpgroup;
     firstRows = emitDescriptor(
         b,
         b.offset(context.getShared(b, context.shared.codes), b.getI8Type(),
                  warpgroup * (kWarpgroupRows * kPlainStepBytes)),
-        kPlainDescriptor);
+        getTileDescriptor(format.isOtherMnMajor()));
   }
   SmallVector<Value> first = RingSlot::getFirst(b).get();
   first.push_back(b.i32(0));

@@ -19,6 +19,7 @@
 #include "WgmmaRoles.h"
 #include "blockscale/IR/Upstream.h"
 #include "blockscale/Numerics/Accumulators.h"
+#include "blockscale/Numerics/OperandFragments.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -28,6 +29,10 @@ namespace blockscale::products {
 
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
+
+/// Results between rows in shared memory, so that eight of them begin in
+/// different banks.
+static constexpr int64_t kRoundedPad = 8;
 
 /// The barrier of the first warpgroup. Barrier 0 is that of all threads.
 static constexpr int64_t kResultBarrier = 1;
@@ -65,6 +70,10 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   parts.firstCol = isScaledA || sharesAll ? none : warpgroup * kWarpgroupRows;
   parts.copies = context.cluster.parts * spec.getTeams();
   parts.shift = spec.format.getSumShift();
+  if (!spec.format.hasScales && parts.copies == 1 && spec.hasRoundedSums()) {
+    parts.areRounded = true;
+    parts.pitch = shared.sumCols + kRoundedPad;
+  }
   ring = sharesAll ? none : warpgroup;
 }
 
@@ -120,11 +129,47 @@ Value WgmmaResults::getSumAddress(int64_t copy, Value place) {
   const WgmmaLayout &shared = context.shared;
   int64_t teams = context.spec.getTeams();
   int64_t first = shared.sums + copy % teams * shared.sumBytes;
-  Value address = b.offset(context.getShared(b, first), b.getF32Type(), place);
+  Type type = parts.areRounded ? context.spec.result : b.getF32Type();
+  Value address = b.offset(context.getShared(b, first), type, place);
   return context.cluster.getPlace(b, address, b.i32(copy / teams));
 }
 
+/// Stores matrices of 8 x 8 results, four at a time: those of both halves of
+/// the warp's 16 rows of two fragments of eight plain rows. Each lane gives the
+/// address of a row of results of a matrix, which is transposed where the plain
+/// rows are those of results.
+void WgmmaResults::emitStoreRounded(ValueRange sums) {
+  constexpr int64_t matrices = 4, side = 8;
+  bool isScaledA = context.spec.format.isScaledA;
+  numerics::BitLayout places =
+      isScaledA ? numerics::kMatrixRowsOfA
+                : numerics::getMatrixRowsOfB(numerics::countBits(side));
+  auto [row, piece] = places.getElementOf(/*place=*/0, thread.lane);
+  Lanes col = piece * side;
+  (isScaledA ? row : col) =
+      (isScaledA ? row : col) +
+      numerics::getWarp(thread.number) * numerics::kMmaAccumulator.getRows();
+  Value base = b.offset(context.getShared(b, context.shared.sums),
+                        context.spec.result, row * parts.pitch + col);
+  int64_t distance = isScaledA ? 2 * side : 2 * side * parts.pitch;
+  auto pair = VectorType::get({2}, context.spec.result);
+  for (int64_t i = 0, end = sums.size() / (2 * matrices); i < end; ++i) {
+    SmallVector<Value> words;
+    for (int64_t j = 0; j < matrices; ++j) {
+      ValueRange both = sums.slice(2 * (matrices * i + j), 2);
+      words.push_back(b.toBits(LLVM::FPTruncOp::create(b, pair, b.pack(both))));
+    }
+    NVVM::StMatrixOp::create(
+        b, b.offset(base, context.spec.result, b.i32(i * distance)), words,
+        isScaledA ? NVVM::MMALayout::row : NVVM::MMALayout::col,
+        NVVM::LdStMatrixShapeAttr::get(b.getContext(), side, side),
+        NVVM::LdStMatrixEltType::B16);
+  }
+}
+
 void WgmmaResults::emitStoreSums(ValueRange sums) {
+  if (parts.areRounded)
+    return emitStoreRounded(sums);
   const WgmmaLayout &shared = context.shared;
   bool isScaledA = context.spec.format.isScaledA;
   // Rows of the fragment are scaled rows, and columns plain ones.

@@ -130,6 +130,7 @@ public:
 private:
   void emitBegin(mlir::ValueRange carried) override;
   void emitStoreSums(mlir::ValueRange sums) override;
+  void emitStoreRounded(mlir::ValueRange sums);
   void emitStored(mlir::ValueRange carried) override;
   llvm::SmallVector<mlir::Value> emitRead(mlir::ValueRange carried) override;
   mlir::Value getSumAddress(int64_t copy, mlir::Value place) override;

@@ -10,6 +10,7 @@
 #include "blockscale/Transforms/ProductData.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -81,11 +82,58 @@ private:
   }
 };
 
+/// %y = blockscale.scaled_mm %x, %w mn_major_b ..
+///   ->  %t = linalg.transpose ins(%w) ..
+///       %y = blockscale.scaled_mm %x, %t ..
+///
+/// and the same for A, and for scaled_grouped_mm.
+template <typename OpTy>
+struct TransposeData : public OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getMnMajorA() && !op.getMnMajorB())
+      return rewriter.notifyMatchFailure(op, "the operands are K-major");
+    if (op->template getParentOfType<KernelOp>())
+      return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
+    rewriter.modifyOpInPlace(op, [&] {
+      if (op.getMnMajorA())
+        transpose(rewriter, op.getAMutable());
+      if (op.getMnMajorB())
+        transpose(rewriter, op.getBMutable());
+      op.setMnMajorA(false);
+      op.setMnMajorB(false);
+    });
+    return success();
+  }
+
+private:
+  static void transpose(PatternRewriter &rewriter, OpOperand &data) {
+    Location loc = data.getOwner()->getLoc();
+    auto type = cast<RankedTensorType>(data.get().getType());
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(rewriter, loc, data.get());
+    std::swap(sizes.end()[-2], sizes.end()[-1]);
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(type.getRank()));
+    std::swap(permutation.end()[-2], permutation.end()[-1]);
+    Value empty =
+        tensor::EmptyOp::create(rewriter, loc, sizes, type.getElementType());
+    data.set(linalg::TransposeOp::create(rewriter, loc, data.get(), empty,
+                                         permutation)
+                 ->getResult(0));
+  }
+};
+
 struct UnpackProductDataPass
     : public impl::UnpackProductDataBase<UnpackProductDataPass> {
+  using UnpackProductDataBase::UnpackProductDataBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateUnpackProductDataPatterns(patterns);
+    if (kMajor)
+      populateTransposeProductDataPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
@@ -94,6 +142,11 @@ struct UnpackProductDataPass
 
 void populateUnpackProductDataPatterns(RewritePatternSet &patterns) {
   patterns.add<UnpackData>(patterns.getContext());
+}
+
+void populateTransposeProductDataPatterns(RewritePatternSet &patterns) {
+  patterns.add<TransposeData<ScaledMMOp>, TransposeData<ScaledGroupedMMOp>>(
+      patterns.getContext());
 }
 
 } // namespace blockscale

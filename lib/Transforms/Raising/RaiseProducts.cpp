@@ -381,7 +381,8 @@ namespace {
 ///
 /// and the same for A, for both, for batch_matmul, and for a linalg.generic of
 /// the same loops. A plain operand whose rows run along its last dimension is
-/// transposed. If all matrices of A are multiplied by one B, they are one
+/// transposed; beside another plain one it is MN-major where its rows have a
+/// static length. If all matrices of A are multiplied by one B, they are one
 /// matrix:
 ///
 /// %w = linalg.broadcast ins(%b : tensor<NxKxbf16>) .. dimensions = [0]
@@ -448,11 +449,16 @@ private:
       readScaled(a, scaleA, globalA);
     if (form.hasScaleB)
       readScaled(b, scaleB, globalB);
-    Value rowsA = createRows(rewriter, loc, a);
-    Value rowsB = createRows(rewriter, loc, b);
-    if (!form.hasScaleA && !form.hasScaleB)
-      std::tie(rowsA, rowsB) =
-          createBlocks(rewriter, loc, rowsA, rowsB, getKnownK(a, b));
+    bool isPlain = !form.hasScaleA && !form.hasScaleB;
+    bool isMnMajorA = isPlain && hasMnMajorKernels(a);
+    bool isMnMajorB = isPlain && hasMnMajorKernels(b);
+    Value rowsA = isMnMajorA ? a.source : createRows(rewriter, loc, a);
+    Value rowsB = isMnMajorB ? b.source : createRows(rewriter, loc, b);
+    if (isPlain) {
+      int64_t k = getKnownK(a, b);
+      rowsA = createBlocks(rewriter, loc, rowsA, k, isMnMajorA);
+      rowsB = createBlocks(rewriter, loc, rowsB, k, isMnMajorB);
+    }
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     RankedTensorType flat = type;
     bool flattens = b.kind == RaisedFactor::Kind::Shared;
@@ -467,7 +473,9 @@ private:
     Value y = ScaledMMOp::create(
         rewriter, loc, flat, rowsA, rowsB, scaleA, scaleB, globalA, globalB,
         /*bias=*/Value(), block, /*global_scaling=*/GlobalScalingAttr(),
-        isUnchecked ? rewriter.getUnitAttr() : UnitAttr());
+        isUnchecked ? rewriter.getUnitAttr() : UnitAttr(),
+        isMnMajorA ? rewriter.getUnitAttr() : UnitAttr(),
+        isMnMajorB ? rewriter.getUnitAttr() : UnitAttr());
     if (flattens)
       y = tensor::ExpandShapeOp::create(
           rewriter, loc, type, y, getRowReassociation(type.getRank()),
@@ -475,33 +483,35 @@ private:
     rewriter.replaceOp(op, y);
   }
 
-  /// Rows of whole blocks of plain elements: of the `k` elements of both, and
-  /// of zeros behind them, of whose products sums do not change.
-  static std::pair<Value, Value> createBlocks(PatternRewriter &rewriter,
-                                              Location loc, Value a, Value b,
-                                              int64_t k) {
+  /// Whether kernels read the rows of a transposed factor, along M or N, as
+  /// they are: those whose length is known, as copies need some multiple.
+  static bool hasMnMajorKernels(const RaisedFactor &factor) {
+    return factor.isTransposed &&
+           !ShapedType::isDynamic(factor.getType().getShape().back());
+  }
+
+  /// Whole blocks of plain elements along K: the `k` elements of `rows`, and
+  /// zeros behind them, of whose products sums do not change.
+  static Value createBlocks(PatternRewriter &rewriter, Location loc, Value rows,
+                            int64_t k, bool isMnMajor) {
     if (!ShapedType::isDynamic(k) && k % kPlainBlockSize == 0)
-      return {a, b};
+      return rows;
     AffineExpr size = rewriter.getAffineDimExpr(0);
     AffineMap missing = AffineMap::get(
         1, 0, size.ceilDiv(kPlainBlockSize) * kPlainBlockSize - size);
-    auto getPadded = [&](Value rows) -> Value {
-      auto type = cast<RankedTensorType>(rows.getType());
-      SmallVector<OpFoldResult> low(type.getRank(), rewriter.getIndexAttr(0));
-      SmallVector<OpFoldResult> high(low);
-      high.back() = affine::makeComposedFoldedAffineApply(
-          rewriter, loc, missing,
-          tensor::getMixedSize(rewriter, loc, rows, type.getRank() - 1));
-      SmallVector<int64_t> shape(type.getShape());
-      shape.back() = ShapedType::isDynamic(shape.back())
-                         ? ShapedType::kDynamic
-                         : llvm::alignTo(shape.back(), kPlainBlockSize);
-      Value zero = arith::ConstantOp::create(
-          rewriter, loc, rewriter.getZeroAttr(type.getElementType()));
-      return tensor::PadOp::create(rewriter, loc, type.clone(shape), rows, low,
-                                   high, zero);
-    };
-    return {getPadded(a), getPadded(b)};
+    auto type = cast<RankedTensorType>(rows.getType());
+    int64_t dim = type.getRank() - (isMnMajor ? 2 : 1);
+    SmallVector<OpFoldResult> low(type.getRank(), rewriter.getIndexAttr(0));
+    SmallVector<OpFoldResult> high(low);
+    high[dim] = affine::makeComposedFoldedAffineApply(
+        rewriter, loc, missing, tensor::getMixedSize(rewriter, loc, rows, dim));
+    SmallVector<int64_t> shape(type.getShape());
+    if (!ShapedType::isDynamic(shape[dim]))
+      shape[dim] = llvm::alignTo(shape[dim], kPlainBlockSize);
+    Value zero = arith::ConstantOp::create(
+        rewriter, loc, rewriter.getZeroAttr(type.getElementType()));
+    return tensor::PadOp::create(rewriter, loc, type.clone(shape), rows, low,
+                                 high, zero);
   }
 
   RaiseProductRules rules;

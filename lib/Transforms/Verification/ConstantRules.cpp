@@ -182,9 +182,10 @@ static LogicalResult verifyGroupedMatmulConstants(ScaledGroupedMMOp op) {
   if (failed(verifyMatmulConstants(op)))
     return failure();
   ArrayRef<int64_t> a = op.getA().getType().getShape();
+  ProductDims dims = getProductDims(op, /*ofB=*/false);
   if (op.isKGrouped())
-    return verifyOffsets(op, op.getOffsets(), a[1], op.getBlockSize());
-  return verifyOffsets(op, op.getOffsets(), a[0], /*block=*/1);
+    return verifyOffsets(op, op.getOffsets(), a[dims.depth], op.getBlockSize());
+  return verifyOffsets(op, op.getOffsets(), a[dims.rows], /*block=*/1);
 }
 
 static LogicalResult verifySwizzleConstants(SwizzleOp op) {

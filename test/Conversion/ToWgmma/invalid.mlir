@@ -206,9 +206,9 @@ func.func @sm90_mm_c7(%a: memref<48x64xbf16>, %b: memref<?x1x2048xi8>, %s: memre
 func.func @sm90_mm_c4_plain_columns(%a: memref<48x64xbf16>, %b: memref<48x64xbf16>, %y: memref<48x48xf32>) {
   blockscale.kernel ins(%a, %b : memref<48x64xbf16>, memref<48x64xbf16>) outs(%y : memref<48x48xf32>) {
   ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<48x64xbf16>, %ly: tensor<48x48xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with tiles of 64 or 128 columns, but got 256}}
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with tiles of 64 or 128 columns, or 256 of 64 or 128 rows, but got 96}}
     %0 = blockscale.scaled_mm %la, %lb scales(none, none) block [1, 16]
-        {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 3, band = 1, ctas = 1>}
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 96, stages = 3, band = 1, ctas = 1>}
         : tensor<48x64xbf16>, tensor<48x64xbf16> -> tensor<48x48xf32>
     blockscale.yield %0 : tensor<48x48xf32>
   }
@@ -238,6 +238,36 @@ func.func @sm90_mm_c4_plain_stages(%a: memref<48x64xbf16>, %b: memref<48x64xbf16
     // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule of 2 to 4 stages, which shared memory holds, but got 5}}
     %0 = blockscale.scaled_mm %la, %lb scales(none, none) block [1, 16]
         {blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 128, stages = 5, band = 1, ctas = 1>}
+        : tensor<48x64xbf16>, tensor<48x64xbf16> -> tensor<48x48xf32>
+    blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}
+
+// -----
+
+// A step of an MN-major operand has 64 rows.
+func.func @sm90_mm_c4_mn_major_rows(%a: memref<64x48xbf16>, %b: memref<48x64xbf16>, %y: memref<48x48xf32>) {
+  blockscale.kernel ins(%a, %b : memref<64x48xbf16>, memref<48x64xbf16>) outs(%y : memref<48x48xf32>) {
+  ^bb0(%la: tensor<64x48xbf16>, %lb: tensor<48x64xbf16>, %ly: tensor<48x48xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with tiles of a power of two from 64 to 256 rows, but got 32}}
+    %0 = blockscale.scaled_mm %la, %lb mn_major_a scales(none, none) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 32, cols = 128, stages = 3, band = 1, ctas = 1>}
+        : tensor<64x48xbf16>, tensor<48x64xbf16> -> tensor<48x48xf32>
+    blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}
+
+// -----
+
+// With more columns than B has rows as the first operand, that is A.
+func.func @sm90_mm_c4_plain_first(%a: memref<48x64xbf16>, %b: memref<48x64xbf16>, %y: memref<48x48xf32>) {
+  blockscale.kernel ins(%a, %b : memref<48x64xbf16>, memref<48x64xbf16>) outs(%y : memref<48x48xf32>) {
+  ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<48x64xbf16>, %ly: tensor<48x48xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with tiles of 64 or 128 rows, but got 256}}
+    %0 = blockscale.scaled_mm %la, %lb scales(none, none) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 256, stages = 3, band = 1, ctas = 1>}
         : tensor<48x64xbf16>, tensor<48x64xbf16> -> tensor<48x48xf32>
     blockscale.yield %0 : tensor<48x48xf32>
   }

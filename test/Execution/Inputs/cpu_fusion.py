@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rows, transformed columns and both, with and without signs, of the shapes of C13 on the
+"""Transformed columns, alone and with rows, with and without signs, of the shapes of C13 on the
 CPU: modules with the kernels that SM100 has, of several ops, give the bytes of modules
 with a kernel for each op. Compares digests of all results.
 
@@ -68,6 +68,9 @@ def main():
     random, expect, made = np.random.default_rng(13), Expectations(), None
     x = options.folder / "x.npy"
     for case in listed(options.most):
+        # Rows alone have no kernel of several ops, and an op for their amaxes that is for GPUs.
+        if case.directions == ("row",):
+            continue
         if case.shape != made:
             made = case.shape
             np.save(x, make(random, made))

@@ -25,11 +25,11 @@ PLAIN_ROWS, OTHER_ROWS = (16, 32, 64, 128, 256), (64, 128, 256)
 LEAST_STAGES, MOST_STAGES = 3, 5
 # Of each property of a case, how many cases have it at least, whatever the place, and of what the
 # kernels of some chips have where the places take turns.
-COMMON = {"rows": 4, "columns": 4, "f16": 10, "bf16": 10, "no K": 1, "linalg": 10,
-          "transposed a": 2, "transposed b": 3, "shared b": 2, "batch": 5, "narrow result": 5,
-          "odd depth": 4, "dynamic depth": 4}
+COMMON = {"mn_major_a": 4, "mn_major_b": 5, "rows": 4, "columns": 4, "f16": 10, "bf16": 10,
+          "no K": 1, "linalg": 10, "transposed a": 2, "transposed b": 3, "shared b": 2,
+          "batch": 5, "narrow result": 5, "odd depth": 4, "dynamic depth": 4}
 LEAST = COMMON | {"ring wraps twice": 4, "three tiles a cta": 4, "split": 4, "teams": 4,
-                  "tail of K": 8, "sm_90a": 3, "sm_100a": 3,
+                  "tail of K": 8, "sm_90a": 3, "sm_100a": 3, "a first": 1,
                   **{f"{n} plain rows": 1 for n in PLAIN_ROWS},
                   **{f"{n} scaled rows": 1 for n in OTHER_ROWS}}
 
@@ -48,7 +48,18 @@ def draw_op(random, kind):
     op.shape = draw_shape(random, op)
     # K is any number of blocks.
     op.shape["K"] += int(random.integers(0, 2)) * op.block * bool(op.shape["K"])
+    # Rows along M or N have any length that is known, else a multiple of eight.
+    for side, letter in (("a", "M"), ("b", "N")):
+        is_legal = letter not in op.dynamic or op.shape[letter] % 8 == 0
+        if is_legal and not (op.kind == "rows" and side == "a") and random.random() < 0.5:
+            op.mn_major += side
     return op
+
+
+def turn(arrays, sides):
+    """The arguments with the operands of `sides`, of "ab", turned."""
+    return [np.ascontiguousarray(each.swapaxes(-1, -2) if side in sides else each)
+            for side, each in zip("ab", arrays)]
 
 
 def numbers(random, element, shape):
@@ -64,9 +75,11 @@ def draw_case(random, op):
     s = op.shape
     lead = s["B"] if op.kind == "mm" else ()
     of_b = {"mm": lead, "rows": (len(ends),), "columns": ()}[op.kind]
-    return Case(op, random, ends, a=numbers(random, op.a, (*lead, s["M"], s["K"])),
+    case = Case(op, random, ends, a=numbers(random, op.a, (*lead, s["M"], s["K"])),
                 b=numbers(random, op.b, (*of_b, s["N"], s["K"])),
                 bias_share=2.0 ** random.integers(-4, 1))
+    case.arguments[:2] = turn(case.arguments[:2], op.mn_major)
+    return case
 
 
 def mma_tiles(memory):
@@ -79,8 +92,8 @@ def mma_tiles(memory):
                 yield rows, cols, LEAST_STAGES, most, 1
 
 
-def wgmma_tiles():
-    for rows in PLAIN_ROWS:
+def wgmma_tiles(least_rows):
+    for rows in PLAIN_ROWS[PLAIN_ROWS.index(least_rows):]:
         for cols in (64, 128):
             teams = 1 if cols == 128 else 2 if rows > 16 else 4
             steps = 2 if rows <= 128 else 1
@@ -88,10 +101,14 @@ def wgmma_tiles():
             most = memory // (steps * 128 * (rows + cols)) // teams
             if most >= 2:
                 yield rows, cols, 2, min(most, 3), teams
+    # A is the first operand of tiles of so many columns.
+    for rows, teams in ((64, 2), (128, 1)):
+        most = ((227 << 10) - 2048 - teams * rows * 68 * 4) // (128 * (rows + 256)) // teams
+        yield rows, 256, 2, most, teams
 
 
-def tcgen05_tiles():
-    for rows in PLAIN_ROWS:
+def tcgen05_tiles(least_rows):
+    for rows in PLAIN_ROWS[PLAIN_ROWS.index(least_rows):]:
         steps = 4 if rows <= 32 else 2 if rows <= 128 else 1
         memory = (227 << 10) - 4096 - min(rows, 32) * 132 * 4
         yield rows, 128, 1, min(memory // (steps * 128 * (rows + 128)), 3), 1
@@ -99,8 +116,10 @@ def tcgen05_tiles():
 
 def draw_schedule(random, op, place):
     """Its text, and its fields."""
-    tiles = list(mma_tiles(CHIPS[place]) if place in CHIPS else wgmma_tiles()
-                 if place == "sm_90a" else tcgen05_tiles())
+    # A step of MN-major rows is 64 of them, but for mma.sync.
+    least = 64 if "a" in op.mn_major else PLAIN_ROWS[0]
+    tiles = list(mma_tiles(CHIPS[place]) if place in CHIPS else wgmma_tiles(least)
+                 if place == "sm_90a" else tcgen05_tiles(least))
     rows, cols, least, most, multiple = tiles[random.integers(len(tiles))]
     # Clusters of Hopper add the sums of parts of K, in groups, too.
     splits = (1, 1, 2, 4) if place == "sm_90a" else (1, 1, 2, 3) if op.kind == "mm" else (1,)
@@ -116,13 +135,16 @@ def draw_product(seed, number, place):
     random = np.random.default_rng((seed, number))
     op = draw_op(random, KINDS[number % len(KINDS)])
     case = draw_case(random, op)
-    text, found = op.text(), {op.a, "" if op.shape["K"] else "no K", "batch" if op.batch else ""}
+    text, found = op.text(), {op.a, "" if op.shape["K"] else "no K", "batch" if op.batch else "",
+                              *(f"mn_major_{side}" for side in op.mn_major if op.shape["K"])}
     if op.kind != "mm" and case.legal[-1]:
         found.add(op.kind)
     if number % 3 and place != "cpu":
         schedule, fields = draw_schedule(random, op, place)
         text = text.replace("\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
         found |= {place, *schedule_properties(op, case, fields)} if op.shape["K"] else set()
+        if place == "sm_90a" and fields["cols"] > 128:
+            found.add("a first")
     return op, case, text, found
 
 
@@ -188,8 +210,7 @@ def draw_linalg(seed, number):
     b = numbers(random, op.b, (*(() if is_shared else s["B"]), s["N"], s["K"]))
     wide = np.broadcast_to(b, (*s["B"], s["N"], s["K"]))
     case = Case(op, random, a=a, b=wide)
-    case.arguments = [np.ascontiguousarray(each.swapaxes(-1, -2) if flips[side] else each)
-                      for side, each in (("a", a), ("b", b))]
+    case.arguments = turn((a, b), [side for side in "ab" if flips[side]])
     found = {op.a, "linalg", "dynamic depth" if "K" in op.dynamic else "",
              "odd depth" if s["K"] % op.block else "", "transposed a" if flips["a"] else "",
              "transposed b" if flips["b"] else "", "shared b" if is_shared else "",

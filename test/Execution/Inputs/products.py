@@ -63,6 +63,7 @@ class Op:
     has_bias_each: bool = False  # one row of bias a group
     scaling: str = ""  # global_scaling: before_rounding or after_rounding
     are_units: bool = False  # global scales are constants of 1.0
+    mn_major: str = ""  # of "ab", the operands whose rows run along M or N
     is_prepacked: bool = False  # the function brings data with scales to register order
     batch: int = 0  # number of batch dimensions
     dynamic: str = "BMNK"
@@ -97,8 +98,11 @@ class Op:
     def text(self):
         """The function."""
         lead, of_b = {"mm": ("B", "B"), "rows": ("", "G"), "columns": ("", "")}[self.kind]
-        types = {"a": self.tensor(f"{lead}MK", self.a), "b": self.tensor(f"{of_b}NK", self.b)}
-        attributes = ""
+        letters = {side: f"K{rows}" if side in self.mn_major else f"{rows}K"
+                   for side, rows in (("a", "M"), ("b", "N"))}
+        types = {"a": self.tensor(lead + letters["a"], self.a),
+                 "b": self.tensor(of_b + letters["b"], self.b)}
+        attributes = "".join(f" mn_major_{side}" for side in self.mn_major)
         if self.kind != "mm":
             types["ends"] = self.tensor("G", "i32")
             attributes += " offsets(%ends)"
