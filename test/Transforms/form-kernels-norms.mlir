@@ -425,13 +425,13 @@ func.func @norm_c6(%x: tensor<64x128xf32>) -> (tensor<64x128xf8E4M3FN>, tensor<6
 #row = affine_map<(d0, d1) -> (d0)>
 #column = affine_map<(d0, d1) -> (d1)>
 
-// norm_c7: the sum is needed, in another function, before the norm is.
+// norm_c7: the norm is needed, in another function, before it is quantized.
 // CHECK-LABEL: func.func @norm_c7
 // CHECK: blockscale.kernel
 // CHECK: "reduction"
 // CHECK: blockscale.yield
 // CHECK: blockscale.quantize
-func.func @norm_c7(%x: tensor<64x128xf32>) -> tensor<64x128xf8E4M3FN> {
+func.func @norm_c7(%x: tensor<64x128xf32>) -> (tensor<64x128xf8E4M3FN>, tensor<64x128xf32>) {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<64xf32>
   %d = tensor.empty() : tensor<64x128xf32>
@@ -441,15 +441,73 @@ func.func @norm_c7(%x: tensor<64x128xf32>) -> tensor<64x128xf8E4M3FN> {
     %0 = arith.addf %r, %a : f32
     linalg.yield %0 : f32
   } -> tensor<64xf32>
-  %g = call @g(%sum) : (tensor<64xf32>) -> tensor<64xf32>
-  %y = linalg.generic {indexing_maps = [#element, #row, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum, %g : tensor<64x128xf32>, tensor<64xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
-  ^bb0(%a: f32, %b: f32, %c: f32, %o: f32):
-    %0 = arith.divf %b, %c : f32
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x128xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
     linalg.yield %0 : f32
   } -> tensor<64x128xf32>
+  %g = call @g(%y) : (tensor<64x128xf32>) -> tensor<64x128xf32>
   // REMARK: remark: reads x in a kernel of its own (norm_c7): expected what it computes to be used after it
   %q, %s = blockscale.quantize %y block [1, 32] : tensor<64x128xf32> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
-  return %q : tensor<64x128xf8E4M3FN>
+  return %q, %g : tensor<64x128xf8E4M3FN>, tensor<64x128xf32>
 }
 
-func.func private @g(tensor<64xf32>) -> tensor<64xf32>
+func.func private @g(tensor<64x128xf32>) -> tensor<64x128xf32>
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// A norm that is needed, in another function, before the sum that the next norm begins with, is a
+// kernel, and the sum is one with the next norm.
+// CHECK-LABEL: func.func @residual
+// CHECK: %[[Y:.+]] = blockscale.kernel ins(%{{.+}} : tensor<64x128xf32>)
+// CHECK: "reduction"
+// CHECK: arith.divf
+// CHECK: blockscale.yield
+// CHECK: %[[G:.+]] = call @g(%[[Y]])
+// CHECK-NOT: linalg.generic
+// CHECK: blockscale.kernel ins(%[[Y]], %[[G]] : tensor<64x128xf32>, tensor<64x128xf32>)
+// CHECK: arith.addf
+// CHECK: "reduction"
+// CHECK: arith.divf
+// CHECK: blockscale.yield
+// CHECK-NOT: blockscale.kernel
+// CHECK: return
+func.func @residual(%x: tensor<64x128xf32>) -> tensor<64x128xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %d = tensor.empty() : tensor<64x128xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x128xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  %g = call @g(%y) : (tensor<64x128xf32>) -> tensor<64x128xf32>
+  %h = linalg.generic {indexing_maps = [#element, #element, #element], iterator_types = ["parallel", "parallel"]} ins(%y, %g : tensor<64x128xf32>, tensor<64x128xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  %next = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%h : tensor<64x128xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  %z = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%h, %next : tensor<64x128xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  return %z : tensor<64x128xf32>
+}
+
+func.func private @g(tensor<64x128xf32>) -> tensor<64x128xf32>

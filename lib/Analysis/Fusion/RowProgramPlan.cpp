@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 
@@ -43,6 +44,7 @@ public:
 private:
   linalg::LinalgOp getCandidate(Value value) const;
   void collect(Value value);
+  void leaveOut(Value value);
   bool dependsOnReduction(Operation *op) const;
   bool isNeededEarly(Operation *op, Operation *last) const;
   bool isResult(Value value) const;
@@ -51,6 +53,8 @@ private:
   Block *block;
   RankedTensorType elements;
   llvm::SmallSetVector<Operation *, 8> ops;
+  /// Ops whose values are inputs of the program.
+  llvm::SmallPtrSet<Operation *, 4> outside;
   SmallVector<std::pair<Operation *, FusionObstacle>> obstacles;
   bool reduces = false;
 };
@@ -74,13 +78,36 @@ linalg::LinalgOp RowProgram::getCandidate(Value value) const {
 RowProgram::RowProgram(FusionDraft &draft, Operation *root, Value value,
                        RankedTensorType elements)
     : draft(draft), block(root->getBlock()), elements(elements) {
-  if (elements.getRank() > 1)
+  if (elements.getRank() <= 1)
+    return;
+  collect(value);
+  leaveOut(value);
+}
+
+/// Leaves out what others need before `value` is computed, with what it depends
+/// on: a norm whose result is read by a product and, behind that, by a residual
+/// sum that the next norm begins with, is a program of its own.
+void RowProgram::leaveOut(Value value) {
+  while (!ops.empty()) {
+    Operation *last = *llvm::max_element(
+        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    size_t before = outside.size();
+    for (Operation *op : ops)
+      if (op != last && isNeededEarly(op, last))
+        outside.insert(op);
+    if (outside.size() == before)
+      return;
+    ops.clear();
+    obstacles.clear();
+    reduces = false;
     collect(value);
+  }
 }
 
 void RowProgram::collect(Value value) {
   linalg::LinalgOp op = getCandidate(value);
-  if (!op || op->getBlock() != block || ops.contains(op))
+  if (!op || op->getBlock() != block || ops.contains(op) ||
+      outside.contains(op))
     return;
   RowOp row;
   if (std::optional<FusionObstacle> obstacle =
