@@ -43,6 +43,12 @@ std::optional<FusionObstacle> findRoundTripObstacle(QuantizeOp quantize,
         "round_trip_c2", "blocks of one row, in rows of a static length",
         isInRows ? llvm::to_string(quantize.getX().getType())
                  : "blocks of several rows, or transposed data"};
+  int64_t count =
+      llvm::count_if(quantize.getX().getUsers(), llvm::IsaPred<QuantizeOp>);
+  if (family == KernelFamily::Program && count > 1)
+    return FusionObstacle{"round_trip_c4",
+                          "a kernel that quantizes x once, in its rows",
+                          std::to_string(count) + " quantizations"};
   if (Value global = op.getGlobal())
     return FusionObstacle{"round_trip_c3", "no global operand",
                           llvm::to_string(global.getType())};

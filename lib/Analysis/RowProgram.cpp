@@ -7,6 +7,7 @@
 
 #include "blockscale/Analysis/RowProgram.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
+#include "blockscale/Analysis/Producers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -196,15 +197,39 @@ analyzeRowOp(linalg::LinalgOp op, RankedTensorType elements, RowOp &row) {
   return std::nullopt;
 }
 
-std::optional<FusionObstacle> findRowQuantizeObstacle(QuantizeOp op) {
-  ArrayRef<int64_t> block = op.getBlock();
-  if (block[0] != 1)
-    return FusionObstacle{"norm_c1", "blocks of one row",
-                          "[" + std::to_string(block[0]) + ", " +
-                              std::to_string(block[1]) + "]"};
-  if (op.getOffsets())
-    return FusionObstacle{"norm_c1", "no groups", "offsets"};
+bool takeStrips(ArrayRef<QuantizeOp> ops) {
+  return ops.size() > 1 || QuantizeOp(ops.front()).getBlock()[0] != 1;
+}
+
+/// Why strips cannot compute `value`, elements of a row program.
+static std::optional<FusionObstacle>
+findStripObstacle(Value value, function_ref<bool(Operation *)> isInside) {
+  auto op = value.getDefiningOp<linalg::LinalgOp>();
+  if (!op || (!isInside(op) && !isMadeAnew(op)))
+    return std::nullopt;
+  if (std::optional<FusionObstacle> obstacle = findElementwiseObstacle(op))
+    return FusionObstacle{"norm_c8", obstacle->expected, obstacle->found};
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (getSpread(op.getMatchingIndexingMap(input)) == Spread::Elements)
+      if (std::optional<FusionObstacle> obstacle =
+              findStripObstacle(input->get(), isInside))
+        return obstacle;
   return std::nullopt;
+}
+
+std::optional<FusionObstacle>
+findRowQuantizeObstacle(ArrayRef<QuantizeOp> ops,
+                        function_ref<bool(Operation *)> isInside) {
+  for (QuantizeOp op : ops) {
+    if (op.getOffsets())
+      return FusionObstacle{"norm_c1", "no groups", "offsets"};
+    if (ops.size() > 1)
+      if (std::optional<FusionObstacle> obstacle = findOneReadObstacle(op))
+        return obstacle;
+  }
+  if (!takeStrips(ops))
+    return std::nullopt;
+  return findStripObstacle(QuantizeOp(ops.front()).getX(), isInside);
 }
 
 Value getFilledScalar(Operation *op) {

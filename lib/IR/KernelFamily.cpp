@@ -74,7 +74,7 @@ static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
     return !reduces && count.quantizes + count.amaxes > 0 &&
            count.ofDialect == count.quantizes + count.amaxes + count.transforms;
   case KernelFamily::Program:
-    return reduces && count.quantizes + count.parts <= 1 &&
+    return reduces && count.parts <= (count.quantizes == 0 ? 1 : 0) &&
            count.ofDialect == count.quantizes + count.parts;
   case KernelFamily::Product:
     return !reduces && count.products > 0 && count.quantizes <= 1 &&
@@ -96,8 +96,7 @@ static StringRef describeOps(KernelFamily family) {
   case KernelFamily::Strips:
     return "quantizations or amaxes, with transforms and elementwise ops";
   case KernelFamily::Program:
-    return "linalg ops that reduce rows, and at most one quantization or "
-           "amax_parts";
+    return "linalg ops that reduce rows, and quantizations or one amax_parts";
   case KernelFamily::Product:
     return "products, with elementwise ops and at most one quantization";
   case KernelFamily::Elementwise:

@@ -51,7 +51,8 @@ ROWS = [*DEVICE, "ToGPU/Rows"]
 # files that are in none of them may include from all.
 ROOMS = {"Emission": [], "DeviceEmission": ["Emission"],
          "ToCPU": ["Emission"],
-         "ToGPU/Rows": DEVICE, "ToGPU/RowPrograms": ROWS, "ToGPU/Strips": ROWS,
+         "ToGPU/Rows": DEVICE, "ToGPU/Strips": ROWS,
+         "ToGPU/RowPrograms": [*ROWS, "ToGPU/Strips"],
          "ToGPU/Ops": DEVICE,
          "ToGPU": [*ROWS, "ToGPU/RowPrograms", "ToGPU/Strips", "ToGPU/Ops"],
          "Products": DEVICE,

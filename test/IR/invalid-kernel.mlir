@@ -246,7 +246,7 @@ func.func @kernel_c6_chain(%a: tensor<f32>, %x: tensor<32x32xbf16>, %o: tensor<3
 // -----
 
 func.func @kernel_c6_program(%x: tensor<32x32xbf16>, %o: tensor<32x32xbf16>) {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'program' to have linalg ops that reduce rows, and at most one quantization or amax_parts, but got linalg.generic}}
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'program' to have linalg ops that reduce rows, and quantizations or one amax_parts, but got linalg.generic}}
   %r = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%o : tensor<32x32xbf16>) family program {
   ^bb0(%lx: tensor<32x32xbf16>, %lo: tensor<32x32xbf16>):
     %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%lx : tensor<32x32xbf16>) outs(%lo : tensor<32x32xbf16>) {

@@ -128,6 +128,63 @@ std::string makeShared(size_t &count) {
   return text;
 }
 
+/// Functions that quantize rows and columns of a norm, in MXFP8 and in NVFP4.
+std::string makeNorms(size_t &count) {
+  std::string text = R"mlir(
+#element = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+#column = affine_map<(i, j) -> (j)>
+)mlir";
+  for (bool isNvfp4 : {false, true}) {
+    int64_t side = isNvfp4 ? 16 : 32;
+    std::string scale =
+        llvm::formatv("x{0}, #blockscale.layout<swizzle_128x4>>",
+                      isNvfp4 ? "f8E4M3FN" : "f8E8M0FNU");
+    std::string data = isNvfp4 ? "xf4E2M1FN>" : "xf8E4M3FN>";
+    std::string rows = llvm::formatv("tensor<?x4096{0}, tensor<?x{1}{2}", data,
+                                     4096 / side, scale);
+    std::string columns =
+        llvm::formatv("tensor<4096x?{0}, tensor<4096x?{1}", data, scale);
+    text += llvm::formatv(
+        R"mlir(
+func.func @f{0}(%x: tensor<?x4096xbf16>, %w: tensor<4096xbf16>) -> ({1}, {2}) {{
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4096xbf16>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %s = linalg.generic {{indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<?x4096xbf16>) outs(%i : tensor<?xf32>) {{
+  ^bb0(%a: bf16, %b: f32):
+    %0 = arith.extf %a : bf16 to f32
+    %1 = arith.mulf %0, %0 : f32
+    %2 = arith.addf %b, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<?xf32>
+  %d = tensor.empty(%n) : tensor<?x4096xbf16>
+  %k = arith.constant 4096.0 : f32
+  %y = linalg.generic {{indexing_maps = [#element, #row, #column, #element], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %s, %w : tensor<?x4096xbf16>, tensor<?xf32>, tensor<4096xbf16>) outs(%d : tensor<?x4096xbf16>) {{
+  ^bb0(%a: bf16, %b: f32, %c: bf16, %o: bf16):
+    %0 = arith.extf %a : bf16 to f32
+    %1 = arith.divf %b, %k : f32
+    %2 = math.rsqrt %1 : f32
+    %3 = arith.mulf %0, %2 : f32
+    %4 = arith.extf %c : bf16 to f32
+    %5 = arith.mulf %3, %4 : f32
+    %6 = arith.truncf %5 : f32 to bf16
+    linalg.yield %6 : bf16
+  } -> tensor<?x4096xbf16>
+  %q, %t = blockscale.quantize %y block [1, {3}] : tensor<?x4096xbf16> -> {1}
+  %p, %u = blockscale.quantize %y block [{3}, 1] transposed : tensor<?x4096xbf16> -> {2}
+  return %q, %t, %p, %u : {1}, {2}
+}
+)mlir",
+        count++, rows, columns, side);
+  }
+  return text;
+}
+
 class OpKernels : public testing::TestWithParam<const char *> {};
 
 // Three CTAs of 128 threads fit in the 65536 registers of an SM.
@@ -144,6 +201,12 @@ TEST_P(OpKernels, NoSpillsOfStrips) {
 TEST_P(OpKernels, NoSpillsOfSharedStrips) {
   size_t count = 0;
   std::string text = makeShared(count);
+  expectNoSpills(text, GetParam(), count);
+}
+
+TEST_P(OpKernels, NoSpillsOfNorms) {
+  size_t count = 0;
+  std::string text = makeNorms(count);
   expectNoSpills(text, GetParam(), count);
 }
 

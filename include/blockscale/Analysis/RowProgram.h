@@ -73,15 +73,31 @@ std::optional<FusionObstacle> analyzeRowOp(mlir::linalg::LinalgOp op,
                                            mlir::RankedTensorType elements,
                                            RowOp &row);
 
-/// Why `op` cannot quantize what a row program computes in its kernel:
+/// Whether the kernel of a row program takes strips of rows for `ops`, which
+/// quantize what it computes: they are several, or have blocks of several rows.
+bool takeStrips(llvm::ArrayRef<QuantizeOp> ops);
+
+/// Why `ops` cannot quantize what a row program computes in its kernel:
 ///
-///  - norm_c1: blocks of one row, and no groups.
+///  - norm_c1: they have no groups.
+///  - norm_c8: where they take strips, the ops of the program that compute
+///    elements of x from others, or from values of rows, are elementwise ops as
+///    quantizers compute them (Producers.h).
 ///
-/// The planner (RowProgramPlan.cpp) adds what the ops around it decide:
+/// Several of them meet the clauses of FusionLegality.h, too. `isInside` says
+/// which linalg ops are in the program.
 ///
-///  - norm_c6: x has one quantization.
+/// The planner (RowProgramPlan.cpp) adds what the ops around them decide:
+///
+///  - norm_c6: where they take strips, x has no amax and no transform, and they
+///    are no members of a group.
 ///  - norm_c7: what the kernel computes beside is used after it alone.
-std::optional<FusionObstacle> findRowQuantizeObstacle(QuantizeOp op);
+///  - norm_c9: where they take strips of known sizes, one kernel is estimated
+///  to
+///    take no longer than several, although its CTAs are few where rows are.
+std::optional<FusionObstacle>
+findRowQuantizeObstacle(llvm::ArrayRef<QuantizeOp> ops,
+                        llvm::function_ref<bool(mlir::Operation *)> isInside);
 
 /// The scalar that `op` fills a tensor with, by linalg.fill or an op that does
 /// the same; null for other ops.

@@ -6,12 +6,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowProgramPlan.h"
+#include "blockscale/Analysis/Cost/ShapeEvaluator.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
+#include "blockscale/Analysis/Fusion/KernelGroups.h"
 #include "blockscale/Analysis/RowProgram.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/ScopedPrinter.h"
+
+#include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 
@@ -183,30 +189,104 @@ LogicalResult RowProgram::take(std::optional<FusionChoice> choice) {
 static constexpr StringLiteral kNoPlace =
     "expected what it computes to be used after it";
 
-/// Why `op` cannot quantize what a program computes of rows.
-static std::optional<FusionObstacle> findObstacle(QuantizeOp op) {
-  int64_t count =
-      llvm::count_if(op.getX().getUsers(), llvm::IsaPred<QuantizeOp>);
-  if (count > 1)
-    return FusionObstacle{"norm_c6", "one quantization of x",
-                          std::to_string(count)};
-  return findRowQuantizeObstacle(op);
+/// The quantizations of the x of `op` in its block, in their order.
+static SmallVector<QuantizeOp> getQuantizations(QuantizeOp op) {
+  SmallVector<QuantizeOp> ops;
+  for (Operation *user : op.getX().getUsers())
+    if (auto quantize = dyn_cast<QuantizeOp>(user))
+      if (quantize->getBlock() == op->getBlock() &&
+          quantize.getX() == op.getX() && !llvm::is_contained(ops, quantize))
+        ops.push_back(quantize);
+  llvm::sort(ops,
+             [](QuantizeOp a, QuantizeOp b) { return a->isBeforeInBlock(b); });
+  return ops;
 }
 
-/// Plans a program with `op`, which reads what it computes.
+/// Why `ops` cannot quantize what `program` computes of rows.
+static std::optional<FusionObstacle> findObstacle(ArrayRef<QuantizeOp> ops,
+                                                  const RowProgram &program) {
+  if (takeStrips(ops)) {
+    Value x = QuantizeOp(ops.front()).getX();
+    for (Operation *user : x.getUsers())
+      if (isa<AmaxOp, HadamardOp>(user))
+        return FusionObstacle{"norm_c6", "no amax and no transform of x",
+                              "'" + llvm::to_string(user->getName()) + "'"};
+    for (QuantizeOp op : ops)
+      if (StringAttr group = getGroup(op))
+        return FusionObstacle{"norm_c6", "no tensor group",
+                              llvm::to_string(group)};
+  }
+  return findRowQuantizeObstacle(ops, [&](Operation *op) {
+    return llvm::is_contained(program.getOps(), op);
+  });
+}
+
+/// About how many rows of x a CTA has that takes strips of whole rows, and how
+/// many bytes a second it moves: 32 KiB at a time.
+static constexpr int64_t kStripRows = 64;
+static constexpr double kStripBytes = 32e9;
+
+/// Why several kernels are estimated to be faster than the one of `choice`,
+/// whose CTAs take strips of whole rows of `x`. Few long rows have few CTAs,
+/// which do not keep the memory busy.
+static std::optional<FusionObstacle>
+findSlowStrips(Value x, const FusionChoice &choice, const FusionDraft &draft) {
+  const Cost *together = choice.find(fusion::kTogether);
+  const Cost *apart = choice.find(fusion::kApart);
+  ShapeEvaluator sizes(draft.getOptions().dynamicSizes);
+  llvm::Expected<SmallVector<int64_t>> shape = sizes.getShape(x);
+  if (!shape) {
+    llvm::consumeError(shape.takeError());
+    return std::nullopt;
+  }
+  if (!together || !apart)
+    return std::nullopt;
+  int64_t rows = 1;
+  for (int64_t size : ArrayRef<int64_t>(*shape).drop_back())
+    rows *= size;
+  int64_t blocks = std::clamp<int64_t>(llvm::divideCeil(rows, kStripRows), 1,
+                                       choice.gpu->multiprocessors);
+  double seconds =
+      std::max(together->seconds,
+               together->bytes / (static_cast<double>(blocks) * kStripBytes));
+  if (seconds <= apart->seconds)
+    return std::nullopt;
+  auto describe = [](double seconds) {
+    return std::to_string(std::llround(seconds * 1e9)) + " ns";
+  };
+  return FusionObstacle{"norm_c9",
+                        "one kernel to be estimated to take at most the " +
+                            describe(apart->seconds) + " of several",
+                        describe(seconds)};
+}
+
+/// Plans a program with `op`, which reads what it computes, and the other
+/// quantizations of that.
 static void planWith(QuantizeOp op, FusionDraft &draft) {
+  if (draft.isTaken(op))
+    return;
   RowProgram program(draft, op, op.getX(), op.getX().getType());
   if (!program.reducesRows())
     return program.remarkObstacles();
-  if (std::optional<FusionObstacle> obstacle = findObstacle(op)) {
+  SmallVector<QuantizeOp> quantizations = getQuantizations(op);
+  if (std::optional<FusionObstacle> obstacle =
+          findObstacle(quantizations, program)) {
     draft.remark(op, "reads x in a kernel of its own", *obstacle);
     return;
   }
   program.remarkObstacles();
   SmallVector<Operation *> norm(program.getOps());
-  Operation *quantize = op;
-  program.add(op);
-  FusionChoice choice(draft.getModel(), program.getOps(), {norm, quantize});
+  SmallVector<Operation *> quantizes(quantizations.begin(),
+                                     quantizations.end());
+  for (Operation *quantize : quantizes)
+    program.add(quantize);
+  FusionChoice choice(draft.getModel(), program.getOps(), {norm, quantizes});
+  if (takeStrips(quantizations))
+    if (std::optional<FusionObstacle> obstacle =
+            findSlowStrips(op.getX(), choice, draft)) {
+      draft.remark(op, "reads x in a kernel of its own", *obstacle);
+      return;
+    }
   if (failed(program.take(choice)))
     draft.remark(op, "reads x in a kernel of its own (norm_c7): " + kNoPlace);
 }

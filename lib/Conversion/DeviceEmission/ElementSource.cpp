@@ -35,11 +35,12 @@ void ElementSource::visit(Value value) {
     return;
   for (OpOperand *operand : op.getDpsInputOperands()) {
     Value input = operand->get();
-    if (input.getDefiningOp<linalg::LinalgOp>()) {
+    Spread spread = *getSpread(op.getMatchingIndexingMap(operand));
+    bool isMade = input.getDefiningOp<linalg::LinalgOp>() != nullptr;
+    if (isMade && spread == Spread::Elements) {
       visit(input);
       continue;
     }
-    Spread spread = *getSpread(op.getMatchingIndexingMap(operand));
     bool isKnown = llvm::any_of(inputs, [&](const Input &known) {
       return known.logical == input && known.spread == spread;
     });
@@ -182,7 +183,7 @@ void ElementSource::emitSizeAsserts(LaunchSite &site) const {
     for (OpOperand *operand : op.getDpsInputOperands()) {
       Value input = operand->get();
       bool isInput = llvm::any_of(inputs, [&](const Input &known) {
-        return known.logical == input && !known.byValue;
+        return known.logical == input && !known.byValue && !known.isMade();
       });
       if (!isInput)
         continue;
@@ -213,7 +214,7 @@ int64_t ElementSource::getKeptAccessBytes(Value logical, int64_t xBytes,
 SmallVector<Value> ElementSource::getOperands(const LaunchSite &site) const {
   SmallVector<Value> operands;
   for (const Input &input : inputs)
-    operands.push_back(site.lookup(input.logical));
+    operands.push_back(input.isMade() ? Value() : site.lookup(input.logical));
   for (Value logical : kept)
     operands.push_back(site.lookup(logical));
   return operands;

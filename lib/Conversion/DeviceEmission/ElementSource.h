@@ -35,6 +35,9 @@ public:
     mlir::Type element;
     bool byValue;
 
+    /// Whether linalg ops of the kernel compute it, a value of each row, which
+    /// is no operand of the kernel.
+    bool isMade() const { return logical.getDefiningOp() != nullptr; }
     int64_t getBytes() const { return element.getIntOrFloatBitWidth() / 8; }
     /// Bytes of an access that `xBytes` of x are loaded with, at most `widest`.
     int64_t getAccessBytes(mlir::Type x, int64_t xBytes, int64_t widest) const {

@@ -3,7 +3,7 @@
 #element = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>
 
-// Two quantizations of a norm.
+// Two quantizations of a norm, which is not bf16 (one_read_c1).
 func.func @two(%x: memref<64x96xf32>, %s: memref<64xf32>, %q: memref<64x96xf8E4M3FN>, %t: memref<64x3xf8E8M0FNU>, %p: memref<64x96xf8E4M3FN>, %u: memref<64x3xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<64x96xf32>) outs(%s, %q, %t, %p, %u : memref<64xf32>, memref<64x96xf8E4M3FN>, memref<64x3xf8E8M0FNU>, memref<64x96xf8E4M3FN>, memref<64x3xf8E8M0FNU>) {
   ^bb0(%lx: tensor<64x96xf32>, %ls: tensor<64xf32>, %lq: tensor<64x96xf8E4M3FN>, %lt: tensor<64x3xf8E8M0FNU>, %lp: tensor<64x96xf8E4M3FN>, %lu: tensor<64x3xf8E8M0FNU>):
@@ -20,8 +20,8 @@ func.func @two(%x: memref<64x96xf32>, %s: memref<64xf32>, %q: memref<64x96xf8E4M
       %0 = arith.divf %a, %b : f32
       linalg.yield %0 : f32
     } -> tensor<64x96xf32>
+    // expected-error @below {{'blockscale.quantize' op does not share its kernel (one_read_c1): expected x of bf16, but got tensor<64x96xf32>}}
     %0, %1 = blockscale.quantize %y block [1, 32] : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
-    // expected-error @below {{'blockscale.quantize' op expected one quantization of what a kernel of linalg ops computes on this target}}
     %2, %3 = blockscale.quantize %y block [1, 32] recipe ceil : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
     blockscale.yield %sum, %0, %1, %2, %3 : tensor<64xf32>, tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>, tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
   }
@@ -83,10 +83,10 @@ func.func @clause(%x: memref<64x96xf32>, %d: memref<64x96xf32>, %s: memref<64xf3
 #element = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>
 
-// Blocks of several rows (norm_c1).
-func.func @blocks(%x: memref<64x96xf32>, %q: memref<64x96xf8E4M3FN>, %t: memref<2x96xf8E8M0FNU>) {
-  blockscale.kernel ins(%x : memref<64x96xf32>) outs(%q, %t : memref<64x96xf8E4M3FN>, memref<2x96xf8E8M0FNU>) {
-  ^bb0(%lx: tensor<64x96xf32>, %lq: tensor<64x96xf8E4M3FN>, %lt: tensor<2x96xf8E8M0FNU>):
+// Blocks of several rows, with groups (norm_c1).
+func.func @groups(%x: memref<64x96xf32>, %ends: memref<2xi32>, %q: memref<64x96xf8E4M3FN>, %t: memref<2x96xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %ends : memref<64x96xf32>, memref<2xi32>) outs(%q, %t : memref<64x96xf8E4M3FN>, memref<2x96xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x96xf32>, %le: tensor<2xi32>, %lq: tensor<64x96xf8E4M3FN>, %lt: tensor<2x96xf8E8M0FNU>):
     %zero = arith.constant 0.0 : f32
     %e = tensor.empty() : tensor<64xf32>
     %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
@@ -101,8 +101,8 @@ func.func @blocks(%x: memref<64x96xf32>, %q: memref<64x96xf8E4M3FN>, %t: memref<
       %0 = arith.divf %a, %b : f32
       linalg.yield %0 : f32
     } -> tensor<64x96xf32>
-    // expected-error @below {{'blockscale.quantize' op does not share its kernel (norm_c1): expected blocks of one row, but got [32, 1]}}
-    %0, %1 = blockscale.quantize %y block [32, 1] : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
+    // expected-error @below {{'blockscale.quantize' op does not share its kernel (norm_c1): expected no groups, but got offsets}}
+    %0, %1 = blockscale.quantize %y block [32, 1] offsets(%le : tensor<2xi32>) : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
     blockscale.yield %0, %1 : tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
   }
   return
@@ -200,6 +200,29 @@ func.func @parts_of_input(%x: memref<64x96xf32>, %s: memref<64xf32>, %p: memref<
     // expected-error @below {{'blockscale.amax_parts' op expected x to be elements that linalg ops of the kernel compute on this target}}
     %0 = blockscale.amax_parts %lx : tensor<64x96xf32> -> tensor<1x512xf32>
     blockscale.yield %sum, %0 : tensor<64xf32>, tensor<1x512xf32>
+  }
+  return
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// Strips of what the kernel reads.
+func.func @strips_of_input(%x: memref<64x96xf32>, %s: memref<64xf32>, %q: memref<64x96xf8E4M3FN>, %t: memref<2x96xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x96xf32>) outs(%s, %q, %t : memref<64xf32>, memref<64x96xf8E4M3FN>, memref<2x96xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x96xf32>, %ls: tensor<64xf32>, %lq: tensor<64x96xf8E4M3FN>, %lt: tensor<2x96xf8E8M0FNU>):
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%ls : tensor<64xf32>) -> tensor<64xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<64x96xf32>) outs(%f : tensor<64xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.addf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<64xf32>
+    // expected-error @below {{'blockscale.quantize' op expected x to be the elements that linalg ops of the kernel compute, the same for all quantizations, on this target}}
+    %0, %1 = blockscale.quantize %lx block [32, 1] : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
+    blockscale.yield %sum, %0, %1 : tensor<64xf32>, tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
   }
   return
 }

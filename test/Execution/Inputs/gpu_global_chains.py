@@ -5,7 +5,7 @@ the emulator: of norms, and of what memory holds. A kernel computes parts of the
 along with the norm, and the kernel that quantizes does the rest. All results are those of
 the CPU, where each op is a function of its own.
 
-Usage: gpu_global_chains.py FOLDER [--seed SEED]
+Usage: gpu_global_chains.py FOLDER [--seed SEED] [--random N] [--target CHIP]...
 """
 
 import argparse
@@ -152,11 +152,16 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--random", type=int, default=RANDOM_CASES, metavar="N",
+                        help="random cases beside the named ones")
+    parser.add_argument("--target", action="append", metavar="CHIP", default=[],
+                        help="to run for under both schedules, instead of two chips")
     options = parser.parse_args()
     random = np.random.default_rng(options.seed)
-    cases = [*CASES, *(draw_case(random) for _ in range(RANDOM_CASES))]
+    cases = [*CASES, *(draw_case(random) for _ in range(options.random))]
     check_many_rows(options.folder, random)
-    check(options.folder, [Call(random, n, case) for n, case in enumerate(cases)])
+    check(options.folder, [Call(random, n, case) for n, case in enumerate(cases)],
+          options.target)
 
 
 main()

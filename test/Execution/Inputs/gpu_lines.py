@@ -10,7 +10,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 from expect import Expectations, first_difference
-from gpu_calls import PLACES, run_module
+from gpu_calls import ON_CPU, PLACES, SCHEDULES, run_module
 from ops import with_one_nan
 
 
@@ -25,14 +25,18 @@ def function(calls):
             f"{', '.join(type for _, type in results)}\n}}\n"), results
 
 
-def check(folder, calls):
-    """Runs all calls in each place and counts those that give the bytes of the CPU."""
+def check(folder, calls, targets=()):
+    """Runs all calls in each place, or for `targets` under both schedules, and counts those that
+    give the bytes of the CPU."""
     expect = Expectations()
+    places = PLACES if not targets else (
+        ON_CPU, *(("--on=emulator", f"--target={chip}", *schedule)
+                  for chip in targets for schedule in SCHEDULES))
     text, results = function(calls)
     arrays = [array for call in calls for array in call.arrays]
 
     def run(place):
-        name = "-".join(place[:2]).replace("--", "").replace("=", "-")
+        name = "-".join(place[:3] if targets else place[:2]).replace("--", "").replace("=", "-")
         problem, loaded = run_module(text, arrays, len(results), folder / name, place)
         if problem:
             expect.record(str(place), problem)
@@ -40,8 +44,8 @@ def check(folder, calls):
         return [with_one_nan(array, type) for array, (_, type) in zip(loaded, results)]
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        wanted, *others = pool.map(run, PLACES)
-    for place, got in zip(PLACES[1:], others):
+        wanted, *others = pool.map(run, places)
+    for place, got in zip(places[1:], others):
         pairs = iter(zip(got, wanted))
         for call in calls:
             mine = [next(pairs) for _ in call.write()[2]]

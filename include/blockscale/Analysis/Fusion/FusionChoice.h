@@ -32,6 +32,8 @@ struct FusionChoice {
                Ops first, Ops second, Ops apart);
 
   bool isRecomputed() const { return form == fusion::kRecomputed; }
+  /// What the form `name` takes; null where that is unknown.
+  const Cost *find(llvm::StringRef name) const;
 
   /// The GPU whose rates count.
   const target::Gpu *gpu;
@@ -46,7 +48,6 @@ struct FusionChoice {
 
 private:
   void add(llvm::StringLiteral name, llvm::Expected<Cost> cost);
-  const Cost *find(llvm::StringRef name) const;
 };
 
 } // namespace blockscale

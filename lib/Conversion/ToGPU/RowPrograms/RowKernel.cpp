@@ -12,6 +12,7 @@
 #include "DeviceEmission/LaunchModel.h"
 #include "Emission/OperandChecks.h"
 #include "RowEmitter.h"
+#include "RowStrips.h"
 #include "ToGPU/Rows/QuantizeArguments.h"
 #include "ToGPU/Rows/QuantizeFragment.h"
 #include "ToGPU/Rows/QuantizeLaunch.h"
@@ -51,6 +52,7 @@ private:
 
   void emit(KernelBuilder &b);
   void emitAmaxParts(KernelBuilder &b);
+  void emitStrips(KernelBuilder &b);
   SmallVector<Lanes> emitRows(KernelBuilder &b, const RowPosition &position);
   SmallVector<Lanes> emitPass(KernelBuilder &b, RowEmitter &rows,
                               const RowPass &pass, const RowPosition &position);
@@ -76,12 +78,19 @@ private:
   /// Bytes for each element of all inputs that have the shape of the elements.
   int64_t inputBytes = 0;
   SmallVector<Value> elementOutputs, rowOutputs;
+  /// Elements that are stored where strips compute them.
+  SmallVector<Value> stripOutputs;
 
   /// The parts of an amax of what the ops compute, and the number (i64) of the
   /// pieces of x that a CTA takes one after the other; null where it has none.
   AmaxPartsOp parts;
   Lanes pieces;
 
+  /// The quantizations, and the code of those that take strips.
+  SmallVector<QuantizeOp> quantizes;
+  std::optional<RowStrips> strips;
+  /// The quantization that takes the fragments of rows; null where there is
+  /// none.
   QuantizeOp quantize;
   std::optional<QuantizeSpec> spec;
   std::optional<ThreadMapping> mapping;
@@ -105,10 +114,7 @@ LogicalResult RowKernel::analyzeOps() {
       elements = getReducedElements(op);
   for (Operation &op : body.without_terminator()) {
     if (auto found = dyn_cast<QuantizeOp>(op)) {
-      if (quantize)
-        return op.emitOpError("expected one quantization of what a kernel of "
-                              "linalg ops computes on this target");
-      quantize = found;
+      quantizes.push_back(found);
       continue;
     }
     if (auto found = dyn_cast<AmaxPartsOp>(op); found && !parts) {
@@ -116,7 +122,8 @@ LogicalResult RowKernel::analyzeOps() {
       continue;
     }
     auto decoder = dyn_cast<DequantizeOp>(op);
-    if (decoder && quantize && decoder == findDecoder(quantize))
+    if (decoder && quantizes.size() == 1 &&
+        decoder == findDecoder(quantizes.front()))
       continue;
     bool isHelp = isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op) ||
                   getFilledScalar(&op);
@@ -132,18 +139,31 @@ LogicalResult RowKernel::analyzeOps() {
       return op.emitOpError() << "has no kernel " << *obstacle;
     ops.push_back(row);
   }
-  bool reducesOps = !parts || llvm::any_of(ops, [&](const RowOp &row) {
-    return row.getResultForm() == RowForm::Elements &&
-           row.op == parts.getX().getDefiningOp();
-  });
-  if (!reducesOps)
+  auto isComputed = [&](Value x) {
+    return llvm::any_of(ops, [&](const RowOp &row) {
+      return row.getResultForm() == RowForm::Elements &&
+             row.op == x.getDefiningOp();
+    });
+  };
+  if (parts && !isComputed(parts.getX()))
     return parts.emitOpError("expected x to be elements that linalg ops of the "
                              "kernel compute on this target");
-  if (quantize)
-    if (std::optional<FusionObstacle> obstacle =
-            findRowQuantizeObstacle(quantize))
-      return quantize.emitOpError()
-             << "does not share its kernel " << *obstacle;
+  if (quantizes.empty())
+    return success();
+  if (std::optional<FusionObstacle> obstacle =
+          findRowQuantizeObstacle(quantizes, [](Operation *) { return true; }))
+    return quantizes.front().emitOpError()
+           << "does not share its kernel " << *obstacle;
+  if (!takeStrips(quantizes)) {
+    quantize = quantizes.front();
+    return success();
+  }
+  for (QuantizeOp op : quantizes)
+    if (op.getX() != quantizes.front().getX() || !isComputed(op.getX()))
+      return op.emitOpError("expected x to be the elements that linalg ops of "
+                            "the kernel compute, the same for all "
+                            "quantizations, on this target");
+  strips.emplace(site, quantizes);
   return success();
 }
 
@@ -153,7 +173,9 @@ LogicalResult RowKernel::analyzeOutputs() {
   for (RowOp &row : ops) {
     for (OpOperand &operand : row.op->getOpOperands())
       if (auto argument = dyn_cast<BlockArgument>(operand.get()))
-        if (row.op.payloadUsesValueFromOperand(&operand) &&
+        // Strips load all that an elementwise op lists.
+        if ((row.op.payloadUsesValueFromOperand(&operand) ||
+             (strips && row.op.isDpsInput(&operand))) &&
             !llvm::is_contained(inputs, argument))
           inputs.push_back(argument);
     row.op->walk([&](Operation *inner) {
@@ -175,11 +197,12 @@ LogicalResult RowKernel::analyzeOutputs() {
     if (llvm::count(yielded, value) != 1)
       return kernel.emitOpError("expected the body to yield each result of its "
                                 "ops once on this target");
-    bool isKnown = llvm::is_contained(elementOutputs, value) ||
-                   llvm::is_contained(rowOutputs, value) ||
-                   (quantize && value.getDefiningOp() == quantize) ||
-                   (parts && value.getDefiningOp() == parts) ||
-                   (quantize && value.getDefiningOp() == findDecoder(quantize));
+    bool isKnown =
+        llvm::is_contained(elementOutputs, value) ||
+        llvm::is_contained(rowOutputs, value) ||
+        llvm::is_contained(quantizes, value.getDefiningOp<QuantizeOp>()) ||
+        (parts && value.getDefiningOp() == parts) ||
+        (quantize && value.getDefiningOp() == findDecoder(quantize));
     if (!isKnown)
       return kernel.emitOpError("expected the body to yield what its linalg "
                                 "ops and quantization compute");
@@ -203,6 +226,14 @@ LogicalResult RowKernel::analyze() {
   for (BlockArgument input : llvm::make_filter_range(inputs, isOfElements))
     inputBytes +=
         cast<RankedTensorType>(input.getType()).getElementTypeBitWidth() / 8;
+  if (strips) {
+    layout = strips->getLayout(elements.getShape().back(), inputBytes);
+    llvm::append_range(stripOutputs, strips->getKept());
+    llvm::erase_if(elementOutputs, [&](Value output) {
+      return llvm::is_contained(stripOutputs, output);
+    });
+    return strips->verify();
+  }
   if (!quantize) {
     layout.emplace(elements.getShape().back(), inputBytes);
     return success();
@@ -230,6 +261,8 @@ LogicalResult RowKernel::analyze() {
 std::string RowKernel::getName() const {
   if (spec)
     return "rows_" + spec->getKernelName(chip);
+  if (strips)
+    return "rows_" + strips->getName();
   std::string name = "rows_k" + std::to_string(layout->rowElements);
   if (parts)
     name += "_amax_parts";
@@ -252,7 +285,8 @@ void RowKernel::launch() {
   // Rows without elements have nothing to reduce.
   ImplicitLocOpBuilder &b = site.b;
   int64_t rank = elements.getRank();
-  int64_t firstMatrixDim = spec && spec->batched ? rank - 2 : 0;
+  bool batched = (spec && spec->batched) || (strips && strips->isBatched());
+  int64_t firstMatrixDim = batched ? rank - 2 : 0;
   operands.rows = getSizeProduct(b, operands.x, firstMatrixDim, rank - 1);
   operands.matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
   if (spec) {
@@ -273,26 +307,33 @@ void RowKernel::launch() {
           ? getCeilDiv(b, operands.rows, ThreadMapping::kRowSetRows)
           : getCeilDiv(b, operands.rows, kTileRows) * layout->rowStride;
   Lanes blocks = getCeilDiv(b, rowSets, layout->rowSetsPerBlock);
+  KernelSignature signature;
+  if (strips)
+    blocks = strips->prepareLaunch(signature, operands.rows);
   if (parts) {
     pieces = blocks;
     blocks = getPartBlocks(b, pieces, parts.getParts().getType().getDimSize(1));
   }
   LaunchSite::Shape shape{layout->getThreads(), blocks, operands.matrices,
                           layout->fragmentElements * inputBytes};
+  if (strips)
+    shape.residentBlocks = strips->getResidentBlocks();
   if (mapping && mapping->hasBuffer && layout->passes == 1)
     shape.residentBlocks = LaunchModel::getBlocksOfRegisters(
         shape.threads, shape.threadBytes / 4 + kOtherRegisters);
 
-  KernelSignature signature;
   if (spec)
     addQuantizeSlots(signature, operands, *spec, chip);
   else
     signature.add(operands.rows);
+  if (strips && batched)
+    signature.add(operands.matrices);
   if (parts)
     signature.add(pieces);
   SmallVector<Value> logical(inputs.begin(), inputs.end());
   llvm::append_range(logical, elementOutputs);
   llvm::append_range(logical, rowOutputs);
+  llvm::append_range(logical, stripOutputs);
   if (parts)
     logical.push_back(parts.getParts());
   auto others = llvm::map_to_vector(
@@ -312,6 +353,8 @@ void RowKernel::launch() {
 void RowKernel::emit(KernelBuilder &b) {
   if (parts)
     return emitAmaxParts(b);
+  if (strips)
+    return emitStrips(b);
   bool batched = spec && spec->batched;
   RowPosition position =
       RowPosition::emit(b, *layout, batched, emitBlockNumber(b));
@@ -337,6 +380,23 @@ void RowKernel::emitAmaxParts(KernelBuilder &b) {
         gpu::BarrierOp::create(b);
         return bits;
       });
+}
+
+/// The work of a CTA that quantizes strips of its rows.
+void RowKernel::emitStrips(KernelBuilder &b) {
+  auto emitAll = [&] {
+    strips->emit(
+        b, *layout, values, operands.rows, operands.matrices, [&](Lanes piece) {
+          emitRows(b,
+                   RowPosition::emit(b, *layout, strips->isBatched(), piece));
+        });
+  };
+  // Matrices beyond the last one are those of whole CTAs.
+  if (strips->isBatched())
+    emit::emitIf(b, isBelow(emitMatrixNumber(b), toIndex(b, operands.matrices)),
+                 emitAll);
+  else
+    emitAll();
 }
 
 /// Computes and stores all that the rows of a CTA have. Returns the bits of
@@ -492,6 +552,8 @@ void RowKernel::storeElements(KernelBuilder &b, RowEmitter &rows,
 
 void RowKernel::storeRows(KernelBuilder &b, RowEmitter &rows,
                           const RowPosition &position) {
+  if (strips)
+    strips->storeRows(b, rows, position);
   if (rowOutputs.empty())
     return;
   Lanes isFirst = isEqual(position.fragment.fragment, 0);

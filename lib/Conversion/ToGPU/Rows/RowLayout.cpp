@@ -47,6 +47,14 @@ RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes)
   rowSetsPerBlock = std::max<int64_t>(1, kFewestWarps / warpsPerRowSet);
 }
 
+RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes, int64_t warps)
+    : RowLayout(rowElements, inputBytes) {
+  int64_t needed = llvm::divideCeil(fragments, kRunLanes);
+  warpsPerRowSet = std::min<int64_t>(llvm::PowerOf2Ceil(needed), warps);
+  passes = llvm::divideCeil(needed, warpsPerRowSet);
+  rowSetsPerBlock = warps / warpsPerRowSet;
+}
+
 RowPosition RowPosition::emit(KernelBuilder &b, const RowLayout &layout,
                               bool batched, Lanes blockNumber) {
   using numerics::split;

@@ -41,6 +41,8 @@ struct RowLayout {
   RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping);
   /// The layout of rows that are not quantized.
   RowLayout(int64_t rowElements, int64_t inputBytes);
+  /// The layout of such rows for CTAs of so many warps, a power of two.
+  RowLayout(int64_t rowElements, int64_t inputBytes, int64_t warps);
 
   int64_t getThreads() const {
     return rowSetsPerBlock * warpsPerRowSet * kWarpThreads;

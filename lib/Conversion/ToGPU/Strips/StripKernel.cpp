@@ -37,7 +37,8 @@ using emit::getIndex;
 static constexpr int64_t kTableAlignment = 4;
 
 StripGrid::StripGrid(ImplicitLocOpBuilder &b, const StripRequest &request,
-                     Lanes columns) {
+                     Lanes columns)
+    : warpColumns(request.warps) {
   const StripShape &shape = *request.shape;
   int64_t columnGranule = 1;
   for (const StripSpec &spec : request.specs) {
@@ -47,11 +48,11 @@ StripGrid::StripGrid(ImplicitLocOpBuilder &b, const StripRequest &request,
   if (!shape.hasDynamicColumns()) {
     int64_t covered = llvm::alignTo(shape.columns, columnGranule);
     int64_t warps = llvm::divideCeil(covered, shape.getWarpColumns());
-    warpColumns = std::gcd(warps, kStripWarps);
+    warpColumns = std::gcd(warps, request.warps);
   }
   blockColumns = emit::ceilDiv(b, emit::roundUp(b, columns, columnGranule),
                                warpColumns * shape.getWarpColumns());
-  blockRows = kStripWarps / warpColumns * shape.getWarpRows();
+  blockRows = request.warps / warpColumns * shape.getWarpRows();
 }
 
 namespace {
@@ -70,6 +71,7 @@ public:
                      const target::Chip &chip, const StripOperands &operands);
 
   void emit(Lanes block);
+  void emitRow(Lanes rowOfBlocks);
 
 private:
   void emitPosition(Lanes blockNumber);
@@ -149,7 +151,7 @@ void StripKernelEmitter::emitPosition(Lanes blockNumber) {
   Lanes rowOfBlocks = cast(block / blockColumns, b.getIndexType());
   Lanes blockColumn = cast(block % blockColumns, b.getIndexType());
   auto [rowInBlock, columnInBlock] = numerics::split(warp, grid.warpColumns);
-  Lanes warpRow = rowOfBlocks * (kStripWarps / grid.warpColumns) + rowInBlock;
+  Lanes warpRow = rowOfBlocks * (request.warps / grid.warpColumns) + rowInBlock;
   Lanes warpColumn = blockColumn * grid.warpColumns + columnInBlock;
 
   blockRow = rowOfBlocks * grid.blockRows;
@@ -186,7 +188,7 @@ std::vector<StripScaleTable> StripKernelEmitter::createTables() {
   if (request.specs.empty())
     return {};
   Value all =
-      createSharedArray(b, "tables", b.getI8Type(), kStripWarps * bytes);
+      createSharedArray(b, "tables", b.getI8Type(), request.warps * bytes);
   Value first = emitAddress(b, all, b.getI8Type(), warp * bytes);
   std::vector<StripScaleTable> tables;
   for (auto [result, tiles, offset] :
@@ -354,10 +356,10 @@ void StripKernelEmitter::emitRaises(ValueRange bits) {
     parts.push_back({Lanes(b, mine.front()),
                      emitAddress(b, operand.buffer, b.getI32Type(), index)});
   }
-  int64_t words = kStripWarps * static_cast<int64_t>(amaxes.size());
+  int64_t words = request.warps * static_cast<int64_t>(amaxes.size());
   Value partial = createSharedArray(b, "partial", b.getI32Type(), words);
   if (!parts.empty())
-    emitRaise(b, parts, thread, kStripWarps, partial);
+    emitRaise(b, parts, thread, request.warps, partial);
   if (parts.size() == amaxes.size())
     return;
   if (!parts.empty())
@@ -397,7 +399,7 @@ void StripKernelEmitter::emitGroupRaises(ArrayRef<SmallVector<Value>> bits,
           parts.push_back({most, emitAddress(b, amaxes[j].buffer,
                                              b.getI32Type(), group.index)});
         }
-        emitRaise(b, parts, thread, kStripWarps, partial);
+        emitRaise(b, parts, thread, request.warps, partial);
         gpu::BarrierOp::create(b);
       });
     });
@@ -428,11 +430,11 @@ void StripKernelEmitter::emitCheckEnds(Value block) {
 }
 
 void StripKernelEmitter::emit(Lanes block) {
-  thread = emitThreadNumber(b, kStripThreads);
+  thread = emitThreadNumber(b, request.getThreads());
   std::tie(warp, position.lane) = numerics::split(thread, kWarpThreads);
   emitCheckEnds(block);
   if (padEnds)
-    emitStoreEnds(b, *padded, padEnds, block, thread, kStripThreads);
+    emitStoreEnds(b, *padded, padEnds, block, thread, request.getThreads());
   SmallVector<GroupedScales *> tiled;
   for (const StripResult &result : results) {
     const StripSpec &spec = result.spec;
@@ -472,8 +474,28 @@ void StripKernelEmitter::emitBlocks(Lanes blockNumber,
   if (tiled.empty())
     return emitBlock(blockNumber);
   tiled.front()->emitBlocks(
-      blockNumber, warp, position.lane, kStripWarps,
+      blockNumber, warp, position.lane, request.warps,
       [&](Lanes other) { emitBlocks(other, tiled.drop_front()); });
+}
+
+/// The work of the CTAs side by side of a number, one after the other.
+void StripKernelEmitter::emitRow(Lanes rowOfBlocks) {
+  thread = emitThreadNumber(b, request.getThreads());
+  std::tie(warp, position.lane) = numerics::split(thread, kWarpThreads);
+  grouped.resize(results.size());
+  Lanes blockColumns = StripGrid(b, request, columns).blockColumns;
+  emit::emitLoop(b, getIndex(b, 0), blockColumns, [&](Lanes column) {
+    // Places and values of rows are computed again: to keep them takes more
+    // registers than there are.
+    auto cast = [&](Lanes number, Type type) -> Lanes {
+      return {b, arith::IndexCastUIOp::create(b, type, number)};
+    };
+    Lanes row =
+        b.hide(cast(rowOfBlocks, b.getI32Type()), cast(column, b.getI32Type()));
+    emitBlock(cast(row, b.getIndexType()) * blockColumns + column);
+    // The next one takes the tables of this one.
+    gpu::BarrierOp::create(b);
+  });
 }
 
 /// The operands of the member that a CTA works for, whose number becomes that
@@ -500,6 +522,12 @@ static StripOperands selectMember(KernelBuilder &b, const StripRequest &request,
   }
   block = block - first;
   return selected;
+}
+
+void emitStripRow(KernelBuilder &b, const StripRequest &request,
+                  const target::Chip &chip, const StripOperands &operands,
+                  Lanes rowOfBlocks) {
+  StripKernelEmitter(b, request, chip, operands).emitRow(rowOfBlocks);
 }
 
 void emitStripKernel(KernelBuilder &b, const StripRequest &request,

@@ -31,7 +31,7 @@ static constexpr int64_t kSharedBlocks = 3;
 using emit::getIndex;
 
 /// Emits an error for forms of quantize that strip kernels do not compute.
-static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
+LogicalResult verifyStripFeatures(QuantizeOp op, LaunchSite &site) {
   StringRef chip(site.getChip().name);
   int64_t columns = op.getX().getType().getShape().back();
   Type scale = op.getScale().getType();
@@ -178,8 +178,6 @@ public:
   void launch();
 
 private:
-  StripOperands::Result getResult(QuantizeOp op, const StripSpec &spec);
-
   LaunchSite &site;
   ImplicitLocOpBuilder &b;
   const StripRequest &request;
@@ -193,8 +191,9 @@ private:
 
 } // namespace
 
-StripOperands::Result StripLauncher::getResult(QuantizeOp op,
-                                               const StripSpec &spec) {
+static StripOperands::Result getResult(LaunchSite &site, QuantizeOp op,
+                                       const StripSpec &spec) {
+  ImplicitLocOpBuilder &b = site.b;
   StripOperands::Result result;
   result.data = site.lookup(op.getData());
   result.scales = site.lookup(op.getScale());
@@ -236,7 +235,10 @@ void StripOperands::addSlots(KernelSignature &signature,
     signature.add(*size);
 }
 
-void StripLauncher::addMember(const StripMember &member) {
+StripOperands getStripOperands(LaunchSite &site, const StripRequest &request,
+                               const StripMember &member) {
+  ImplicitLocOpBuilder &b = site.b;
+  const StripShape &shape = *request.shape;
   StripOperands mine;
   std::shared_ptr<const ElementSource> source = getSource(member);
   source->emitSizeAsserts(site);
@@ -259,10 +261,16 @@ void StripLauncher::addMember(const StripMember &member) {
   if (shape.hasDynamicColumns())
     mine.columns = {b, sizes.back()};
   if (shape.batched)
-    mine.matrices = matrices = emit::getProduct(b, leading.drop_back());
+    mine.matrices = emit::getProduct(b, leading.drop_back());
   mine.inputs = source->getOperands(site);
   for (auto [op, spec] : llvm::zip_equal(member.quantizes, request.specs))
-    mine.results.push_back(getResult(op, spec));
+    mine.results.push_back(getResult(site, op, spec));
+  return mine;
+}
+
+void StripLauncher::addMember(const StripMember &member) {
+  StripOperands mine = getStripOperands(site, request, member);
+  matrices = mine.matrices;
   for (auto [each, amax] : llvm::zip_equal(member.amaxes, request.amaxes)) {
     AmaxOp op = each;
     StripOperands::Amax &operand = mine.amaxes.emplace_back();
@@ -282,13 +290,16 @@ void StripLauncher::addMember(const StripMember &member) {
     mine.firstBlock = blocks;
   operands.push_back(mine);
 
-  StripGrid grid(b, request, Lanes(b, sizes.back()));
+  PadGroupsOp padding = member.getPadding();
+  Value x = site.lookup(padding ? padding.getX() : member.getX());
+  int64_t rank = cast<MemRefType>(x.getType()).getRank();
+  StripGrid grid(b, request, emit::getDim(b, x, rank - 1));
   Lanes padded = emit::roundUp(b, mine.rows, grid.rowGranule);
   blocks = blocks + getCeilDiv(b, padded, grid.blockRows) * grid.blockColumns;
   for (const StripOperands::Result &result : operands.back().results)
     if (result.tiles)
       blocks =
-          blocks + GroupedScales::countBlocks(b, result.tiles, kStripWarps);
+          blocks + GroupedScales::countBlocks(b, result.tiles, request.warps);
 }
 
 void StripLauncher::launch() {
@@ -308,7 +319,7 @@ void StripLauncher::launch() {
     member.addSlots(signature, request);
   site.launch(
       request.getKernelName(site.getChip()),
-      {kStripThreads, blocks, matrices,
+      {request.getThreads(), blocks, matrices,
        shape.fragmentRows * shape.fragmentColumns * request.source->getBytes(),
        request.wantsRegisters(site.getChip()) ? kSharedBlocks : 0},
       signature, [&](KernelBuilder &b) {
@@ -316,19 +327,26 @@ void StripLauncher::launch() {
       });
 }
 
+template <typename OpTy>
+void requireStripOperands(OpTy op, LaunchSite &site,
+                          SmallVectorImpl<emit::CallSite::Check> &checks) {
+  // Each op has messages of its own name.
+  auto kernel = cast<KernelOp>(op->getParentOp());
+  emit::CallSite call(site.b,
+                      emit::KernelOperands(kernel, kernel.getOperands()),
+                      op->getName().stripDialect());
+  emit::requireOperands(op, call);
+  llvm::append_range(checks, call.getChecks());
+}
+template void requireStripOperands(QuantizeOp, LaunchSite &,
+                                   SmallVectorImpl<emit::CallSite::Check> &);
+
 LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
                                LaunchSite &site) {
   Block *body = members.front().getX().getParentBlock();
   auto kernel = cast<KernelOp>(body->getParentOp());
-  // Each op has messages of its own name.
   SmallVector<emit::CallSite::Check> checks;
-  auto require = [&](auto op) {
-    emit::CallSite call(site.b,
-                        emit::KernelOperands(kernel, kernel.getOperands()),
-                        op->getName().stripDialect());
-    emit::requireOperands(op, call);
-    llvm::append_range(checks, call.getChecks());
-  };
+  auto require = [&](auto op) { requireStripOperands(op, site, checks); };
   auto prepare = [&](auto op) {
     if (PadGroupsOp padding = getPadding(op.getX()))
       require(padding);
@@ -338,7 +356,7 @@ LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
   };
   for (const StripMember &member : members) {
     for (QuantizeOp op : member.quantizes) {
-      if (failed(verifyFeatures(op, site)))
+      if (failed(verifyStripFeatures(op, site)))
         return failure();
       prepare(op);
     }

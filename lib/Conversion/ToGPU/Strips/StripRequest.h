@@ -14,8 +14,8 @@
 
 namespace blockscale {
 
+/// Warps of a CTA that has one piece of x.
 inline constexpr int64_t kStripWarps = 4;
-inline constexpr int64_t kStripThreads = kStripWarps * kWarpThreads;
 
 /// The results that a kernel makes of x, or of each of several x.
 struct StripRequest {
@@ -25,6 +25,8 @@ struct StripRequest {
   std::string getKernelName(const target::Chip &chip) const;
   /// Whether a thread should have more registers than the assembler aims at.
   bool wantsRegisters(const target::Chip &chip) const;
+
+  int64_t getThreads() const { return warps * kWarpThreads; }
 
   /// Changes the fragments of a warp below each other.
   void setLaneRows(int64_t laneRows);
@@ -38,6 +40,8 @@ struct StripRequest {
   /// What padded groups are multiples of, in rows; 0 where x has no such
   /// groups.
   int64_t padUnit = 0;
+  /// Warps of a CTA.
+  int64_t warps = kStripWarps;
   /// The number of tensors of which these results are made.
   int64_t members = 1;
   /// Whether the fragments of a warp were changed.
@@ -50,7 +54,7 @@ struct StripGrid {
   StripGrid(mlir::ImplicitLocOpBuilder &b, const StripRequest &request,
             emit::Lanes columns);
 
-  int64_t warpColumns = kStripWarps;
+  int64_t warpColumns;
   emit::Lanes blockColumns;
   /// Rows of x that a CTA has.
   int64_t blockRows;
@@ -94,6 +98,24 @@ struct StripOperands {
   /// The number of the first CTA; absent for the first member.
   emit::Lanes firstBlock;
 };
+
+/// The rules of what is static that `op` must keep in a strip kernel; emits an
+/// error where it does not.
+llvm::LogicalResult verifyStripFeatures(QuantizeOp op, LaunchSite &site);
+/// Adds the rules that the run-time sizes of `op`, one of the kernel at `site`,
+/// must keep.
+template <typename OpTy>
+void requireStripOperands(OpTy op, LaunchSite &site,
+                          llvm::SmallVectorImpl<emit::CallSite::Check> &checks);
+/// The operands of a member on the host, but for its amaxes.
+StripOperands getStripOperands(LaunchSite &site, const StripRequest &request,
+                               const StripMember &member);
+
+/// Emits what all CTAs side by side of a number, an index, do on the one
+/// member. All threads come there.
+void emitStripRow(KernelBuilder &b, const StripRequest &request,
+                  const target::Chip &chip, const StripOperands &operands,
+                  emit::Lanes rowOfBlocks);
 
 /// Emits the body of the kernel.
 void emitStripKernel(KernelBuilder &b, const StripRequest &request,
