@@ -127,7 +127,7 @@ def check_many_rows(folder, random):
     """More pieces of rows than there are parts, which CTAs take one after the other."""
     shape = (8200, 16)
     norm = Norm("rms", "bf16", "bf16")
-    x, weight = (values.floats(random, size, np.uint16, values.TAME)
+    x, weight = (values.floats(random, size, np.uint16, [values.ordinary])
                  for size in (shape, shape[-1:]))
     lines, y, _ = norm.text(0, ["%in", "%weight"], (None, 16))
     of_parts = (f"  %p = blockscale.amax_parts {y} : tensor<?x16xbf16> -> tensor<1x512xf32>\n"
