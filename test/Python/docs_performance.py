@@ -113,6 +113,22 @@ def hopper_groups():
                    of_name[f"{name}, {shapes[0]}"][4]] for name in names])
 
 
+def hopper_plain():
+    """Shares of torch's time of kernels of Hopper and of Ampere."""
+    ours, older = ({row[0]: row for row in rows} for _, rows in read_tables("plain-h200.txt"))
+    return table(["M x N x K", "TFLOP/s", "share", "bar", "sm_80, share", "bar"],
+                 [[name, *row[2:3], *row[4:6], *older[name][4:6]] for name, row in ours.items()])
+
+
+def appends():
+    log = read_rows("append-h200.txt")
+    kept = [f"{work}, {size}, us" for work in ("ours", "index_copy_")
+            for size in ("1 Ki", "128 Ki")]
+    kept += ["128 Ki / 1 Ki", "share of index_copy_"]
+    return table(["a row of", *kept], [[name, *(row[key] for key in kept)]
+                                       for name, row in log.items()])
+
+
 def hopper_both():
     log = read_rows("both-scaled-h200.txt")
     kept = ("TFLOP/s", "speed of cuBLAS bf16", "speed of dequantize", "speed of dot_scaled")
