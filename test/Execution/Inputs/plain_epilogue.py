@@ -26,6 +26,10 @@ CASES = (
              offsets=True, groups="rows", ends=(0, 0, 0), shape=(20, 64, 64)),
     Epilogue("depth", body=RELU, groups="columns", ends=(16, 16, 80), value="f32",
              shape=(140, 64, 96)),
+    Epilogue("swiglu_mn_major", products=2, body=SWIGLU, quantize="nvfp4", recipe="te",
+             layout="linear", shape=(150, 288, 544), schedule=TILE, mn_major="b"),
+    Epilogue("depth_mn_major", body=RELU, groups="columns", ends=(16, 16, 80), value="f32",
+             shape=(144, 64, 96), mn_major="ab"),
 )
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ class Epilogue:
     batch: tuple = ()
     chip: str = "sm_100a"
     plain: str = ""  # the operands, a, b or ab, that are bf16 without scales
+    mn_major: str = ""  # those of them whose rows run along M or N
 
 
 PAIRS = "rows = 256, cols = 256, stages = 3, band = 2, ctas = 4"
@@ -183,14 +184,16 @@ class Text:
         values = np.asarray(np.round(self.random.uniform(-4, 4, shape) * 4) / 4, np.float32)
         return to_bf16(values) if type == "bf16" else values
 
-    def operand(self, lead, rows, is_dynamic, layout, is_plain):
+    def operand(self, lead, rows, is_dynamic, layout, side):
         """Data and scales of an operand: their names and types."""
-        if is_plain:
+        if side in self.case.plain:
             values = self.random.integers(-8, 9, (*lead, rows, self.depth)).astype(np.float32)
             self.operands.append(Operand(values, None))
-            sizes = "".join(f"{size}x" for size in lead) + ("?x" if is_dynamic else f"{rows}x")
-            type = f"tensor<{sizes}{self.depth}xbf16>"
-            return (self.argument(type, to_bf16(values)), type), ("none", None)
+            sizes, array = ["?" if is_dynamic else rows, self.depth], to_bf16(values)
+            if side in self.case.mn_major:
+                sizes, array = sizes[::-1], np.ascontiguousarray(array.swapaxes(-1, -2))
+            type = f"tensor<{'x'.join(map(str, [*lead, *sizes]))}xbf16>"
+            return (self.argument(type, array), type), ("none", None)
         codes = self.random.choice(list(self.codes), (*lead, rows, self.depth)).astype(np.uint8)
         shape = (*lead, rows, self.depth // self.block)
         scales = exact.scales(self.random, self.scale, shape)
@@ -218,7 +221,7 @@ class Text:
         is_depth = case.groups == "columns"
         lead = () if case.groups else case.batch
         a, sa = self.operand(lead, self.rows, not lead, "grouped" if case.groups else "swizzled",
-                             "a" in case.plain)
+                             "a")
         offsets = ""
         if case.groups:
             type = f"tensor<{self.count}xi32>"
@@ -230,7 +233,7 @@ class Text:
         for i in range(case.products):
             of_b = (self.count,) if case.groups == "rows" else lead
             b, sb = self.operand(of_b, self.cols, False, "grouped" if is_depth else "swizzled",
-                                 "b" in case.plain)
+                                 "b")
             bias = ""
             if case.bias:
                 type = f"tensor<{self.cols}xbf16>"
@@ -241,7 +244,9 @@ class Text:
             schedule = (f" {{blockscale.schedule = #blockscale.gemm_schedule<{case.schedule}>}}"
                         if case.schedule else "")
             op = "scaled_grouped_mm" if case.groups else "scaled_mm"
-            self.lines.append(f"%p{i} = blockscale.{op} {a[0]}, {b[0]}{offsets} scales({sa[0]}, "
+            orders = "".join(f" mn_major_{side}" for side in case.mn_major)
+            self.lines.append(f"%p{i} = blockscale.{op} {a[0]}, {b[0]}{orders}{offsets} "
+                              f"scales({sa[0]}, "
                               f"{sb[0]}) block [1, {self.block}]{bias}{schedule}\n"
                               f"      : {', '.join(types)} -> {value}")
         self.result, self.results = "%p0", [value]
