@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "AssumedSizes.h"
+#include "blockscale/IR/TypeRules.h"
 
 #include <cmath>
 
