@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Raising/RaisedFactor.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/ProductData.h"
@@ -97,31 +98,18 @@ struct TransposeData : public OpRewritePattern<OpTy> {
       return rewriter.notifyMatchFailure(op, "the operands are K-major");
     if (op->template getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
+    auto transpose = [&](OpOperand &data) {
+      data.set(createTransposed(rewriter, op.getLoc(), data.get()));
+    };
     rewriter.modifyOpInPlace(op, [&] {
       if (op.getMnMajorA())
-        transpose(rewriter, op.getAMutable());
+        transpose(op.getAMutable());
       if (op.getMnMajorB())
-        transpose(rewriter, op.getBMutable());
+        transpose(op.getBMutable());
       op.setMnMajorA(false);
       op.setMnMajorB(false);
     });
     return success();
-  }
-
-private:
-  static void transpose(PatternRewriter &rewriter, OpOperand &data) {
-    Location loc = data.getOwner()->getLoc();
-    auto type = cast<RankedTensorType>(data.get().getType());
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(rewriter, loc, data.get());
-    std::swap(sizes.end()[-2], sizes.end()[-1]);
-    auto permutation = llvm::to_vector(llvm::seq<int64_t>(type.getRank()));
-    std::swap(permutation.end()[-2], permutation.end()[-1]);
-    Value empty =
-        tensor::EmptyOp::create(rewriter, loc, sizes, type.getElementType());
-    data.set(linalg::TransposeOp::create(rewriter, loc, data.get(), empty,
-                                         permutation)
-                 ->getResult(0));
   }
 };
 

@@ -157,18 +157,22 @@ bool hasMatrixResult(linalg::LinalgOp op) {
          getMatrixMap(op.getContext(), rank, rank - 2, rank - 1);
 }
 
-Value createRows(OpBuilder &builder, Location loc, const RaisedFactor &factor) {
-  if (!factor.isTransposed)
-    return factor.source;
-  int64_t rank = factor.getType().getRank();
+Value createTransposed(OpBuilder &builder, Location loc, Value matrices) {
+  auto type = cast<RankedTensorType>(matrices.getType());
+  int64_t rank = type.getRank();
   SmallVector<OpFoldResult> sizes =
-      tensor::getMixedSizes(builder, loc, factor.source);
+      tensor::getMixedSizes(builder, loc, matrices);
   std::swap(sizes[rank - 2], sizes[rank - 1]);
   Value rows =
-      tensor::EmptyOp::create(builder, loc, sizes, factor.getElementType());
-  return linalg::TransposeOp::create(builder, loc, factor.source, rows,
+      tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
+  return linalg::TransposeOp::create(builder, loc, matrices, rows,
                                      getMatrixTransposition(rank))
       ->getResult(0);
+}
+
+Value createRows(OpBuilder &builder, Location loc, const RaisedFactor &factor) {
+  return factor.isTransposed ? createTransposed(builder, loc, factor.source)
+                             : factor.source;
 }
 
 } // namespace blockscale

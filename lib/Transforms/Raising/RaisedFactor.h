@@ -48,6 +48,10 @@ RaisedFactor getRaisedFactor(mlir::linalg::LinalgOp op, unsigned number);
 /// Whether the result of such an op has M rows and N columns.
 bool hasMatrixResult(mlir::linalg::LinalgOp op);
 
+/// `matrices` with the last two dimensions of each exchanged.
+mlir::Value createTransposed(mlir::OpBuilder &builder, mlir::Location loc,
+                             mlir::Value matrices);
+
 /// `factor` as a matrix of rows along K.
 mlir::Value createRows(mlir::OpBuilder &builder, mlir::Location loc,
                        const RaisedFactor &factor);
