@@ -14,11 +14,10 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "PlainMmaRoles.h"
+#include "Products/MatrixLoads.h"
 #include "blockscale/Numerics/Codec.h"
 #include "blockscale/Numerics/OperandFragments.h"
 #include "blockscale/Numerics/SharedSwizzle.h"
-
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 
@@ -79,17 +78,7 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadColumns(Value slot, Lanes inStage,
     byte = byte + owner * (pieces * kPieceRows * kPlainStepBytes);
   Value address = b.offset(b.offset(stage, b.getI8Type(), byte), b.getI8Type(),
                            b.i32(half * kPieceRows * lineBytes));
-  constexpr int64_t matrices = 4;
-  auto type = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), SmallVector<Type>(matrices, b.getI32Type()));
-  Value all = NVVM::LdMatrixOp::create(
-      b, type, address, matrices, NVVM::MMALayout::col,
-      NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
-      NVVM::LdStMatrixEltType::B16);
-  Words words;
-  for (int64_t i = 0; i < matrices; ++i)
-    words.push_back(LLVM::ExtractValueOp::create(b, all, i));
-  return words;
+  return loadMatrices(b, address, NVVM::MMALayout::col);
 }
 
 PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
+#include "Products/MatrixLoads.h"
 #include "ScaledMmaRoles.h"
 #include "blockscale/Numerics/OperandFragments.h"
 #include "blockscale/Numerics/SharedSwizzle.h"
@@ -93,19 +94,11 @@ Words ProductEmitter::loadFragments(Value stage, Value offset, int64_t repeats,
   // Both steps of a row differ in the second bit of the numbers of pieces.
   Lanes place = Lanes(b, offset) ^ Lanes(b, b.i32(step * kStepBytes));
   Value base = b.offset(stage, b.getI8Type(), place);
-  constexpr int64_t count = 4;
-  auto type = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), SmallVector<Type>(count, b.getI32Type()));
   Words words;
   for (int64_t i = 0; i < repeats; ++i) {
     Value row =
         b.offset(base, b.getI8Type(), b.i32(i * distance * kStageRowBytes));
-    Value loaded = NVVM::LdMatrixOp::create(
-        b, type, row, count, NVVM::MMALayout::row,
-        NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
-        NVVM::LdStMatrixEltType::B16);
-    for (int64_t j = 0; j < count; ++j)
-      words.push_back(LLVM::ExtractValueOp::create(b, loaded, j));
+    llvm::append_range(words, loadMatrices(b, row, NVVM::MMALayout::row));
   }
   return words;
 }
