@@ -234,12 +234,13 @@ class Function:
         return self._op(text, [source], [type], [offsets] if offsets else [])[0]
 
     def scaled_mm(self, a, b, scales, block, element, **globals):
-        """`globals`: global_scale_a and global_scale_b."""
+        """`globals`: global_scale_a and global_scale_b. A plain operand has no scale, None."""
         text = f"scaled_mm {a.name}, {b.name} {_scales(scales)} block [1, {block}]"
         text += _operands(**globals)
         shape = (*a.type.shape[:-1], b.type.shape[-2])
         type = Tensor(shape, element)
-        return self._op(text, [a, b, *scales], [type], globals.values())[0]
+        given = [scale for scale in scales if scale]
+        return self._op(text, [a, b, *given], [type], globals.values())[0]
 
     def scaled_grouped_mm(self, a, b, offsets, scales, block, element):
         text = f"scaled_grouped_mm {a.name}, {b.name} offsets({offsets.name})"
@@ -247,7 +248,8 @@ class Function:
         shape = (a.type.shape[0], b.type.shape[-2])
         if len(b.type.shape) == 2:
             shape = (*offsets.type.shape, *shape)
-        return self._op(text, [a, b, offsets, *scales], [Tensor(shape, element)])[0]
+        given = [scale for scale in scales if scale]
+        return self._op(text, [a, b, offsets, *given], [Tensor(shape, element)])[0]
 
     def module(self):
         arguments = ", ".join(f"{a.name}: {a.type}" for a in self.arguments)
@@ -261,7 +263,7 @@ class Function:
 
 
 def _scales(scales):
-    return f"scales({scales[0].name}, {scales[1].name})"
+    return f"scales({', '.join(scale.name if scale else 'none' for scale in scales)})"
 
 
 def _operands(**values):

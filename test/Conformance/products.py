@@ -1,10 +1,18 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matmuls with linear, swizzled and grouped scales, in f32 and bf16."""
+"""Matmuls with linear, swizzled and grouped scales, and of a plain A that the codes and scales of
+a case stand for, in f32 and bf16."""
+
+import sys
+from pathlib import Path
 
 import numpy as np
 
-from cases import floats
+sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))
+
+from blockscale_reference import dequantize_mx, dequantize_nvfp4
+from blockscale_reference.codecs import E4M3, INT8
+from cases import floats, unpack_e2m1
 from contract import compare_product, product_bound
 from ir import MXFP8, MXINT8, NVFP4, SWIZZLED, Layout, Tensor
 from jobs import Check, Job, reshaped
@@ -20,6 +28,8 @@ EMULATIONS = {
 
 
 FORMATS = {"nvfp4": NVFP4, "mxfp8": MXFP8, "mxint8": MXINT8}
+# Elements of those whose scales are powers of two.
+ELEMENTS = {"mxfp8": E4M3, "mxint8": INT8}
 
 
 def _format(case):
@@ -30,6 +40,21 @@ def _operand(job, case, name):
     bits, format = case.inputs[name + "_q"], _format(case)
     k = bits.shape[-1] * (2 if format is NVFP4 else 1)
     return job.input(Tensor((*bits.shape[:-1], k), format.data), bits)
+
+
+def _plain(job, case):
+    """A in bf16, which has each code times its scale exactly; no global scale is applied."""
+    codes, scale = case.inputs["a_q"], case.inputs["a_scale"]
+    name = case.operation.split("_")[0]
+    with np.errstate(over="ignore"):
+        values = (
+            dequantize_nvfp4(unpack_e2m1(codes), scale)
+            if name == "nvfp4"
+            else dequantize_mx(codes, scale, ELEMENTS[name])
+        )
+    bits = values.view(np.uint32)
+    assert not (bits & 0xFFFF).any(), f"{case.name}: bf16 lacks a value of A"
+    return job.input(Tensor(values.shape, "bf16"), (bits >> 16).astype(np.uint16))
 
 
 def _scale(job, case, name, layout=None, stored=None):
@@ -99,6 +124,16 @@ def mm_jobs(case):
                 a, b, scales, block, element, **globals
             ),
         )
+    plain = _plain(job, case)
+    for route, scales in routes.items():
+        _multiply(
+            job,
+            case,
+            f"plain A, {route}",
+            lambda element: job.function.scaled_mm(
+                plain, b, [None, scales[1]], block, element, **globals
+            ),
+        )
     yield job
 
 
@@ -119,6 +154,18 @@ def gmm_jobs(case):
                 a, b, offsets, scales, block, element
             ),
         )
+    # Groups of K have scales on both sides.
+    if len(b.type.shape) == 3:
+        plain = _plain(job, case)
+        for route, scales in routes.items():
+            _multiply(
+                job,
+                case,
+                f"plain A, {route}",
+                lambda element: job.function.scaled_grouped_mm(
+                    plain, b, offsets, [None, scales[1]], block, element
+                ),
+            )
     yield job
 
 

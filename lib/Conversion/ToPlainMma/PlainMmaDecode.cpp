@@ -68,7 +68,7 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadColumns(Value slot, Lanes inStage,
       isPlain ? context.getShared(b, shared.plain, slot, shared.plainBytes)
               : context.getShared(b, shared.codes, slot, shared.codeBytes);
   Lanes line =
-      numerics::kMatrixLinesOfStep.getElementOf(/*place=*/0, thread.lane).col;
+      numerics::kMatrixLinesOfStep.getElementOf(/*at=*/0, thread.lane).col;
   // Products of their own lie one behind the other.
   auto [owner, inOwner] = numerics::splitBits(first, pieces);
   Lanes place = (inOwner ^ getLineExchange(line, pieces)) ^ number;

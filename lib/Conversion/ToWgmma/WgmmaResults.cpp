@@ -144,7 +144,7 @@ void WgmmaResults::emitStoreRounded(ValueRange sums) {
   numerics::BitLayout places =
       isScaledA ? numerics::kMatrixRowsOfA
                 : numerics::getMatrixRowsOfB(numerics::countBits(side));
-  auto [row, piece] = places.getElementOf(/*place=*/0, thread.lane);
+  auto [row, piece] = places.getElementOf(/*at=*/0, thread.lane);
   Lanes col = piece * side;
   (isScaledA ? row : col) =
       (isScaledA ? row : col) +
