@@ -43,24 +43,11 @@ static Value getRowGroups(Operation *product) {
   return groups.dim == GroupDim::Rows ? groups.ends : Value();
 }
 
-static std::optional<FusionObstacle> findResultObstacle(Operation *product) {
-  auto type = cast<RankedTensorType>(product->getResult(0).getType());
-  int64_t cols = type.getShape().back();
-  bool isWhole = !ShapedType::isDynamic(cols) && cols % kEpilogueColumns == 0;
-  Type element = type.getElementType();
-  if (isWhole && isElementFloat(element))
-    return std::nullopt;
-  return FusionObstacle{"epilogue_c1",
-                        "a product of bf16, f16 or f32 with a static number of "
-                        "columns, a multiple of 32",
-                        llvm::to_string(type)};
-}
-
 static std::optional<FusionObstacle> findQuantizeObstacle(Operation *sink,
                                                           Operation *product) {
   auto op = cast<QuantizeOp>(sink);
   auto fail = [](StringRef found) {
-    return FusionObstacle{"epilogue_c3",
+    return FusionObstacle{"epilogue_c2",
                           "a quantization of blocks of one row, by amaxes of "
                           "the blocks, to nearest, with one global value or "
                           "one for each group",
@@ -87,7 +74,7 @@ static std::optional<FusionObstacle> findQuantizeObstacle(Operation *sink,
   if (fits && (isLinear || isGrouped == static_cast<bool>(groups)))
     return std::nullopt;
   return FusionObstacle{
-      "epilogue_c4",
+      "epilogue_c3",
       groups ? "scales that are linear, or in the layout of the product's "
                "groups of rows"
              : "scales without groups",
@@ -139,7 +126,7 @@ struct ProductOperands {
 static std::optional<FusionObstacle> findTwinObstacle(Operation *first,
                                                       Operation *second) {
   auto fail = [](StringRef found) {
-    return FusionObstacle{"epilogue_c5",
+    return FusionObstacle{"epilogue_c4",
                           "a second product of the same A, groups, types and "
                           "forms of operands",
                           found.str()};
@@ -191,7 +178,7 @@ addElementwise(Epilogue &epilogue, linalg::LinalgOp op,
         }))
       if (!op.getMatchingIndexingMap(operand).isIdentity())
         return FusionObstacle{
-            "epilogue_c2", "a use of each element for itself",
+            "epilogue_c1", "a use of each element for itself",
             llvm::to_string(op.getMatchingIndexingMap(operand))};
   epilogue = extended;
   epilogue.elementwise.push_back(op);
@@ -213,10 +200,8 @@ Epilogue findEpilogue(Operation *product,
     if (!user || user->getBlock() != product->getBlock() ||
         (!elementwise && !sink))
       return epilogue;
-    obstacle = findResultObstacle(product);
-    if (!obstacle)
-      obstacle = sink ? sink->findObstacle(user, product)
-                      : addElementwise(epilogue, elementwise, isTaken);
+    obstacle = sink ? sink->findObstacle(user, product)
+                    : addElementwise(epilogue, elementwise, isTaken);
     if (obstacle)
       return epilogue;
     if (sink) {
@@ -232,7 +217,7 @@ Epilogue findWholeEpilogue(ArrayRef<Operation *> ops,
   SmallVector<Operation *> found = epilogue.getOps();
   for (Operation *op : ops)
     if (!obstacle && !llvm::is_contained(found, op))
-      obstacle = {"epilogue_c2",
+      obstacle = {"epilogue_c1",
                   "each op to be the one use of what is computed before",
                   "'" + llvm::to_string(op->getName()) + "'"};
   return epilogue;

@@ -50,15 +50,12 @@ bool isProduct(mlir::Operation *op);
 /// What can follow `product` in its kernel; empty where nothing can, for the
 /// reason that `obstacle` gets if there is something:
 ///
-///  - epilogue_c1: a result of bf16, f16 or f32 with a static number of
-///  columns, a
-///    multiple of 32.
-///  - epilogue_c2: what is computed has one use, in the next op.
-///  - epilogue_c3: scales of blocks of one row that follow from amaxes of the
+///  - epilogue_c1: what is computed has one use, in the next op.
+///  - epilogue_c2: scales of blocks of one row that follow from amaxes of the
 ///    blocks, rounding to nearest; one global value, or one for each group.
-///  - epilogue_c4: of a product in groups of rows, scales are linear, or in the
+///  - epilogue_c3: of a product in groups of rows, scales are linear, or in the
 ///    layout of the same groups; of others they are not grouped.
-///  - epilogue_c5: a second product has the A of the first, its groups, types,
+///  - epilogue_c4: a second product has the A of the first, its groups, types,
 ///    sizes and the forms of its other operands.
 ///
 /// and the clauses of elementwise ops ("blockscale/Analysis/Producers.h"). Ops

@@ -11,8 +11,17 @@ using namespace mlir;
 
 namespace blockscale::products {
 
+/// Whether the columns of the result of `product` are known to fill fragments.
+static bool isWholeFragments(Operation *product) {
+  auto type = cast<RankedTensorType>(product->getResult(0).getType());
+  int64_t cols = type.getShape().back();
+  return !ShapedType::isDynamic(cols) && cols % kFragment == 0;
+}
+
 EpilogueSpec::EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip)
-    : chip(&chip), source(epilogue.getValue()), sink(createSink(epilogue)) {
+    : chip(&chip),
+      hasWholeFragments(isWholeFragments(epilogue.products.front())),
+      source(epilogue.getValue()), sink(createSink(epilogue)) {
   for (const ElementSource::Input &input : source.getInputs()) {
     auto *product =
         llvm::find(epilogue.products, input.logical.getDefiningOp());
@@ -34,6 +43,8 @@ std::string EpilogueSpec::getName() const {
   std::string name = source.getName();
   for (int64_t product : productOf)
     name += product == kNone ? "_memory" : "_" + std::to_string(product);
+  if (!hasWholeFragments)
+    name += "_any_n";
   return name + sink->getName();
 }
 

@@ -21,6 +21,8 @@ struct EpilogueSpec {
   std::string getName() const;
 
   const target::Chip *chip;
+  /// Whether the columns of a row are known to be whole fragments.
+  bool hasWholeFragments;
   ElementSource source;
   static constexpr int64_t kNone = -1;
   /// For each input of `source` the number of the product that it is; `kNone`

@@ -15,7 +15,7 @@ namespace blockscale::products {
 
 using emit::Lanes;
 
-/// Bytes of loads of inputs; rows are whole fragments.
+/// The most bytes of loads of inputs.
 static constexpr int64_t kInputLoadBytes = 16;
 
 EpilogueWriter::EpilogueWriter(KernelBuilder &b, const GemmSpec &spec,
@@ -27,37 +27,78 @@ EpilogueWriter::EpilogueWriter(KernelBuilder &b, const GemmSpec &spec,
     values.emplace_back(b, spec, product, arguments.cols, this->row);
   sink = epilogue.sink->createWriter({b, *epilogue.chip, this->arguments.sink,
                                       epilogue.source.getElementType(),
-                                      arguments.cols, this->row});
-}
-
-static Value getZeros(KernelBuilder &b, Type element) {
-  return arith::ConstantOp::create(
-      b, b.getZeroAttr(VectorType::get({kFragment}, element)));
+                                      arguments.cols,
+                                      epilogue.hasWholeFragments, this->row});
 }
 
 static ElementWords toWords(KernelBuilder &b, Value vector) {
-  int64_t words = kFragment *
-                  getByteSize(getElementTypeOrSelf(vector.getType())) /
-                  kWordBytes;
+  auto type = cast<VectorType>(vector.getType());
+  int64_t words =
+      type.getNumElements() * getByteSize(type.getElementType()) / kWordBytes;
   return b.extractAll(
       b.bitcast(VectorType::get({words}, b.getI32Type()), vector));
 }
 
+Value EpilogueWriter::getCol(Value col, int64_t i, int64_t count) {
+  if (count == kFragment)
+    return col;
+  return minUnsigned(Lanes(b, col) + i, Lanes(b, arguments.cols) - count);
+}
+
 ElementWords EpilogueWriter::loadInput(const ElementSource::Input &input,
-                                       Value argument, Value col) {
+                                       Value argument, Value col,
+                                       int64_t count) {
   if (!input.isAlongRows()) {
     Value index = input.spread == Spread::Rows ? row.number : b.i64(0);
     return epilogue.source.loadOne(b, input, argument, index);
   }
-  Lanes first = toI64(b, col);
-  if (input.spread == Spread::Elements)
-    first = first + Lanes(b, row.number) * toI64(b, arguments.cols);
-  return llvm::to_vector_of<Value>(
-      emitLoadWords(b, b.offset(argument, input.element, first),
-                    kFragment * input.getBytes(), kInputLoadBytes));
+  ElementWords words;
+  for (int64_t i = 0; i < kFragment; i += count) {
+    Lanes first = toI64(b, getCol(col, i, count));
+    if (input.spread == Spread::Elements)
+      first = first + Lanes(b, row.number) * toI64(b, arguments.cols);
+    if (count > 1) {
+      llvm::append_range(
+          words, emitLoadWords(b, b.offset(argument, input.element, first),
+                               count * input.getBytes(), kInputLoadBytes));
+      continue;
+    }
+    Lanes bits = emitLoadBits(b, argument, input.element, first);
+    if (input.getBytes() == kWordBytes)
+      words.push_back(bits);
+    else if (i % 2 == 0)
+      words.push_back(b.zext32(bits));
+    else
+      words.back() = Lanes(b, words.back()) | (Lanes(b, b.zext32(bits)) << 16);
+  }
+  return words;
 }
 
-ElementWords EpilogueWriter::emitWords(ValueRange sums, Value col) {
+ElementWords EpilogueWriter::emitProduct(int64_t product, ValueRange sums,
+                                         Value col, int64_t count) {
+  if (sums.empty())
+    return toWords(
+        b, arith::ConstantOp::create(
+               b, b.getZeroAttr(VectorType::get({kFragment}, spec.result))));
+  ElementWords words;
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < kFragment; i += count) {
+    Value first = getCol(col, i, count);
+    if (count == 1) {
+      Value sum = b.extract(sums[product], i);
+      elements.push_back(values[product].emit(sum, first, count));
+      continue;
+    }
+    Value some =
+        count == kFragment ? sums[product] : b.slice(sums[product], i, count);
+    llvm::append_range(words,
+                       toWords(b, values[product].emit(some, first, count)));
+  }
+  return count == 1 ? toWords(b, b.pack(elements)) : words;
+}
+
+SmallVector<ElementWords> EpilogueWriter::emitInputs(ValueRange sums, Value col,
+                                                     int64_t count) {
   // Inputs in memory are loaded first, so that their loads are under way while
   // the others are computed.
   ArrayRef<ElementSource::Input> inputs = epilogue.source.getInputs();
@@ -65,14 +106,46 @@ ElementWords EpilogueWriter::emitWords(ValueRange sums, Value col) {
   auto *argument = arguments.inputs.begin();
   for (auto [i, product] : llvm::enumerate(epilogue.productOf))
     if (product == EpilogueSpec::kNone)
-      words[i] = loadInput(inputs[i], *argument++, col);
+      words[i] = loadInput(inputs[i], *argument++, col, count);
   for (auto [i, product] : llvm::enumerate(epilogue.productOf))
     if (product != EpilogueSpec::kNone)
-      words[i] =
-          toWords(b, sums.empty()
-                         ? getZeros(b, spec.result)
-                         : values[product].emit(sums[product], col, kFragment));
-  return epilogue.source.evaluate(b, words).x;
+      words[i] = emitProduct(product, sums, col, count);
+  return words;
+}
+
+SmallVector<ElementWords> EpilogueWriter::emitAnyInputs(ValueRange sums,
+                                                        Value col) {
+  SmallVector<int64_t> counts;
+  for (const ElementSource::Input &input : epilogue.source.getInputs())
+    counts.push_back(
+        input.isAlongRows() ? kFragment * input.getBytes() / kWordBytes : 1);
+  auto emitAll = [&](int64_t count) {
+    SmallVector<Value> all;
+    for (const ElementWords &words : emitInputs(sums, col, count))
+      llvm::append_range(all, words);
+    return all;
+  };
+  // Rows begin at multiples of a piece.
+  Lanes isAligned = compare(arith::CmpIPredicate::eq,
+                            Lanes(b, arguments.cols) & (kPieceCols - 1), 0);
+  SmallVector<Type> types(llvm::sum_of(counts), b.getI32Type());
+  SmallVector<Value> all = emitIfElse(
+      b, isAligned, types, [&] { return emitAll(kPieceCols); },
+      [&] { return emitAll(1); });
+  SmallVector<ElementWords> words;
+  ArrayRef<Value> rest = all;
+  for (int64_t count : counts) {
+    words.emplace_back(rest.take_front(count));
+    rest = rest.drop_front(count);
+  }
+  return words;
+}
+
+ElementWords EpilogueWriter::emitWords(ValueRange sums, Value col) {
+  return epilogue.source
+      .evaluate(b, epilogue.hasWholeFragments ? emitInputs(sums, col, kFragment)
+                                              : emitAnyInputs(sums, col))
+      .x;
 }
 
 void EpilogueWriter::emitFragment(ValueRange sums, Value col) {

@@ -12,8 +12,7 @@
 
 namespace blockscale::products {
 
-/// Writes what elementwise ops and a sink make of one or two products. Columns
-/// are whole fragments.
+/// Writes what elementwise ops and a sink make of one or two products.
 class EpilogueWriter : public RowWriter {
 public:
   EpilogueWriter(KernelBuilder &b, const GemmSpec &spec,
@@ -27,8 +26,21 @@ private:
   /// Words of the values that are stored or quantized; without sums those that
   /// follow from zeros.
   ElementWords emitWords(mlir::ValueRange sums, mlir::Value col);
+  /// The words of each input of the fragment from `col` on, `count` columns of
+  /// it at a time.
+  llvm::SmallVector<ElementWords> emitInputs(mlir::ValueRange sums,
+                                             mlir::Value col, int64_t count);
+  /// The same where columns need not be whole fragments; what stands for
+  /// columns that do not exist is some number.
+  llvm::SmallVector<ElementWords> emitAnyInputs(mlir::ValueRange sums,
+                                                mlir::Value col);
   ElementWords loadInput(const ElementSource::Input &input,
-                         mlir::Value argument, mlir::Value col);
+                         mlir::Value argument, mlir::Value col, int64_t count);
+  ElementWords emitProduct(int64_t product, mlir::ValueRange sums,
+                           mlir::Value col, int64_t count);
+  /// The first of `count` columns, for those from column `i` of the fragment
+  /// on: of columns that do not all exist, those at the end of the row.
+  mlir::Value getCol(mlir::Value col, int64_t i, int64_t count);
 
   KernelBuilder &b;
   const GemmSpec &spec;

@@ -74,6 +74,11 @@ private:
   Value emitCodes(ValueRange words, Value col);
   /// Stores the bytes (i16) of scales of a fragment, or zeros in the padding.
   void emitScales(Value bytes, Value col);
+  /// The words, in which elements of columns that do not exist are zero.
+  SmallVector<Value> maskWords(ValueRange words, Value col);
+  /// Whether the block after the first of the fragment is in columns that
+  /// exist.
+  Lanes hasSecondBlock(Value col);
 
   Value getData() const { return context.arguments.memory[0].value; }
   Value getScale() const { return context.arguments.memory[1].value; }
@@ -128,6 +133,9 @@ void QuantizeSink::requireSizes(emit::CallSite &call,
   auto kernel = quantize->getParentOfType<KernelOp>();
   emit::CallSite own(b, emit::KernelOperands(kernel, kernel.getOperands()),
                      quantize->getName().stripDialect());
+  if (!acceptsTails(quantize.getEffectiveRecipe()))
+    own.requireMultiple(result.back(), blockElements,
+                        "the last dimension of x");
   own.requireSizes("data", quantize.getData(), result, "x");
   own.requireSizes("scale", quantize.getScale(),
                    getScaleSizes(b, b.getLoc(), result, blockElements), "x");
@@ -181,7 +189,29 @@ QuantizeWriter::QuantizeWriter(const QuantizeSink &sink,
   quantizer->setGlobal(b, Lanes(b, global));
 }
 
-Value QuantizeWriter::emitCodes(ValueRange words, Value col) {
+SmallVector<Value> QuantizeWriter::maskWords(ValueRange words, Value col) {
+  if (context.hasWholeFragments)
+    return words;
+  int64_t perWord = kWordBytes / getByteSize(context.element);
+  SmallVector<Value> masked;
+  for (auto [i, word] : llvm::enumerate(words)) {
+    Lanes first = Lanes(b, col) + static_cast<int64_t>(i) * perWord;
+    Lanes left(b, word);
+    Lanes zero = left.like(0), cols(b, context.cols);
+    if (perWord > 1)
+      left = select(isBelow(first + 1, cols), left, left & 0xFFFF);
+    masked.push_back(select(isBelow(first, cols), left, zero));
+  }
+  return masked;
+}
+
+Lanes QuantizeWriter::hasSecondBlock(Value col) {
+  return isBelow(Lanes(b, col) + sink.blockElements, Lanes(b, context.cols));
+}
+
+Value QuantizeWriter::emitCodes(ValueRange given, Value col) {
+  SmallVector<Value> allWords = maskWords(given, col);
+  ArrayRef<Value> words = allWords;
   Type type = context.element;
   int64_t perBlock = sink.blockElements * getByteSize(type) / kWordBytes;
   constexpr int64_t perVector = 4;
@@ -216,17 +246,34 @@ void QuantizeWriter::emitScales(Value bytes, Value col) {
   if (count == 1)
     bytes = arith::TruncIOp::create(b, b.getI8Type(), bytes);
   Lanes scaleCol = Lanes(b, col) >> llvm::Log2_64(block);
+  // Where a fragment may have one block alone, its row need not have an even
+  // number of scales.
+  bool mayBeOne = count > 1 && !context.hasWholeFragments;
   auto store = [&](Lanes byte) {
-    b.store(bytes, b.offset(getScale(), b.getI8Type(), byte), count);
+    Value address = b.offset(getScale(), b.getI8Type(), byte);
+    if (!mayBeOne || sink.isSwizzled)
+      return b.store(bytes, address, count);
+    Lanes both(b, bytes);
+    b.store(truncate(both, 8), address, 1);
+    emit::emitIf(b, hasSecondBlock(col), [&] {
+      b.store(truncate(both >> 8, 8),
+              b.offset(address, b.getI8Type(), b.i64(1)), 1);
+    });
   };
   if (!sink.isSwizzled) {
-    Lanes rowScales = toI64(b, Lanes(b, context.cols) >> llvm::Log2_64(block));
+    Lanes rowScales =
+        toI64(b, context.hasWholeFragments
+                     ? Lanes(b, context.cols) >> llvm::Log2_64(block)
+                     : emitCeilDiv(b, context.cols, block));
     Value isInside = isBelow(b, col, context.cols);
     emit::emitIf(b, Lanes(b, row.exists) & Lanes(b, isInside), [&] {
       store(Lanes(b, row.number) * rowScales + toI64(b, scaleCol));
     });
     return;
   }
+  if (mayBeOne)
+    bytes =
+        select(hasSecondBlock(col), Lanes(b, bytes), Lanes(b, bytes) & 0xFF);
   Lanes scaleTiles = emitCeilDiv(b, context.cols, block * kTileCols);
   Lanes tileCol = scaleCol >> llvm::Log2_64(kTileCols);
   Lanes inProduct(b, row.inProduct);

@@ -14,6 +14,9 @@ namespace blockscale::products {
 
 /// Results of a row that a thread writes at a time.
 inline constexpr int64_t kFragment = kEpilogueColumns;
+/// Those of them that are read and written at a time where columns are no
+/// whole fragments, but a multiple of this.
+inline constexpr int64_t kPieceCols = 8;
 
 /// A row of results.
 struct ResultRow {

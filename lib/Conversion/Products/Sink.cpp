@@ -18,15 +18,62 @@ namespace blockscale::products {
 
 using emit::Lanes;
 
-/// The most bytes of a store; rows are whole fragments.
+/// The most bytes of a store.
 static constexpr int64_t kMostStoreBytes = 32;
 
 SinkWriter::~SinkWriter() = default;
 Sink::~Sink() = default;
 
+/// Stores the elements of `bits` that exist of a fragment at `address`, the
+/// first of which is in column `col`: `kPieceCols` at a time where rows begin
+/// at multiples of these, and else one by one, or in bytes of two.
+static void emitStorePieces(const SinkContext &context, Value address,
+                            ArrayRef<Value> words, Value col, int64_t bits) {
+  KernelBuilder &b = context.b;
+  Lanes first(b, col);
+  auto emitIfExists = [&](int64_t i, function_ref<void()> body) {
+    emit::emitIf(b, isBelow(b, first + i, context.cols), body);
+  };
+  auto storePieces = [&] {
+    int64_t bytes = kPieceCols * bits / 8;
+    for (int64_t i = 0; i < kFragment; i += kPieceCols)
+      emitIfExists(i, [&] {
+        emitStoreBytes(b, words.slice(i * bits / 32, kPieceCols * bits / 32),
+                       b.offset(address, b.getI8Type(), b.i64(i * bits / 8)),
+                       bytes, bytes);
+      });
+  };
+  auto storeElements = [&] {
+    int64_t stored = std::max<int64_t>(bits, 8);
+    Type type = b.getIntegerType(stored);
+    for (int64_t i = 0; i < kFragment; i += stored / bits)
+      emitIfExists(i, [&] {
+        Lanes value = Lanes(b, words[i * bits / 32]) >> (i * bits % 32);
+        // A last byte of one code has zero above it.
+        if (bits < 8)
+          value = select(isBelow(first + (i + 1), Lanes(b, context.cols)),
+                         value, value & ((1u << bits) - 1));
+        b.store(stored < 32 ? truncate(value, stored) : value,
+                b.offset(address, type, b.i64(i * bits / stored)), stored / 8);
+      });
+  };
+  Value isAligned = compare(arith::CmpIPredicate::eq,
+                            Lanes(b, context.cols) & (kPieceCols - 1), 0);
+  emit::emitIf(b, isAligned, storePieces, storeElements);
+}
+
 void emitStoreFragment(const SinkContext &context, Value memory,
                        ValueRange words, Value col, int64_t bits) {
   KernelBuilder &b = context.b;
+  if (!context.hasWholeFragments) {
+    Lanes cols = toI64(b, context.cols), first = toI64(b, col);
+    Lanes rowBytes = bits < 8 ? (cols + 1) >> 1 : cols * (bits / 8);
+    Lanes byte = bits < 8 ? first >> 1 : first * (bits / 8);
+    Lanes row(b, context.row.number);
+    return emitStorePieces(
+        context, b.offset(memory, b.getI8Type(), row * rowBytes + byte),
+        llvm::to_vector(words), col, bits);
+  }
   Lanes element =
       Lanes(b, context.row.number) * toI64(b, context.cols) + toI64(b, col);
   Lanes byte = bits < 8 ? element >> 1 : element * (bits / 8);

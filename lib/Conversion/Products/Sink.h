@@ -51,6 +51,8 @@ struct SinkContext {
   mlir::Type element;
   /// Columns of results, i32.
   mlir::Value cols;
+  /// Whether these are known to be whole fragments.
+  bool hasWholeFragments;
   const ResultRow &row;
 };
 
@@ -110,7 +112,8 @@ public:
 /// The sink of an epilogue: its op, or stores.
 std::unique_ptr<const Sink> createSink(const Epilogue &epilogue);
 
-/// Stores words of a fragment of elements of `bits` to `memory`.
+/// Stores words of a fragment of elements of `bits` to `memory`: of a fragment
+/// that is not whole the elements in the columns that exist.
 void emitStoreFragment(const SinkContext &context, mlir::Value memory,
                        mlir::ValueRange words, mlir::Value col, int64_t bits);
 

@@ -29,10 +29,10 @@ func.func @sm100_mm_c4_products(%a: memref<64x64xf8E4M3FN>, %b: memref<64x64xf8E
 #swizzled = #blockscale.layout<swizzle_128x4>
 
 // What a kernel makes of a product is all that it has of it.
-func.func @epilogue_c2(%a: memref<64x64xf8E4M3FN>, %s: memref<1x1x32x4x4xf8E8M0FNU>, %y: memref<64x64xf32>, %q: memref<64x64xf8E4M3FN>, %t: memref<64x2xf8E8M0FNU>) {
+func.func @epilogue_c1(%a: memref<64x64xf8E4M3FN>, %s: memref<1x1x32x4x4xf8E8M0FNU>, %y: memref<64x64xf32>, %q: memref<64x64xf8E4M3FN>, %t: memref<64x2xf8E8M0FNU>) {
   blockscale.kernel ins(%a, %s : memref<64x64xf8E4M3FN>, memref<1x1x32x4x4xf8E8M0FNU>) outs(%y, %q, %t : memref<64x64xf32>, memref<64x64xf8E4M3FN>, memref<64x2xf8E8M0FNU>) {
   ^bb0(%la: tensor<64x64xf8E4M3FN>, %ls: tensor<64x2xf8E8M0FNU, #swizzled>, %ly: tensor<64x64xf32>, %lq: tensor<64x64xf8E4M3FN>, %lt: tensor<64x2xf8E8M0FNU>):
-    // expected-error @below {{'blockscale.scaled_mm' op does not share its kernel (epilogue_c2): expected each op to be the one use of what is computed before, but got 'blockscale.quantize'}}
+    // expected-error @below {{'blockscale.scaled_mm' op does not share its kernel (epilogue_c1): expected each op to be the one use of what is computed before, but got 'blockscale.quantize'}}
     %0 = blockscale.scaled_mm %la, %la scales(%ls, %ls) block [1, 32]
         : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU, #swizzled>, tensor<64x2xf8E8M0FNU, #swizzled> -> tensor<64x64xf32>
     %d, %e = blockscale.quantize %0 block [1, 32] : tensor<64x64xf32> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
@@ -77,7 +77,7 @@ func.func @sm100_mm_c4_schedules(%a: memref<64x64xf8E4M3FN>, %b: memref<64x64xf8
 func.func @amax_beside(%a: memref<64x64xf8E4M3FN>, %x: memref<64x64xf32>, %s: memref<1x1x32x4x4xf8E8M0FNU>, %y: memref<64x64xf32>, %m: memref<f32>) {
   blockscale.kernel ins(%a, %x, %s : memref<64x64xf8E4M3FN>, memref<64x64xf32>, memref<1x1x32x4x4xf8E8M0FNU>) outs(%y, %m : memref<64x64xf32>, memref<f32>) {
   ^bb0(%la: tensor<64x64xf8E4M3FN>, %lx: tensor<64x64xf32>, %ls: tensor<64x2xf8E8M0FNU, #swizzled>, %ly: tensor<64x64xf32>, %lm: tensor<f32>):
-    // expected-error @below {{'blockscale.scaled_mm' op does not share its kernel (epilogue_c2): expected each op to be the one use of what is computed before, but got 'blockscale.amax'}}
+    // expected-error @below {{'blockscale.scaled_mm' op does not share its kernel (epilogue_c1): expected each op to be the one use of what is computed before, but got 'blockscale.amax'}}
     %0 = blockscale.scaled_mm %la, %la scales(%ls, %ls) block [1, 32]
         : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU, #swizzled>, tensor<64x2xf8E8M0FNU, #swizzled> -> tensor<64x64xf32>
     %1 = blockscale.amax %lx : tensor<64x64xf32> -> tensor<f32>

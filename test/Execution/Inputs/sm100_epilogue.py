@@ -71,6 +71,7 @@ class Epilogue:
     chip: str = "sm_100a"
     plain: str = ""  # the operands, a, b or ab, that are bf16 without scales
     mn_major: str = ""  # those of them whose rows run along M or N
+    dynamic_cols: bool = False
 
 
 PAIRS = "rows = 256, cols = 256, stages = 3, band = 2, ctas = 4"
@@ -86,6 +87,17 @@ SWIGLUS = tuple(
     for format, (recipe, layout, depth) in QUANTIZED.items()
     for tiles, schedule, rows in (("single", FEW, 150), ("pairs", PAIRS, 300),
                                   ("shared", SHARED, 300)))
+# Rows of results that are no whole fragments of 32 columns: odd ones, with a last block that is not
+# whole; half a fragment at the end, known at run time; and in groups.
+ODD_COLS = (
+    Epilogue("odd_cols", body=JOIN, inputs=("full", "columns", "rows"), quantize="nvfp4",
+             recipe="te_4over6_mse", layout="swizzled", shape=(70, 101, 128), bias=True),
+    Epilogue("dynamic_moe", products=2, body=SWIGLU, quantize="nvfp4", layout="grouped",
+             offsets=True, global_value="each", groups="rows", ends=ENDS, shape=(200, 176, 64),
+             dynamic_cols=True),
+    Epilogue("odd_values", body=GELU_TANH, value="f32", shape=(130, 133, 64), bias=True,
+             dynamic_cols=True),
+)
 CASES = (
     Epilogue("quantize", quantize="nvfp4", layout="swizzled", global_value="rank_0"),
     Epilogue("silu", "mxfp8", body=SWIGLU.replace("%1", "%one"), quantize="mxfp8", recipe="rceil",
@@ -116,6 +128,12 @@ CASES = (
              quantize="mxfp8", recipe="rceil", layout="swizzled", shape=(70, 96, 96)),
     Epilogue("half_values", value="f16", body=SHIFT, shape=(130, 96, 64)),
     *SWIGLUS,
+    *ODD_COLS,
+    Epilogue("dynamic_swiglu", "mxfp8", products=2, body=SWIGLU, quantize="nvfp4",
+             layout="linear", shape=(300, 272, 96), schedule=PAIRS, dynamic_cols=True),
+    Epilogue("odd_halves", value="f16", body=JOIN, inputs=("full", "columns", "rows"),
+             shape=(130, 46, 64)),
+    Epilogue("odd_batch", "mxfp8", body=SHIFT, batch=(2,), shape=(33, 72, 64)),
 )
 
 
@@ -228,15 +246,16 @@ class Text:
             ends = self.argument(type, np.array(case.ends, np.int32))
             offsets = f" offsets({ends})"
         sizes = "".join(f"{size}x" for size in ((self.count,) if is_depth else lead))
-        self.sizes = sizes + ("?x" if not lead else f"{self.rows}x") + f"{self.cols}x"
+        self.cols_size = "?" if case.dynamic_cols else str(self.cols)
+        self.sizes = sizes + ("?x" if not lead else f"{self.rows}x") + f"{self.cols_size}x"
         value = f"tensor<{self.sizes}{case.value}>"
         for i in range(case.products):
             of_b = (self.count,) if case.groups == "rows" else lead
-            b, sb = self.operand(of_b, self.cols, False, "grouped" if is_depth else "swizzled",
-                                 "b")
+            b, sb = self.operand(of_b, self.cols, case.dynamic_cols,
+                                 "grouped" if is_depth else "swizzled", "b")
             bias = ""
             if case.bias:
-                type = f"tensor<{self.cols}xbf16>"
+                type = f"tensor<{self.cols_size}xbf16>"
                 self.biases.append(self.f32(self.cols, "bf16"))
                 bias = f" bias({self.argument(type, self.biases[-1])} : {type})"
             types = [a[1], b[1], *([f"tensor<{self.count}xi32>"] if case.groups else []),
@@ -264,7 +283,7 @@ class Text:
             element = "f32" if spread == "rows" else "bf16"
             shape = {"full": (self.rows, self.cols), "columns": (self.cols,),
                      "rows": (self.rows,)}[spread]
-            sizes = {"full": self.sizes, "columns": f"{self.cols}x", "rows": "?x"}[spread]
+            sizes = {"full": self.sizes, "columns": f"{self.cols_size}x", "rows": "?x"}[spread]
             type = f"tensor<{sizes}{element}>"
             self.inputs.append(self.f32(shape, element))
             operands.append((self.argument(type, self.inputs[-1]), type, spread))
@@ -277,11 +296,12 @@ class Text:
         affine = ", ".join(f"affine_map<({dims}) -> ({maps[s]})>"
                            for *_, s in [*operands, (0, "full")])
         iterators = ", ".join(['"parallel"'] * rank)
-        row = rank - 2
+        dynamic = [i for i, size in enumerate(self.sizes.split("x")[:-1]) if size == "?"]
+        sizes = "".join(f"  %at{i} = arith.constant {i} : index\n"
+                        f"  %dim{i} = tensor.dim %p0, %at{i} : {value}\n" for i in dynamic)
+        known = ", ".join(f"%dim{i}" for i in dynamic)
         arguments = ", ".join(f"{name}: {element}" for name, element in zip(names, elements))
-        self.lines.append(f"""%row = arith.constant {row} : index
-  %dim = tensor.dim %p0, %row : {value}
-  %init = tensor.empty({'%dim' if '?' in self.sizes else ''}) : {value}
+        self.lines.append(f"""{sizes.lstrip()}  %init = tensor.empty({known}) : {value}
   %h = linalg.generic {{indexing_maps = [{affine}], iterator_types = [{iterators}]}}
       ins({', '.join(name for name, *_ in operands)} : {', '.join(type for _, type, _ in operands)})
       outs(%init : {value}) {{
@@ -295,7 +315,8 @@ class Text:
         case = self.case
         data, scale, _, block = FORMATS[case.quantize]
         sizes = self.sizes
-        blocks = sizes[:-1].rsplit("x", 1)[0] + f"x{self.cols // block}x"
+        count = "?" if case.dynamic_cols else -(-self.cols // block)
+        blocks = sizes[:-1].rsplit("x", 1)[0] + f"x{count}x"
         types = [f"tensor<{sizes}{data}>", f"tensor<{blocks}{scale}{self.encoding(case.layout)}>"]
         globals = ""
         if case.global_value:

@@ -6,7 +6,7 @@ gives the bytes of the CPU, as it does on SM100 (sm100_epilogue.py)."""
 from dataclasses import replace
 
 from gpu_producers import GELU_TANH, SWIGLU
-from sm100_epilogue import ENDS, JOIN, RELU, SHIFT, Epilogue, main
+from sm100_epilogue import ENDS, JOIN, ODD_COLS, RELU, SHIFT, Epilogue, main
 
 WIDE = "rows = 256, cols = 128, stages = 2, band = 1, ctas = 2"
 NARROW = "rows = 16, cols = 128, stages = 3, band = 2, ctas = 4"
@@ -35,6 +35,7 @@ PLAIN_A = (
              ends=(0, 0), shape=(0, 64, 64)),
     Epilogue("depth_values", "mxfp4", body=RELU, groups="columns", ends=(32, 96), value="f32",
              shape=(140, 64, 96)),
+    *ODD_COLS,
 )
 PLAIN_B = (
     Epilogue("scaled_a", quantize="nvfp4", layout="swizzled", global_value="rank_0",

@@ -6,7 +6,7 @@ on SM100 (sm100_epilogue.py)."""
 from dataclasses import replace
 
 from gpu_producers import GELU_TANH, SWIGLU
-from sm100_epilogue import ENDS, JOIN, RELU, SHIFT, Epilogue, main
+from sm100_epilogue import ENDS, JOIN, ODD_COLS, RELU, SHIFT, Epilogue, main
 
 FEW = "rows = 128, cols = 128, stages = 2, band = 1, ctas = 2"
 CASES = (
@@ -32,6 +32,7 @@ CASES = (
              offsets=True, groups="rows", ends=(0, 0, 0), shape=(20, 64, 64)),
     Epilogue("depth_values", "mxfp4", body=RELU, groups="columns", ends=(32, 96), value="f32",
              shape=(140, 64, 96)),
+    *ODD_COLS,
 )
 
 if __name__ == "__main__":
