@@ -29,13 +29,30 @@ bool isStored(Value value) {
   return llvm::any_of(value.getUsers(), llvm::IsaPred<YieldOp>);
 }
 
-std::optional<FusionObstacle> findRoundTripObstacle(QuantizeOp quantize,
-                                                    DequantizeOp op,
-                                                    KernelFamily family) {
-  if (findDecoder(quantize) != op)
-    return FusionObstacle{"round_trip_c1",
-                          "one dequantization of codes, in their block",
-                          "another one"};
+/// What `op` quantizes, or takes the amax of: where kernels transform it or pad
+/// its groups first, what they read; null for other ops.
+static Value getRead(Operation *op) {
+  if (!isa<AmaxOp, QuantizeOp>(op))
+    return {};
+  Value x = op->getOperand(0);
+  if (auto hadamard = x.getDefiningOp<HadamardOp>())
+    x = hadamard.getX();
+  auto padding = x.getDefiningOp<PadGroupsOp>();
+  return padding ? padding.getX() : x;
+}
+
+static std::optional<FusionObstacle>
+findStripsObstacle(QuantizeOp quantize, ArrayRef<Operation *> ops) {
+  Value x = getRead(quantize);
+  for (Operation *op : ops)
+    if (Value other = getRead(op); other && other != x)
+      return FusionObstacle{"round_trip_c4", "a kernel of one x",
+                            "one of several"};
+  return std::nullopt;
+}
+
+static std::optional<FusionObstacle> findRowsObstacle(QuantizeOp quantize,
+                                                      KernelFamily family) {
   int64_t k = quantize.getX().getType().getShape().back();
   bool isInRows = quantize.hasRowBlocks() && !quantize.getTransposed();
   if (!isInRows || ShapedType::isDynamic(k))
@@ -49,15 +66,27 @@ std::optional<FusionObstacle> findRoundTripObstacle(QuantizeOp quantize,
     return FusionObstacle{"round_trip_c4",
                           "a kernel that quantizes x once, in its rows",
                           std::to_string(count) + " quantizations"};
-  if (Value global = op.getGlobal())
-    return FusionObstacle{"round_trip_c3", "no global operand",
-                          llvm::to_string(global.getType())};
   if (family != KernelFamily::Rows && family != KernelFamily::Program &&
       family != KernelFamily::Product)
     return FusionObstacle{
         "round_trip_c4", "a kernel that quantizes x once, in its rows",
         "one of family '" + stringifyKernelFamily(family).str() + "'"};
   return std::nullopt;
+}
+
+std::optional<FusionObstacle> findRoundTripObstacle(QuantizeOp quantize,
+                                                    DequantizeOp op,
+                                                    KernelFamily family,
+                                                    ArrayRef<Operation *> ops) {
+  if (findDecoder(quantize) != op)
+    return FusionObstacle{"round_trip_c1",
+                          "one dequantization of codes, in their block",
+                          "another one"};
+  if (Value global = op.getGlobal())
+    return FusionObstacle{"round_trip_c3", "no global operand",
+                          llvm::to_string(global.getType())};
+  return family == KernelFamily::Strips ? findStripsObstacle(quantize, ops)
+                                        : findRowsObstacle(quantize, family);
 }
 
 } // namespace blockscale

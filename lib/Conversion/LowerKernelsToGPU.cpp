@@ -156,9 +156,9 @@ static LogicalResult lowerKernel(KernelOp kernel, KernelTable &kernels,
   if (failed(places.verify()))
     return failure();
   KernelBody body(kernel);
-  if (DequantizeOp decoder = body.decoder)
-    if (std::optional<FusionObstacle> obstacle =
-            findRoundTripObstacle(decoder.getQuantizer(), decoder, family))
+  for (DequantizeOp decoder : body.decoders)
+    if (std::optional<FusionObstacle> obstacle = findRoundTripObstacle(
+            decoder.getQuantizer(), decoder, family, body.others))
       return decoder.emitOpError() << "does not share its kernel " << *obstacle;
   LaunchSite site(kernel, kernels, chip, places);
   return success(

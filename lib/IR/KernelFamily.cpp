@@ -61,10 +61,13 @@ struct OpCounts {
 
 static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
   bool reduces = count.reductions != 0;
-  bool mayDecode = family == KernelFamily::Rows ||
-                   family == KernelFamily::Program ||
-                   family == KernelFamily::Product;
-  if (count.decoders > (mayDecode ? 1 : 0) ||
+  bool decodesOne = family == KernelFamily::Rows ||
+                    family == KernelFamily::Program ||
+                    family == KernelFamily::Product;
+  int64_t mostDecoders = decodesOne                       ? 1
+                         : family == KernelFamily::Strips ? count.quantizes
+                                                          : 0;
+  if (count.decoders > mostDecoders ||
       (count.globals > 0 && family != KernelFamily::Rows))
     return false;
   switch (family) {
@@ -94,7 +97,8 @@ static StringRef describeOps(KernelFamily family) {
     return "one quantization, which may be decoded, what its global operand is "
            "computed from, and elementwise ops";
   case KernelFamily::Strips:
-    return "quantizations or amaxes, with transforms and elementwise ops";
+    return "quantizations, which may be decoded, or amaxes, with transforms "
+           "and elementwise ops";
   case KernelFamily::Program:
     return "linalg ops that reduce rows, and quantizations or one amax_parts";
   case KernelFamily::Product:

@@ -221,7 +221,7 @@ func.func @kernel_c6_block(%x: tensor<32x32xbf16>, %o: tensor<32x32xf8E4M3FN>, %
 // -----
 
 func.func @kernel_c6_strips(%x: tensor<32x32xf8E4M3FN>, %s: tensor<32x1xf8E8M0FNU>, %o: tensor<32x32xf32>) {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations or amaxes, with transforms and elementwise ops, but got blockscale.dequantize}}
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations, which may be decoded, or amaxes, with transforms and elementwise ops, but got blockscale.dequantize}}
   %r = blockscale.kernel ins(%x, %s : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>) outs(%o : tensor<32x32xf32>) family strips {
   ^bb0(%lx: tensor<32x32xf8E4M3FN>, %ls: tensor<32x1xf8E8M0FNU>, %lo: tensor<32x32xf32>):
     %0 = blockscale.dequantize %lx, %ls block [1, 32] : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU> -> tensor<32x32xf32>
@@ -233,7 +233,7 @@ func.func @kernel_c6_strips(%x: tensor<32x32xf8E4M3FN>, %s: tensor<32x1xf8E8M0FN
 // -----
 
 func.func @kernel_c6_chain(%a: tensor<f32>, %x: tensor<32x32xbf16>, %o: tensor<32x32xf4E2M1FN>, %p: tensor<2x2xf8E4M3FN>) {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations or amaxes, with transforms and elementwise ops, but got blockscale.global_scale, blockscale.quantize}}
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations, which may be decoded, or amaxes, with transforms and elementwise ops, but got blockscale.global_scale, blockscale.quantize}}
   %r:2 = blockscale.kernel ins(%a, %x : tensor<f32>, tensor<32x32xbf16>) outs(%o, %p : tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>) family strips {
   ^bb0(%la: tensor<f32>, %lx: tensor<32x32xbf16>, %lo: tensor<32x32xf4E2M1FN>, %lp: tensor<2x2xf8E4M3FN>):
     %g = blockscale.global_scale %la : tensor<f32>
@@ -308,14 +308,15 @@ func.func @kernel_c6_none(%o: tensor<f32>) {
 
 // -----
 
-// What is quantized in strips is not decoded there.
-func.func @kernel_c6_decoder(%x: tensor<64x32xbf16>, %v: tensor<64x32xbf16>) -> tensor<64x32xbf16> {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations or amaxes, with transforms and elementwise ops, but got blockscale.quantize, blockscale.dequantize}}
-  %0 = blockscale.kernel ins(%x : tensor<64x32xbf16>) outs(%v : tensor<64x32xbf16>) family strips {
-  ^bb0(%lx: tensor<64x32xbf16>, %lv: tensor<64x32xbf16>):
+// What is quantized in strips is decoded once there.
+func.func @kernel_c6_decoder(%x: tensor<64x32xbf16>, %v: tensor<64x32xbf16>) -> (tensor<64x32xbf16>, tensor<64x32xbf16>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations, which may be decoded, or amaxes, with transforms and elementwise ops, but got blockscale.quantize, blockscale.dequantize, blockscale.dequantize}}
+  %0:2 = blockscale.kernel ins(%x : tensor<64x32xbf16>) outs(%v, %v : tensor<64x32xbf16>, tensor<64x32xbf16>) family strips {
+  ^bb0(%lx: tensor<64x32xbf16>, %lv: tensor<64x32xbf16>, %lw: tensor<64x32xbf16>):
     %q, %s = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
     %1 = blockscale.dequantize %q, %s block [1, 32] : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU> -> tensor<64x32xbf16>
-    blockscale.yield %1 : tensor<64x32xbf16>
-  } -> tensor<64x32xbf16>
-  return %0 : tensor<64x32xbf16>
+    %2 = blockscale.dequantize %q, %s block [1, 32] : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU> -> tensor<64x32xbf16>
+    blockscale.yield %1, %2 : tensor<64x32xbf16>, tensor<64x32xbf16>
+  } -> tensor<64x32xbf16>, tensor<64x32xbf16>
+  return %0#0, %0#1 : tensor<64x32xbf16>, tensor<64x32xbf16>
 }

@@ -70,20 +70,43 @@ func.func @round_trip_c1(%x: tensor<48x64xbf16>) -> (tensor<48x64xbf16>, tensor<
   return %v, %w : tensor<48x64xbf16>, tensor<48x64xf32>
 }
 
-// CHECK-LABEL: func.func @round_trip_c2
-// CHECK-COUNT-2: blockscale.kernel
-func.func @round_trip_c2(%x: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
-  %q, %s = blockscale.quantize %x block [32, 32] : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<2x2xf8E8M0FNU>
-  // expected-remark @below {{(round_trip_c2): expected blocks of one row, in rows of a static length, but got blocks of several rows, or transposed data}}
-  %v = blockscale.dequantize %q, %s block [32, 32] : tensor<64x64xf8E4M3FN>, tensor<2x2xf8E8M0FNU> -> tensor<64x64xbf16>
-  return %v : tensor<64x64xbf16>
+// A kernel of blocks of several rows decodes them, in rows of any length.
+// CHECK-LABEL: func.func @squares
+// CHECK: blockscale.kernel {{.*}} outs(%{{.+}} : tensor<64x?xbf16>) family strips {
+// CHECK: blockscale.quantize
+// CHECK: %[[V:.+]] = blockscale.dequantize
+// CHECK: blockscale.yield %[[V]]
+// CHECK-NOT: blockscale.kernel
+// CHECK: return
+func.func @squares(%x: tensor<64x?xbf16>) -> tensor<64x?xbf16> {
+  %q, %s = blockscale.quantize %x block [32, 32] : tensor<64x?xbf16> -> tensor<64x?xf8E4M3FN>, tensor<2x?xf8E8M0FNU>
+  %v = blockscale.dequantize %q, %s block [32, 32] : tensor<64x?xf8E4M3FN>, tensor<2x?xf8E8M0FNU> -> tensor<64x?xbf16>
+  return %v : tensor<64x?xbf16>
 }
 
-// CHECK-LABEL: func.func @round_trip_c2_dynamic
+// So does one that reads x once for several quantizations, what each of them makes.
+// CHECK-LABEL: func.func @rows_and_columns
+// CHECK: blockscale.kernel {{.*}} family strips
+// CHECK: %[[Q:[a-z0-9_]+]], %[[S:[a-z0-9_]+]] = blockscale.quantize %{{.+}} block [1, 32]
+// CHECK: %[[P:[a-z0-9_]+]], %[[T:[a-z0-9_]+]] = blockscale.quantize %{{.+}} block [32, 1] transposed
+// CHECK-DAG: blockscale.dequantize %[[Q]], %[[S]]
+// CHECK-DAG: blockscale.dequantize %[[P]], %[[T]]
+// CHECK: blockscale.yield
+// CHECK-NOT: blockscale.kernel
+// CHECK: return
+func.func @rows_and_columns(%x: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<64x64xf32>, tensor<64x2xf8E8M0FNU>) {
+  %q, %s = blockscale.quantize %x block [1, 32] : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
+  %v = blockscale.dequantize %q, %s block [1, 32] : tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU> -> tensor<64x64xbf16>
+  %p, %t = blockscale.quantize %x block [32, 1] transposed : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
+  %w = blockscale.dequantize %p, %t block [1, 32] : tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU> -> tensor<64x64xf32>
+  return %v, %w, %t : tensor<64x64xbf16>, tensor<64x64xf32>, tensor<64x2xf8E8M0FNU>
+}
+
+// CHECK-LABEL: func.func @round_trip_c2
 // CHECK-COUNT-2: blockscale.kernel
-func.func @round_trip_c2_dynamic(%x: tensor<64x?xbf16>) -> tensor<64x?xbf16> {
-  %q, %s = blockscale.quantize %x block [1, 32] : tensor<64x?xbf16> -> tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
-  // expected-remark @below {{(round_trip_c2): expected blocks of one row, in rows of a static length, but got tensor<64x?xbf16>}}
+func.func @round_trip_c2(%x: tensor<64x?xf16>) -> tensor<64x?xbf16> {
+  %q, %s = blockscale.quantize %x block [1, 32] : tensor<64x?xf16> -> tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
+  // expected-remark @below {{(round_trip_c2): expected blocks of one row, in rows of a static length, but got tensor<64x?xf16>}}
   %v = blockscale.dequantize %q, %s block [1, 32] : tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU> -> tensor<64x?xbf16>
   return %v : tensor<64x?xbf16>
 }
@@ -97,15 +120,14 @@ func.func @round_trip_c3(%x: tensor<48x64xbf16>, %g: tensor<f32>) -> tensor<48x6
   return %v : tensor<48x64xbf16>
 }
 
-// The kernel that reads x once for both quantizations has codes of blocks of both in
-// registers.
+// A kernel that quantizes several x, each as the others, decodes none of them.
 // CHECK-LABEL: func.func @round_trip_c4
 // CHECK: blockscale.kernel {{.*}} family strips
 // CHECK: blockscale.kernel {{.*}} family op
-func.func @round_trip_c4(%x: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>) {
-  %q, %s = blockscale.quantize %x block [1, 32] : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
-  // expected-remark @below {{(round_trip_c4): expected a kernel that quantizes x once, in its rows, but got one of family 'strips'}}
+func.func @round_trip_c4(%x: tensor<64x64xbf16>, %y: tensor<96x64xbf16>) -> (tensor<64x64xbf16>, tensor<96x64xf8E4M3FN>, tensor<96x2xf8E8M0FNU>) {
+  %q, %s = blockscale.quantize %x block [1, 32] {blockscale.group = "g"} : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
+  %p, %t = blockscale.quantize %y block [1, 32] {blockscale.group = "g"} : tensor<96x64xbf16> -> tensor<96x64xf8E4M3FN>, tensor<96x2xf8E8M0FNU>
+  // expected-remark @below {{(round_trip_c4): expected a kernel of one x, but got one of several}}
   %v = blockscale.dequantize %q, %s block [1, 32] : tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU> -> tensor<64x64xbf16>
-  %p, %t = blockscale.quantize %x block [32, 1] transposed : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
-  return %v, %p, %t : tensor<64x64xbf16>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
+  return %v, %p, %t : tensor<64x64xbf16>, tensor<96x64xf8E4M3FN>, tensor<96x2xf8E8M0FNU>
 }

@@ -33,14 +33,16 @@ bool isStored(mlir::Value value);
 ///  - round_trip_c1: it is the first dequantization of these codes and scales,
 ///    in their block.
 ///  - round_trip_c2: blocks of one row, data in the order of x, and rows of a
-///    static length.
+///    static length; a kernel of blocks of several rows, or of several
+///    quantizations of one x, takes all.
 ///  - round_trip_c3: the dequantization has no global operand.
-///  - round_trip_c4: the kernel quantizes x once.
+///  - round_trip_c4: the kernel quantizes x once, or it is one of blocks of
+///    several rows, or of several quantizations, of one x.
 ///
-/// `family` is that of the kernel.
-std::optional<FusionObstacle> findRoundTripObstacle(QuantizeOp quantize,
-                                                    DequantizeOp op,
-                                                    KernelFamily family);
+/// `family` is that of the kernel, which has `ops`.
+std::optional<FusionObstacle>
+findRoundTripObstacle(QuantizeOp quantize, DequantizeOp op, KernelFamily family,
+                      llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace blockscale
 

@@ -84,8 +84,9 @@ static void planRoundTrips(FunctionOpInterface function, FusionDraft &draft) {
     const PlannedKernel *kernel = draft.findKernel(quantize);
     KernelFamily family =
         kernel ? *kernel->family : chooseFamily(quantize.getOperation());
-    if (std::optional<FusionObstacle> obstacle =
-            findRoundTripObstacle(quantize, dequantize, family))
+    SmallVector<Operation *> alone = {quantize};
+    if (std::optional<FusionObstacle> obstacle = findRoundTripObstacle(
+            quantize, dequantize, family, kernel ? kernel->ops : alone))
       draft.remark(op, "is not computed where x is quantized", *obstacle);
     else if (kernel)
       draft.extend(quantize, op);

@@ -39,13 +39,19 @@ KernelBody::KernelBody(ArrayRef<Operation *> ops) {
     if (auto quantize = dyn_cast<QuantizeOp>(op))
       llvm::append_range(globals,
                          GlobalChain::find(quantize, isMember).getOps());
+  auto isFirstDecoder = [&](DequantizeOp op) {
+    QuantizeOp quantize = op.getQuantizer();
+    return quantize && isMember(quantize) &&
+           llvm::none_of(decoders, [&](DequantizeOp other) {
+             return other.getQuantizer() == quantize;
+           });
+  };
   for (Operation *op : ops)
     if (isa<linalg::LinalgOp>(op))
       producers.push_back(op);
     else if (auto dequantize = dyn_cast<DequantizeOp>(op);
-             dequantize && !decoder &&
-             llvm::is_contained(ops, dequantize.getQuantizer()))
-      decoder = dequantize;
+             dequantize && isFirstDecoder(dequantize))
+      decoders.push_back(dequantize);
     else if (!llvm::is_contained(globals, op) &&
              !isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op))
       others.push_back(op);

@@ -51,29 +51,45 @@ static SmallVector<Value> packRounded(KernelBuilder &b, ArrayRef<Lanes> values,
   return words;
 }
 
-SmallVector<Value> BlockDecoding::emit(KernelBuilder &b, ValueRange words,
-                                       ArrayRef<Lanes> pairs) const {
+Lanes BlockDecoding::getGlobalFactor(KernelBuilder &b) const {
+  return emit::emitGlobalFactors(b, recipe, global, /*value=*/Value()).decode;
+}
+
+Lanes BlockDecoding::emitFactor(KernelBuilder &b, ArrayRef<Lanes> pairs,
+                                int64_t block) const {
+  Lanes pair = extend(pairs[block / 2], kWordBits);
+  Lanes byte = block % 2 == 0 ? pair & 0xFF : pair >> 8;
+  return numerics::getBlockFactor(
+      recipe, numerics::decodeScaleByProduct(scaleFormat, byte),
+      getGlobalFactor(b));
+}
+
+SmallVector<Value>
+BlockDecoding::emitValues(KernelBuilder &b, ValueRange words,
+                          function_ref<Lanes(int64_t)> getFactor) const {
   int64_t bits = numerics::getFormatInfo(format).storageBits;
   int64_t count = static_cast<int64_t>(words.size()) * kWordBits / bits;
-  Lanes decode =
-      emit::emitGlobalFactors(b, recipe, global, /*value=*/Value()).decode;
-  SmallVector<Lanes> factors;
-  for (int64_t block = 0; block < count / blockElements; ++block) {
-    Lanes pair = extend(pairs[block / 2], kWordBits);
-    Lanes byte = block % 2 == 0 ? pair & 0xFF : pair >> 8;
-    factors.push_back(numerics::getBlockFactor(
-        recipe, numerics::decodeScaleByProduct(scaleFormat, byte), decode));
-  }
   SmallVector<Lanes> values;
   for (int64_t i = 0; i < count; ++i) {
     int64_t bit = i * bits;
     Lanes word(b, words[bit / kWordBits]);
     Lanes code = (word >> (bit % kWordBits)) & ((1u << bits) - 1);
     values.push_back(numerics::dequantizeValue(
-        recipe, numerics::decodeByProduct(format, code),
-        factors[i / blockElements], decode));
+        recipe, numerics::decodeByProduct(format, code), getFactor(i),
+        getGlobalFactor(b)));
   }
   return packRounded(b, values, type);
+}
+
+SmallVector<Value> BlockDecoding::emit(KernelBuilder &b, ValueRange words,
+                                       ArrayRef<Lanes> pairs) const {
+  int64_t bits = numerics::getFormatInfo(format).storageBits;
+  int64_t count = static_cast<int64_t>(words.size()) * kWordBits / bits;
+  SmallVector<Lanes> factors;
+  for (int64_t block = 0; block < count / blockElements; ++block)
+    factors.push_back(emitFactor(b, pairs, block));
+  return emitValues(b, words,
+                    [&](int64_t i) { return factors[i / blockElements]; });
 }
 
 } // namespace blockscale

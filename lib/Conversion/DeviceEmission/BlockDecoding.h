@@ -15,8 +15,8 @@
 
 namespace blockscale {
 
-/// What a `dequantize` without a global operand, in blocks of one row, makes of
-/// codes and scales that a thread has just computed (Analysis/RoundTrip.h).
+/// What a `dequantize` without a global operand makes of codes and scales that
+/// a thread has just computed (Analysis/RoundTrip.h).
 struct BlockDecoding {
   explicit BlockDecoding(DequantizeOp op);
 
@@ -24,8 +24,18 @@ struct BlockDecoding {
   /// The part of the name of a kernel that says that it decodes.
   std::string getName() const;
 
-  /// The values of whole blocks as i32 words: of the codes in `words`, and the
-  /// bytes of their scales in `pairs` (i16).
+  /// The factor of the values of a block with number `block` of those whose
+  /// scale bytes are in `pairs` (i16).
+  emit::Lanes emitFactor(KernelBuilder &b, llvm::ArrayRef<emit::Lanes> pairs,
+                         int64_t block) const;
+  /// The values, as i32 words, of the codes in `words`; `getFactor` gives the
+  /// factor of a code by its number.
+  llvm::SmallVector<mlir::Value>
+  emitValues(KernelBuilder &b, mlir::ValueRange words,
+             llvm::function_ref<emit::Lanes(int64_t)> getFactor) const;
+
+  /// The values of whole blocks of one row as i32 words: of the codes in
+  /// `words`, and the bytes of their scales in `pairs` (i16).
   llvm::SmallVector<mlir::Value> emit(KernelBuilder &b, mlir::ValueRange words,
                                       llvm::ArrayRef<emit::Lanes> pairs) const;
 
@@ -36,6 +46,9 @@ struct BlockDecoding {
   int64_t blockElements;
   /// The type of the values.
   mlir::Type type;
+
+private:
+  emit::Lanes getGlobalFactor(KernelBuilder &b) const;
 };
 
 } // namespace blockscale

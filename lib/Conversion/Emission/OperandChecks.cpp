@@ -108,7 +108,7 @@ void requireOperands(PrepackOp op, CallSite &site) {
 }
 
 /// The sizes of the data of an x of sizes `sizes`.
-static CallSite::Sizes getDataSizes(QuantizeOp op, CallSite::Sizes sizes) {
+CallSite::Sizes getDataSizes(QuantizeOp op, CallSite::Sizes sizes) {
   if (op.getTransposed())
     std::swap(sizes.end()[-2], sizes.end()[-1]);
   return sizes;

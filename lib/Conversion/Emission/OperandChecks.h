@@ -33,6 +33,9 @@ void requireOperands(ScaledGroupedMMOp op, CallSite &site);
 void requireOperands(ScaledMMOp op, CallSite &site);
 void requireOperands(SwizzleOp op, CallSite &site);
 
+/// The sizes of the data of `op`, which quantizes x of sizes `sizes`.
+CallSite::Sizes getDataSizes(QuantizeOp op, CallSite::Sizes sizes);
+
 /// The sizes of A of a product, in the order [.., M, K].
 CallSite::Sizes getSizesOfA(const CallSite &site, ProductOpInterface op);
 

@@ -21,9 +21,9 @@ struct KernelBody {
   /// Linalg ops, which make what others read or are yielded.
   llvm::SmallVector<mlir::Operation *> producers;
   llvm::SmallVector<mlir::Operation *> others;
-  /// The dequantization of what one of `others` quantizes, which that one's
-  /// code computes along with it; null where there is none.
-  DequantizeOp decoder;
+  /// The first dequantization of what each of `others` quantizes, which that
+  /// one's code computes along with it.
+  llvm::SmallVector<DequantizeOp> decoders;
   /// The chains (GlobalChain.h) of the global operands of what is quantized.
   llvm::SmallVector<mlir::Operation *> globals;
 };

@@ -17,18 +17,27 @@ using emit::Lanes;
 
 namespace {
 
-using PartScaler = function_ref<SmallVector<Value>(int64_t, int64_t)>;
+/// The rows of codes, or of values, that a fragment is part of.
+struct RowMemory {
+  /// The first byte of the fragment.
+  Value address;
+  /// Bytes of a row, and those before the fragment.
+  Lanes rowBytes, inRow;
+  /// Bits of an element, and bytes of the widest store.
+  int64_t bits, width;
+};
 
 class StripDataEmitter {
 public:
   StripDataEmitter(KernelBuilder &b, const StripSpec &spec,
-                   const StripPosition &position, CvtEmitter &cvt, Value data,
+                   const StripPosition &position, CvtEmitter &cvt,
+                   const StripBuffers &buffers, StripScales &scales,
                    StripRandom *random)
-      : b(b), spec(spec), position(position), cvt(cvt), data(data),
-        random(random) {}
+      : b(b), spec(spec), position(position), cvt(cvt), buffers(buffers),
+        scales(scales), random(random) {}
 
-  void emitRows(PartScaler scale, PartVisitor afterPart);
-  void emitColumns(PartScaler scale);
+  void emitRows(PartVisitor afterPart);
+  void emitColumns();
 
 private:
   int64_t countParts() const {
@@ -39,7 +48,12 @@ private:
   /// given the first byte, says. It may give null for all.
   void store(ArrayRef<Value> words, Value address, int64_t width,
              function_ref<Value(int64_t)> exists);
-  Value getAddress(Lanes row, Lanes rowBytes, Lanes element);
+  RowMemory getRows(const StripPosition &place, Value memory, int64_t bits,
+                    int64_t width);
+  void storeRow(const RowMemory &memory, ArrayRef<Value> words, int64_t row);
+  void storeColumns(const StripPosition &place,
+                    ArrayRef<SmallVector<Value>> columns, Value memory,
+                    int64_t bits, int64_t width);
   /// The element, or zero where it does not exist: a byte may have one code
   /// that exists and one that does not.
   Value keepIf(Value exists, Value element) {
@@ -50,7 +64,8 @@ private:
   const StripSpec &spec;
   const StripPosition &position;
   CvtEmitter &cvt;
-  Value data;
+  StripBuffers buffers;
+  StripScales &scales;
   /// The random words for stochastic rounding; null where codes are rounded to
   /// nearest.
   StripRandom *random;
@@ -76,12 +91,6 @@ SmallVector<Value> StripDataEmitter::encode(ValueRange elements,
   return words;
 }
 
-/// Address of an element of a row of codes.
-Value StripDataEmitter::getAddress(Lanes row, Lanes rowBytes, Lanes element) {
-  Lanes byte = element * spec.getDataBits() / 8;
-  return emitAddress(b, data, b.getI8Type(), row * rowBytes + byte);
-}
-
 void StripDataEmitter::store(ArrayRef<Value> words, Value address,
                              int64_t width,
                              function_ref<Value(int64_t)> exists) {
@@ -103,8 +112,31 @@ void StripDataEmitter::store(ArrayRef<Value> words, Value address,
   }
 }
 
-void StripDataEmitter::emitRows(PartScaler scale, PartVisitor afterPart) {
-  int64_t bits = spec.getDataBits();
+RowMemory StripDataEmitter::getRows(const StripPosition &place, Value memory,
+                                    int64_t bits, int64_t width) {
+  Lanes rowBytes = emit::ceilDiv(b, position.columns * bits, 8);
+  Lanes first = place.matrix * place.rows + place.row;
+  Lanes inRow = place.column * bits / 8;
+  Value address =
+      emitAddress(b, memory, b.getI8Type(), first * rowBytes + inRow);
+  return {address, rowBytes, inRow, bits, width};
+}
+
+/// Stores the words of row `row` of the fragment.
+void StripDataEmitter::storeRow(const RowMemory &memory, ArrayRef<Value> words,
+                                int64_t row) {
+  bool isWhole =
+      memory.width == static_cast<int64_t>(words.size()) * kWordBytes;
+  store(words,
+        emitAddress(b, memory.address, b.getI8Type(), memory.rowBytes * row),
+        memory.width, [&](int64_t byte) -> Value {
+          if (isWhole)
+            return {};
+          return isBelow(memory.inRow + byte, memory.rowBytes);
+        });
+}
+
+void StripDataEmitter::emitRows(PartVisitor afterPart) {
   bool splitsBytes = spec.splitsRowBytes();
   auto encodeRow = [&](int64_t i, SmallVector<Value> elements) {
     if (splitsBytes)
@@ -115,7 +147,7 @@ void StripDataEmitter::emitRows(PartScaler scale, PartVisitor afterPart) {
   auto scaleRow = [&](int64_t i) {
     SmallVector<Value> elements;
     for (int64_t part = 0; part < countParts(); ++part)
-      llvm::append_range(elements, scale(i, part));
+      llvm::append_range(elements, scales.getScaledPart(i, part));
     return elements;
   };
   StripPosition place = position;
@@ -124,7 +156,8 @@ void StripDataEmitter::emitRows(PartScaler scale, PartVisitor afterPart) {
     SmallVector<SmallVector<Value>> elements(spec.shape->fragmentRows);
     for (int64_t part = 0; part < countParts(); ++part) {
       for (auto [i, row] : llvm::enumerate(elements))
-        llvm::append_range(row, scale(static_cast<int64_t>(i), part));
+        llvm::append_range(row,
+                           scales.getScaledPart(static_cast<int64_t>(i), part));
       if (afterPart)
         afterPart(part);
     }
@@ -138,30 +171,80 @@ void StripDataEmitter::emitRows(PartScaler scale, PartVisitor afterPart) {
     place.row = place.row + inPair * (spec.shape->fragmentRows / 2);
   }
 
-  Lanes rowBytes = emit::ceilDiv(b, position.columns * bits, 8);
-  Lanes first = place.matrix * place.rows + place.row;
-  Value address = getAddress(first, rowBytes, place.column);
-  Lanes inRow = place.column * bits / 8;
+  RowMemory codes, values;
+  if (buffers.data)
+    codes = getRows(place, buffers.data, spec.getDataBits(), spec.storeBytes);
+  if (spec.decoding)
+    values = getRows(place, buffers.decoded, spec.decoding->getValueBits(),
+                     spec.getDecodedStoreBytes());
   Lanes hasColumn = place.hasColumn(0);
-  auto exists = [&](int64_t byte) -> Value {
-    if (spec.storeBytes == spec.getAdjacentBytes())
-      return {};
-    return isBelow(inRow + byte, rowBytes);
-  };
   int64_t count = spec.shape->fragmentRows / (spec.exchangesCodes ? 2 : 1);
   int64_t unit = std::min(count, spec.shape->rowUnit);
   for (int64_t begin = 0; begin < count; begin += unit) {
     Lanes hasUnit = place.hasRow(begin) & hasColumn;
     emit::emitIf(b, hasUnit, [&] {
-      for (int64_t i = begin; i < begin + unit; ++i)
-        store(codeRows.empty() ? encodeRow(i, scaleRow(i)) : codeRows[i],
-              emitAddress(b, address, b.getI8Type(), rowBytes * i),
-              spec.storeBytes, exists);
+      for (int64_t i = begin; i < begin + unit; ++i) {
+        SmallVector<Value> words =
+            codeRows.empty() ? encodeRow(i, scaleRow(i)) : codeRows[i];
+        if (buffers.data)
+          storeRow(codes, words, i);
+        if (spec.decoding)
+          storeRow(values,
+                   spec.decoding->emitValues(
+                       b, words,
+                       [&](int64_t j) { return scales.getDecodeFactor(i, j); }),
+                   i);
+      }
     });
   }
 }
 
-void StripDataEmitter::emitColumns(PartScaler scale) {
+/// Stores the words of elements of `bits` of each column, which `memory` has as
+/// rows, in accesses of at most `width` bytes.
+void StripDataEmitter::storeColumns(const StripPosition &place,
+                                    ArrayRef<SmallVector<Value>> columns,
+                                    Value memory, int64_t bits, int64_t width) {
+  Lanes rowBytes = emit::ceilDiv(b, place.rows * bits, 8);
+  Lanes first = place.matrix * place.columns + place.column;
+  auto emitAll = [&](int64_t access) {
+    for (size_t j = 0; j < columns.size(); ++j) {
+      ArrayRef<Value> column = columns[j];
+      Lanes row = first + j;
+      Lanes byte = place.row * bits / 8;
+      Value address =
+          emitAddress(b, memory, b.getI8Type(), row * rowBytes + byte);
+      auto emitColumn = [&] {
+        bool isWhole =
+            access == static_cast<int64_t>(column.size()) * kWordBytes;
+        store(column, address, access, [&](int64_t byte) -> Value {
+          if (isWhole)
+            return {};
+          return place.hasRow(byte * 8 / bits);
+        });
+      };
+      if (spec.shape->hasColumnTails())
+        emit::emitIf(b, place.hasColumn(j), emitColumn);
+      else
+        emitColumn();
+    }
+  };
+  // Rows that exist together have so many bytes.
+  int64_t unit = spec.rowTails ? 1 : spec.block[0];
+  int64_t unitBytes = std::max<int64_t>(unit * bits / 8, 1);
+  Lanes exists = place.hasRow(0) & place.hasColumn(0);
+  emit::emitIf(b, exists, [&] {
+    if (unitBytes >= width)
+      return emitAll(width);
+    // Rows that are aligned to the widest store also end where such a store
+    // does.
+    Lanes left = rowBytes % width;
+    emit::emitIf(
+        b, isBelow(left, 1), [&] { emitAll(width); },
+        [&] { emitAll(unitBytes); });
+  });
+}
+
+void StripDataEmitter::emitColumns() {
   bool splitsBytes = spec.rowTails && spec.getDataBits() < 8;
   SmallVector<Value> hasRow;
   for (int64_t i = 0; splitsBytes && i < spec.shape->fragmentRows; ++i)
@@ -174,7 +257,8 @@ void StripDataEmitter::emitColumns(PartScaler scale) {
   for (int64_t part = 0; part < countParts(); ++part) {
     SmallVector<SmallVector<Value>> scaled(FragmentElements::kPartColumns);
     for (int64_t i = 0; i < spec.shape->fragmentRows; ++i)
-      for (auto [column, element] : llvm::zip_equal(scaled, scale(i, part)))
+      for (auto [column, element] :
+           llvm::zip_equal(scaled, scales.getScaledPart(i, part)))
         column.push_back(splitsBytes ? keepIf(hasRow[i], element) : element);
     for (ArrayRef<Value> column : scaled)
       columns.push_back(encode(column, words[columns.size()]));
@@ -189,51 +273,28 @@ void StripDataEmitter::emitColumns(PartScaler scale) {
     place.column = place.column + inPair * (spec.shape->fragmentColumns / 2);
   }
 
-  Lanes rowBytes = emit::ceilDiv(b, place.rows * spec.getDataBits(), 8);
-  Lanes first = place.matrix * place.columns + place.column;
-  auto emitAll = [&](int64_t width) {
-    for (size_t j = 0; j < columns.size(); ++j) {
-      ArrayRef<Value> column = columns[j];
-      Lanes row = first + j;
-      Value address = getAddress(row, rowBytes, place.row);
-      auto emitColumn = [&] {
-        store(column, address, width, [&](int64_t byte) -> Value {
-          if (width == spec.storeBytes)
-            return {};
-          return place.hasRow(byte * 8 / spec.getDataBits());
-        });
-      };
-      if (spec.shape->hasColumnTails())
-        emit::emitIf(b, place.hasColumn(j), emitColumn);
-      else
-        emitColumn();
-    }
-  };
-  // Rows that exist together have so many bytes.
-  int64_t unit = spec.rowTails ? 1 : spec.block[0];
-  int64_t unitBytes = std::max<int64_t>(unit * spec.getDataBits() / 8, 1);
-  Lanes exists = place.hasRow(0) & place.hasColumn(0);
-  emit::emitIf(b, exists, [&] {
-    if (unitBytes >= spec.storeBytes)
-      return emitAll(spec.storeBytes);
-    // Rows that are aligned to the widest store also end where such a store
-    // does.
-    Lanes left = rowBytes % spec.storeBytes;
-    emit::emitIf(
-        b, isBelow(left, 1), [&] { emitAll(spec.storeBytes); },
-        [&] { emitAll(unitBytes); });
-  });
+  if (buffers.data)
+    storeColumns(place, columns, buffers.data, spec.getDataBits(),
+                 spec.storeBytes);
+  if (!spec.decoding)
+    return;
+  for (size_t j = 0; j < columns.size(); ++j)
+    columns[j] = spec.decoding->emitValues(b, columns[j], [&](int64_t i) {
+      return scales.getDecodeFactor(i, static_cast<int64_t>(j));
+    });
+  storeColumns(place, columns, buffers.decoded, spec.decoding->getValueBits(),
+               spec.getDecodedStoreBytes());
 }
 
 void emitStripData(KernelBuilder &b, const StripSpec &spec,
-                   const StripPosition &position, CvtEmitter &cvt, Value data,
-                   StripRandom *random, PartScaler scale,
-                   PartVisitor afterPart) {
-  StripDataEmitter emitter(b, spec, position, cvt, data, random);
+                   const StripPosition &position, CvtEmitter &cvt,
+                   const StripBuffers &buffers, StripScales &scales,
+                   StripRandom *random, PartVisitor afterPart) {
+  StripDataEmitter emitter(b, spec, position, cvt, buffers, scales, random);
   if (spec.transposed)
-    emitter.emitColumns(scale);
+    emitter.emitColumns();
   else
-    emitter.emitRows(scale, afterPart);
+    emitter.emitRows(afterPart);
 }
 
 } // namespace blockscale

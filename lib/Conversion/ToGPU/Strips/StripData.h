@@ -8,24 +8,29 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPDATA_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPDATA_H
 
-#include "FragmentElements.h"
 #include "StripRandom.h"
+#include "StripScales.h"
 
 namespace blockscale {
 
 /// A function that is called with the number of a part.
 using PartVisitor = llvm::function_ref<void(int64_t)>;
 
-/// Stores the codes of a fragment at `data`, in rows of x or, transposed, in
-/// rows of x's columns. `scale(row, part)` gives the scaled elements of a part
-/// of a row of the fragment in order, which are rounded at random where there
-/// is `random`. `afterPart` is called when that part of all rows is scaled,
-/// where `encodesRowsAhead`.
-void emitStripData(
-    KernelBuilder &b, const StripSpec &spec, const StripPosition &position,
-    CvtEmitter &cvt, mlir::Value data, StripRandom *random,
-    llvm::function_ref<llvm::SmallVector<mlir::Value>(int64_t, int64_t)> scale,
-    PartVisitor afterPart);
+/// Where a fragment's codes, and the values that they stand for, are stored;
+/// null where they are not.
+struct StripBuffers {
+  mlir::Value data, decoded;
+};
+
+/// Stores the codes of a fragment, and what they are decoded to, in rows of x
+/// or, transposed, in rows of x's columns. `scales` gives scaled elements,
+/// which are rounded at random where there is `random`, and factors of
+/// decoding. `afterPart` is called when that part of all rows is scaled, where
+/// `encodesRowsAhead`.
+void emitStripData(KernelBuilder &b, const StripSpec &spec,
+                   const StripPosition &position, CvtEmitter &cvt,
+                   const StripBuffers &buffers, StripScales &scales,
+                   StripRandom *random, PartVisitor afterPart);
 
 } // namespace blockscale
 

@@ -215,12 +215,8 @@ void StripKernelEmitter::emitResult(const StripResult &result,
   std::optional<StripRandom> random;
   if (result.rng)
     random.emplace(b, spec, position, result.rng);
-  emitStripData(
-      b, spec, position, *cvt, result.data, random ? &*random : nullptr,
-      [&](int64_t row, int64_t part) {
-        return scales.getScaledPart(row, part);
-      },
-      afterPart);
+  emitStripData(b, spec, position, *cvt, {result.data, result.decoded}, scales,
+                random ? &*random : nullptr, afterPart);
   table.emitStore();
 }
 

@@ -13,6 +13,7 @@
 #include "StripKernel.h"
 #include "StripRequest.h"
 #include "StripScaleTable.h"
+#include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -197,6 +198,8 @@ static StripOperands::Result getResult(LaunchSite &site, QuantizeOp op,
   StripOperands::Result result;
   result.data = site.lookup(op.getData());
   result.scales = site.lookup(op.getScale());
+  if (DequantizeOp decoder = findDecoder(op))
+    result.decoded = site.lookup(decoder.getResult());
   result.global = site.lookup(op.getGlobal());
   result.rng = site.lookup(op.getRng());
   // Ends of groups that the kernel pads follow from those in x.
@@ -217,6 +220,8 @@ void StripOperands::addSlots(KernelSignature &signature,
   for (auto [result, spec] : llvm::zip_equal(results, request.specs)) {
     signature.add(result.data, spec.storeBytes);
     signature.add(result.scales, StripScaleTable::getAlignment(spec));
+    if (spec.decoding)
+      signature.add(result.decoded, spec.getDecodedStoreBytes());
     signature.add(result.global, sizeof(float));
     signature.add(result.rng, sizeof(int64_t));
     signature.add(result.offsets, sizeof(int32_t));
@@ -341,6 +346,20 @@ void requireStripOperands(OpTy op, LaunchSite &site,
 template void requireStripOperands(QuantizeOp, LaunchSite &,
                                    SmallVectorImpl<emit::CallSite::Check> &);
 
+/// Adds the rule that the values of what `op` quantizes have the sizes of its
+/// data.
+static void requireDecoded(QuantizeOp op, DequantizeOp decoder,
+                           LaunchSite &site,
+                           SmallVectorImpl<emit::CallSite::Check> &checks) {
+  auto kernel = cast<KernelOp>(op->getParentOp());
+  emit::CallSite call(site.b,
+                      emit::KernelOperands(kernel, kernel.getOperands()),
+                      decoder->getName().stripDialect());
+  call.requireSizes("the result", decoder.getResult(),
+                    emit::getDataSizes(op, call.getSizes(op.getX())), "x");
+  llvm::append_range(checks, call.getChecks());
+}
+
 LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
                                LaunchSite &site) {
   Block *body = members.front().getX().getParentBlock();
@@ -359,6 +378,8 @@ LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
       if (failed(verifyStripFeatures(op, site)))
         return failure();
       prepare(op);
+      if (DequantizeOp decoder = findDecoder(op))
+        requireDecoded(op, decoder, site, checks);
     }
     llvm::for_each(member.amaxes, prepare);
   }

@@ -69,7 +69,7 @@ struct StripGrid {
 struct StripOperands {
   /// The buffers that a result goes to, and the operands that it is made with.
   struct Result {
-    mlir::Value data, scales, global, rng, offsets;
+    mlir::Value data, scales, decoded, global, rng, offsets;
     /// Numbers of groups and of their tiles.
     emit::Lanes groups, tiles;
   };

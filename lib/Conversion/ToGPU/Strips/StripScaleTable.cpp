@@ -79,6 +79,8 @@ StripScaleTable::StripScaleTable(KernelBuilder &b, const StripSpec &spec,
 
 void StripScaleTable::put(ArrayRef<Lanes> pairs, int64_t count, Lanes row,
                           Lanes column, bool down) {
+  if (!scales)
+    return;
   auto getBlock = [](Lanes lane, int64_t extent, int64_t block, Lanes i) {
     return lane * extent / block + i;
   };
@@ -278,6 +280,8 @@ void StripScaleTable::emitWords(bool isZero) {
 }
 
 void StripScaleTable::emitStore() {
+  if (!scales)
+    return;
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   emitWords(/*isZero=*/false);
 }

@@ -21,7 +21,8 @@ namespace blockscale {
 
 class StripScaleTable {
 public:
-  /// `base` is the table of the warp; `grouped` is null but for scales that
+  /// `base` is the table of the warp; `scales` is null where scales are not
+  /// stored, and nothing is done then; `grouped` is null but for scales that
   /// have a grouped layout.
   StripScaleTable(KernelBuilder &b, const StripSpec &spec,
                   const StripPosition &position, mlir::Value base,

@@ -156,6 +156,20 @@ void StripScales::addFactors(function_ref<Value(int64_t)> ofColumn) {
   }
 }
 
+/// Adds factors by which codes of the next rows are decoded, given the number
+/// of each column's block among those of `pairs`.
+void StripScales::addDecodeFactors(ArrayRef<Lanes> pairs,
+                                   function_ref<int64_t(int64_t)> getBlock) {
+  if (!spec.decoding)
+    return;
+  SmallVector<Lanes> &ofColumns = decodeFactors.emplace_back();
+  for (int64_t j = 0; j < spec.shape->fragmentColumns; ++j) {
+    bool isNew = j == 0 || getBlock(j) != getBlock(j - 1);
+    ofColumns.push_back(isNew ? spec.decoding->emitFactor(b, pairs, getBlock(j))
+                              : ofColumns.back());
+  }
+}
+
 /// Emits `body` in the first of the threads that share a block.
 static void emitInFirst(KernelBuilder &b, Lanes lane, int64_t sharing,
                         function_ref<void()> body) {
@@ -234,20 +248,30 @@ void StripScales::emitRows() {
                 covered.empty() ? groups->getCovered() : ArrayRef(covered));
   table.put(keepPairs(scales.pairs, exists), static_cast<int64_t>(rows.size()),
             first, getIndex(b, 0), /*down=*/true);
-  SmallVector<Lanes> ofRows(scales.factors.begin(), scales.factors.end());
-  for (int64_t mask = sharing / 2; mask > 0; mask /= 2) {
-    Lanes behind = isBehind.pop_back_val();
-    SmallVector<Lanes> before, after;
-    for (Lanes mine : ofRows) {
-      Lanes other = b.toFloat(emitShuffle(b, b.toBits(mine), mask));
-      before.push_back(select(behind, other, mine));
-      after.push_back(select(behind, mine, other));
+  auto giveBack = [&](SmallVector<Lanes> ofRows) {
+    int64_t mask = sharing / 2;
+    for (Lanes behind : llvm::reverse(isBehind)) {
+      SmallVector<Lanes> before, after;
+      for (Lanes mine : ofRows) {
+        Lanes other = b.toFloat(emitShuffle(b, b.toBits(mine), mask));
+        before.push_back(select(behind, other, mine));
+        after.push_back(select(behind, mine, other));
+      }
+      ofRows = std::move(before);
+      llvm::append_range(ofRows, after);
+      mask /= 2;
     }
-    ofRows = std::move(before);
-    llvm::append_range(ofRows, after);
-  }
-  for (Lanes factor : ofRows)
+    return ofRows;
+  };
+  for (Lanes factor : giveBack(llvm::to_vector(scales.factors)))
     addFactors([&](int64_t) { return factor; });
+  if (!spec.decoding)
+    return;
+  SmallVector<Lanes> decoding;
+  for (size_t i = 0; i < rows.size(); ++i)
+    decoding.push_back(spec.decoding->emitFactor(b, scales.pairs, i));
+  for (Lanes factor : giveBack(decoding))
+    decodeFactors.push_back({factor});
 }
 
 //===----------------------------------------------------------------------===//
@@ -334,6 +358,7 @@ void StripScales::emitColumns() {
                 getIndex(b, row), getIndex(b, 0), /*down=*/false);
     });
     addFactors([&](int64_t column) { return scales.factors[column]; });
+    addDecodeFactors(scales.pairs, [](int64_t column) { return column; });
   }
 }
 
@@ -379,10 +404,13 @@ void StripScales::emitTiles() {
       }
     });
   });
-  for (int64_t row = 0; row < tileRows; ++row)
-    addFactors([&](int64_t column) {
-      return tiles.factors[row * tileColumns + column / width];
-    });
+  for (int64_t row = 0; row < tileRows; ++row) {
+    auto getTile = [&](int64_t column) {
+      return row * tileColumns + column / width;
+    };
+    addFactors([&](int64_t column) { return tiles.factors[getTile(column)]; });
+    addDecodeFactors(tiles.pairs, getTile);
+  }
 }
 
 } // namespace blockscale

@@ -26,6 +26,12 @@ public:
   /// The elements of a part of a row in order, scaled; zeros where no group is.
   llvm::SmallVector<mlir::Value> getScaledPart(int64_t row, int64_t part);
 
+  /// The factor by which the code of an element of the fragment is decoded.
+  emit::Lanes getDecodeFactor(int64_t row, int64_t column) const {
+    llvm::ArrayRef<emit::Lanes> ofRow = decodeFactors[row / height];
+    return ofRow.size() == 1 ? ofRow.front() : ofRow[column];
+  }
+
 private:
   void emitRows();
   void emitColumns();
@@ -47,6 +53,8 @@ private:
   llvm::SmallVector<emit::Lanes> keepPairs(llvm::ArrayRef<emit::Lanes> pairs,
                                            emit::Lanes exists);
   void addFactors(llvm::function_ref<mlir::Value(int64_t)> ofColumn);
+  void addDecodeFactors(llvm::ArrayRef<emit::Lanes> pairs,
+                        llvm::function_ref<int64_t(int64_t)> getBlock);
 
   KernelBuilder &b;
   const StripSpec &spec;
@@ -61,6 +69,8 @@ private:
   /// each that FragmentElements maps.
   int64_t height;
   llvm::SmallVector<llvm::SmallVector<emit::Lanes>> factors;
+  /// The same of decoding, where codes are decoded: of each column, or of all.
+  llvm::SmallVector<llvm::SmallVector<emit::Lanes>> decodeFactors;
   /// Whether the elements of such a vector have a group, i1 for all or each; of
   /// each row instead where rows have groups.
   llvm::SmallVector<emit::Lanes> masks;

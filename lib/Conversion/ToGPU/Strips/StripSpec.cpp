@@ -8,6 +8,7 @@
 #include "StripSpec.h"
 #include "DeviceEmission/ScaleStore.h"
 #include "StripKernel.h"
+#include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/ProductSwizzle.h"
 
@@ -46,9 +47,15 @@ StripSpec::StripSpec(QuantizeOp op, const target::Chip &chip) {
   transposed = op.getTransposed();
   scaleForm = op.getScaleForm();
   scaleDim = op.getScaleDim();
-  Type scale = op.getScale().getType();
-  groupedTiles = getGroupedLayout(scale) != nullptr;
-  swizzled = getScaleLayout(scale) == numerics::k128x4 && !groupedTiles;
+  DequantizeOp decoder = findDecoder(op);
+  if (decoder)
+    decoding.emplace(decoder);
+  // Scales need no memory where they are decoded.
+  if (!decoder || isStored(op.getScale())) {
+    Type scale = op.getScale().getType();
+    groupedTiles = getGroupedLayout(scale) != nullptr;
+    swizzled = getScaleLayout(scale) == numerics::k128x4 && !groupedTiles;
+  }
   int64_t rows = x.getShape().end()[-2];
   rowTails = block[0] > 1 && takesTails &&
              (ShapedType::isDynamic(rows) || rows % block[0] != 0);
@@ -92,7 +99,7 @@ void StripSpec::chooseShape(StripShape &own, const target::Chip &chip) {
 }
 
 void StripSpec::chooseStore(bool mayExchange) {
-  exchangesCodes = mayExchange && getDataBits() < 8 &&
+  exchangesCodes = mayExchange && !decoding && getDataBits() < 8 &&
                    getDataBits() * getAdjacentCodes() == 64;
   storeBytes = getAdjacentBytes();
   if (transposed)
@@ -100,6 +107,12 @@ void StripSpec::chooseStore(bool mayExchange) {
   bool startsAnywhere = splitsRowBytes() && shape->hasDynamicColumns();
   int64_t rowBytes = llvm::divideCeil(shape->columnUnit * getDataBits(), 8);
   storeBytes = startsAnywhere ? 1 : std::gcd(rowBytes, storeBytes);
+}
+
+int64_t StripSpec::getDecodedStoreBytes() const {
+  int64_t bytes = decoding->getValueBits() / 8;
+  int64_t width = std::gcd(getAdjacentCodes() * bytes, kAccessBytes);
+  return transposed ? width : std::gcd(shape->columnUnit * bytes, width);
 }
 
 StripShape::StripShape(RankedTensorType x, bool batched, bool hasTransforms)
@@ -169,6 +182,8 @@ std::string StripSpec::getKernelName() const {
     os << "_unchecked";
   if (groupedTiles)
     os << "_tiles";
+  if (decoding)
+    os << decoding->getName();
   return name;
 }
 

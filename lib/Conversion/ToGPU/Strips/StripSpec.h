@@ -28,6 +28,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSPEC_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSPEC_H
 
+#include "DeviceEmission/BlockDecoding.h"
 #include "ToGPU/Rows/QuantizeSpec.h"
 #include "blockscale/IR/ScaleForm.h"
 
@@ -132,6 +133,9 @@ struct StripSpec {
     return getAdjacentCodes() * getDataBits() / (exchangesCodes ? 4 : 8);
   }
 
+  /// Bytes of the widest store of values that are decoded.
+  int64_t getDecodedStoreBytes() const;
+
   /// The part of the name of a kernel that stands for it, for example
   /// `quantize_32x1_e4m3_rceil_bf16_k4096`.
   std::string getKernelName() const;
@@ -165,6 +169,8 @@ struct StripSpec {
   bool exchangesCodes;
   /// Bytes of the widest store of codes.
   int64_t storeBytes;
+  /// How codes are decoded, where values of them are a result, too.
+  std::optional<BlockDecoding> decoding;
 
 private:
   void chooseShape(StripShape &own, const target::Chip &chip);

@@ -1,0 +1,212 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs quantizations in blocks of several rows, and several quantizations of one x, whose codes
+are dequantized, in the emulator, where one kernel does all, and on the CPU, where each op has its
+own: the bytes are the same, those of the values and, where they are returned, those of codes and
+scales.
+
+Usage: gpu_strip_round_trips.py FOLDER
+"""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from block_shapes import tensor
+from expect import Expectations, first_difference
+from gpu_calls import ON_CPU, SCHEDULES, run_places
+from gpu_round_trips import count_launches, ends, global_scale
+from ops import with_one_nan
+from reference import to_bf16
+
+CHIPS = ("sm_90a", "sm_100a", "sm_80")
+SWIZZLED = "#blockscale.layout<swizzle_128x4>"
+
+
+@dataclass
+class Part:
+    """A quantization of x, or of its transform with `rht`, and its dequantization where v is
+    returned. `returns` has q for codes, s for scales and v for values; `scale_dim` is k or n."""
+
+    block: tuple
+    returns: str
+    transposed: bool = False
+    scale_dim: str = ""
+    data: str = "f8E4M3FN"
+    recipe: str = ""
+    value: str = "bf16"
+    layout: str = ""
+    form: str = ""
+    operands: tuple = ()
+    rht: bool = False
+
+    def text(self, number, shape, x, first):
+        """Lines, results and their types; operands are named from number `first` on."""
+        *batch, rows, cols = shape
+
+        def divide(size, block):
+            return None if size is None else -(-size // block)
+
+        blocks = divide(rows, self.block[0]), divide(cols, self.block[1])
+        data, scales = (rows, cols), blocks
+        read_block = self.block
+        if self.transposed:
+            data, scales, read_block = data[::-1], scales[::-1], read_block[::-1]
+        if self.scale_dim:
+            # Scales of squares, one for each row of what a product reads.
+            side = self.block[0]
+            scales = (rows, blocks[1]) if self.scale_dim == "k" else (cols, blocks[0])
+            read_block = (1, side)
+        is_nvfp4 = max(self.block) == 16
+        types = {"q": tensor((*batch, *data), self.data),
+                 "s": tensor((*batch, *scales), "f8E4M3FN" if is_nvfp4 else "f8E8M0FNU"),
+                 "v": tensor((*batch, *data), self.value)}
+        if self.layout:
+            types["s"] = f"{types['s'][:-1]}, {self.layout}>"
+        recipe = f" recipe {self.recipe}" if self.recipe else ""
+        words = " transposed" if self.transposed else ""
+        words += f" scale_dim {self.scale_dim}" if self.scale_dim else ""
+        form = self.form.format(*(f"%o{first + i}" for i in range(len(self.operands))))
+        type = tensor(shape, x)
+        lines, name = "", "%x"
+        if self.rht:
+            name = f"%h{number}"
+            lines = f"  {name} = blockscale.hadamard %x dim 0 sign_mask 45057 : {type}\n"
+        lines += (f"  %q{number}, %s{number} = blockscale.quantize {name} block "
+                  f"{list(self.block)}{words}{recipe}{form} : {type} -> {types['q']}, "
+                  f"{types['s']}\n")
+        if "v" in self.returns:
+            lines += (f"  %v{number} = blockscale.dequantize %q{number}, %s{number} block "
+                      f"{list(read_block)}{recipe} unchecked_origins : {types['q']}, "
+                      f"{types['s']} -> {types['v']}\n")
+        return (lines, [f"%{letter}{number}" for letter in self.returns],
+                [types[letter] for letter in self.returns])
+
+
+@dataclass
+class Trip:
+    """`made` says whether x is the square of the argument."""
+
+    shape: tuple
+    parts: tuple
+    x: str = "bf16"
+    made: bool = False
+    dynamic: bool = True
+
+    def text(self):
+        shape = (*self.shape[:-2], None if self.dynamic else self.shape[-2], self.shape[-1])
+        type = tensor(shape, self.x)
+        lines, results, types, arguments = "", [], [], [("%arg" if self.made else "%x", type)]
+        if self.made:
+            dims = ", ".join(f"d{i}" for i in range(len(shape)))
+            loops = ", ".join(['"parallel"'] * len(shape))
+            lines = (f"  %x = linalg.generic {{indexing_maps = [#id, #id], iterator_types = ["
+                     f"{loops}]}} ins(%arg : {type}) outs(%arg : {type}) {{\n"
+                     f"  ^bb0(%i: {self.x}, %o: {self.x}):\n    %m = arith.mulf %i, %i : {self.x}\n"
+                     f"    linalg.yield %m : {self.x}\n  }} -> {type}\n")
+            lines = lines.replace("#id", f"affine_map<({dims}) -> ({dims})>")
+        for number, part in enumerate(self.parts):
+            some = part.text(number, shape, self.x, len(arguments) - 1)
+            arguments += [(f"%o{len(arguments) - 1 + i}", each)
+                          for i, (each, _) in enumerate(part.operands)]
+            lines, results, types = lines + some[0], results + some[1], types + some[2]
+        listed = ", ".join(f"{name}: {each}" for name, each in arguments)
+        return (f"func.func @trip({listed}) -> ({', '.join(types)}) {{\n{lines}"
+                f"  return {', '.join(results)} : {', '.join(types)}\n}}\n")
+
+    def returned(self):
+        """The element types of values, and nothing for codes and scales."""
+        return [part.value if letter == "v" else ""
+                for part in self.parts for letter in part.returns]
+
+    def arrays(self, random):
+        """x has elements of many sizes, zeros, an infinity and a NaN."""
+        wide = random.standard_normal(self.shape) * 2.0 ** random.integers(-12, 13, self.shape)
+        wide[random.random(self.shape) < 0.1] = 0
+        flat = wide.reshape(-1)
+        flat[random.integers(flat.size, size=2)] = np.inf, np.nan
+        x = {"bf16": lambda each: to_bf16(each.astype(np.float32)),
+             "f16": lambda each: np.clip(each, -6e4, 6e4).astype(np.float16),
+             "f32": lambda each: each.astype(np.float32)}[self.x](wide)
+        return [x, *(array for part in self.parts for _, array in part.operands)]
+
+
+NVFP4 = {"data": "f4E2M1FN"}
+SEED = {"form": " rng({0} : tensor<2xi64>)",
+        "operands": (("tensor<2xi64>", np.array((7, 1), np.int64)),)}
+TRIPS = (
+    # The rows and columns of one x: what each of both is decoded to, and codes as well.
+    Trip((96, 128), (Part((1, 32), "v"), Part((32, 1), "v", transposed=True))),
+    Trip((160, 96), (Part((1, 32), "v"), Part((32, 1), "qs", transposed=True))),
+    Trip((160, 96), (Part((1, 32), "qs"), Part((32, 1), "qsv", transposed=True, value="f32"))),
+    Trip((64, 80), (Part((1, 16), "qsv", **NVFP4),
+                    Part((16, 1), "v", transposed=True, value="f16", **NVFP4))),
+    # The last blocks of rows and of columns are not whole, and rows of codes have odd numbers.
+    Trip((53, 77), (Part((1, 16), "qsv", recipe="te", **NVFP4, **global_scale(0.02)),
+                    Part((16, 1), "qsv", transposed=True, recipe="te", **NVFP4,
+                         **global_scale(0.03))), dynamic=False),
+    Trip((37, 43), (Part((16, 1), "v", transposed=True, recipe="te", **NVFP4),)),
+    # Scales in tiles, of which padding is written.
+    Trip((96, 64), (Part((1, 32), "sv", layout=SWIZZLED),
+                    Part((32, 1), "qsv", transposed=True, data="f8E5M2", layout=SWIZZLED))),
+    # Squares, with a scale of their own or one for each row.
+    Trip((64, 96), (Part((32, 32), "v", scale_dim="k", data="f8E5M2"),
+                    Part((32, 32), "v", transposed=True, scale_dim="n", value="f32"))),
+    Trip((48, 64), (Part((16, 16), "qsv", **NVFP4),)),
+    Trip((48, 64), (Part((16, 16), "v", transposed=True, recipe="modelopt", **NVFP4,
+                         **global_scale(0.5)),)),
+    # Blocks of one column in the order of x, and other elements.
+    Trip((64, 53), (Part((32, 1), "v", data="f6E2M3FN"),), dynamic=False),
+    Trip((64, 68), (Part((32, 1), "v", data="f6E3M2FN"),), x="f32"),
+    Trip((64, 96), (Part((32, 1), "v", transposed=True, value="f32"),), x="f32"),
+    Trip((64, 96), (Part((32, 1), "sv", transposed=True),), x="f16"),
+    Trip((2, 64, 64), (Part((1, 32), "v"), Part((32, 1), "v", transposed=True))),
+    # Transforms, random rounding, 4over6, x that is computed, and groups.
+    Trip((64, 64), (Part((1, 16), "v", **NVFP4),
+                    Part((16, 1), "v", transposed=True, rht=True, **NVFP4, **SEED))),
+    Trip((64, 64), (Part((16, 1), "v", transposed=True, recipe="te_4over6_mse", **NVFP4,
+                         **global_scale(0.02)),)),
+    Trip((64, 96), (Part((1, 32), "v"), Part((32, 1), "v", transposed=True)), made=True),
+    Trip((128, 64), (Part((1, 32), "v"), Part((32, 1), "qsv", transposed=True,
+                                              **ends(32, 32, 96)))),
+)
+
+
+def check(folder, number):
+    trip = TRIPS[number]
+    random = np.random.default_rng(number)
+    places = [ON_CPU, *(("--on=emulator", f"--target={chip}", *SCHEDULES[i % len(SCHEDULES)])
+                        for i, chip in enumerate(CHIPS))]
+    runs = run_places(trip.text(), trip.arrays(random), len(trip.returned()),
+                      folder / str(number), places)
+    counts = [count_launches(folder / str(number) / "module.mlir", chip) for chip in CHIPS]
+    return trip, runs, counts
+
+
+def problem(trip, wanted, got, count):
+    if count != 1:
+        return f"expected one launch, but got {count}"
+    for wrong, _ in (wanted, got):
+        if wrong:
+            return wrong
+    return first_difference(*([with_one_nan(array, type)
+                               for array, type in zip(arrays, trip.returned(), strict=True)]
+                              for _, arrays in (wanted, got)))
+
+
+def main():
+    folder, expect = Path(sys.argv[1]), Expectations()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for trip, (wanted, *others), counts in pool.map(lambda i: check(folder, i),
+                                                        range(len(TRIPS))):
+            for chip, got, count in zip(CHIPS, others, counts):
+                expect.record(f"{chip}: {trip}", problem(trip, wanted, got, count))
+    expect.finish()
+
+
+if __name__ == "__main__":
+    main()
