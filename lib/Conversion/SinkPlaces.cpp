@@ -7,9 +7,12 @@
 
 #include "SinkPlaces.h"
 #include "DeviceEmission/DevicePlaces.h"
+#include "Emission/LoopEmitter.h"
+#include "Emission/PlainLoop.h"
 #include "blockscale/Analysis/Fusion/KernelFamily.h"
 #include "blockscale/Transforms/Storage.h"
 
+#include "mlir/Dialect/Affine/ViewLikeInterfaceUtils.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -25,7 +28,7 @@ static bool readsMemory(const Slice &slice) {
 
 namespace {
 
-/// Moves what computes places in front of kernels.
+/// Moves what computes places in front of kernels and loops.
 class PlaceSinker {
 public:
   explicit PlaceSinker(func::FuncOp function) : function(function) {}
@@ -36,12 +39,16 @@ private:
   bool isUnchanged(Value memref);
   bool collect(Value value, Slice &slice);
   bool collectPlace(memref::SubViewOp subview, Slice &slice);
+  bool isPlace(Value memref);
+  void cloneSlice(OpBuilder &builder, Slice &slice, IRMapping &values);
   void sink(KernelOp kernel);
+  void expand(memref::CopyOp copy);
+  void sink(scf::ParallelOp loop);
 
   func::FuncOp function;
   /// Assertions of elements, and what each asserts about.
   SmallVector<std::pair<cf::AssertOp, Slice>> checks;
-  /// What has copies before kernels.
+  /// What has copies before kernels and loops.
   Slice sunk;
   llvm::SetVector<cf::AssertOp> sunkChecks;
 };
@@ -103,6 +110,39 @@ bool PlaceSinker::collectPlace(memref::SubViewOp subview, Slice &slice) {
   return !found.empty();
 }
 
+bool PlaceSinker::isPlace(Value memref) {
+  auto subview = memref.getDefiningOp<memref::SubViewOp>();
+  Slice slice;
+  return subview && collectPlace(subview, slice);
+}
+
+static Operation *cloneMarked(OpBuilder &builder, Operation *op,
+                              IRMapping &values) {
+  Operation *copy = builder.clone(*op, values);
+  copy->setAttr(kPlaceAttrName, builder.getUnitAttr());
+  return copy;
+}
+
+/// Copies the ops of `slice`, to which those are added that assert something of
+/// the same elements, and marks the copies.
+void PlaceSinker::cloneSlice(OpBuilder &builder, Slice &slice,
+                             IRMapping &values) {
+  SmallVector<cf::AssertOp> asserted;
+  for (auto &[check, about] : checks)
+    if (llvm::any_of(about, [&](Operation *op) {
+          return isa<memref::LoadOp>(op) && slice.contains(op);
+        })) {
+      asserted.push_back(check);
+      slice.insert(about.begin(), about.end());
+    }
+  for (Operation *op : slice)
+    cloneMarked(builder, op, values);
+  for (cf::AssertOp check : asserted)
+    cloneMarked(builder, check, values);
+  sunk.insert(slice.begin(), slice.end());
+  sunkChecks.insert(asserted.begin(), asserted.end());
+}
+
 void PlaceSinker::sink(KernelOp kernel) {
   Slice slice;
   SmallVector<OpOperand *> parts;
@@ -114,36 +154,90 @@ void PlaceSinker::sink(KernelOp kernel) {
     return;
   OpBuilder builder(kernel);
   IRMapping values;
-  auto clone = [&](Operation *op) {
-    Operation *copy = builder.clone(*op, values);
-    copy->setAttr(kPlaceAttrName, builder.getUnitAttr());
-    return copy;
-  };
-  // What is asserted of the same elements.
-  SmallVector<cf::AssertOp> asserted;
-  for (auto &[check, about] : checks)
-    if (llvm::any_of(about, [&](Operation *op) {
-          return isa<memref::LoadOp>(op) && slice.contains(op);
-        })) {
-      asserted.push_back(check);
-      slice.insert(about.begin(), about.end());
-    }
-  for (Operation *op : slice)
-    clone(op);
-  for (cf::AssertOp check : asserted)
-    clone(check);
+  cloneSlice(builder, slice, values);
   for (OpOperand *part : parts) {
     Operation *subview = part->get().getDefiningOp();
-    slice.insert(subview);
-    part->set(clone(subview)->getResult(0));
+    sunk.insert(subview);
+    part->set(cloneMarked(builder, subview, values)->getResult(0));
   }
-  sunk.insert(slice.begin(), slice.end());
-  sunkChecks.insert(asserted.begin(), asserted.end());
+}
+
+/// Makes a copy of a part at a place a loop over elements.
+void PlaceSinker::expand(memref::CopyOp copy) {
+  if (!isPlace(copy.getSource()) && !isPlace(copy.getTarget()))
+    return;
+  ImplicitLocOpBuilder b(copy.getLoc(), copy);
+  auto type = cast<MemRefType>(copy.getTarget().getType());
+  SmallVector<Value> sizes;
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    sizes.push_back(emit::getDim(b, copy.getTarget(), i));
+  std::string name;
+  llvm::raw_string_ostream(name) << "copy_" << type.getElementType();
+  emit::createPlainLoop(b, sizes, name, [&](ValueRange indices) {
+    Value element = memref::LoadOp::create(b, copy.getSource(), indices);
+    memref::StoreOp::create(b, element, copy.getTarget(), indices);
+  });
+  copy.erase();
+}
+
+/// The part that `op`, an access of an element, accesses; null where it is
+/// another op, or another buffer.
+static memref::SubViewOp getPart(Operation *op) {
+  if (!isa<memref::LoadOp, memref::StoreOp>(op))
+    return {};
+  return op->getOperand(isa<memref::StoreOp>(op) ? 1 : 0)
+      .getDefiningOp<memref::SubViewOp>();
+}
+
+void PlaceSinker::sink(scf::ParallelOp loop) {
+  Slice slice;
+  SmallVector<std::pair<Operation *, memref::SubViewOp>> accesses;
+  loop->walk([&](Operation *op) {
+    memref::SubViewOp part = getPart(op);
+    if (part && !loop->isAncestor(part) && collectPlace(part, slice))
+      accesses.emplace_back(op, part);
+  });
+  if (accesses.empty())
+    return;
+  IRRewriter rewriter(loop.getContext());
+  rewriter.setInsertionPoint(loop);
+  IRMapping values;
+  cloneSlice(rewriter, slice, values);
+  for (auto [op, part] : accesses) {
+    SmallVector<OpFoldResult> offsets = part.getMixedOffsets();
+    for (OpFoldResult &offset : offsets)
+      if (auto value = dyn_cast<Value>(offset))
+        offset = values.lookupOrDefault(value);
+    auto store = dyn_cast<memref::StoreOp>(op);
+    ValueRange indices =
+        store ? store.getIndices() : cast<memref::LoadOp>(op).getIndices();
+    SmallVector<Value> resolved;
+    rewriter.setInsertionPoint(op);
+    affine::resolveIndicesIntoOpWithOffsetsAndStrides(
+        rewriter, op->getLoc(), offsets, part.getMixedStrides(),
+        part.getDroppedDims(), indices, resolved);
+    if (store)
+      rewriter.replaceOpWithNewOp<memref::StoreOp>(op, store.getValue(),
+                                                   part.getSource(), resolved);
+    else
+      rewriter.replaceOpWithNewOp<memref::LoadOp>(op, part.getSource(),
+                                                  resolved);
+    sunk.insert(part);
+  }
 }
 
 void PlaceSinker::sink() {
   SmallVector<KernelOp> kernels;
+  SmallVector<memref::CopyOp> copies;
+  function->walk([&](memref::CopyOp copy) { copies.push_back(copy); });
+  for (memref::CopyOp copy : copies)
+    expand(copy);
+  SmallVector<scf::ParallelOp> loops;
   function->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto loop = dyn_cast<scf::ParallelOp>(op)) {
+      loops.push_back(loop);
+      return WalkResult::skip();
+    }
     if (auto kernel = dyn_cast<KernelOp>(op)) {
       if (getFamily(kernel) == KernelFamily::Rows)
         kernels.push_back(kernel);
@@ -156,6 +250,8 @@ void PlaceSinker::sink() {
   });
   for (KernelOp kernel : kernels)
     sink(kernel);
+  for (scf::ParallelOp loop : loops)
+    sink(loop);
   for (cf::AssertOp check : sunkChecks)
     check.erase();
   // What is used stands before what uses it, but parts of several kernels are

@@ -12,10 +12,11 @@
 
 namespace blockscale {
 
-/// Lets kernels of row quantizers compute for themselves where the parts of
-/// buffers begin that they write to, if elements of memory say so. What
-/// computes a place stands before the kernel then, marked as DevicePlaces.h
-/// says, with the assertions about it:
+/// Lets kernels compute for themselves where the parts of buffers begin that
+/// they access, if elements of memory say so: kernels of row quantizers those
+/// that they write to, and plain loops all. What computes a place stands before
+/// the kernel then, marked as DevicePlaces.h says, with the assertions about
+/// it:
 ///
 ///   %p = memref.load %position[] : memref<i64>
 ///   %part = memref.subview %cache[%p, 0] [1, 64] [1, 1]
@@ -26,6 +27,17 @@ namespace blockscale {
 ///   %p = memref.load %position[] {blockscale.place} : memref<i64>
 ///   %part = memref.subview %cache[%p, 0] [1, 64] [1, 1] {blockscale.place}
 ///   blockscale.kernel ... outs(%part)
+///
+/// A loop has indices in place of the part. A copy becomes one:
+///
+///   %p = memref.load %position[] : memref<i64>
+///   %part = memref.subview %cache[%p, 0] [1, 64] [1, 1]
+///   memref.copy %x, %part
+/// becomes
+///   %p = memref.load %position[] {blockscale.place} : memref<i64>
+///   scf.parallel (%i, %j) = ... {
+///     %a = memref.load %x[%i, %j]
+///     memref.store %a, %cache[%p + %i, %j]
 ///
 /// The elements are those of arguments that the function does not write to, so
 /// that they are the same wherever they are read.

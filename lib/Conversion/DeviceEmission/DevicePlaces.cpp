@@ -19,33 +19,42 @@ namespace blockscale {
 
 using emit::Lanes;
 
-DevicePlaces::DevicePlaces(KernelOp kernel) : kernel(kernel) {
-  for (Operation *op = kernel->getPrevNode(); op && op->hasAttr(kPlaceAttrName);
-       op = op->getPrevNode())
-    ops.push_back(op);
+PlaceNumbers::PlaceNumbers(Operation *op) {
+  for (Operation *before = op->getPrevNode();
+       before && before->hasAttr(kPlaceAttrName);
+       before = before->getPrevNode())
+    ops.push_back(before);
   std::reverse(ops.begin(), ops.end());
-  SmallVector<Operation *> numbers;
-  for (Operation *op : ops)
-    if (auto subview = dyn_cast<memref::SubViewOp>(op))
-      addPart(subview);
-    else
-      numbers.push_back(op);
-  llvm::SmallPtrSet<Operation *, 8> inside(numbers.begin(), numbers.end());
-  for (Operation *op : numbers)
-    for (Value operand : op->getOperands())
+  llvm::SmallPtrSet<Operation *, 8> inside(ops.begin(), ops.end());
+  for (Operation *each : ops)
+    for (Value operand : each->getOperands())
       if (!inside.contains(operand.getDefiningOp()))
         operands.insert(operand);
-  ops = std::move(numbers);
 }
 
-DevicePlaces::~DevicePlaces() {
+PlaceNumbers::~PlaceNumbers() {
   for (Operation *op : llvm::reverse(ops))
     op->erase();
 }
 
+DevicePlaces::DevicePlaces(KernelOp kernel) : kernel(kernel) {
+  SmallVector<memref::SubViewOp> subviews;
+  for (Operation *op = kernel->getPrevNode(); op && op->hasAttr(kPlaceAttrName);
+       op = op->getPrevNode())
+    if (auto subview = dyn_cast<memref::SubViewOp>(op))
+      subviews.push_back(subview);
+  for (memref::SubViewOp subview : llvm::reverse(subviews))
+    addPart(subview);
+  numbers.emplace(kernel);
+}
+
 /// Replaces a part by one of the same type that begins where the host knows.
 void DevicePlaces::addPart(memref::SubViewOp subview) {
-  OpBuilder builder(subview);
+  // What stands between marked ops would hide those before it.
+  Operation *first = subview;
+  while (first->getPrevNode() && first->getPrevNode()->hasAttr(kPlaceAttrName))
+    first = first->getPrevNode();
+  OpBuilder builder(first);
   Location loc = subview.getLoc();
   Part part;
   auto type = cast<MemRefType>(subview.getSourceType());
@@ -79,14 +88,20 @@ static bool isPassed(Value value) {
          type.isF32();
 }
 
-LogicalResult DevicePlaces::verify() const {
-  KernelOp op = kernel;
+LogicalResult PlaceNumbers::verify(Operation *op) const {
   for (Value operand : operands)
     if (!isPassed(operand))
-      return op.emitOpError("expected a part that begins where index, i32, "
-                            "i64 and f32 of the host and buffers of known "
-                            "inner sizes say, but got ")
+      return op->emitOpError("expected a part that begins where index, i32, "
+                             "i64 and f32 of the host and buffers of known "
+                             "inner sizes say, but got ")
              << operand.getType();
+  return success();
+}
+
+LogicalResult DevicePlaces::verify() const {
+  KernelOp op = kernel;
+  if (failed(numbers->verify(op)))
+    return failure();
   for (const auto &[memref, part] : parts)
     for (auto [value, stride] : part.steps)
       if (ShapedType::isDynamic(stride))
@@ -165,9 +180,8 @@ static Operation *shareLoad(KernelBuilder &b, memref::LoadOp load,
   return branch;
 }
 
-void DevicePlaces::move(KernelBuilder &b, int64_t threads, ValueRange buffers,
-                        ValueRange given,
-                        MutableArrayRef<Value> arguments) const {
+void PlaceNumbers::emit(KernelBuilder &b, int64_t threads, ValueRange given,
+                        function_ref<void(IRMapping &)> use) const {
   IRMapping values;
   llvm::MapVector<Value, PlainMemory> memories;
   for (auto [operand, parameter] : llvm::zip_equal(operands, given)) {
@@ -189,19 +203,7 @@ void DevicePlaces::move(KernelBuilder &b, int64_t threads, ValueRange buffers,
     clones.push_back(b.clone(*op, values));
     clones.back()->removeAttr(kPlaceAttrName);
   }
-  for (auto [buffer, argument] : llvm::zip_equal(buffers, arguments)) {
-    const auto *found = parts.find(buffer);
-    if (found == parts.end())
-      continue;
-    Value bytes = emit::getIndex(b, 0);
-    for (auto [value, stride] : found->second.steps)
-      bytes = emit::add(
-          b, bytes,
-          emit::mul(b, values.lookup(value),
-                    emit::getIndex(b, stride * found->second.elementBytes)));
-    bytes = arith::IndexCastOp::create(b, b.getI64Type(), bytes);
-    argument = b.offset(argument, b.getI8Type(), bytes);
-  }
+  use(values);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(clones.front());
   Lanes lane = numerics::getLane(emitThreadNumber32(b, threads));
@@ -211,6 +213,26 @@ void DevicePlaces::move(KernelBuilder &b, int64_t threads, ValueRange buffers,
     if (auto load = dyn_cast<memref::LoadOp>(clone))
       clone = shareLoad(b, load, isFirst);
   lowerPlainOps(b, clones, memories);
+}
+
+void DevicePlaces::move(KernelBuilder &b, int64_t threads, ValueRange buffers,
+                        ValueRange given,
+                        MutableArrayRef<Value> arguments) const {
+  numbers->emit(b, threads, given, [&](IRMapping &values) {
+    for (auto [buffer, argument] : llvm::zip_equal(buffers, arguments)) {
+      const auto *found = parts.find(buffer);
+      if (found == parts.end())
+        continue;
+      Value bytes = emit::getIndex(b, 0);
+      for (auto [value, stride] : found->second.steps)
+        bytes = emit::add(
+            b, bytes,
+            emit::mul(b, values.lookup(value),
+                      emit::getIndex(b, stride * found->second.elementBytes)));
+      bytes = arith::IndexCastOp::create(b, b.getI64Type(), bytes);
+      argument = b.offset(argument, b.getI8Type(), bytes);
+    }
+  });
 }
 
 } // namespace blockscale

@@ -14,7 +14,8 @@
 //   blockscale.kernel ... outs(%part)
 //
 // The host cannot compute the address. So a launch passes the address of the
-// buffer, and that of the position, and the kernel moves the pointer.
+// buffer, and that of the position, and the kernel moves the pointer. A plain
+// kernel, whose threads access elements by indices, computes the numbers alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,16 +35,41 @@ namespace blockscale {
 /// begin and assert rules of these numbers, and of the parts.
 inline constexpr llvm::StringLiteral kPlaceAttrName = "blockscale.place";
 
+/// The marked ops before an op, which compute numbers in its kernel.
+class PlaceNumbers {
+public:
+  /// Takes the marked ops before `op`, none of which is a part.
+  explicit PlaceNumbers(mlir::Operation *op);
+  /// Erases them.
+  ~PlaceNumbers();
+  PlaceNumbers(const PlaceNumbers &) = delete;
+  PlaceNumbers &operator=(const PlaceNumbers &) = delete;
+
+  bool isEmpty() const { return ops.empty(); }
+  /// What a launch passes for them: buffers and numbers of the host.
+  llvm::ArrayRef<mlir::Value> getOperands() const {
+    return operands.getArrayRef();
+  }
+  /// Whether a kernel can take the operands. Emits an error at `op` where not.
+  llvm::LogicalResult verify(mlir::Operation *op) const;
+
+  /// Emits the ops in a kernel whose blocks have `threads`, all of which come
+  /// here. `given` are the parameters for getOperands. `use` emits what takes
+  /// the numbers, to which it is given a mapping.
+  void emit(KernelBuilder &b, int64_t threads, mlir::ValueRange given,
+            llvm::function_ref<void(mlir::IRMapping &numbers)> use) const;
+
+private:
+  llvm::SmallVector<mlir::Operation *> ops;
+  llvm::SetVector<mlir::Value> operands;
+};
+
 /// The parts that a kernel has at such places.
 class DevicePlaces {
 public:
   /// Takes the marked ops before `kernel`, whose operands become the parts at
   /// the begin of their buffers.
   explicit DevicePlaces(KernelOp kernel);
-  /// Erases the marked ops.
-  ~DevicePlaces();
-  DevicePlaces(const DevicePlaces &) = delete;
-  DevicePlaces &operator=(const DevicePlaces &) = delete;
 
   /// Whether the parts can be moved to in a kernel. Emits an error where not.
   llvm::LogicalResult verify() const;
@@ -59,7 +85,7 @@ public:
   /// What a launch passes beside the kernel's own operands: buffers and
   /// numbers of the host.
   llvm::ArrayRef<mlir::Value> getOperands() const {
-    return operands.getArrayRef();
+    return numbers->getOperands();
   }
 
   /// Moves the pointers in `arguments`, of which each is that of a buffer or
@@ -79,10 +105,10 @@ private:
   void addPart(mlir::memref::SubViewOp subview);
 
   KernelOp kernel;
-  llvm::SmallVector<mlir::Operation *> ops;
   /// By the part at the begin of its buffer.
   llvm::MapVector<mlir::Value, Part> parts;
-  llvm::SetVector<mlir::Value> operands;
+  /// What computes where they begin.
+  std::optional<PlaceNumbers> numbers;
   bool isFailed = false;
 };
 

@@ -197,7 +197,7 @@ static void checkCast(Operation *op, RunTimeChecks &checks) {
 }
 
 /// Moves a part whose begin only the device knows to the nearest one that lies
-/// in the whole, so that the kernel writes to no foreign memory: it begins at
+/// in the whole, so that the kernel accesses no foreign memory: it begins at
 /// `last` or before.
 static void clampOffset(OffsetSizeAndStrideOpInterface op, int64_t dim,
                         OpFoldResult last, const Twine &limit,
@@ -251,8 +251,7 @@ static void checkPart(OffsetSizeAndStrideOpInterface op, Value whole,
                            "the end of the part in dimension " + Twine(dim),
                            extent, wholeDim);
     else if (OpFoldResult last = checks.sub(extent, length);
-             last && isa<tensor::InsertSliceOp, memref::SubViewOp>(op) &&
-             checks.isForDevice(offset)) {
+             last && checks.isForDevice(offset)) {
       std::optional<int64_t> limit = getConstantIntValue(last);
       clampOffset(op, dim, last,
                   limit ? std::to_string(*limit)

@@ -16,7 +16,27 @@
 // CHECK:         arith.maxsi
 // CHECK:         llvm.getelementptr %[[DATA]][
 // CHECK:         llvm.getelementptr %[[SCALE]][
+
+// A row that is no more than copied goes there by a loop of one launch, which reads the position.
+// CHECK-LABEL: gpu.func @plain_copy_bf16(
+// CHECK:         llvm.load %{{.+}} -> i32
+// CHECK:         nvvm.shfl.sync idx
+// CHECK:         arith.minsi
+// CHECK:         arith.maxsi
 // CHECK-LABEL: func.func @append(
+// CHECK-NOT:     memref.load
+// CHECK-COUNT-1: gpu.launch_func
+// CHECK-NOT:     gpu.launch_func
+// CHECK:         return
+
+// CHECK-LABEL: func.func @copied(
+// CHECK-NOT:     memref.load
+// CHECK-COUNT-1: gpu.launch_func @blockscale_kernels::@plain_copy_bf16
+// CHECK-NOT:     gpu.launch_func
+// CHECK:         return
+
+// A row is read there in the same way.
+// CHECK-LABEL: func.func @looked_up(
 // CHECK-NOT:     memref.load
 // CHECK-COUNT-1: gpu.launch_func
 // CHECK-NOT:     gpu.launch_func
@@ -41,6 +61,24 @@ func.func @append(%data: tensor<?x128xf8E4M3FN> {bufferization.writable = true},
   %b = tensor.insert_slice %s into %scale[%p, 0] [1, 4] [1, 1]
       : tensor<1x4xf8E8M0FNU> into tensor<?x4xf8E8M0FNU>
   return %a, %b : tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU>
+}
+
+func.func @copied(%cache: tensor<?x128xbf16> {bufferization.writable = true}, %x: tensor<1x128xbf16>,
+                  %position: tensor<i32>) -> tensor<?x128xbf16> {
+  %n = tensor.extract %position[] : tensor<i32>
+  %p = arith.index_cast %n : i32 to index
+  %a = tensor.insert_slice %x into %cache[%p, 0] [1, 128] [1, 1]
+      : tensor<1x128xbf16> into tensor<?x128xbf16>
+  return %a : tensor<?x128xbf16>
+}
+
+func.func @looked_up(%table: tensor<64x?xf32>, %position: tensor<2xi64>) -> tensor<?xf32> {
+  %c1 = arith.constant 1 : index
+  %n = tensor.extract %position[%c1] : tensor<2xi64>
+  %p = arith.index_cast %n : i64 to index
+  %size = tensor.dim %table, %c1 : tensor<64x?xf32>
+  %r = tensor.extract_slice %table[%p, 0] [1, %size] [1, 1] : tensor<64x?xf32> to tensor<?xf32>
+  return %r : tensor<?xf32>
 }
 
 //--- refused.mlir
@@ -107,17 +145,4 @@ func.func @read(%x: tensor<64x128xbf16>, %position: tensor<i64>)
   %q, %s = blockscale.quantize %r block [1, 32]
       : tensor<1x128xbf16> -> tensor<1x128xf8E4M3FN>, tensor<1x4xf8E8M0FNU>
   return %q, %s : tensor<1x128xf8E4M3FN>, tensor<1x4xf8E8M0FNU>
-}
-
-// -----
-
-// A part of plain ops has no kernel that computes where it begins.
-func.func @plain(%x: tensor<64x8xf32> {bufferization.writable = true}, %y: tensor<1x8xf32>,
-                 %position: tensor<i64>) -> tensor<64x8xf32> {
-  %n = tensor.extract %position[] : tensor<i64>
-  %p = arith.index_cast %n : i64 to index
-  // expected-error@+1 {{to be known to the host before anything runs}}
-  %a = tensor.insert_slice %y into %x[%p, 0] [1, 8] [1, 1]
-      : tensor<1x8xf32> into tensor<64x8xf32>
-  return %a : tensor<64x8xf32>
 }

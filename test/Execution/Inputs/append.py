@@ -1,10 +1,10 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Appends of a quantized row to caches of codes and scales, at a position that an element of
-memory says. On each chip the row is that of the CPU, all else in the caches is as it was, and a
-position outside is an error of the call with one text. One kernel runs, whose traffic does not
-depend on the size of the caches: the row, its codes and scales, the position, and at most 128
-bytes more.
+"""Appends of a quantized row to caches of codes and scales, and of a row as it is to a cache of
+bf16, at a position that an element of memory says. On each chip the row is that of the CPU, all
+else in the caches is as it was, and a position outside is an error of the call with one text. One
+kernel runs, whose traffic does not depend on the size of the caches: the row, what is written for
+it, the position, and at most 128 bytes more.
 
 Usage: append.py FOLDER CHIP..
 """
@@ -20,8 +20,9 @@ from expect import Expectations
 
 MORE = 128
 LENGTH = 128  # elements of a row
-#: Data, bits of a code, scale, elements of a block.
-FORMATS = {"mxfp8": ("f8E4M3FN", 8, "f8E8M0FNU", 32), "nvfp4": ("f4E2M1FN", 4, "f8E4M3FN", 16)}
+#: Data, bits of a code, scale, elements of a block; rows of bf16 are not quantized.
+FORMATS = {"mxfp8": ("f8E4M3FN", 8, "f8E8M0FNU", 32), "nvfp4": ("f4E2M1FN", 4, "f8E4M3FN", 16),
+           "bf16": ("bf16", 16, "", 0)}
 #: Positions in memory: type, dtype of NumPy, and the index that is read.
 POSITIONS = {"i32": ("tensor<i32>", np.int32, ""), "i64": ("tensor<i64>", np.int64, ""),
              "table": ("tensor<3xi32>", np.int32, "%c2")}
@@ -33,8 +34,19 @@ def write_module(form, kind):
     data, _, scale, block = FORMATS[form]
     position, _, index = POSITIONS[kind]
     integer = position.removesuffix(">").split("<")[1].split("x")[-1]
-    row, blocks = f"tensor<1x{LENGTH}x", f"{LENGTH // block}x{scale}>"
+    row = f"tensor<1x{LENGTH}x"
     whole = f"tensor<?x{LENGTH}x{data}>"
+    if not block:
+        return f"""func.func @append(%data: {whole} {{bufferization.writable = true}},
+                  %x: {row}bf16>, %position: {position}) -> {whole} {{
+  %c2 = arith.constant 2 : index
+  %n = tensor.extract %position[{index}] : {position}
+  %p = arith.index_cast %n : {integer} to index
+  %a = tensor.insert_slice %x into %data[%p, 0] [1, {LENGTH}] [1, 1] : {row}bf16> into {whole}
+  return %a : {whole}
+}}
+"""
+    blocks = f"{LENGTH // block}x{scale}>"
     return f"""func.func @append(%data: {whole} {{bufferization.writable = true}},
                   %scale: tensor<?x{blocks} {{bufferization.writable = true}},
                   %x: {row}bf16>, %position: {position}) -> ({whole}, tensor<?x{blocks}) {{
@@ -53,6 +65,8 @@ def write_module(form, kind):
 def draw_caches(form, positions):
     _, bits, _, block = FORMATS[form]
     random = np.random.default_rng(positions)
+    if not block:
+        return [random.integers(0, 1 << 14, (positions, LENGTH), np.uint16)]
     return [random.integers(0, 100, (positions, size), np.uint8)
             for size in (LENGTH * bits // 8, LENGTH // block)]
 
@@ -77,7 +91,7 @@ def run(folder, form, kind, caches, number, target):
     for i, array in enumerate([*caches, draw_row(), make_position(kind, number)]):
         np.save(folder / f"in{i}.npy", array)
         command += ["--in", f"in{i}.npy"]
-    outs = [folder / "data.npy", folder / "scale.npy"]
+    outs = [folder / name for name in ("data.npy", "scale.npy")[:len(caches)]]
     for out in outs:
         out.unlink(missing_ok=True)
         command += ["--out", out.name]
@@ -91,7 +105,7 @@ def run(folder, form, kind, caches, number, target):
 
 def check_traffic(what, launches, caches, kind, expect):
     expect.record(f"{what}: launches", None if len(launches) == 1 else f"{launches}")
-    rows = 2 * LENGTH + sum(cache.shape[1] for cache in caches)
+    rows = 2 * LENGTH + sum(cache[0].nbytes for cache in caches)
     position = np.dtype(POSITIONS[kind][1]).itemsize
     moved = sum(int(count) for launch in launches for count in launch[1:])
     print(f"{what}: {moved} bytes, rows {rows}, position {position}", flush=True)

@@ -15,6 +15,7 @@
 
 #include "PlainKernel.h"
 #include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/DevicePlaces.h"
 #include "DeviceEmission/LaunchSite.h"
 #include "DeviceEmission/PlainBody.h"
 #include "Emission/PlainLoop.h"
@@ -39,7 +40,7 @@ class PlainKernel {
 public:
   PlainKernel(scf::ParallelOp loop, KernelTable &kernels,
               const target::Chip &chip)
-      : loop(loop), site(loop, kernels, chip) {}
+      : loop(loop), site(loop, kernels, chip), places(loop) {}
 
   LogicalResult launch();
 
@@ -54,6 +55,8 @@ private:
 
   scf::ParallelOp loop;
   Launcher site;
+  /// Numbers that threads compute from elements of memory.
+  PlaceNumbers places;
   /// Values of the host that the kernel takes, and what holds each: in host
   /// code the value, in the kernel the parameter.
   llvm::SetVector<Value> operands;
@@ -79,7 +82,8 @@ void PlainKernel::hoistSizes() {
 
 /// Whether a thread may compute `op` for itself.
 static bool isSunk(Operation *op) {
-  return op && op->getNumRegions() == 0 && isPure(op) &&
+  return op && !op->hasAttr(kPlaceAttrName) && op->getNumRegions() == 0 &&
+         isPure(op) &&
          isa<arith::ArithDialect, affine::AffineDialect, math::MathDialect>(
              op->getDialect());
 }
@@ -161,6 +165,11 @@ LogicalResult PlainKernel::collectOperands() {
   if (!getConstantIntValue(total))
     operands.insert(total);
   getUsedValuesDefinedAbove(loop.getRegion(), operands);
+  operands.remove_if([](Value operand) {
+    Operation *op = operand.getDefiningOp();
+    return op && op->hasAttr(kPlaceAttrName);
+  });
+  operands.insert(places.getOperands().begin(), places.getOperands().end());
   for (Value operand : llvm::to_vector(operands)) {
     auto type = dyn_cast<MemRefType>(operand.getType());
     if (!type && !isPassed(operand.getType()))
@@ -222,13 +231,26 @@ void PlainKernel::emitThread(KernelBuilder &b) {
   Value total = loop.getUpperBound().front();
   std::optional<int64_t> known = getConstantIntValue(total);
   total = known ? emit::getIndex(b, *known) : values.lookup(total);
-  emit::emitIf(b, isBelow(b, thread, total),
-               [&] { emitPlainBody(b, loop, values, memories); });
+  auto emitIteration = [&] {
+    emit::emitIf(b, isBelow(b, thread, total),
+                 [&] { emitPlainBody(b, loop, values, memories); });
+  };
+  if (places.isEmpty())
+    return emitIteration();
+  SmallVector<Value> given;
+  for (Value operand : places.getOperands())
+    given.push_back(
+        variables[llvm::find(operands, operand) - operands.begin()]);
+  places.emit(b, kPlainThreads, given, [&](IRMapping &numbers) {
+    for (auto [from, to] : numbers.getValueMap())
+      values.map(from, to);
+    emitIteration();
+  });
 }
 
 LogicalResult PlainKernel::launch() {
   hoistSizes();
-  if (failed(verifyPlainBody(loop)))
+  if (failed(verifyPlainBody(loop)) || failed(places.verify(loop)))
     return failure();
   flatten();
   site.b.setInsertionPoint(loop);
