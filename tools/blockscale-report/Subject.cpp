@@ -7,6 +7,7 @@
 
 #include "Subject.h"
 
+#include "blockscale/Analysis/Cost/CostModel.h"
 #include "blockscale/Driver/Executable.h"
 
 using namespace mlir;
@@ -14,6 +15,29 @@ using blockscale::runtime::NpyArray;
 using blockscale::runtime::Result;
 
 namespace blockscale::report {
+
+/// Decides products by the rows that the assumed sizes give them; if they give
+/// none, as for the most rows.
+static void settleRows(std::vector<ProductDecision> &decisions,
+                       const Subject &subject) {
+  CostModel model(*subject.gpu, Model::Exact, subject.sizes);
+  for (ProductDecision &decision : decisions) {
+    if (decision.byRows.empty())
+      continue;
+    const ProductFactor &a = decision.product.a;
+    auto shape = model.getShape(a.source);
+    if (!shape) {
+      llvm::consumeError(shape.takeError());
+      decision.byRows.clear();
+      continue;
+    }
+    int64_t rows = 1;
+    for (auto [size, loop] : llvm::zip_equal(*shape, a.loops))
+      if (llvm::is_contained(a.rows, loop))
+        rows *= size;
+    decision.decideFor(rows);
+  }
+}
 
 Result<Copy> copySubject(const Subject &subject,
                          const QuantizationPolicy &policy,
@@ -25,6 +49,7 @@ Result<Copy> copySubject(const Subject &subject,
     return function.status();
   made.function = *function;
   made.decisions = decideProducts(made.function, policy);
+  settleRows(made.decisions, subject);
   adjust(made.decisions);
   return made;
 }

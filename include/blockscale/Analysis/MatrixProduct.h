@@ -103,6 +103,10 @@ mlir::Value getExtended(mlir::Operation *op);
 /// numbers in each call of its function.
 inline constexpr llvm::StringLiteral kWeightAttrName = "blockscale.weight";
 
+/// What the name of an attribute of a product in a branch says, an integer: it
+/// has so many rows at most, where M is dynamic. Schedules go by it.
+inline constexpr llvm::StringLiteral kMaxRowsAttrName = "blockscale.max_rows";
+
 /// Whether `value` is a constant, or an argument with that attribute of a
 /// function, or is one of these moved, reshaped or cast.
 bool isWeight(mlir::Value value);

@@ -303,7 +303,9 @@ def QuantizeProducts
     ```
 
     Remarks of the category `quantize-products` say by which rule others are
-    quantized (`--remarks-filter-passed=quantize-products`). The pass is in no
+    quantized (`--remarks-filter-passed=quantize-products`). Where rules by rows
+    decide of a product whose M is dynamic, each form is in a branch of `scf.if`,
+    and a remark of this category has the bounds. The pass is in no
     pipeline, since it changes numbers; it is for the module as it was imported.
 
     Example (test/Transforms/quantize-products.mlir), of the option
@@ -320,8 +322,10 @@ def QuantizeProducts
     ```
   }];
   let dependentDialects = [
-    "::blockscale::BlockScaleDialect", "::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+    "::blockscale::BlockScaleDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
   let options = [
     Option<"policyFile", "policy", "std::string", /*default=*/"\"\"",
            "File of the policy, JSON">,
@@ -770,7 +774,9 @@ def BufferizeKernels
   let summary = "One-shot-bufferize everything but the bodies of kernels";
   let description = [{
     Runs upstream's empty tensor elimination and module bufferization with
-    identity layouts at function boundaries. A kernel bufferizes as a whole, in
+    identity layouts at function boundaries. Both ways of an `scf.if` that compute a
+    new tensor of one size write to one place, that of the function's result if it
+    is one. A kernel bufferizes as a whole, in
     place; the logical tensors of its body are a description and stay. Packed and
     swizzled tensors must be in storage form, and control flow that carries
     tensors structured.

@@ -20,6 +20,7 @@
 #include "blockscale/Transforms/ActivationAmaxes.h"
 
 #include <limits>
+#include <tuple>
 
 namespace blockscale {
 
@@ -42,6 +43,12 @@ struct OperandForm {
   /// The amax that the global scale is of; that of the operand, computed at
   /// each call, where there is none.
   std::optional<float> amax;
+
+  bool operator==(const OperandForm &other) const {
+    return std::tie(format, recipe, isSwept, hasGlobal, amax) ==
+           std::tie(other.format, other.recipe, other.isSwept, other.hasGlobal,
+                    other.amax);
+  }
 };
 
 /// The type of a layer, in which its operands are stored.
@@ -69,6 +76,9 @@ struct ProductForm {
   std::optional<LayerType> cast;
 };
 
+/// Whether both forms make the same codes and scales of a weight.
+bool haveSameWeight(const ProductForm &a, const ProductForm &b);
+
 /// "nvfp4", or "mxfp4 by mxfp8", or "nvfp4, weights only", or "nvfp4 of bf16".
 std::string describe(const ProductForm &form);
 
@@ -84,7 +94,14 @@ struct SizeRange {
 
   /// A dynamic size is in a range only if that has every size.
   bool contains(int64_t size) const;
+
+  bool operator==(const SizeRange &other) const {
+    return min == other.min && max == other.max;
+  }
 };
+
+/// "M up to 16", or "M from 17 to 64", or "M from 65 on".
+std::string describeRows(const SizeRange &rows);
 
 /// A product as rules see it: one of a program, or a layer of a model that is
 /// no program yet.
@@ -131,6 +148,12 @@ struct PolicyDecision {
   std::optional<ProductForm> form;
 };
 
+/// What a policy makes of a product if it has so many rows.
+struct RowsDecision {
+  SizeRange rows;
+  PolicyDecision decision;
+};
+
 struct QuantizationPolicy {
   std::vector<PolicyRule> rules;
   /// Whether the last projection, and weights of fewer rows than a block has
@@ -147,6 +170,10 @@ struct QuantizationPolicy {
   /// What the first rule that matches says, by the clauses policy_c1 to
   /// policy_c6 (QuantizeProducts.h).
   PolicyDecision decide(const PolicyProduct &product) const;
+  /// What it says for each number of rows, from 1 on and in order, where M is
+  /// dynamic and rules by `m` tell numbers apart; one decision for all
+  /// otherwise. Neighbours are by different rules.
+  std::vector<RowsDecision> decideByRows(const PolicyProduct &product) const;
 };
 
 /// Whether the amax of what a product reads beside its weight may be measured

@@ -47,7 +47,15 @@ struct ProductDecision {
   std::string rule;
   /// Why it is left.
   std::optional<FusionObstacle> obstacle;
+  /// What is made of it by the rows that M has at run time, where these decide
+  /// and M is dynamic: two decisions or more, not all of which leave it.
+  /// `form`, `rule` and `obstacle` are those of the most rows then.
+  std::vector<RowsDecision> byRows;
+  /// The most rows that it has in its branch, where M is dynamic.
+  std::optional<int64_t> maxRows;
 
+  /// Makes of it what is made of so many rows. None are a row.
+  void decideFor(int64_t rows);
   /// What A and B are quantized to; nothing of an operand that stays plain.
   OperandForm getFormA() const;
   OperandForm getFormB() const;
@@ -67,6 +75,17 @@ std::optional<FusionObstacle> findFormObstacle(const ProductDecision &decision,
                                                const ProductForm &form,
                                                bool leavesNarrow);
 
+/// An operand as `scaled_mm` takes it: its codes with scales, or a plain one
+/// without. There may be no global scale.
+struct ProductOperand {
+  mlir::Value data, scale, global;
+};
+
+/// Creates the ops that quantize the weight of a decision with a form, at the
+/// insertion point of `rewriter`.
+ProductOperand createQuantizedWeight(mlir::RewriterBase &rewriter,
+                                     const ProductDecision &decision);
+
 /// Creates the quantized product before the op of a decision with a form, and
 /// returns the value to replace the op's result with:
 ///
@@ -79,8 +98,48 @@ std::optional<FusionObstacle> findFormObstacle(const ProductDecision &decision,
 /// An operand of K rows is quantized with `transposed`; other orders of
 /// dimensions are transposed before. Several loops of m, n or k are collapsed
 /// to one dimension. What a sum begins with, other than zeros, is added after.
+/// A weight that was quantized before in that form may be given.
 mlir::Value createQuantizedProduct(mlir::RewriterBase &rewriter,
-                                   const ProductDecision &decision);
+                                   const ProductDecision &decision,
+                                   const ProductOperand *weight = nullptr);
+
+/// Replaces the product of a decision by rows, and what alone reads it element
+/// by element, by a branch on the rows that it has at run time:
+///
+///   %y = linalg.matmul ins(%x, %w) ..
+///   %z = linalg.generic ins(%y, %bias) ..
+///     ->  %qw, %sw = blockscale.quantize %w ..
+///         %few = arith.cmpi ult, (tensor.dim %x, 0), 17
+///         %z = scf.if %few {
+///           %y = blockscale.scaled_mm %x, %qw scales(none, %sw) ..
+///           scf.yield (linalg.generic ins(%y, %bias) ..)
+///         } else {
+///           %qx, %sx = blockscale.quantize %x ..
+///           %y = blockscale.scaled_mm %qx, %qw scales(%sx, %sw) ..
+///           scf.yield (linalg.generic ins(%y, %bias) ..)
+///         }
+///
+/// A weight that several branches read in one form is quantized before them,
+/// once. An epilogue is in each branch, so that kernels of products have it.
+void replaceByRows(mlir::RewriterBase &rewriter,
+                   const ProductDecision &decision);
+
+/// Makes one of branches of `function` on the same condition that follow one
+/// another, as those of products that read the same activations:
+///
+///   %y = scf.if %few { A } else { B }
+///   %z = scf.if %few { C } else { D }
+///     ->  %y, %z = scf.if %few { A; C } else { B; D }
+///
+/// Then what both need, as quantized activations, is computed once. What only
+/// one way of a branch needs is moved into it.
+void joinBranches(mlir::RewriterBase &rewriter,
+                  mlir::FunctionOpInterface function);
+
+/// Rounds the result of the layer whose product is `value` to the type that the
+/// form of the decision casts to, if it does.
+void roundLayer(mlir::RewriterBase &rewriter, mlir::Value value,
+                const ProductDecision &decision);
 
 /// Creates the amax, a tensor<f32>, of what the product of a decision with a
 /// form reads beside its weight, before its op: of all matrices of a batch, and

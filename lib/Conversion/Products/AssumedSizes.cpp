@@ -13,8 +13,7 @@ using namespace mlir;
 
 namespace blockscale::products {
 
-static double getSize(RankedTensorType type, int64_t dim) {
-  int64_t size = type.getDimSize(dim);
+static double assume(int64_t size) {
   return static_cast<double>(ShapedType::isDynamic(size) ? kAssumedSize : size);
 }
 
@@ -24,11 +23,11 @@ AssumedSizes::AssumedSizes(const Product &product) {
     matrices *= ShapedType::isDynamic(size) ? 1 : static_cast<double>(size);
   auto op = cast<ProductOpInterface>(product.op);
   ProductDims dims = getProductDims(op, /*ofB=*/false);
-  rows = getSize(a, dims.rows);
+  rows = assume(product.getMaxRows());
   // Columns of several products are beside each other in a tile.
-  cols = getSize(b, getProductDims(op, /*ofB=*/true).rows) *
+  cols = assume(b.getDimSize(getProductDims(op, /*ofB=*/true).rows)) *
          static_cast<double>(product.siblings);
-  depth = getSize(a, dims.depth);
+  depth = assume(a.getDimSize(dims.depth));
   if (product.offsets && !product.offsets.getType().isDynamicDim(0))
     matrices = std::max<double>(product.offsets.getType().getDimSize(0), 1);
   if (product.groups == GroupDim::Rows)

@@ -11,7 +11,8 @@
 
 namespace blockscale::products {
 
-/// Dynamic sizes are assumed to be this where schedules are chosen.
+/// Dynamic sizes are assumed to be this where schedules are chosen, but for
+/// rows of which the most are known.
 inline constexpr int64_t kAssumedSize = 8192;
 /// Rows of results in a band: those of B that a band of this height shares are
 /// read from memory once for 1024 rows of A.

@@ -7,6 +7,8 @@
 
 #include "Product.h"
 #include "blockscale/Analysis/Epilogue.h"
+#include "blockscale/Analysis/MatrixProduct.h"
+#include "blockscale/IR/TypeRules.h"
 
 using namespace mlir;
 
@@ -32,6 +34,15 @@ Product::Product(ProductOpInterface op)
       bias(op.getBias()), scalesAfterRounding(op.getGlobalScaling() ==
                                               GlobalScaling::AfterRounding) {
   lookAtKernel();
+}
+
+int64_t Product::getMaxRows() const {
+  ProductDims dims =
+      getProductDims(cast<ProductOpInterface>(op), /*ofB=*/false);
+  int64_t rows = a.getType().getDimSize(dims.rows);
+  auto most = op->getAttrOfType<IntegerAttr>(kMaxRowsAttrName);
+  bool isKnown = most && groups == GroupDim::None && most.getInt() > 0;
+  return ShapedType::isDynamic(rows) && isKnown ? most.getInt() : rows;
 }
 
 } // namespace blockscale::products

@@ -30,6 +30,10 @@ struct Product {
   Tensor bias;
   bool scalesAfterRounding;
 
+  /// The rows of A, or the most that they are known to be where M is dynamic;
+  /// dynamic if neither is known.
+  int64_t getMaxRows() const;
+
   /// How many operands have scales; others are bf16 or f16.
   int64_t countScaled() const { return (scaleA ? 1 : 0) + (scaleB ? 1 : 0); }
   /// Whether an operand is bf16 or f16 without scales.

@@ -100,7 +100,7 @@ ProductKey::ProductKey(const Product &product) {
       {"epilogue", product.hasEpilogue ? "ops" : "none", "epilogue_", "none"},
       {"bias", getElement(product.bias), "bias_", "none"},
       {"globals", getGlobals(product), "globals_", "none"},
-      {"m", getSize(product.a, dimsA.rows), "m"},
+      {"m", getBucket(product.getMaxRows()), "m"},
       {"n", getSize(product.b, dimsB.rows), "n"},
       {"k", getSize(product.a, dimsA.depth), "k"},
       {"matrices", getMatrices(product), "matrices", "1"}};

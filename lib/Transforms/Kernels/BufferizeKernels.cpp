@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BranchResults.h"
 #include "Storage/StorageRules.h"
 #include "blockscale/Transforms/Passes.h"
 
@@ -133,6 +134,8 @@ struct BufferizeKernelsPass
       else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
         separateInits(rewriter, op, loop.getInitsMutable());
     });
+    resolveBranchSizes(rewriter, getOperation());
+    placeBranchResults(rewriter, getOperation());
     if (failed(bufferization::eliminateEmptyTensors(rewriter, getOperation())))
       return signalPassFailure();
     bufferization::OneShotBufferizationOptions options;

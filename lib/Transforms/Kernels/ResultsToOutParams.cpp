@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BranchResults.h"
 #include "Checks/RunTimeChecks.h"
 #include "blockscale/Analysis/MatrixProduct.h"
 #include "blockscale/Transforms/Passes.h"
@@ -69,11 +70,14 @@ static void eraseResults(func::FuncOp function) {
 
 /// Whether sizes of results may come from a loop, a branch or an op on
 /// elements.
-static bool hasSizes(Operation *op) {
+static bool hasSizes(RewriterBase &rewriter, Operation *op) {
   return !isa<linalg::LinalgOp>(op) &&
-         llvm::any_of(op->getResultTypes(), [](Type type) {
-           auto shaped = dyn_cast<ShapedType>(type);
-           return shaped ? !shaped.hasStaticShape() : type.isIntOrIndex();
+         llvm::any_of(op->getResults(), [&](OpResult result) {
+           auto shaped = dyn_cast<ShapedType>(result.getType());
+           if (!shaped)
+             return result.getType().isIntOrIndex();
+           return !shaped.hasStaticShape() &&
+                  !(isa<scf::IfOp>(op) && findBranchSizes(rewriter, result));
          });
 }
 
@@ -95,14 +99,14 @@ static void addResultSizes(func::FuncOp function) {
   copy->removeAttr(kSignatureAttrName);
   // What is asserted where no size is computed is asserted by the function
   // itself, and would keep the computation alive.
+  IRRewriter rewriter(builder);
   SmallVector<cf::AssertOp> asserts;
-  copy.walk([&](cf::AssertOp op) {
+  copy.walk([&](cf::AssertOp op) { asserts.push_back(op); });
+  for (cf::AssertOp op : asserts) {
     Operation *around = copy.getBody().findAncestorOpInRegion(*op);
-    if (around != op && !hasSizes(around))
-      asserts.push_back(op);
-  });
-  for (cf::AssertOp op : asserts)
-    op.erase();
+    if (around != op && !hasSizes(rewriter, around))
+      op.erase();
+  }
   func::ReturnOp ret = getReturn(copy);
   Value sizes = addBuffer(copy, MemRefType::get({count}, builder.getI64Type()));
   builder.setInsertionPoint(ret);
@@ -121,6 +125,7 @@ static void addResultSizes(func::FuncOp function) {
   }
   ret.getOperandsMutable().clear();
   eraseResults(copy);
+  resolveBranchSizes(rewriter, copy);
 }
 
 /// Moves results to trailing arguments:

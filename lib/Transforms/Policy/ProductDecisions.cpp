@@ -107,6 +107,20 @@ std::optional<FusionObstacle> findFormObstacle(const ProductDecision &decision,
   return findFormObstacle(toPolicyProduct(decision), form, leavesNarrow);
 }
 
+/// Makes `found` the decision.
+static void setDecision(ProductDecision &decision, PolicyDecision found) {
+  decision.obstacle = std::move(found.obstacle);
+  decision.form = found.form;
+  decision.rule = decision.form ? found.rule->name : std::string();
+}
+
+void ProductDecision::decideFor(int64_t rows) {
+  for (RowsDecision &each : byRows)
+    if (each.rows.contains(std::max<int64_t>(rows, 1)))
+      setDecision(*this, each.decision);
+  byRows.clear();
+}
+
 /// What the first rule that matches says.
 static void decide(ProductDecision &decision, const QuantizationPolicy &policy,
                    StringRef function, bool isLast) {
@@ -114,12 +128,13 @@ static void decide(ProductDecision &decision, const QuantizationPolicy &policy,
   seen.names = getLocationNames(decision.op->getLoc());
   seen.function = function;
   seen.isLast = isLast;
-  PolicyDecision found = policy.decide(seen);
-  decision.obstacle = std::move(found.obstacle);
-  if (decision.obstacle)
-    return;
-  decision.form = std::move(found.form);
-  decision.rule = found.rule->name;
+  std::vector<RowsDecision> found = policy.decideByRows(seen);
+  setDecision(decision, found.back().decision);
+  bool isQuantized = llvm::any_of(found, [](const RowsDecision &each) {
+    return each.decision.form.has_value();
+  });
+  if (found.size() > 1 && isQuantized)
+    decision.byRows = std::move(found);
 }
 
 std::vector<ProductDecision> decideProducts(FunctionOpInterface function,

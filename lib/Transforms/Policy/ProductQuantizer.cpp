@@ -31,11 +31,6 @@ struct Matrix {
   }
 };
 
-/// An operand as a `scaled_mm` takes it. A plain one has no scales.
-struct Operand {
-  Value data, scale, global;
-};
-
 /// Creates the ops of one product.
 class ProductQuantizer {
 public:
@@ -43,7 +38,9 @@ public:
       : rewriter(rewriter), decision(decision), product(decision.product),
         loc(decision.op->getLoc()) {}
 
-  Value create();
+  /// The product, of `weight` if that was quantized before.
+  Value create(const ProductOperand *weight);
+  ProductOperand createWeight();
   /// The amax of what the product reads beside its weight.
   Value createActivationAmax();
 
@@ -55,8 +52,9 @@ private:
 
   // Numbers.
   Matrix createSource(const ProductFactor &factor, const OperandForm &form);
-  Operand createOperand(const ProductFactor &factor, const OperandForm &form);
-  Operand quantize(Matrix x, const OperandForm &form);
+  ProductOperand createOperand(const ProductFactor &factor,
+                               const OperandForm &form);
+  ProductOperand quantize(Matrix x, const OperandForm &form);
   Value createAmax(Matrix x, const OperandForm &form);
   Value addInit(Value sum);
 
@@ -227,7 +225,7 @@ Value ProductQuantizer::createAmax(Matrix x, const OperandForm &form) {
                                    DenseElementsAttr::get(type, *form.amax));
 }
 
-Operand ProductQuantizer::quantize(Matrix x, const OperandForm &form) {
+ProductOperand ProductQuantizer::quantize(Matrix x, const OperandForm &form) {
   MLIRContext *context = rewriter.getContext();
   int64_t block = form.format->blockSize;
   SmallVector<int64_t> shape(x.getType().getShape());
@@ -235,7 +233,7 @@ Operand ProductQuantizer::quantize(Matrix x, const OperandForm &form) {
     std::swap(shape[shape.size() - 2], shape.back());
   auto recipe =
       form.recipe ? RecipeAttr::get(context, *form.recipe) : RecipeAttr();
-  Operand operand;
+  ProductOperand operand;
   Value amax, blockAmax;
   // A sweep chooses among multiples of the amax.
   bool isOfAmax =
@@ -282,15 +280,15 @@ Matrix ProductQuantizer::createSource(const ProductFactor &factor,
   return x;
 }
 
-Operand ProductQuantizer::createOperand(const ProductFactor &factor,
-                                        const OperandForm &form) {
+ProductOperand ProductQuantizer::createOperand(const ProductFactor &factor,
+                                               const OperandForm &form) {
   Matrix x = createSource(factor, form);
   if (decision.form->isTransformed)
     x.value = HadamardOp::create(rewriter, loc, x.value,
                                  uint64_t(x.isTransposed ? 0 : 1));
   if (form.format)
     return quantize(x, form);
-  Operand plain;
+  ProductOperand plain;
   plain.data = x.value;
   return plain;
 }
@@ -327,11 +325,20 @@ Value ProductQuantizer::addInit(Value sum) {
   return op.getResult(0);
 }
 
-Value ProductQuantizer::create() {
+ProductOperand ProductQuantizer::createWeight() {
+  return decision.isWeightB ? createOperand(product.b, decision.getFormB())
+                            : createOperand(product.a, decision.getFormA());
+}
+
+Value ProductQuantizer::create(const ProductOperand *weight) {
   rewriter.setInsertionPoint(decision.op);
   bool isSumOfOthers = !beginsWithZeros();
-  Operand a = createOperand(product.a, decision.getFormA());
-  Operand b = createOperand(product.b, decision.getFormB());
+  ProductOperand a = weight && !decision.isWeightB
+                         ? *weight
+                         : createOperand(product.a, decision.getFormA());
+  ProductOperand b = weight && decision.isWeightB
+                         ? *weight
+                         : createOperand(product.b, decision.getFormB());
   Type element = isSumOfOthers ? rewriter.getF32Type()
                                : product.getType().getElementType();
   SmallVector<int64_t> shape;
@@ -340,10 +347,13 @@ Value ProductQuantizer::create() {
   shape.push_back(product.getSize(product.a.rows));
   shape.push_back(product.getSize(product.b.rows));
   SmallVector<int64_t, 2> block = {1, decision.form->weight.format->blockSize};
-  Value matrix =
+  auto matrix =
       ScaledMMOp::create(rewriter, loc, RankedTensorType::get(shape, element),
                          a.data, b.data, a.scale, b.scale, a.global, b.global,
                          /*bias=*/Value(), block, GlobalScalingAttr());
+  if (decision.maxRows)
+    matrix->setAttr(kMaxRowsAttrName,
+                    rewriter.getI64IntegerAttr(*decision.maxRows));
   Value result = createResultTensor(matrix);
   return isSumOfOthers ? addInit(result) : result;
 }
@@ -361,9 +371,15 @@ Value createActivationAmax(RewriterBase &rewriter,
   return ProductQuantizer(rewriter, decision).createActivationAmax();
 }
 
+ProductOperand createQuantizedWeight(RewriterBase &rewriter,
+                                     const ProductDecision &decision) {
+  return ProductQuantizer(rewriter, decision).createWeight();
+}
+
 Value createQuantizedProduct(RewriterBase &rewriter,
-                             const ProductDecision &decision) {
-  return ProductQuantizer(rewriter, decision).create();
+                             const ProductDecision &decision,
+                             const ProductOperand *weight) {
+  return ProductQuantizer(rewriter, decision).create(weight);
 }
 
 } // namespace blockscale

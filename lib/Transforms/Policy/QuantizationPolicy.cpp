@@ -7,6 +7,9 @@
 
 #include "blockscale/Transforms/QuantizationPolicy.h"
 
+#include <set>
+#include <utility>
+
 using namespace mlir;
 
 namespace blockscale {
@@ -68,6 +71,11 @@ std::string describe(const ProductForm &form) {
   return text;
 }
 
+bool haveSameWeight(const ProductForm &a, const ProductForm &b) {
+  return a.weight == b.weight && a.isTransformed == b.isTransformed &&
+         a.cast == b.cast;
+}
+
 Type getLayerType(const ProductForm &form, Type element) {
   if (!form.cast || !element.isF32())
     return element;
@@ -97,6 +105,13 @@ bool SizeRange::contains(int64_t size) const {
   if (ShapedType::isDynamic(size))
     return min <= 0 && max == std::numeric_limits<int64_t>::max();
   return min <= size && size <= max;
+}
+
+std::string describeRows(const SizeRange &rows) {
+  std::string min = std::to_string(rows.min), max = std::to_string(rows.max);
+  if (rows.max == SizeRange().max)
+    return "M from " + min + " on";
+  return rows.min <= 1 ? "M up to " + max : "M from " + min + " to " + max;
 }
 
 SmallVector<std::string> getLocationNames(Location location) {
@@ -129,6 +144,35 @@ const PolicyRule *QuantizationPolicy::find(const PolicyProduct &product) const {
   auto found = llvm::find_if(
       rules, [&](const PolicyRule &rule) { return rule.matches(product); });
   return found == rules.end() ? nullptr : &*found;
+}
+
+std::vector<RowsDecision>
+QuantizationPolicy::decideByRows(const PolicyProduct &product) const {
+  if (!ShapedType::isDynamic(product.m))
+    return {{{product.m, product.m}, decide(product)}};
+  // The first numbers of rows that rules tell from the one before. A product
+  // of no rows has no numbers, and is as one of a row.
+  std::set<int64_t> first = {1};
+  for (PolicyRule rule : rules) {
+    SizeRange rows = std::exchange(rule.m, SizeRange());
+    if (!rule.matches(product))
+      continue;
+    first.insert(std::max<int64_t>(rows.min, 1));
+    if (rows.max != SizeRange().max)
+      first.insert(rows.max + 1);
+  }
+  std::vector<RowsDecision> decisions;
+  for (int64_t rows : first) {
+    PolicyProduct sized = product;
+    sized.m = rows;
+    PolicyDecision decision = decide(sized);
+    if (!decisions.empty() && decisions.back().decision.rule == decision.rule)
+      continue;
+    if (!decisions.empty())
+      decisions.back().rows.max = rows - 1;
+    decisions.push_back({{rows, SizeRange().max}, std::move(decision)});
+  }
+  return decisions;
 }
 
 QuantizationPolicy getUniformPolicy(const numerics::BlockFormat &format) {

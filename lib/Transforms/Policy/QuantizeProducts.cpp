@@ -26,8 +26,28 @@ namespace blockscale {
 /// a remark of its op in any case.
 static constexpr StringLiteral kCategory = "quantize-products";
 
+/// What is made of each number of rows: "nvfp4, weights only by rule 1 of
+/// p.json for M up to 16, nvfp4 by rule 2 of p.json for M from 17 on".
+static std::string describeByRows(const ProductDecision &decision) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleaveComma(decision.byRows, os, [&](const RowsDecision &each) {
+    const PolicyDecision &made = each.decision;
+    if (made.form)
+      os << describe(*made.form) << " by " << made.rule->name;
+    else
+      os << "left (" << made.obstacle->clause << ")";
+    os << " for " << describeRows(each.rows);
+  });
+  return text;
+}
+
 static void explain(const ProductDecision &decision) {
-  if (decision.obstacle)
+  if (!decision.byRows.empty())
+    remark::passed(decision.op->getLoc(),
+                   remark::RemarkOpts::name("by-rows").category(kCategory))
+        << remark::add("decided at run time: {0}", describeByRows(decision));
+  else if (decision.obstacle)
     decision.op->emitRemark() << "is not quantized " << *decision.obstacle;
   else
     remark::passed(decision.op->getLoc(),
@@ -137,8 +157,8 @@ static Value findLayerResult(Value value) {
 ///              %0 = arith.addf
 ///              %1 = arith.truncf %0 : f32 to bf16
 ///              %2 = arith.extf %1 : bf16 to f32
-static void roundLayer(RewriterBase &rewriter, Value value,
-                       const ProductDecision &decision) {
+void roundLayer(RewriterBase &rewriter, Value value,
+                const ProductDecision &decision) {
   // A row behind a product of activations is a mask.
   bool isLayer = decision.isWeightA || decision.isWeightB;
   Value result = isLayer ? findLayerResult(value) : value;
@@ -162,6 +182,10 @@ void replaceProducts(RewriterBase &rewriter,
   // From the last one on, since a product may read the result of one before it,
   // which is another value then.
   for (const ProductDecision &decision : llvm::reverse(decisions)) {
+    if (!decision.byRows.empty()) {
+      replaceByRows(rewriter, decision);
+      continue;
+    }
     if (!decision.form)
       continue;
     Value product = createQuantizedProduct(rewriter, decision);
@@ -180,6 +204,10 @@ void quantizeProducts(ModuleOp module, const QuantizationPolicy &policy) {
       names.insert_range(getLocationNames(decision.op->getLoc()));
     }
     replaceProducts(rewriter, decisions);
+    if (llvm::any_of(decisions, [](const ProductDecision &decision) {
+          return !decision.byRows.empty();
+        }))
+      joinBranches(rewriter, function);
   });
   explainAmaxes(module, policy, names);
 }
