@@ -68,7 +68,7 @@ typedef struct blockscale_layer_form {
   const char *cast;
 } blockscale_layer_form;
 
-/// A layer: the product of activations [M, K] of any M by one weight [N, K].
+/// A layer: the product of activations [M, K] by one weight [N, K].
 typedef struct blockscale_layer {
   /// sizeof(blockscale_layer).
   size_t struct_size;
@@ -82,6 +82,8 @@ typedef struct blockscale_layer {
   int is_last;
   /// The type of its operands: "f32", "bf16" or "f16".
   const char *type;
+  /// M; 0 for any, where rules for some numbers of rows alone do not match.
+  int64_t m;
 } blockscale_layer;
 
 /// What a policy makes of a layer. Texts live as long as the decision.
@@ -96,6 +98,9 @@ typedef struct blockscale_policy_decision {
   const char *clause;
   const char *expected;
   const char *found;
+  /// With rows given: the most rows that rules decide for as for these, from
+  /// these on. INT64_MAX if that is all of them, and where no rows are given.
+  int64_t max_m;
 } blockscale_policy_decision;
 
 /// Decides for a layer; blockscale_policy_decision_destroy frees the decision.

@@ -180,6 +180,11 @@ static Result<PolicyProduct> toProduct(const blockscale_layer *from) {
   product.isLast = layer.is_last != 0;
   product.n = product.weightRows = layer.n;
   product.k = layer.k;
+  if (layer.m < 0)
+    return Status::failure("expected m from 0 on, but got " +
+                           std::to_string(layer.m));
+  if (layer.m != 0)
+    product.m = layer.m;
   product.plain = product.weight = *type;
   return product;
 }
@@ -194,7 +199,18 @@ blockscale_policy_decide(const blockscale_policy *policy,
   Result<PolicyProduct> product = toProduct(layer);
   if (!product.ok())
     return report(product.status());
-  PolicyDecision made = policy->policy.decide(*product);
+  // What rules say of these rows, and up to which number of them.
+  int64_t rows = product->m;
+  RowsDecision found{SizeRange(), {}};
+  if (mlir::ShapedType::isDynamic(rows)) {
+    found.decision = policy->policy.decide(*product);
+  } else {
+    product->m = mlir::ShapedType::kDynamic;
+    for (RowsDecision &each : policy->policy.decideByRows(*product))
+      if (each.rows.contains(rows))
+        found = std::move(each);
+  }
+  const PolicyDecision &made = found.decision;
   auto result = std::make_unique<Decision>();
   if (made.rule)
     result->ruleText = made.rule->name;
@@ -204,6 +220,7 @@ blockscale_policy_decide(const blockscale_policy *policy,
     result->is_quantized = 1;
     result->form = toC(*made.form);
   }
+  result->max_m = found.rows.max;
   result->refer();
   *decision = result.release();
   return BLOCKSCALE_OK;
@@ -233,6 +250,7 @@ blockscale_layer_form_check(const blockscale_layer_form *form, const char *type,
     result->is_quantized = 1;
     result->form = toC(read);
   }
+  result->max_m = SizeRange().max;
   result->refer();
   *decision = result.release();
   return BLOCKSCALE_OK;

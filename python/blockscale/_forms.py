@@ -51,13 +51,14 @@ class Clause:
 
 @dataclasses.dataclass(frozen=True)
 class LayerForm:
-    """How a layer is quantized. Without a form of activations, these stay plain. `cast` is the
-    type that f32 is rounded to before."""
+    """How a layer is quantized. Without a form of activations, these stay plain, and so do those
+    of up to `plain_rows` rows. `cast` is the type that f32 is rounded to before."""
 
     weight: OperandForm
     activation: OperandForm | None = None
     rht: bool = False
     cast: str | None = None
+    plain_rows: int = 0
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -66,6 +67,10 @@ class LayerForm:
 
     def find_clause(self, dtype: str) -> Clause | None:
         """The clause that a plain operand of a dtype, "f32", "bf16" or "f16", does not meet."""
+        if self.plain_rows:
+            plain = dataclasses.replace(self, activation=None, plain_rows=0).find_clause(dtype)
+            if plain is not None:
+                return plain
         found = check(_native.check_form(
             self.weight.format, None if self.activation is None else self.activation.format,
             self.rht, self.cast, dtype))[0]
@@ -78,4 +83,5 @@ class LayerForm:
             text += ", weights only"
         elif self.activation.format != self.weight.format:
             text += f" by {self.activation.format}"
-        return text + (f" of {self.cast}" if self.cast else "")
+        text += f" of {self.cast}" if self.cast else ""
+        return text + (f", weights only for M up to {self.plain_rows}" if self.plain_rows else "")

@@ -91,12 +91,37 @@ class Rules:
     def __init__(self, policy: Policy):
         self._policy = _read(policy)
 
+    def _ask(self, layer: Layer, dtype: str, rows: int) -> tuple[Decision, int | None]:
+        """The decision for so many rows, 0 for any, and up to how many it is the same."""
+        found = check(_native.decide_layer(self._policy, layer.name, layer.n, layer.k,
+                                           layer.is_last, dtype, rows))[0]
+        if found.form is None:
+            return Decision(None, found.rule, f"{found.clause}: expected {found.expected}, but "
+                            f"got {found.found}"), found.max_rows
+        return Decision(_to_form(found.form), found.rule), found.max_rows
+
     def decide(self, layer: Layer, dtype: str) -> Decision:
         """What the first rule that matches says of a layer of a dtype, "f32", "bf16" or
-        "f16"."""
-        found = check(_native.decide_layer(self._policy, layer.name, layer.n, layer.k,
-                                           layer.is_last, dtype))[0]
-        if found.form is None:
-            return Decision(None, found.rule,
-                            f"{found.clause}: expected {found.expected}, but got {found.found}")
-        return Decision(_to_form(found.form), found.rule)
+        "f16", and of any number of rows: rules for some alone match none."""
+        return self._ask(layer, dtype, 0)[0]
+
+    def decide_by_rows(self, layer: Layer, dtype: str) -> Decision:
+        """What the rules say of a layer whose rows each call has: one form, whose activations may
+        stay plain up to a number of rows. Other forms by rows leave the layer."""
+        decision, most = self._ask(layer, dtype, 1)
+        if most is None:
+            return decision
+        few, (many, last) = decision, self._ask(layer, dtype, most + 1)
+        if few.form is None and many.form is None and last is None:
+            return many
+        if (last is None and few.form is not None and many.form is not None
+                and few.form.activation is None and many.form.activation is not None
+                and few.form == dataclasses.replace(many.form, activation=None)):
+            return Decision(dataclasses.replace(many.form, plain_rows=most),
+                            f"{few.rule} and {many.rule}")
+        texts = [f"{decision.form.describe() if decision.form else 'left'} up to M = {most}",
+                 many.form.describe() if many.form else "left"]
+        return Decision(None, "", "expected rules by m to quantize one weight, alone up to a "
+                        "number of rows and with the activations above it, but got "
+                        f"{texts[0]}, then {texts[1]}"
+                        + ("" if last is None else ", then others"))

@@ -278,6 +278,122 @@ class ExportTest(unittest.TestCase):
             self.assertTrue(torch.equal(function(x), model(x)))
 
 
+class RowsTest(unittest.TestCase):
+    """Rules by rows: activations of few rows stay plain, and each call decides."""
+
+    RULES = policy({"match": {"m": {"max": 16}}, "format": "nvfp4", "weight_only": True},
+                   {"format": "nvfp4"})
+
+    def setUp(self):
+        torch.manual_seed(0)
+        plain = nn.Sequential(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 64)).bfloat16().eval()
+        self.model, self.few, self.many = (copy.deepcopy(plain) for _ in range(3))
+        self.summary = blockscale.torch.quantize_(self.model, self.RULES)
+        blockscale.torch.quantize_(self.few, WEIGHTS)
+        blockscale.torch.quantize_(self.many, BOTH)
+
+    def check(self, function):
+        """The bytes are those of the model with one form, before, at and behind the bound."""
+        for shape, wanted in (((1,), self.few), ((16,), self.few), ((2, 8), self.few),
+                              ((17,), self.many), ((3, 6), self.many), ((40,), self.many)):
+            x = torch.randn(*shape, 64).bfloat16()
+            self.assertFalse(torch.equal(self.few(x), self.many(x)))
+            self.assertTrue(torch.equal(function(x), wanted(x)), shape)
+
+    def test_calls(self):
+        self.check(self.model)
+        self.assertIn("nvfp4, weights only for M up to 16", str(self.summary))
+        self.assertEqual(self.model[0].num_bytes, self.many[0].num_bytes)
+        for name, value in self.many.state_dict().items():
+            if not name.endswith("_extra_state"):
+                self.assertTrue(torch.equal(self.model.state_dict()[name], value), name)
+
+    def test_compiled(self):
+        """A region has the layers in their form, too."""
+        explanation, = blockscale.torch.explain(self.model, torch.randn(40, 64).bfloat16(),
+                                                dynamic=True)
+        self.assertIn("a region", [kind for kind, _ in explanation.taken])
+        torch._dynamo.reset()
+        compiled = torch.compile(self.model, backend="blockscale", dynamic=True,
+                                 options={"rest": "eager"})
+        self.check(compiled)
+
+    def test_static_scales(self):
+        """Those of activations that are quantized, which plain ones do not read."""
+        x = torch.randn(40, 64).bfloat16()
+        plain = nn.Sequential(nn.Linear(64, 64)).bfloat16().eval()
+        models = [copy.deepcopy(plain) for _ in range(3)]
+        for model, rules in zip(models, (self.RULES, WEIGHTS, BOTH)):
+            blockscale.torch.quantize_(model, rules, amaxes={} if rules is WEIGHTS else {"0": 2.5})
+        found, few, many = models
+        self.assertTrue(torch.equal(found(x), many(x)))
+        self.assertTrue(torch.equal(found(x[:16]), few(x[:16])))
+
+    def test_a_state_dict_is_of_these_rules(self):
+        self.model.load_state_dict(self.model.state_dict())
+        for one, other in ((self.model, self.many), (self.many, self.model)):
+            with self.assertRaisesRegex(RuntimeError, "expected rows of plain activations "
+                                        "(16|none).*but got rows of plain activations (none|16)"):
+                one.load_state_dict(other.state_dict())
+
+    def test_exported(self):
+        """A number of rows that is known decides; others have no one form."""
+        for count, wanted in ((16, self.few), (17, self.many)):
+            x = torch.randn(count, 64).bfloat16()
+            program = torch.export.export(self.model, (x,))
+            function = blockscale.torch.from_export(program).compile()
+            self.assertTrue(torch.equal(function(x), wanted(x)))
+        program = torch.export.export(self.model, (torch.randn(20, 64).bfloat16(),),
+                                      dynamic_shapes=({0: torch.export.Dim("rows")},))
+        with self.assertRaisesRegex(blockscale.torch.UnsupportedError, "expected a known number of "
+                                    "rows of a layer whose policy decides by m"):
+            blockscale.torch.from_export(program)
+
+    def test_types(self):
+        """Clauses of plain activations hold for the layer."""
+        self.model.half()
+        with self.assertRaisesRegex(blockscale.ArgumentError, "policy_c5: expected a plain operand "
+                                    "of bf16 or f16"):
+            self.model.float()
+
+    def test_other_forms_are_left(self):
+        mxfp8 = {"format": "mxfp8"}
+        few = {"match": {"m": {"max": 16}}, **mxfp8}
+        for rules, reason in (
+                (({**few, "weight_only": True}, {"format": "mxfp4"}),
+                 ("expected rules by m to quantize one weight, alone up to a number of rows and "
+                  "with the activations above it, but got mxfp8, weights only up to M = 16, then "
+                  "mxfp4")),
+                ((few, {**mxfp8, "weight_only": True}),
+                 ".*but got mxfp8 up to M = 16, then mxfp8, weights only"),
+                ((few, {"leave": True}), ".*but got mxfp8 up to M = 16, then left"),
+                (({**few, "weight_only": True}, {"match": {"m": {"max": 32}}, "leave": True},
+                  mxfp8), ".*weights only up to M = 16, then left, then others"),
+                (({"match": {"m": {"max": 16}}, "leave": True}, {"leave": True}),
+                 ("policy_c1: expected a rule that quantizes, but got rule 2 of the policy, which "
+                  "leaves it"))):
+            with self.subTest(reason):
+                model = nn.Sequential(nn.Linear(64, 64)).bfloat16().eval()
+                with self.assertWarns(UserWarning):
+                    summary = blockscale.torch.quantize_(model, policy(*rules))
+                self.assertRegex(summary.left[0].reason, f"^{reason}$")
+                self.assertIsInstance(model[0], nn.Linear)
+
+    def test_experts_have_the_form_of_any_rows(self):
+        model, wanted = make()[0], make()[0]
+        blockscale.torch.quantize_(wanted, BOTH)
+        blockscale.torch.quantize_(model, self.RULES)
+        self.assertEqual(model.experts.down_proj.form, wanted.experts.down_proj.form)
+
+    def test_refused(self):
+        up, x = self.model[0], torch.randn(3, 64).bfloat16()
+        with self.assertRaisesRegex(blockscale.ArgumentError, "blockscale::linear_quantized: "
+                                    "expected plain_rows from 0 on, but got -1"):
+            OPS.linear_quantized(x, up.data, up.scales, up.global_scale, up.bias, None,
+                                 out_features=96, format="nvfp4", input_format="nvfp4",
+                                 input_scaling="dynamic", plain_rows=-1)
+
+
 class CalibrateTest(unittest.TestCase):
     def test_static_scales(self):
         """On one batch the bytes are those of the dynamic model."""

@@ -124,6 +124,37 @@ TEST(PolicyTest, ClausesOfLayersThatAreLeft) {
   EXPECT_STREQ(decide(policy, other)->rule, "");
 }
 
+TEST(PolicyTest, RowsOfLayers) {
+  Policy policy = parse(R"({"version": 1, "rules": [
+    {"match": {"m": {"max": 16}}, "format": "nvfp4", "weight_only": true},
+    {"match": {"m": {"min": 33}}, "format": "mxfp8"},
+    {"format": "nvfp4"}
+  ]})");
+  blockscale_layer layer = getLayer("up", 64, 64, "bf16");
+  struct {
+    int64_t m;
+    const char *rule;
+    int64_t last;
+  } cases[] = {{1, "rule 1 of p", 16},         {16, "rule 1 of p", 16},
+               {17, "rule 3 of p", 32},        {32, "rule 3 of p", 32},
+               {33, "rule 2 of p", INT64_MAX}, {4096, "rule 2 of p", INT64_MAX},
+               {0, "rule 3 of p", INT64_MAX}};
+  for (const auto &each : cases) {
+    layer.m = each.m;
+    Decision decision = decide(policy, layer);
+    EXPECT_TRUE(decision->is_quantized);
+    EXPECT_STREQ(decision->rule, each.rule) << each.m;
+    EXPECT_EQ(decision->max_m, each.last) << each.m;
+  }
+  layer.m = -1;
+  const blockscale_policy_decision *decision = nullptr;
+  expectError(blockscale_policy_decide(policy.get(), &layer, &decision),
+              "expected m from 0 on, but got -1");
+  // A layer of a caller that does not know rows has any.
+  layer.struct_size = offsetof(blockscale_layer, m);
+  EXPECT_STREQ(decide(policy, layer)->rule, "rule 3 of p");
+}
+
 TEST(PolicyTest, FormsAreCheckedWithoutAPolicy) {
   blockscale_layer_form form = {};
   form.weight.format = "mxfp8";

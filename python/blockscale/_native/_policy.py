@@ -15,6 +15,8 @@ from blockscale._native._library import LIBRARY, get_error
 
 #: The names of the members of blockscale_scaling, in their order.
 SCALINGS = ("none", "dynamic", "amax")
+#: What the library says of all numbers of rows.
+_ALL = 2 ** 63 - 1
 _Outcome = tuple[int, str, list[tuple[Any, ...]], Any]
 
 
@@ -36,13 +38,15 @@ class NativeForm(NamedTuple):
 
 
 class NativeDecision(NamedTuple):
-    """`form` is None for a layer that is left, and the last three say why."""
+    """`form` is None for a layer that is left, and the three texts behind the rule say why.
+    `max_rows` is the most rows that are decided alike, None if those are all."""
 
     form: NativeForm | None
     rule: str
     clause: str
     expected: str
     found: str
+    max_rows: int | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,10 +76,11 @@ def parse_policy(text: bytes, name: str) -> _Outcome:
 
 
 def decide_layer(policy: NativePolicy, name: str, n: int, k: int, is_last: bool,
-                 dtype: str) -> _Outcome:
-    """The NativeDecision for a layer of a dtype, "f32", "bf16" or "f16"."""
+                 dtype: str, rows: int = 0) -> _Outcome:
+    """The NativeDecision for a layer of a dtype, "f32", "bf16" or "f16", and of so many rows, 0
+    for any."""
     layer = _structures.Layer(name=_encode(name), n=n, k=k, is_last=is_last,
-                              type=dtype.encode())
+                              type=dtype.encode(), m=rows)
     decision = POINTER(_structures.Decision)()
     status = LIBRARY.blockscale_policy_decide(policy.handle, layer, decision)
     return status, get_error(status), [], None if status else _take(decision)
@@ -104,9 +109,10 @@ def _take(decision: Any) -> NativeDecision:
     """What the library decided, which it frees."""
     try:
         found = decision.contents
-        return NativeDecision(_read_form(found.form) if found.is_quantized else None,
-                              *(_decode(each) or "" for each in (found.rule, found.clause,
-                                                                 found.expected, found.found)))
+        rule, clause, expected, what = (_decode(each) or "" for each in (
+            found.rule, found.clause, found.expected, found.found))
+        return NativeDecision(_read_form(found.form) if found.is_quantized else None, rule, clause,
+                              expected, what, None if found.max_m == _ALL else found.max_m)
     finally:
         LIBRARY.blockscale_policy_decision_destroy(decision)
 

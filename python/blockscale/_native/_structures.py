@@ -130,9 +130,11 @@ class LayerForm(ctypes.Structure):
 
 class Layer(Config):
     _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("function", c_char_p),
-                ("n", c_int64), ("k", c_int64), ("is_last", c_int), ("type", c_char_p)]
+                ("n", c_int64), ("k", c_int64), ("is_last", c_int), ("type", c_char_p),
+                ("m", c_int64)]
 
 
 class Decision(ctypes.Structure):
     _fields_ = [("is_quantized", c_int), ("form", LayerForm), ("rule", c_char_p),
-                ("clause", c_char_p), ("expected", c_char_p), ("found", c_char_p)]
+                ("clause", c_char_p), ("expected", c_char_p), ("found", c_char_p),
+                ("max_m", c_int64)]

@@ -79,9 +79,16 @@ def import_grouped_weight_only(importer: Importer, x: Any, data: Any, scales: An
 def import_quantized(importer: Importer, x: Any, data: Any, scales: Any, global_scale: Any,
                      bias: Any, input_global: Any, out_features: int, format: str,
                      input_format: str, input_recipe: str | None, input_scaling: str,
-                     layout: str, rht: bool) -> Array:
-    return _import_linear(importer, x, data, scales, global_scale, bias,
-                          OperandForm(input_format, input_recipe, input_scaling), input_global,
+                     plain_rows: int, layout: str, rht: bool) -> Array:
+    activation: OperandForm | None = OperandForm(input_format, input_recipe, input_scaling)
+    if plain_rows:
+        rows = flatten(importer.array(x, "x").sizes)[0]
+        if not isinstance(rows, int):
+            importer.refuse("expected a known number of rows of a layer whose policy decides by m, "
+                            f"but got {rows}; the plain model takes the policy when it is compiled")
+        if rows <= plain_rows:
+            activation = input_global = None
+    return _import_linear(importer, x, data, scales, global_scale, bias, activation, input_global,
                           None, out_features, format, layout, rht)
 
 

@@ -213,8 +213,10 @@ _refuse_backward("dequantize", "codes are no parameters")
 _LINEAR = ("Tensor x, Tensor data, Tensor scales, Tensor? global_scale, Tensor? bias, {}*, "
            "int out_features, str format, {}str layout='row_major', bool rht=False) -> Tensor")
 _INPUT = "str input_format, str? input_recipe=None, str input_scaling='none', "
+#: Activations of up to so many rows stay plain.
+_ROWS = "int plain_rows=0, "
 _define(f"linear_weight_only({_LINEAR.format('', '')}")
-_define(f"linear_quantized({_LINEAR.format('Tensor? input_global, ', _INPUT)}")
+_define(f"linear_quantized({_LINEAR.format('Tensor? input_global, ', _INPUT + _ROWS)}")
 _define(f"grouped_linear_weight_only({_LINEAR.format('Tensor offsets, ', '')}")
 _define(f"grouped_linear_quantized("
         f"{_LINEAR.format('Tensor offsets, Tensor? input_global, ', _INPUT)}")
@@ -334,22 +336,28 @@ def _make(op: str, has_offsets: bool, has_input: bool) -> tuple[Callable[..., An
     def get(x: Tensor, data: Tensor, scales: Tensor, global_scale: Tensor | None,
             bias: Tensor | None, *rest: Any, out_features: int, format: str,
             layout: str = ROW_MAJOR, rht: bool = False, input_format: str = "",
-            input_recipe: str | None = None, input_scaling: str = "none") -> tuple[Any, ...]:
+            input_recipe: str | None = None, input_scaling: str = "none",
+            is_plain: bool = False) -> tuple[Any, ...]:
         given = iter(rest)
         offsets = next(given) if has_offsets else None
         input_global = next(given) if has_input else None
-        activation = (OperandForm(input_format, input_recipe, input_scaling) if has_input
-                      else None)
+        activation = (OperandForm(input_format, input_recipe, input_scaling)
+                      if has_input and not is_plain else None)
+        input_global = None if is_plain else input_global
         linear = _get_linear(op, x, data, scales, global_scale, bias, offsets, input_global,
                              out_features, format, layout, rht, activation)
         return offsets, input_global, linear
 
-    def function(*args: Any, **options: Any) -> Tensor:
-        offsets, input_global, linear = get(*args, **options)
+    def function(*args: Any, plain_rows: int = 0, **options: Any) -> Tensor:
+        if plain_rows < 0:
+            _refuse(op, "plain_rows from 0 on", plain_rows)
+        # Whatever a graph was made for: each call has rows of its own.
+        is_plain = args[0].shape[:-1].numel() <= plain_rows
+        offsets, input_global, linear = get(*args, **options, is_plain=is_plain)
         x, data, scales, global_scale, bias, *_ = args
         return _multiply(op, x, data, scales, global_scale, bias, offsets, input_global, linear)
 
-    def fake(*args: Any, **options: Any) -> Tensor:
+    def fake(*args: Any, plain_rows: int = 0, **options: Any) -> Tensor:
         get(*args, **options)
         x = args[0]
         return x.new_empty([*x.shape[:-1], options["out_features"]])

@@ -349,6 +349,8 @@ class QuantizedWeight(nn.Module):
             options |= dict(input_format=form.activation.format,
                             input_recipe=form.activation.recipe,
                             input_scaling=form.activation.scaling)
+            if offsets is None and form.plain_rows:
+                options["plain_rows"] = form.plain_rows
         y: Tensor = op(*args, **options)
         return y if y.dtype == dtype else y.to(dtype)
 

@@ -59,7 +59,9 @@ def _decide(site: Site, rules: Rules, last: str) -> Decision:
                                      f"float16, but got {site.weight.dtype}")
     n, k = site.get_sizes()
     layer = Layer(site.name, n, k, site.name == last)
-    return rules.decide(layer, element_name(site.weight.dtype))
+    # The rows of experts are those of each call and expert.
+    decide = rules.decide if site.is_stack else rules.decide_by_rows
+    return decide(layer, element_name(site.weight.dtype))
 
 
 def _check_stacks(sites: list[Site], decisions: list[Decision]) -> None:
@@ -80,7 +82,8 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
 
     Each layer is decided by the first rule that matches, as docs/Policy.md says for products:
     the location of a layer is its path in the model, as "model.layers.0.self_attn.q_proj" or
-    "model.layers.0.mlp.experts.down_proj", and M is dynamic. Weights have the bytes that
+    "model.layers.0.mlp.experts.down_proj", and M is dynamic: rules by `m` may leave activations
+    of few rows plain, and each call of the layer decides. Weights have the bytes that
     blockscale.quantize() gives.
 
     Args:

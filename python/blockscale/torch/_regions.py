@@ -128,6 +128,7 @@ class Region:
         self._first = self._is_rows.index(True)
         self._formats = [value for _, _, options in self._ops for name, value in options.items()
                          if name in ("format", "input_format")]
+        self._settled: dict[tuple[bool, ...], Region] = {}
         self._graph = self._make_graph()
         self._dtypes = self._find_dtypes()
         module, self._order = self._make_builder().build(None)
@@ -179,7 +180,29 @@ class Region:
         """The results, op by op; also of fake tensors."""
         return self._unflatten(self._graph(*self._flatten(inputs)), inputs)
 
+    def _settle(self, rows: int) -> Region:
+        """The region for so many rows: layers that leave these plain are layers of weights
+        alone."""
+        bounds = [options.get("plain_rows", 0) for _, _, options in self._ops]
+        if not any(bounds):
+            return self
+        choice = tuple(rows <= bound for bound in bounds)
+        if choice not in self._settled:
+            held = json.loads(self.text)
+            for op, is_plain in zip(held["ops"], choice):
+                op[2].pop("plain_rows", None)
+                if is_plain:
+                    op[0] = "blockscale.linear_weight_only.default"
+                    op[1] = op[1][:5]
+                    op[2] = {name: value for name, value in op[2].items()
+                             if not name.startswith("input_")}
+            self._settled[choice] = read_region(json.dumps(held, separators=(",", ":")))
+        return self._settled[choice]
+
     def __call__(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        settled = self._settle(inputs[self._first].shape[:-1].numel())
+        if settled is not self:
+            return settled(inputs)
         if not has_product(inputs[self._first].device, "linear_weight_only" in self.text,
                            *self._formats):
             return self.run_plain(inputs)

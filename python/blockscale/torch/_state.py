@@ -63,7 +63,8 @@ def _describe(form: LayerForm) -> dict[str, Any]:
     operands = {"weights": form.weight, "activations": form.activation}
     members = {f"{member} of {name}": value for name, operand in operands.items()
                for member, value in _describe_operand(operand).items()}
-    return {"version": VERSION, **members, "rht": form.rht, "cast": form.cast}
+    rows = {"rows of plain activations": form.plain_rows} if form.plain_rows else {}
+    return {"version": VERSION, **members, "rht": form.rht, "cast": form.cast, **rows}
 
 
 def make_mark(form: LayerForm) -> Tensor:

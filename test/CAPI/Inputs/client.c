@@ -163,7 +163,7 @@ static void decide(void) {
   blockscale_policy *policy = NULL;
   check(blockscale_policy_parse(text, strlen(text), "text", &policy));
   for (int64_t k = 32; k <= 40; k += 8) {
-    blockscale_layer layer = {sizeof(layer), "up", NULL, 64, k, 0, "bf16"};
+    blockscale_layer layer = {sizeof(layer), "up", NULL, 64, k, 0, "bf16", 0};
     const blockscale_policy_decision *decision = NULL;
     check(blockscale_policy_decide(policy, &layer, &decision));
     if (decision->is_quantized)
