@@ -25,6 +25,12 @@ namespace blockscale {
 // What is in a branch
 //===----------------------------------------------------------------------===//
 
+/// Whether `op` gives a tensor another shape.
+static bool isReshape(Operation *op) {
+  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ReshapeOp,
+             tensor::CastOp>(op);
+}
+
 /// Whether `op` computes each element of a tensor from that element of others,
 /// or gives a tensor another shape.
 static bool isElementwise(Operation *op) {
@@ -34,41 +40,60 @@ static bool isElementwise(Operation *op) {
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     return linalgOp.hasPureTensorSemantics() &&
            linalgOp.getNumParallelLoops() == linalgOp.getNumLoops();
-  return OpTrait::hasElementwiseMappableTraits(op) ||
-         isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ReshapeOp,
-             tensor::CastOp>(op);
+  return OpTrait::hasElementwiseMappableTraits(op) || isReshape(op);
 }
 
-/// Answers all questions for sizes of the result of `op` by those of its
-/// operands. Returns whether there is none left.
-static bool answerSizes(RewriterBase &rewriter, Operation *op) {
+/// The sizes of the result of `op` from its operands.
+static FailureOr<SmallVector<OpFoldResult>> findSizes(RewriterBase &rewriter,
+                                                      Operation *op) {
+  Location loc = op->getLoc();
+  if (auto reshape = dyn_cast<tensor::ReshapeOp>(op)) {
+    SmallVector<OpFoldResult> sizes;
+    auto type = cast<RankedTensorType>(reshape.getType());
+    for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+      if (!ShapedType::isDynamic(size)) {
+        sizes.push_back(rewriter.getIndexAttr(size));
+        continue;
+      }
+      Value number = arith::ConstantIndexOp::create(rewriter, loc, dim);
+      Value found = rewriter.createOrFold<tensor::ExtractOp>(
+          loc, reshape.getShape(), number);
+      sizes.push_back(rewriter.createOrFold<arith::IndexCastOp>(
+          loc, rewriter.getIndexType(), found));
+    }
+    return sizes;
+  }
+  if (OpTrait::hasElementwiseMappableTraits(op) || isa<tensor::CastOp>(op)) {
+    Value operand = *llvm::find_if(op->getOperands(), [](Value value) {
+      return isa<RankedTensorType>(value.getType());
+    });
+    return tensor::getMixedSizes(rewriter, loc, operand);
+  }
+  ReifiedRankedShapedTypeDims sizes;
+  if (failed(reifyResultShapes(rewriter, op, sizes)))
+    return failure();
+  return sizes[0];
+}
+
+/// Answers questions for sizes of the result of `op` by those of its operands.
+static void answerSizes(RewriterBase &rewriter, Operation *op) {
   SmallVector<tensor::DimOp> questions;
   for (Operation *user : op->getUsers())
     if (auto dim = dyn_cast<tensor::DimOp>(user))
       questions.push_back(dim);
   if (questions.empty())
-    return true;
+    return;
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(op);
-  ReifiedRankedShapedTypeDims sizes;
-  if (OpTrait::hasElementwiseMappableTraits(op)) {
-    Value operand = *llvm::find_if(op->getOperands(), [](Value value) {
-      return isa<RankedTensorType>(value.getType());
-    });
-    sizes.push_back(tensor::getMixedSizes(rewriter, op->getLoc(), operand));
-  } else if (failed(reifyResultShapes(rewriter, op, sizes))) {
-    return false;
-  }
-  bool isAnswered = true;
+  FailureOr<SmallVector<OpFoldResult>> sizes = findSizes(rewriter, op);
+  if (failed(sizes))
+    return;
   for (tensor::DimOp dim : questions) {
     std::optional<int64_t> number = dim.getConstantIndex();
-    if (number && *number < static_cast<int64_t>(sizes[0].size()))
+    if (number && *number >= 0 && *number < static_cast<int64_t>(sizes->size()))
       rewriter.replaceOp(dim, getValueOrCreateConstantIndexOp(
-                                  rewriter, dim.getLoc(), sizes[0][*number]));
-    else
-      isAnswered = false;
+                                  rewriter, dim.getLoc(), (*sizes)[*number]));
   }
-  return isAnswered;
 }
 
 /// The product, and the ops behind it that alone read it element by element, in
@@ -76,16 +101,22 @@ static bool answerSizes(RewriterBase &rewriter, Operation *op) {
 static SmallVector<Operation *> findLayer(RewriterBase &rewriter,
                                           Operation *product) {
   SmallVector<Operation *> layer = {product};
-  while (answerSizes(rewriter, layer.back())) {
-    Operation *user = getOnlyUser(layer.back()->getResult(0));
-    if (!user || user->getBlock() != product->getBlock() ||
-        !isElementwise(user))
+  while (Operation *user = getOnlyUser(layer.back()->getResult(0))) {
+    if (user->getBlock() != product->getBlock() || !isElementwise(user))
       break;
     layer.push_back(user);
   }
   // The answers ask for sizes of what is before.
   for (Operation *op : llvm::reverse(layer))
-    (void)answerSizes(rewriter, op);
+    answerSizes(rewriter, op);
+  // A question without an answer needs what it asks.
+  for (size_t i = 0; i + 1 < layer.size(); ++i)
+    if (llvm::any_of(layer[i]->getUsers(),
+                     [&](Operation *user) { return user != layer[i + 1]; }))
+      layer.resize(i + 1);
+  // Kernels write the tensor before it has another shape.
+  while (isReshape(layer.back()))
+    layer.pop_back();
   return layer;
 }
 

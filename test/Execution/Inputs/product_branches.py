@@ -46,7 +46,8 @@ PARALLEL = 'iterator_types = ["parallel", "parallel"]'
 @dataclass(frozen=True)
 class Case:
     """`body` makes %y of %x, of `K` columns, and of weights. In it stand TYPE for the element type,
-    ROWS for the sizes before the columns, and SIZES for the values of those that are dynamic."""
+    ROWS for the sizes before the columns, and SIZES for the values of those that are dynamic; FLAT
+    and COUNT for the rows of all matrices of a batch."""
 
     name: str
     rules: tuple
@@ -80,6 +81,8 @@ class Case:
         dynamic = ", ".join(f"%m{i}" for i in range(len(known)) if rows is None)
         body = self.body.replace("ROWS", sizes).replace("TYPE", self.element)
         body = body.replace("SIZES", dynamic)
+        body = body.replace("FLAT", "?" if rows is None else str(rows))
+        body = body.replace("COUNT", "%count" if rows is None else "")
         lines += body.strip().splitlines()
         return (f"{MAPS}func.func @f({', '.join(arguments)}) -> {y} {{\n  " + "\n  ".join(lines)
                 + f"\n  return %y : {y}\n}}\n")
@@ -121,6 +124,24 @@ BATCH = """
 %z = linalg.fill ins(%zero : TYPE) outs(%e : tensor<ROWSx96xTYPE>) -> tensor<ROWSx96xTYPE>
 %y = linalg.contract indexing_maps = [#a3, #b3, #c3] ins(%x, %w0 : tensor<ROWSx128xTYPE>, tensor<96x128xTYPE>) outs(%z : tensor<ROWSx96xTYPE>) -> tensor<ROWSx96xTYPE>
 """  # noqa: E501
+#: As models are imported: rows of one dimension, a rounding, the batch again, a residual.
+RESIDUAL = """
+%count = arith.muli %m0, %m1 : index
+%wide = arith.constant 0.0 : f32
+%joined = tensor.collapse_shape %x [[0, 1], [2]] : tensor<ROWSx128xTYPE> into tensor<FLATx128xTYPE>
+%e = tensor.empty(COUNT) : tensor<FLATx128xf32>
+%z = linalg.fill ins(%wide : f32) outs(%e : tensor<FLATx128xf32>) -> tensor<FLATx128xf32>
+%p = linalg.matmul indexing_maps = [#a, #b, #c] ins(%joined, %w0 : tensor<FLATx128xTYPE>, tensor<128x128xTYPE>) outs(%z : tensor<FLATx128xf32>) -> tensor<FLATx128xf32>
+%narrow = arith.truncf %p : tensor<FLATx128xf32> to tensor<FLATx128xTYPE>
+%columns = arith.constant 128 : index
+%shape = tensor.from_elements %m0, %m1, %columns : tensor<3xindex>
+%split = tensor.reshape %narrow(%shape) : (tensor<FLATx128xTYPE>, tensor<3xindex>) -> tensor<ROWSx128xTYPE>
+%s = arith.addf %x, %split : tensor<ROWSx128xTYPE>
+%d0 = tensor.dim %s, %c0 : tensor<ROWSx128xTYPE>
+%d1 = tensor.dim %s, %c1 : tensor<ROWSx128xTYPE>
+%again = tensor.from_elements %d0, %d1, %columns : tensor<3xindex>
+%y = tensor.reshape %s(%again) : (tensor<ROWSx128xTYPE>, tensor<3xindex>) -> tensor<ROWSx128xTYPE>
+"""  # noqa: E501
 CASES = (
     # A layer with a bias, which is in the kernels of both products.
     Case("linear", (few(16, NVFP4 | ONLY), NVFP4), "bf16", ((N, K), (N,)), LINEAR, N),
@@ -144,6 +165,8 @@ CASES = (
          + elementwise("y", "arith.addf", "l", "w1", N, is_row=True), N),
     # Rows in two dimensions, of which the product counts.
     Case("batch", (few(16, MXFP8 | ONLY), MXFP8), "bf16", ((N, K),), BATCH, N, is_batch=True),
+    Case("residual", (few(16, MXFP8 | ONLY), MXFP8), "bf16", ((K, K),), RESIDUAL, K,
+         is_batch=True),
 )
 
 
