@@ -117,8 +117,12 @@ static const SinkKind *findSinkKind(Operation *op, Value value) {
 struct ProductOperands {
   explicit ProductOperands(ProductOpInterface op)
       : shared{op.getA(), op.getScaleA(), op.getGroupOperand().ends},
-        own{op.getB(), op.getScaleB(), op.getGlobalOperandA().value,
-            op.getGlobalOperandB().value, op.getBias()} {}
+        own{op.getB(), op.getScaleB(), op.getGlobalOperandB().value,
+            op.getBias()} {
+    // Elements of A are decoded once.
+    (op.scalesElements() ? shared : own)
+        .push_back(op.getGlobalOperandA().value);
+  }
 
   SmallVector<Value> shared, own;
 };
@@ -133,6 +137,10 @@ static std::optional<FusionObstacle> findTwinObstacle(Operation *first,
   };
   if (first->getName() != second->getName())
     return fail("'" + llvm::to_string(second->getName()) + "'");
+  // These say which operands are shared.
+  for (StringRef name : {"global_scaling", "mn_major_a", "mn_major_b"})
+    if (first->getAttr(name) != second->getAttr(name))
+      return fail("another " + name.str());
   ProductOperands mine(cast<ProductOpInterface>(first));
   ProductOperands other(cast<ProductOpInterface>(second));
   if (mine.shared != other.shared)
@@ -143,9 +151,6 @@ static std::optional<FusionObstacle> findTwinObstacle(Operation *first,
       return fail(y ? llvm::to_string(y.getType()) : "an absent operand");
   if (first->getResultTypes() != second->getResultTypes())
     return fail(llvm::to_string(second->getResult(0).getType()));
-  for (StringRef name : {"global_scaling", "mn_major_a", "mn_major_b"})
-    if (first->getAttr(name) != second->getAttr(name))
-      return fail("another " + name.str());
   return std::nullopt;
 }
 

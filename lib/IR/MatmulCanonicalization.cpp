@@ -40,7 +40,8 @@ namespace {
 /// becomes
 ///   blockscale.scaled_mm .. -> tensor<8x8xf32>
 ///
-/// and `before_rounding` is dropped everywhere, as it is the default.
+/// and `before_rounding` is dropped everywhere, as it is the default. Elements
+/// that no global scale multiplies are what they are by default, too.
 template <typename OpTy>
 struct DropGlobalScaling : public OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
@@ -50,9 +51,12 @@ struct DropGlobalScaling : public OpRewritePattern<OpTy> {
     std::optional<GlobalScaling> place = op.getGlobalScaling();
     if (!place)
       return rewriter.notifyMatchFailure(op, "the place is the default");
+    bool hasGlobal = op.getGlobalScaleA() || op.getGlobalScaleB();
     if (*place == GlobalScaling::AfterRounding && !hasF32Result(op) &&
-        (op.getGlobalScaleA() || op.getGlobalScaleB()))
+        hasGlobal)
       return rewriter.notifyMatchFailure(op, "a rounded sum is scaled");
+    if (*place == GlobalScaling::InElements && hasGlobal)
+      return rewriter.notifyMatchFailure(op, "elements are scaled");
     rewriter.modifyOpInPlace(op, [&] { op.removeGlobalScalingAttr(); });
     return success();
   }

@@ -212,6 +212,31 @@ static LogicalResult verifyGlobals(ProductOpInterface op, const Shapes &shapesA,
                              isNvfp4, shapesB);
 }
 
+/// Elements that a global scale multiplies are rounded to the type of a plain
+/// operand, and those of a block share the factor.
+static LogicalResult verifyElementScaling(ProductOpInterface op) {
+  if (!op.scalesElements())
+    return success();
+  bool hasScaleA = static_cast<bool>(op.getScaleA());
+  if (hasScaleA == static_cast<bool>(op.getScaleB()))
+    return op.emitOpError()
+           << "expected global_scaling in_elements only where "
+              "one operand is plain, but got "
+           << (hasScaleA ? "scales of both" : "two plain operands");
+  GlobalOperand a = op.getGlobalOperandA(), b = op.getGlobalOperandB();
+  if ((hasScaleA ? b : a).value)
+    return op.emitOpError()
+           << "expected no global scale of the plain operand with "
+              "global_scaling in_elements, but got global_scale_"
+           << (hasScaleA ? "b" : "a");
+  if ((hasScaleA ? a : b).extent != GlobalExtent::Row)
+    return success();
+  return op.emitOpError()
+         << "expected one global scale for all rows of a matrix with "
+            "global_scaling in_elements, but got one for each in global_scale_"
+         << (hasScaleA ? "a" : "b");
+}
+
 //===----------------------------------------------------------------------===//
 // scaled_mm
 //===----------------------------------------------------------------------===//
@@ -244,6 +269,9 @@ LogicalResult ScaledMMOp::verify() {
   // scaled_mm_c7: global scales.
   if (failed(verifyGlobals(*this, getGlobalShapes(a.getShape()),
                            getGlobalShapes(b.getShape()))))
+    return failure();
+  // scaled_mm_c12: global scales of elements.
+  if (failed(verifyElementScaling(*this)))
     return failure();
   // scaled_mm_c8: bias [N].
   if (getBias() &&
@@ -320,6 +348,9 @@ LogicalResult ScaledGroupedMMOp::verify() {
   // scaled_grouped_mm_c7: global scales.
   Shapes perGroup = {{groups}};
   if (failed(verifyGlobals(*this, perGroup, perGroup)))
+    return failure();
+  // scaled_grouped_mm_c12: global scales of elements.
+  if (failed(verifyElementScaling(*this)))
     return failure();
   // scaled_grouped_mm_c8: layouts.
   int64_t dim = isKGrouped() ? 1 : 0;

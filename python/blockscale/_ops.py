@@ -390,7 +390,8 @@ def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value 
     text.operands = list(operands)
     text.operand("global_scale_a", global_scale_a)
     text.operand("global_scale_b", global_scale_b)
-    text.one_of("global_scaling", global_scaling, ("before_rounding", "after_rounding"))
+    text.one_of("global_scaling", global_scaling,
+                ("before_rounding", "after_rounding", "in_elements"))
     text.operand("bias", bias).flag("unchecked_origins", unchecked_origins)
     types = ", ".join(str(value.spec) for value in operands)
     return text.emit("y", op, f"{types} -> {result}", [result])[0]
@@ -424,7 +425,8 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
       dtype: of the result: f32, bf16 or f16.
       global_scale_a, global_scale_b: f32, of the tensor, batch element or row.
       bias: [N], of the result's dtype.
-      global_scaling: "before_rounding" (None) or "after_rounding".
+      global_scaling: "before_rounding" (None), "after_rounding", or "in_elements" beside a
+        plain operand: elements are multiplied and rounded to its type, as by dequantize().
       unchecked_origins: accept scales and global scales that are not those of the
         quantize() that made the data.
       mn_major: "a", "b" or "ab", where neither has scales: a is [.., K, M] and b

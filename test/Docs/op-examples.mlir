@@ -24,11 +24,15 @@ func.func @scale_dim(%y: tensor<64x96xbf16>) {
 
 func.func @global_scaling(%a: tensor<48x256xf4E2M1FN>, %b: tensor<40x256xf4E2M1FN>,
                           %sa: tensor<48x16xf8E4M3FN>, %sb: tensor<40x16xf8E4M3FN>,
-                          %ga: tensor<f32>) {
+                          %ga: tensor<f32>, %x: tensor<48x256xbf16>, %gb: tensor<f32>) {
   %z = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
       global_scale_a(%ga : tensor<f32>) global_scaling after_rounding
       : tensor<48x256xf4E2M1FN>, tensor<40x256xf4E2M1FN>,
         tensor<48x16xf8E4M3FN>, tensor<40x16xf8E4M3FN> -> tensor<48x40xbf16>
+  %w = blockscale.scaled_mm %x, %b scales(none, %sb) block [1, 16]
+      global_scale_b(%gb : tensor<f32>) global_scaling in_elements
+      : tensor<48x256xbf16>, tensor<40x256xf4E2M1FN>, tensor<40x16xf8E4M3FN>
+        -> tensor<48x40xbf16>
   return
 }
 

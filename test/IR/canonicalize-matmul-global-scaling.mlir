@@ -143,3 +143,18 @@ func.func @not_merged(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa
       : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
   return %0, %1, %2, %3 : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
 }
+
+// -----
+
+// Elements are multiplied in f32 products, too, and by nothing where the scale is 1.0.
+// CHECK-LABEL: func.func @elements
+// CHECK: block [1, 16] global_scale_b(%{{.+}} : f32) global_scaling in_elements :
+// CHECK: block [1, 16] :
+func.func @elements(%x: tensor<8x64xbf16>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %g: f32) -> (tensor<8x16xf32>, tensor<8x16xbf16>) {
+  %one = arith.constant 1.0 : f32
+  %0 = blockscale.scaled_mm %x, %b scales(none, %sb) block [1, 16] global_scale_b(%g : f32) global_scaling in_elements
+      : tensor<8x64xbf16>, tensor<16x64xf4E2M1FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  %1 = blockscale.scaled_mm %x, %b scales(none, %sb) block [1, 16] global_scale_b(%one : f32) global_scaling in_elements
+      : tensor<8x64xbf16>, tensor<16x64xf4E2M1FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xbf16>
+  return %0, %1 : tensor<8x16xf32>, tensor<8x16xbf16>
+}

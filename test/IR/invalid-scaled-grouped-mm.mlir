@@ -230,3 +230,12 @@ func.func @scaled_grouped_mm_c11_scales(%a: tensor<64x8xf8E4M3FN>, %b: tensor<16
       : tensor<64x8xf8E4M3FN>, tensor<16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<16x2xf8E8M0FNU> -> tensor<3x8x16xf32>
   return
 }
+
+// -----
+
+func.func @scaled_grouped_mm_c12(%a: tensor<8x64xf4E2M1FN>, %b: tensor<3x16x64xf4E2M1FN>, %o: tensor<3xi32>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<3x16x4xf8E4M3FN>, %g: tensor<3xf32>) {
+  // expected-error @below {{expected global_scaling in_elements only where one operand is plain, but got scales of both}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 16] global_scale_b(%g : tensor<3xf32>) global_scaling in_elements
+      : tensor<8x64xf4E2M1FN>, tensor<3x16x64xf4E2M1FN>, tensor<3xi32>, tensor<8x4xf8E4M3FN>, tensor<3x16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}

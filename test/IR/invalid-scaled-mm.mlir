@@ -373,3 +373,39 @@ func.func @scaled_mm_c6_mn_major(%a: tensor<64x8xbf16>, %b: tensor<64x16xbf16>) 
       : tensor<64x8xbf16>, tensor<64x16xbf16> -> tensor<64x64xf32>
   return
 }
+
+// -----
+
+func.func @scaled_mm_c12_both(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>, %g: f32) {
+  // expected-error @below {{expected global_scaling in_elements only where one operand is plain, but got scales of both}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_b(%g : f32) global_scaling in_elements
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c12_none(%a: tensor<8x64xbf16>, %b: tensor<16x64xbf16>) {
+  // expected-error @below {{expected global_scaling in_elements only where one operand is plain, but got two plain operands}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, none) block [1, 16] global_scaling in_elements
+      : tensor<8x64xbf16>, tensor<16x64xbf16> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c12_plain_global(%a: tensor<8x64xbf16>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %g: f32) {
+  // expected-error @below {{expected no global scale of the plain operand with global_scaling in_elements, but got global_scale_a}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 16] global_scale_a(%g : f32) global_scale_b(%g : f32) global_scaling in_elements
+      : tensor<8x64xbf16>, tensor<16x64xf4E2M1FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c12_rows(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf16>, %sa: tensor<8x4xf8E4M3FN>, %g: tensor<8xf32>) {
+  // expected-error @below {{expected one global scale for all rows of a matrix with global_scaling in_elements, but got one for each in global_scale_a}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, none) block [1, 16] global_scale_a(%g : tensor<8xf32>) global_scaling in_elements
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf16>, tensor<8x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}

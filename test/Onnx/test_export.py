@@ -85,6 +85,18 @@ class TestModules(unittest.TestCase):
                     self.rng.integers(0, 256, (8, 32)).astype(np.uint8),
                     self.rng.integers(0x20, 0x50, (8, 4)).astype(np.uint8)], 2 ** -6)
 
+    def test_weights_times_a_global_scale(self):
+        """The scale multiplies elements, which are rounded: x is the identity, so that results
+        are these, in a batch with a scale for each matrix."""
+        def weights(x, w, s, g):
+            return bs.scaled_mm(x, w, None, s, global_scale_b=g, global_scaling="in_elements")
+        self.check(weights, [bs.Spec((2, 64, 64), "bf16"), bs.Spec((2, 8, 64), "e2m1"),
+                             bs.Spec((2, 8, 4), "e4m3"), bs.Spec((2,), "f32")],
+                   [np.stack([np.eye(64, dtype=ml_dtypes.bfloat16)] * 2),
+                    self.rng.integers(0, 256, (2, 8, 32)).astype(np.uint8),
+                    self.rng.integers(0x20, 0x50, (2, 8, 4)).astype(np.uint8),
+                    np.array([0.0123456, 3.7], np.float32)])
+
     def test_dequantize(self):
         def make(recipe):
             return lambda d, s, g: [

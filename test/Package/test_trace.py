@@ -89,6 +89,9 @@ class TraceTest(unittest.TestCase):
                           "tensor<48x48xbf16>")
         self.assert_types(lambda w, x, s: bs.scaled_mm(w, x, s, None), [codes, plain, scales],
                           "tensor<48x48xbf16>")
+        self.assert_types(lambda x, w, s, g: bs.scaled_mm(
+            x, w, None, s, global_scale_b=g, global_scaling="in_elements"),
+            [plain, codes, scales, bs.Spec((), "f32")], "tensor<48x48xbf16>")
         self.assert_types(lambda x, w: bs.scaled_mm(x, w, None, None), [plain, plain],
                           "tensor<48x48xbf16>")
         with self.assertRaisesRegex(bs.CompileError, "operands without scales to be both bf16"):

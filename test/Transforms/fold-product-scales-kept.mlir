@@ -348,3 +348,15 @@ func.func @element(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: ten
   } -> tensor<8x16xf32>
   return %z : tensor<8x16xf32>
 }
+
+// -----
+
+// A product that is a global scale of elements is rounded, so that it is none for each operand.
+// CHECK-LABEL: func.func @elements
+// CHECK: %[[G:.+]] = arith.mulf
+// CHECK: blockscale.scaled_mm {{.+}} block [1, 16] global_scale_b(%[[G]] : tensor<f32>) global_scaling in_elements
+func.func @elements(%x: tensor<8x64xbf16>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %ga: tensor<f32>, %gb: tensor<f32>) -> tensor<8x16xf32> {
+  %g = arith.mulf %ga, %gb : tensor<f32>
+  %y = blockscale.scaled_mm %x, %b scales(none, %sb) block [1, 16] global_scale_b(%g : tensor<f32>) global_scaling in_elements : tensor<8x64xbf16>, tensor<16x64xf4E2M1FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}

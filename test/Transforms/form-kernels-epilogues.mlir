@@ -121,3 +121,54 @@ func.func @epilogue_c4(%a: tensor<64x64xf8E4M3FN>, %b: tensor<64x64xf8E4M3FN>, %
   } -> tensor<64x64xbf16>
   return %h : tensor<64x64xbf16>
 }
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// Two products of one A whose elements a global scale multiplies decode it once: they share the
+// scale. Where each has one of its own, they are apart, as are products in which it multiplies sums.
+// CHECK-LABEL: func.func @one_scale_of_elements
+// CHECK-COUNT-1: blockscale.kernel
+// CHECK-NOT: blockscale.kernel
+// CHECK: return
+func.func @one_scale_of_elements(%w: tensor<64x64xf4E2M1FN>, %s: tensor<64x4xf8E4M3FN>, %g: f32, %x: tensor<64x64xbf16>, %v: tensor<64x64xbf16>, %e: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %y = blockscale.scaled_mm %w, %x scales(%s, none) block [1, 16] global_scale_a(%g : f32) global_scaling in_elements : tensor<64x64xf4E2M1FN>, tensor<64x64xbf16>, tensor<64x4xf8E4M3FN> -> tensor<64x64xf32>
+  %z = blockscale.scaled_mm %w, %v scales(%s, none) block [1, 16] global_scale_a(%g : f32) global_scaling in_elements : tensor<64x64xf4E2M1FN>, tensor<64x64xbf16>, tensor<64x4xf8E4M3FN> -> tensor<64x64xf32>
+  %h = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%y, %z : tensor<64x64xf32>, tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%l: f32, %r: f32, %o: f32):
+    %0 = arith.mulf %l, %r : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x64xf32>
+  return %h : tensor<64x64xf32>
+}
+
+// CHECK-LABEL: func.func @epilogue_c4_elements
+// CHECK-COUNT-3: blockscale.kernel
+func.func @epilogue_c4_elements(%w: tensor<64x64xf4E2M1FN>, %s: tensor<64x4xf8E4M3FN>, %g: f32, %h: f32, %x: tensor<64x64xbf16>, %v: tensor<64x64xbf16>, %e: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // expected-remark @below {{(epilogue_c4): expected a second product of the same A, groups, types and forms of operands, but got another A}}
+  %y = blockscale.scaled_mm %w, %x scales(%s, none) block [1, 16] global_scale_a(%g : f32) global_scaling in_elements : tensor<64x64xf4E2M1FN>, tensor<64x64xbf16>, tensor<64x4xf8E4M3FN> -> tensor<64x64xf32>
+  // expected-remark @below {{is not computed with what follows (epilogue_c4)}}
+  %z = blockscale.scaled_mm %w, %v scales(%s, none) block [1, 16] global_scale_a(%h : f32) global_scaling in_elements : tensor<64x64xf4E2M1FN>, tensor<64x64xbf16>, tensor<64x4xf8E4M3FN> -> tensor<64x64xf32>
+  %t = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%y, %z : tensor<64x64xf32>, tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%l: f32, %r: f32, %o: f32):
+    %0 = arith.mulf %l, %r : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x64xf32>
+  return %t : tensor<64x64xf32>
+}
+
+// CHECK-LABEL: func.func @epilogue_c4_place_of_scales
+// CHECK-COUNT-3: blockscale.kernel
+func.func @epilogue_c4_place_of_scales(%w: tensor<64x64xf4E2M1FN>, %s: tensor<64x4xf8E4M3FN>, %g: f32, %x: tensor<64x64xbf16>, %v: tensor<64x64xbf16>, %e: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // expected-remark @below {{(epilogue_c4): expected a second product of the same A, groups, types and forms of operands, but got another global_scaling}}
+  %y = blockscale.scaled_mm %w, %x scales(%s, none) block [1, 16] global_scale_a(%g : f32) global_scaling in_elements : tensor<64x64xf4E2M1FN>, tensor<64x64xbf16>, tensor<64x4xf8E4M3FN> -> tensor<64x64xf32>
+  // expected-remark @below {{(epilogue_c4): expected a second product of the same A, groups, types and forms of operands, but got another global_scaling}}
+  %z = blockscale.scaled_mm %w, %v scales(%s, none) block [1, 16] global_scale_a(%g : f32) : tensor<64x64xf4E2M1FN>, tensor<64x64xbf16>, tensor<64x4xf8E4M3FN> -> tensor<64x64xf32>
+  %t = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%y, %z : tensor<64x64xf32>, tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%l: f32, %r: f32, %o: f32):
+    %0 = arith.mulf %l, %r : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x64xf32>
+  return %t : tensor<64x64xf32>
+}

@@ -155,14 +155,14 @@ func.func @used_twice(%x: tensor<48x64xbf16>, %w: tensor<40x64xbf16>, %e: tensor
   return %y, %z : tensor<48x40xf32>, tensor<48x40xbf16>
 }
 
-// Values that the op of their scales does not give are read as they are.
-// REMARK: does not read codes (raise_c3): expected no global scale, or a constant from 2^-40 to 2^40
+// Values that products do not compute are read as they are.
+// REMARK: does not read codes (raise_c8): expected a recipe that multiplies the scale of a block by the global scale
 // CHECK-LABEL: func.func @dequantized
 // CHECK: %[[V:.+]] = blockscale.dequantize
 // CHECK: blockscale.scaled_mm %{{.+}}, %[[V]] scales(none, none)
 func.func @dequantized(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %s: tensor<40x4xf8E4M3FN>, %g: tensor<f32>, %e: tensor<48x40xf32>) -> tensor<48x40xf32> {
   %zero = arith.constant 0.0 : f32
-  %v = blockscale.dequantize %w, %s block [1, 16] global_scale(%g : tensor<f32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
+  %v = blockscale.dequantize %w, %s block [1, 16] recipe modelopt global_scale(%g : tensor<f32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
   %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %v : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%f : tensor<48x40xf32>) -> tensor<48x40xf32>
   return %y : tensor<48x40xf32>

@@ -239,37 +239,6 @@ func.func @square_blocks(%x: tensor<48x64xbf16>, %w: tensor<64x64xf8E4M3FN>, %ws
 
 // -----
 
-// raise_c3: a global scale multiplies each value before its rounding, not the sum.
-#mk = affine_map<(m, n, k) -> (m, k)>
-#nk = affine_map<(m, n, k) -> (n, k)>
-#mn = affine_map<(m, n, k) -> (m, n)>
-func.func @global_scale(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>, %g: tensor<f32>) -> tensor<48x40xf32> {
-  %zero = arith.constant 0.0 : f32
-  %b = blockscale.dequantize %w, %ws block [1, 16] global_scale(%g : tensor<f32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
-  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
-  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected no global scale, or a constant from 2^-40 to 2^40 with which all values are exact in bf16, but got tensor<f32>}}
-  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
-  return %y : tensor<48x40xf32>
-}
-
-// -----
-
-// raise_c3: the same for a power of two, which moves the ends of the range.
-#mk = affine_map<(m, n, k) -> (m, k)>
-#nk = affine_map<(m, n, k) -> (n, k)>
-#mn = affine_map<(m, n, k) -> (m, n)>
-func.func @global_scale_of_two(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>) -> tensor<48x40xf32> {
-  %zero = arith.constant 0.0 : f32
-  %g = arith.constant dense<2.0> : tensor<f32>
-  %b = blockscale.dequantize %w, %ws block [1, 16] global_scale(%g : tensor<f32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
-  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
-  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected another operand of f16 or NVFP4 beside a global scale, as sums without the scale may overflow, but got bf16}}
-  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
-  return %y : tensor<48x40xf32>
-}
-
-// -----
-
 // raise_c3: a global amax.
 #mk = affine_map<(m, n, k) -> (m, k)>
 #nk = affine_map<(m, n, k) -> (n, k)>
@@ -494,23 +463,18 @@ func.func @kernel(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tenso
 
 // -----
 
-// raise_c3: a constant global scale with which values are rounded, to f16 and to f32.
+// raise_c3: a constant global scale with which values are rounded to f32.
 #mk = affine_map<(m, n, k) -> (m, k)>
 #nk = affine_map<(m, n, k) -> (n, k)>
 #mn = affine_map<(m, n, k) -> (m, n)>
-func.func @rounded_values(%x: tensor<48x64xf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>) -> (tensor<48x40xf32>, tensor<48x40xf32>) {
+func.func @rounded_values(%x: tensor<48x64xf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>) -> tensor<48x40xf32> {
   %zero = arith.constant 0.0 : f32
   %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
-  // A subnormal of f16 for the smallest scales.
-  %g = arith.constant 0x38000000 : f32
-  %b = blockscale.dequantize %w, %ws block [1, 16] global_scale(%g : f32) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xf16>
-  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected a global scale with which all values are exact in f16, but got 3.05}}
-  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xf16>, tensor<40x64xf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
   %h = arith.constant 0.1 : f32
   %c = blockscale.dequantize %w, %ws block [1, 16] global_scale(%h : f32) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xf32>
   // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected a global scale with which all values are exact in f32, but got 0.100000001, with which some are rounded}}
   %z = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %c : tensor<48x64xf16>, tensor<40x64xf32>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
-  return %y, %z : tensor<48x40xf32>, tensor<48x40xf32>
+  return %z : tensor<48x40xf32>
 }
 
 // -----
@@ -636,4 +600,91 @@ func.func @global_of_each(%q: tensor<2x48x64xf4E2M1FN>, %qs: tensor<2x48x4xf8E4M
     linalg.yield %s : f32
   } -> tensor<2x48x40xf32>
   return %y : tensor<2x48x40xf32>
+}
+
+// -----
+
+// raise_c8: values of f16 beside an operand of bf16, which is extended as they are.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @elements_of_another_type(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>, %g: tensor<f32>) -> tensor<48x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %b = blockscale.dequantize %w, %ws block [1, 16] global_scale(%g : tensor<f32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xf16>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c8): expected another operand of f16 beside a global scale, with which values are rounded to that type, but got bf16}}
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  return %y : tensor<48x40xf32>
+}
+
+// -----
+
+// raise_c8: recipes that multiply elements by the block scale first, or divide the block scale
+// by the reciprocal of the global one.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @elements_of_other_recipes(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>, %g: tensor<f32>) -> (tensor<48x40xf32>, tensor<48x40xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %b = blockscale.dequantize %w, %ws block [1, 16] recipe modelopt global_scale(%g : tensor<f32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c8): expected a recipe that multiplies the scale of a block by the global scale before it multiplies elements, but got modelopt}}
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  %c = blockscale.dequantize %w, %ws block [1, 16] recipe compressed_tensors global_scale(%g : tensor<f32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c8): expected a recipe that multiplies the scale of a block by the global scale before it multiplies elements, but got compressed_tensors}}
+  %z = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %c : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  return %y, %z : tensor<48x40xf32>, tensor<48x40xf32>
+}
+
+// -----
+
+// raise_c8: a global scale for each row.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @elements_with_scales_of_rows(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>, %g: tensor<40xf32>) -> tensor<48x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %b = blockscale.dequantize %w, %ws block [1, 16] global_scale(%g : tensor<40xf32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c8): expected one global scale for all rows of a matrix, but got tensor<40xf32>}}
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  return %y : tensor<48x40xf32>
+}
+
+// -----
+
+// raise_c8: values that are returned as well, and some whose extension is.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @elements_of_others(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>, %g: tensor<f32>) -> (tensor<48x40xf32>, tensor<40x64xbf16>, tensor<48x40xf32>, tensor<40x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %b = blockscale.dequantize %w, %ws block [1, 16] global_scale(%g : tensor<f32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c8): expected values that products alone take, but got another use}}
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  %c = blockscale.dequantize %w, %ws block [1, 16] recipe mslk global_scale(%g : tensor<f32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
+  %xw = arith.extf %x : tensor<48x64xbf16> to tensor<48x64xf32>
+  %cw = arith.extf %c : tensor<40x64xbf16> to tensor<40x64xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c8): expected values that products alone take, but got another use}}
+  %z = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%xw, %cw : tensor<48x64xf32>, tensor<40x64xf32>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  return %y, %b, %z, %cw : tensor<48x40xf32>, tensor<40x64xbf16>, tensor<48x40xf32>, tensor<40x64xf32>
+}
+
+// -----
+
+// raise_c2 and raise_c3 hold of a global scale of elements, too: blocks along K, of one row.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @elements_of_other_blocks(%x: tensor<48x64xbf16>, %w: tensor<64x32xf4E2M1FN>, %ws: tensor<64x2xf8E4M3FN>, %v: tensor<32x64xf4E2M1FN>, %vs: tensor<2x4xf8E4M3FN>, %e: tensor<48x32xf32>, %g: tensor<f32>) -> (tensor<48x32xf32>, tensor<48x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %b = blockscale.dequantize %w, %ws block [1, 16] global_scale(%g : tensor<f32>) : tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN> -> tensor<64x32xbf16>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x32xf32>) -> tensor<48x32xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c2): expected blocks along K, but got blocks along its rows}}
+  %y = linalg.matmul ins(%x, %b : tensor<48x64xbf16>, tensor<64x32xbf16>) outs(%zeros : tensor<48x32xf32>) -> tensor<48x32xf32>
+  %c = blockscale.dequantize %v, %vs block [16, 16] global_scale(%g : tensor<f32>) : tensor<32x64xf4E2M1FN>, tensor<2x4xf8E4M3FN> -> tensor<32x64xbf16>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected blocks of one row, but got [16, 16]}}
+  %z = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %c : tensor<48x64xbf16>, tensor<32x64xbf16>) outs(%zeros : tensor<48x32xf32>) -> tensor<48x32xf32>
+  return %y, %z : tensor<48x32xf32>, tensor<48x32xf32>
 }

@@ -40,8 +40,9 @@ FunctionWriter::productOperands(const FuzzType &a, const FuzzType &b,
   operands +=
       ", " + operand(scaleB) + ") block [1, " + std::to_string(block) + "]";
   if (rarelyWider(4))
-    operands += bytes.pick<const char *>(
-        {" global_scaling after_rounding", " global_scaling before_rounding"});
+    operands += bytes.pick<const char *>({" global_scaling after_rounding",
+                                          " global_scaling before_rounding",
+                                          " global_scaling in_elements"});
   return operands;
 }
 

@@ -107,6 +107,10 @@ TEST_F(DialectTest, Words) {
       mlirBlockScaleGlobalScalingAttrGet(context, ref("after_rounding"));
   EXPECT_TRUE(mlirAttributeIsABlockScaleGlobalScaling(scaling));
   EXPECT_EQ(toString(mlirBlockScaleAttrGetName(scaling)), "after_rounding");
+  EXPECT_EQ(
+      toString(mlirBlockScaleAttrGetName(
+          mlirBlockScaleGlobalScalingAttrGet(context, ref("in_elements")))),
+      "in_elements");
   EXPECT_TRUE(
       mlirAttributeIsNull(mlirBlockScaleRecipeAttrGet(context, ref("fast"))));
   EXPECT_TRUE(contains(diagnostics, "te_4over6_mae, te_4over6_mse, tosa, "

@@ -55,8 +55,9 @@ bool isProduct(mlir::Operation *op);
 ///    blocks, rounding to nearest; one global value, or one for each group.
 ///  - epilogue_c3: of a product in groups of rows, scales are linear, or in the
 ///    layout of the same groups; of others they are not grouped.
-///  - epilogue_c4: a second product has the A of the first, its groups, types,
-///    sizes and the forms of its other operands.
+///  - epilogue_c4: a second product has the A of the first, with its global
+///    scale where that multiplies elements, its groups, types, sizes and the
+///    forms of its other operands.
 ///
 /// and the clauses of elementwise ops ("blockscale/Analysis/Producers.h"). Ops
 /// that `isTaken` has, which other kernels compute, are not there; without it

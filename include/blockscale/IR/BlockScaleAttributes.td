@@ -119,14 +119,15 @@ def BlockScale_ScaleDimAttr
 
 def BlockScale_GlobalScaling : I32EnumAttr<"GlobalScaling", "place of the global scales in a product", [
     I32EnumAttrCase<"BeforeRounding", 0, "before_rounding">,
-    I32EnumAttrCase<"AfterRounding", 1, "after_rounding">]> {
+    I32EnumAttrCase<"AfterRounding", 1, "after_rounding">,
+    I32EnumAttrCase<"InElements", 2, "in_elements">]> {
   let cppNamespace = "::blockscale";
   let genSpecializedAttr = 0;
 }
 
 def BlockScale_GlobalScalingAttr
     : EnumAttr<BlockScale_Dialect, BlockScale_GlobalScaling, "global_scaling"> {
-  let summary = "Whether a product is multiplied by its global scales before or after rounding";
+  let summary = "Whether a product is multiplied by its global scales before or after rounding, or its elements are";
   let description = [{
     `before_rounding` (the default) multiplies the f32 sum by the product of the
     global scales, adds the bias, and rounds once to the result type, as GEMM
@@ -134,7 +135,10 @@ def BlockScale_GlobalScalingAttr
     result type, multiplied by the product of the global scales rounded to that
     type, and rounded; then the bias is added and the sum rounded. Where there is
     no global scale and the result is not f32, the bias is added in f32 before the
-    one rounding.
+    one rounding. `in_elements` is what programs do that dequantize an operand
+    before they multiply it by a plain one: the global scale multiplies each block
+    scale in f32, that each element in f32, and this is rounded to the type of the
+    plain operand.
 
     Example:
 
@@ -143,6 +147,10 @@ def BlockScale_GlobalScalingAttr
         global_scale_a(%ga : tensor<f32>) global_scaling after_rounding
         : tensor<48x256xf4E2M1FN>, tensor<40x256xf4E2M1FN>,
           tensor<48x16xf8E4M3FN>, tensor<40x16xf8E4M3FN> -> tensor<48x40xbf16>
+    %w = blockscale.scaled_mm %x, %b scales(none, %sb) block [1, 16]
+        global_scale_b(%gb : tensor<f32>) global_scaling in_elements
+        : tensor<48x256xbf16>, tensor<40x256xf4E2M1FN>, tensor<40x16xf8E4M3FN>
+          -> tensor<48x40xbf16>
     ```
   }];
   let assemblyFormat = "$value";

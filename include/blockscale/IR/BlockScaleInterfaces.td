@@ -74,6 +74,10 @@ def BlockScale_ProductOpInterface : OpInterface<"ProductOpInterface"> {
     InterfaceMethod<"Where the global scales are multiplied.",
                     "::std::optional<::blockscale::GlobalScaling>",
                     "getGlobalScaling">,
+    InterfaceMethod<"Whether a global scale multiplies each element rather than sums.",
+                    "bool", "scalesElements", (ins), "", [{
+      return $_op.getGlobalScaling() == ::blockscale::GlobalScaling::InElements;
+    }]>,
     InterfaceMethod<"The groups that offsets make.",
                     "::blockscale::GroupOperand", "getGroupOperand">,
     InterfaceMethod<"Whether the data of A are [K, M].", "bool", "getMnMajorA">,

@@ -39,6 +39,13 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     holds E2M1 by E4M3 and each MX element by its power of two: values of 2^128
     and more become infinity, and those below 2^-126 are multiples of 2^-133.
     f16 holds the values of NVFP4 (2^-10 to 2688) but not those of MX.
+    `global_scaling in_elements` multiplies the values of the operand with scales
+    by its global scale, as `dequantize` does, with two roundings to f32 before
+    that to the plain operand's type T:
+
+    ```text
+    y[m, n] = sum_k a[m,k] * T(f32(b[n,k] * f32(global_b * sb[n,k/B]))) + bias[n]
+    ```
 
     Both operands may be plain, of one type (`scales(none, none)`), as the
     products of a program that are not quantized. The block, [1, 16], then says
@@ -72,6 +79,9 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
       scales.
     - `scaled_mm_c11`: an operand is MN-major only where neither has scales. What
       is said above of its last two dimensions is then said of them exchanged.
+    - `scaled_mm_c12`: `global_scaling in_elements` only where one operand is
+      plain. That one has no global scale then, and that of the other one is a
+      scalar, has rank 0 or the leading dimensions.
 
     Example:
 
@@ -165,6 +175,8 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
       scales, and `a` only in 2d-2d: elements of a row that groups of rows cut
       begin anywhere. What is said above of the last two dimensions of an
       MN-major operand is then said of them exchanged.
+    - `scaled_grouped_mm_c12`: `global_scaling in_elements` as in `scaled_mm`,
+      with a global scale for all groups or for each.
 
     Example:
 

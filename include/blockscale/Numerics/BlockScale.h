@@ -271,6 +271,19 @@ getFactorOfByte(Recipe recipe, Word scaleByte,
                           global);
 }
 
+/// Whether the block scale is divided by the encode scale, the reciprocal of
+/// the global one.
+constexpr bool decodesByReciprocal(Recipe recipe) {
+  switch (recipe) {
+  case Recipe::CompressedTensors:
+  case Recipe::CompressedTensorsBF16:
+  case Recipe::CompressedTensorsF16:
+    return true;
+  default:
+    return false;
+  }
+}
+
 /// What codes under the block scale are multiplied by:
 ///
 ///   torchao, mslk, te  code * (g * s)     torchao NVFP4Tensor.dequantize
@@ -283,14 +296,9 @@ getFactorOfByte(Recipe recipe, Word scaleByte,
 template <typename Number>
 constexpr Number getBlockFactor(Recipe recipe, Number scale,
                                 Number decodeGlobal) {
-  switch (recipe) {
-  case Recipe::CompressedTensors:
-  case Recipe::CompressedTensorsBF16:
-  case Recipe::CompressedTensorsF16:
+  if (decodesByReciprocal(recipe))
     return scale / getReciprocal(decodeGlobal);
-  default:
-    return decodesInSteps(recipe) ? scale : decodeGlobal * scale;
-  }
+  return decodesInSteps(recipe) ? scale : decodeGlobal * scale;
 }
 
 /// An element under its factor, without the rule for -0.

@@ -20,6 +20,16 @@ constexpr Number dequantizeValue(Recipe recipe, Number value, Number factor,
   return decodesInSteps(recipe) ? product * decodeGlobal : product;
 }
 
+/// The recipe by which a product dequantizes elements that its global scale
+/// multiplies (`global_scaling in_elements`).
+inline constexpr Recipe kProductRecipe = Recipe::Torchao;
+
+/// Whether an NVFP4 recipe has the values of `kProductRecipe`.
+constexpr bool dequantizesAsProducts(Recipe recipe) {
+  return isNvfp4(recipe) && !decodesInSteps(recipe) &&
+         !decodesByReciprocal(recipe);
+}
+
 constexpr float dequantizeElement(Recipe recipe, ElementFormat format,
                                   uint8_t code, uint8_t scaleByte,
                                   float decodeGlobal = 1.0f) {

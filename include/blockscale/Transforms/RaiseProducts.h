@@ -22,6 +22,7 @@
 //    of each code and scale is exact in the type of the values, and the other
 //    operand is f16 or dequantized from NVFP4: sums of bf16 may overflow
 //    without a scale that is below 1, and not overflow without one above.
+//    Others multiply elements (raise_c8).
 //  - raise_c4: K is a multiple of the block. A dynamic K needs a recipe that
 //    refuses tails.
 //  - raise_c5: the other operand is plain: bf16, or f16 beside NVFP4, which may
@@ -35,6 +36,12 @@
 //    for, both are bf16 or both f16, which may be extended to f32, and K is not
 //    known to be below 16. Rows that are not known to have whole blocks of 16
 //    get zeros behind them.
+//  - raise_c8: a global scale that does not meet raise_c3 multiplies elements
+//    (`global_scaling in_elements`), which are rounded as `dequantize` rounds
+//    them. The values have the type of the other operand, bf16 or f16; the
+//    recipe multiplies the scale of a block by the global one first; a matrix
+//    has one global scale; and products alone take the values, as those that
+//    another kernel stores for others need no decoding again.
 //
 // Where a result may be another one within the bound of the product, `exact` is
 // turned off, and

@@ -38,7 +38,8 @@ std::optional<DecodedFormat> DecodedFormat::find(const Product &product) {
                        scaleFormat,
                        plain,
                        numerics::getBlockFormat(scaleFormat).blockSize,
-                       isPrepacked(scaled)};
+                       isPrepacked(scaled),
+                       product.elementFactor.isPresent()};
 }
 
 std::string DecodedFormat::getName() const {

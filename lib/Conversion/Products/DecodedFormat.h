@@ -9,7 +9,8 @@
 // operands of a product is plain, bf16 or f16, and comes to shared memory as it
 // is. The other one has scales: threads decode it into registers, to the type
 // of the plain one, each element times its scale. That is exact but for the
-// ends of E8M0's range (docs/Numerics.md, 13).
+// ends of E8M0's range, and where a global scale multiplies elements
+// (docs/Numerics.md, 13).
 //
 // Where no operand has scales, B takes the place of the one that has, and is
 // not decoded: its elements are codes of 16 bits, which lie in shared memory as
@@ -52,6 +53,10 @@ struct DecodedFormat {
   /// Whether the scaled data are in the order of registers
   /// (`#blockscale.data_layout<fragments_64x64>`).
   bool isPacked;
+  /// Whether the global scale multiplies elements: the block scale times the
+  /// global one, and each element times that, are rounded to f32, and this to
+  /// the plain type.
+  bool scalesElements = false;
   /// Whether plain data of A are [K, M], and those of B [K, N].
   bool isMnMajorA = false, isMnMajorB = false;
 
@@ -90,7 +95,8 @@ struct DecodedFormat {
   /// wants a factor of 2^126 (2^14 beside f16). Scales of E4M3, which are at
   /// most 448, can take 2^118 (2^7) of it.
   int getSumShift() const {
-    bool takesFactor = hasScales && element == numerics::ElementFormat::E2M1 &&
+    bool takesFactor = hasScales && !scalesElements &&
+                       element == numerics::ElementFormat::E2M1 &&
                        scale == numerics::ScaleFormat::E4M3;
     return !takesFactor ? 0 : plain.isBF16() ? 8 : 7;
   }

@@ -28,9 +28,16 @@ Value DecodedPairs::emitScalePair(Lanes low, Lanes high) {
                       exponent);
 }
 
-SmallVector<Value> DecodedPairs::emitFactors(Lanes low, Lanes high) {
+SmallVector<Value> DecodedPairs::emitFactors(Lanes low, Lanes high,
+                                             Value global) {
   SmallVector<Value> factors;
   Value both = emitScalePair(low, high);
+  if (global) {
+    auto [first, second] = pairs.widen(both);
+    for (Lanes scale : {first, second})
+      factors.push_back(b.toBits(pairs.getBlockFactor(scale, global)));
+    return factors;
+  }
   for (int64_t i = 0; i < 2; ++i)
     factors.push_back(b.toBits(b.splat(b.extract(both, i), 2)));
   return factors;
@@ -56,9 +63,12 @@ SmallVector<Value> DecodedPairs::decodeElements(Lanes word) {
 
 SmallVector<Value> DecodedPairs::decodeWord(Lanes word, Value factor) {
   SmallVector<Value> products;
-  Value scale = b.bitcast(pairs.getType(), factor);
+  bool scalesElements = spec.format.scalesElements;
+  Lanes scale =
+      scalesElements ? b.toFloat(factor) : b.bitcast(pairs.getType(), factor);
   for (Value both : decodeElements(word))
-    products.push_back(b.toBits(pairs.multiply(both, scale)));
+    products.push_back(b.toBits(scalesElements ? pairs.dequantize(both, scale)
+                                               : pairs.multiply(both, scale)));
   return products;
 }
 

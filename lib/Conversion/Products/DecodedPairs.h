@@ -37,7 +37,10 @@ public:
 
   /// The factors of the scales of two bytes (i32), with the part of the factor
   /// of E2M1 that they take: each twice in a pair of the plain type, as i32.
-  llvm::SmallVector<mlir::Value> emitFactors(emit::Lanes low, emit::Lanes high);
+  /// Where `global` (f32), the global scale of elements, is there, each is an
+  /// f32, as i32.
+  llvm::SmallVector<mlir::Value> emitFactors(emit::Lanes low, emit::Lanes high,
+                                             mlir::Value global);
   /// The pairs of elements of a word of codes (i32) times `factor`, in their
   /// order, as i32.
   llvm::SmallVector<mlir::Value> decodeWord(emit::Lanes word,

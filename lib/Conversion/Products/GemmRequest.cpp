@@ -160,6 +160,7 @@ void GemmRequest::setResults(GemmSpec &spec, const LaunchSite &site,
   spec.factorA = product.factorA;
   spec.factorB = product.factorB;
   spec.scalesAfterRounding = product.scalesAfterRounding;
+  spec.elementFactor = product.elementFactor;
   spec.mayBeEmptySum = mayBeEmptySum(product, spec, sizes.depth);
   spec.products = static_cast<int64_t>(products.size());
   if (!epilogue.isEmpty())

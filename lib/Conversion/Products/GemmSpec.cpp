@@ -62,6 +62,8 @@ std::string GemmSpec::getName() const {
     os << "_b" << products::getName(factorB);
   if (scalesAfterRounding)
     os << "_after";
+  if (elementFactor.isPresent())
+    os << "_elements_" << products::getName(elementFactor);
   if (bias)
     os << (hasBiasOfEach ? "_biases_" : "_bias_") << bias;
   if (mayBeEmptySum)
@@ -89,6 +91,7 @@ void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
     signature.add(product.mapB);
     signature.add(product.packedB, kCopyBytes);
     signature.add(product.scaleB, kCopyBytes);
+    signature.add(product.elementFactor, kCopyBytes);
   }
   signature.add(result, kResultBytes);
   for (SinkArguments::Memory &memory : sink.memory)
@@ -126,6 +129,31 @@ void GemmArguments::emitPrefetch(KernelBuilder &b) const {
           b, /*cacheLevel=*/NVVM::PrefetchCacheLevelAttr(),
           /*evictPriority=*/NVVM::CacheEvictionPriorityAttr(), map,
           /*predicate=*/Value(), /*tensormap=*/b.getUnitAttr());
+}
+
+Value loadFactor(KernelBuilder &b, const GlobalOperand &operand, Value factor,
+                 Value matrix) {
+  if (operand.byValue)
+    return factor;
+  if (!operand.isSingle())
+    factor = b.offset(factor, b.getF32Type(), matrix);
+  return b.load(b.getF32Type(), factor, sizeof(float));
+}
+
+Value loadElementFactor(KernelBuilder &b, const GemmSpec &spec,
+                        const GemmArguments &arguments, Value matrix,
+                        emit::Lanes owner) {
+  if (!spec.elementFactor.isPresent())
+    return {};
+  Value found;
+  for (auto [i, product] : llvm::enumerate(arguments.products)) {
+    Value own =
+        loadFactor(b, spec.elementFactor, product.elementFactor, matrix);
+    found = i == 0 ? own
+                   : Value(select(isEqual(owner, static_cast<int64_t>(i)),
+                                  emit::Lanes(b, own), emit::Lanes(b, found)));
+  }
+  return found;
 }
 
 } // namespace blockscale::products

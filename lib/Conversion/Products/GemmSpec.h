@@ -45,6 +45,8 @@ struct GemmSpec {
   GlobalOperand factorA = {};
   GlobalOperand factorB = {};
   bool scalesAfterRounding = false;
+  /// The global scale that elements are multiplied by.
+  GlobalOperand elementFactor = {};
   /// Whether K can be 0, so that nothing is in the accumulator.
   bool mayBeEmptySum = false;
   /// Whether an operand has scales.
@@ -91,6 +93,7 @@ inline constexpr int64_t kResultBytes = 32;
 struct ProductArguments {
   /// B has a tensor map, or lies in memory in the order that threads want it.
   mlir::Value mapB, packedB, scaleB;
+  mlir::Value elementFactor;
   mlir::Value factorA, factorB;
   mlir::Value bias;
 };
@@ -125,6 +128,18 @@ struct GemmArguments {
   /// rows, and there is no map that knows.
   mlir::Value dataCols;
 };
+
+/// The number (f32) of `operand` that matrix `matrix` (i32) has, or that all
+/// have. `factor` is the kernel's parameter.
+mlir::Value loadFactor(KernelBuilder &b, const GlobalOperand &operand,
+                       mlir::Value factor, mlir::Value matrix);
+
+/// The global scale (f32) that elements of `matrix` (i32) are multiplied by;
+/// null where sums are. It is that of product `owner` (i32) where each has an
+/// operand with scales of its own, else that of all.
+mlir::Value loadElementFactor(KernelBuilder &b, const GemmSpec &spec,
+                              const GemmArguments &arguments,
+                              mlir::Value matrix, emit::Lanes owner);
 
 } // namespace blockscale::products
 

@@ -7,6 +7,8 @@
 
 #include "PlainPairs.h"
 
+#include "blockscale/Numerics/Dequantize.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -73,6 +75,33 @@ Value PlainPairs::round(Value low, Value high) {
   return LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(name),
                                        ValueRange{high, low})
       .getResult(0);
+}
+
+std::pair<Lanes, Lanes> PlainPairs::widen(Value pair) {
+  if (type.getElementType().isBF16()) {
+    // The upper half of an f32.
+    Lanes bits = b.toBits(pair);
+    return {b.toFloat(bits << 16), b.toFloat(bits & 0xFFFF0000)};
+  }
+  auto extend = [&](int64_t i) {
+    return Lanes(b,
+                 LLVM::FPExtOp::create(b, b.getF32Type(), b.extract(pair, i)));
+  };
+  return {extend(0), extend(1)};
+}
+
+Lanes PlainPairs::getBlockFactor(Lanes scale, Value global) {
+  return numerics::getBlockFactor(numerics::kProductRecipe, scale,
+                                  Lanes(b, global));
+}
+
+Value PlainPairs::dequantize(Value pair, Lanes factor) {
+  auto multiply = [&](Lanes element) {
+    return numerics::dequantizeValue(numerics::kProductRecipe, element, factor,
+                                     element.like(1.0f));
+  };
+  auto [low, high] = widen(pair);
+  return round(multiply(low), multiply(high));
 }
 
 int PlainPairs::getBiasDistance(ElementFormat format) const {

@@ -53,6 +53,14 @@ public:
   mlir::Value multiply(mlir::Value x, mlir::Value y);
   /// Two f32, rounded.
   mlir::Value round(mlir::Value low, mlir::Value high);
+  /// Both numbers of a pair, as f32.
+  std::pair<emit::Lanes, emit::Lanes> widen(mlir::Value pair);
+  /// A block scale (f32) times the global one, which elements are multiplied
+  /// by.
+  emit::Lanes getBlockFactor(emit::Lanes scale, mlir::Value global);
+  /// Elements of NVFP4 times such a factor: each rounded to f32 and then to the
+  /// plain type.
+  mlir::Value dequantize(mlir::Value pair, emit::Lanes factor);
 
   /// The elements of two codes times 2^`exponent`, which is 0 or more, and 0 in
   /// fixed point. Both the power and the largest product are numbers of the

@@ -10,6 +10,8 @@
 #include "blockscale/Analysis/MatrixProduct.h"
 #include "blockscale/IR/TypeRules.h"
 
+#include <utility>
+
 using namespace mlir;
 
 namespace blockscale::products {
@@ -33,6 +35,8 @@ Product::Product(ProductOpInterface op)
       factorA(op.getGlobalOperandA()), factorB(op.getGlobalOperandB()),
       bias(op.getBias()), scalesAfterRounding(op.getGlobalScaling() ==
                                               GlobalScaling::AfterRounding) {
+  if (op.scalesElements())
+    elementFactor = std::exchange(scaleA ? factorA : factorB, {});
   lookAtKernel();
 }
 

@@ -27,6 +27,9 @@ struct Product {
   /// The ends of groups.
   Tensor offsets;
   GlobalOperand factorA, factorB;
+  /// The global scale of the operand with scales, where it multiplies elements
+  /// and not sums.
+  GlobalOperand elementFactor;
   Tensor bias;
   bool scalesAfterRounding;
 

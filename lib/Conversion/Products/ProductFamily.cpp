@@ -84,6 +84,7 @@ void launchGemm(const GemmRequest &request, LaunchSite &site,
     setData(product.b, /*isA=*/false, spec.groups != GroupDim::Columns,
             sizes.cols, own.mapB, own.packedB);
     own.scaleB = kernel.getScale(product.scaleB);
+    own.elementFactor = site.lookup(product.elementFactor.value);
   }
   // Rows of sums may be longer than those of the result, which a map tells.
   bool hasSums = schedule.getSplits() > 1 && !kernel.addsInCluster;

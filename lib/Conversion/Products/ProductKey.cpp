@@ -56,6 +56,8 @@ static std::string getMatrices(const Product &product) {
 }
 
 static std::string getGlobals(const Product &product) {
+  if (product.elementFactor.isPresent())
+    return std::string(product.scaleA ? "a" : "b") + "_elements";
   std::string text;
   for (auto [name, factor] :
        {std::pair{"a", &product.factorA}, std::pair{"b", &product.factorB}})

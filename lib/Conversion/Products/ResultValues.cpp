@@ -23,25 +23,21 @@ static Value spread(KernelBuilder &b, Value scalar, int64_t count) {
   return count == 1 ? scalar : b.splat(scalar, count);
 }
 
-/// The global scale of the thread's row of A, or of its matrix; null where it
-/// is absent or has one for each column.
-static Value loadFactor(KernelBuilder &b, const GlobalOperand &operand,
-                        Value factor, Value matrix) {
+/// The global scale of the thread's matrix; null where it is absent or has one
+/// for each row of its operand.
+static Value loadOfMatrix(KernelBuilder &b, const GlobalOperand &operand,
+                          Value factor, Value matrix) {
   if (!factor || operand.extent == GlobalExtent::Row)
     return {};
-  if (operand.byValue)
-    return factor;
-  if (!operand.isSingle())
-    factor = b.offset(factor, b.getF32Type(), matrix);
-  return b.load(b.getF32Type(), factor, sizeof(float));
+  return loadFactor(b, operand, factor, matrix);
 }
 
 ResultValues::ResultValues(KernelBuilder &b, const GemmSpec &spec,
                            const ProductArguments &arguments, Value cols,
                            const ResultRow &row)
     : b(b), spec(spec), arguments(arguments), cols(cols), product(row.product) {
-  factorA = loadFactor(b, spec.factorA, arguments.factorA, product);
-  factorB = loadFactor(b, spec.factorB, arguments.factorB, product);
+  factorA = loadOfMatrix(b, spec.factorA, arguments.factorA, product);
+  factorB = loadOfMatrix(b, spec.factorB, arguments.factorB, product);
   if (spec.factorA.extent != GlobalExtent::Row)
     return;
   Type types[] = {b.getF32Type()};

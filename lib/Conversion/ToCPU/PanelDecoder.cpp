@@ -9,6 +9,7 @@
 #include "Emission/FloatCodec.h"
 #include "blockscale/Numerics/BlockFormat.h"
 #include "blockscale/Numerics/Codec.h"
+#include "blockscale/Numerics/Dequantize.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -32,8 +33,10 @@ static numerics::ScaleFormat getScaleFormat(ProductOpInterface op) {
 }
 
 /// The type of values beside a plain operand, where it does not hold all of
-/// them: MX beside bf16.
+/// them: MX beside bf16, and elements times a global scale.
 static Type getRoundedType(ProductOpInterface op) {
+  if (op.scalesElements())
+    return getElementTypeOrSelf(op.getScaleA() ? op.getB() : op.getA());
   if (getScaleFormat(op) == numerics::ScaleFormat::E4M3)
     return {};
   for (Value operand : {Value(op.getA()), Value(op.getB())})
@@ -45,11 +48,20 @@ static Type getRoundedType(ProductOpInterface op) {
 ProductNumbers::ProductNumbers(ProductOpInterface op)
     : scaleFormat(getScaleFormat(op)),
       blockSize(numerics::getBlockFormat(scaleFormat).blockSize),
-      roundedType(getRoundedType(op)) {
+      scalesElements(op.scalesElements()), roundedType(getRoundedType(op)) {
   MLIRContext *context = op.getContext();
-  type = roundedType ? FloatType(Float64Type::get(context))
-                     : FloatType(Float32Type::get(context));
-  scalesSums = scaleFormat == numerics::ScaleFormat::E8M0 && !roundedType;
+  bool isWide = scaleFormat == numerics::ScaleFormat::E8M0;
+  type = isWide && roundedType ? FloatType(Float64Type::get(context))
+                               : FloatType(Float32Type::get(context));
+  scalesSums = isWide && !roundedType;
+}
+
+Lanes MatmulOperand::getBlockFactors(const Lanes &values) const {
+  if (!global)
+    return values;
+  Lanes factor(values.getBuilder(), global);
+  return numerics::getBlockFactor(numerics::kProductRecipe, values,
+                                  broadcast(factor, values));
 }
 
 Lanes ProductNumbers::round(const Lanes &values) const {
@@ -110,7 +122,8 @@ void PanelDecoder::emitRowScales(const MatmulOperand &operand, const Span &rows,
   if (!operand.scales)
     return;
   auto toScaleType = [&](Lanes scales) {
-    return numbers.scalesSums ? extendToF64(scales) : scales;
+    return numbers.scalesSums ? extendToF64(scales)
+                              : operand.getBlockFactors(scales);
   };
   emitRowLoop(b, rows, kRegisterRows, [&](Value i, Value row) {
     emitDecodeScaleRow(b, *operand.scales, numbers.scaleFormat, row,
@@ -125,7 +138,8 @@ void PanelDecoder::emitColScales(const MatmulOperand &operand, const Span &cols,
     return;
   Value zero = getIndex(b, 0);
   auto toScaleType = [&](Lanes scales) {
-    return numbers.scalesSums ? extendToF64(scales) : scales;
+    return numbers.scalesSums ? extendToF64(scales)
+                              : operand.getBlockFactors(scales);
   };
   emitRowLoop(b, cols, tileCols, [&](Value i, Value col) {
     emitDecodeScaleRow(b, *operand.scales, numbers.scaleFormat, col,

@@ -45,10 +45,15 @@ struct Span {
 /// A matrix of rows along K; row r is data[batch, r, ..]. A plain one has no
 /// scales.
 struct MatmulOperand {
+  /// What elements of blocks with these scales (f32) are multiplied by.
+  Lanes getBlockFactors(const Lanes &values) const;
+
   mlir::Value data;
   mlir::Type element;
   Indices batch;
   std::optional<ScaleMatrix> scales;
+  /// The global scale that multiplies elements, f32; null where there is none.
+  mlir::Value global = {};
 };
 
 /// The numbers that the products of an op are made of.
@@ -57,6 +62,8 @@ struct ProductNumbers {
 
   numerics::ScaleFormat scaleFormat;
   int64_t blockSize;
+  /// Whether elements are multiplied by a global scale.
+  bool scalesElements;
   /// The type that data times scales are rounded to; null where they are not.
   mlir::Type roundedType;
   /// The type of decoded numbers and of their sums.

@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "PanelProduct.h"
+#include "Emission/KernelOperands.h"
 #include "Panel.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <utility>
 
 using namespace mlir;
 
@@ -56,6 +59,9 @@ PanelProduct::PanelProduct(ImplicitLocOpBuilder &b, ProductOpInterface op,
   if (hasMany || !dots)
     decoder.emplace(b, numbers, op, blocks);
   sums = allocate(b, {kPanelRows, kPanelCols}, b.getF64Type());
+  if (numbers.scalesElements)
+    elementGlobal =
+        std::exchange(op.getScaleA() ? this->epilogue.a : this->epilogue.b, {});
 }
 
 void PanelProduct::emitFree() {
@@ -184,7 +190,10 @@ void PanelProduct::emitDots(const PanelTask &task) {
   });
 }
 
-void PanelProduct::emit(const PanelTask &task) {
+void PanelProduct::emit(const PanelTask &given) {
+  PanelTask task = given;
+  (task.a.scales ? task.a : task.b).global =
+      loadGlobal(b, elementGlobal.value, task.element);
   if (dots && decoder)
     emitIf(
         b,

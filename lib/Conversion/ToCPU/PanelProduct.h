@@ -10,7 +10,7 @@
 // ("PanelDecoder.h") and then multiplied by register tiles: 6 x 16 sums in f32,
 // to each of which every element of K adds one product.
 //
-// Accuracy. A product is exact in f32: it has at most 17 significant bits. A
+// Accuracy. A product is exact in f32: it has at most 22 significant bits. A
 // register adds up to 16 * max(1, K / 256) of them, but no more than a block of
 // MX or a chunk, and is then added to a sum in f64. The first product of a
 // register and the sums in f64 round nothing that counts, so with the rounding
@@ -22,7 +22,9 @@
 // block of elements without their scales, whose product multiplies it in f64
 // and is exact. Beside a plain bf16 the scales are a part of the elements,
 // which are rounded to bf16 at the ends of its range, and decoded numbers and
-// registers are f64.
+// registers are f64. Elements that a global scale multiplies are rounded to the
+// plain type, too, and their products leave the range of f32 where those of two
+// plain operands would.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,7 +59,7 @@ public:
   PanelProduct(mlir::ImplicitLocOpBuilder &b, ProductOpInterface op,
                mlir::Value blocks, const ProductEpilogue &epilogue);
 
-  void emit(const PanelTask &task);
+  void emit(const PanelTask &given);
 
   void emitFree();
 
@@ -80,6 +82,9 @@ private:
   std::optional<PanelDecoder> decoder;
   std::optional<RowDots> dots;
   ProductEpilogue epilogue;
+  /// The global scale that elements of the operand with scales are multiplied
+  /// by.
+  GlobalFactor elementGlobal;
   /// In f64, [row, column].
   mlir::Value sums;
 };

@@ -212,7 +212,7 @@ void RowDots::emitRow(const MatmulOperand &operand, Value row,
   emitLoop(
       b, getIndex(b, 0), getWholeBlocks(blocks.count),
       [&](Value block) { emitOrder(block); }, getStepBlocks());
-  if (numbers.roundedType)
+  if (numbers.roundedType && !numbers.scalesElements)
     isOrdinaryRow =
         emitAreBetween(b, numbersOfRow, {}, depth, kLeastNumber, kMostNumber);
 }
@@ -276,7 +276,8 @@ Lanes RowDots::emitAddElements(const MatmulOperand &operand, Value row,
                        add(b, firstCol, k), kLanes);
   Value block = div(b, k, numbers.blockSize);
   if (rounds) {
-    Lanes scale = toF32(loadBits(b, scales, {indexOfScales, block}));
+    Lanes scale = operand.getBlockFactors(
+        toF32(loadBits(b, scales, {indexOfScales, block})));
     Lanes rounded = numbers.round(elements * broadcast(scale, elements));
     return addExactProduct(extendToF64(left), extendToF64(rounded), sum);
   }
@@ -337,8 +338,8 @@ void RowDots::emitDot(const MatmulOperand &operand, Value row, Value index,
   auto emitUse = [&](bool rounds) {
     use(emitSum(operand, row, blocks, rounds));
   };
-  if (!numbers.roundedType)
-    return emitUse(false);
+  if (!numbers.roundedType || numbers.scalesElements)
+    return emitUse(numbers.scalesElements);
   Value isOrdinary = emitAreBetween(b, scales, indexOfScales, blocks.count,
                                     kLeastScale, kMostScale);
   isOrdinary = arith::AndIOp::create(b, isOrdinary, isOrdinaryRow);

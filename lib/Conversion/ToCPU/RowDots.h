@@ -21,7 +21,7 @@
 // changes nothing unless the scale is near the ends of its range, and a product
 // is in the range of f32 unless a bf16 is near the ends of its own. Where any
 // of a row is, its elements are scaled and rounded one by one, and multiplied
-// and added up in f64.
+// and added up in f64. So are all that a global scale multiplies.
 //
 //===----------------------------------------------------------------------===//
 

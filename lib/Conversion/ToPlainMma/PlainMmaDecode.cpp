@@ -105,6 +105,15 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
   return words;
 }
 
+void PlainMmaDecoder::beginTile(const TileCoord &tile) {
+  if (!format.scalesElements)
+    return;
+  // Rows of a warp are of one product.
+  Lanes owner = thread.warpRow >> llvm::Log2_64(context.tile.scaledRowsOfEach);
+  global = loadElementFactor(b, context.spec, context.arguments,
+                             tile.product.number, owner);
+}
+
 PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
                                                     Value slot, Lanes inStage,
                                                     Lanes step, Lanes depth) {
@@ -141,17 +150,22 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
   // tile.
   Lanes first = step * kDecodedStep + thread.member * kThreadElements;
   Lanes exists = isBelow(first, depth);
+  bool isCut = !spec.isMultipleOf(spec.stageElements);
   SmallVector<Lanes> bytes;
   for (int64_t i = 0; i < kThreadRows; ++i) {
     Value address = b.offset(base, b.getI8Type(), b.i32(i * distance));
     Lanes byte = extend(Lanes(b, b.load(b.getI8Type(), address, 1)), 32);
-    bytes.push_back(spec.isMultipleOf(spec.stageElements)
-                        ? byte
-                        : select(exists, byte, byte.like(0)));
+    bytes.push_back(isCut && !global ? select(exists, byte, byte.like(0))
+                                     : byte);
   }
   Words factors;
   for (int64_t i = 0; i < kThreadRows; i += 2)
-    llvm::append_range(factors, pairs.emitFactors(bytes[i], bytes[i + 1]));
+    llvm::append_range(factors,
+                       pairs.emitFactors(bytes[i], bytes[i + 1], global));
+  // A scale of 0 times a global one may be NaN.
+  if (isCut && global)
+    for (Value &factor : factors)
+      factor = select(exists, Lanes(b, factor), Lanes(b, b.i32(0)));
   return factors;
 }
 

@@ -316,6 +316,7 @@ void ProductEmitter::emitTile(const TileCoord &given,
     tile.end = getSteps(b, spec, depth);
   }
   Lanes begin = tile.begin, end = tile.end;
+  decoder.beginTile(tile);
   PlainMmaLoads loads(b, context, thread, tile);
   for (int64_t i = 0; i < stages - 1; ++i)
     loads.emitStage(begin + i, b.i32(i));

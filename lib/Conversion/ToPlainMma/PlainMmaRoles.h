@@ -142,7 +142,11 @@ public:
   /// The codes of step `inStage` (i32) of a stage; without scales, where the
   /// elements of each half of it are.
   Words loadCodes(mlir::Value slot, emit::Lanes inStage);
-  /// A pair of the plain type for each row: its scale twice. What is beyond
+  /// Loads what the elements of a tile have in common. Steps of it are decoded
+  /// from here on.
+  void beginTile(const TileCoord &tile);
+  /// A pair of the plain type for each row: its scale twice; or an f32, its
+  /// scale times the global one, where that multiplies elements. What is beyond
   /// `depth` (i32) has a scale that is no NaN. `step` (i32) is the number of
   /// the step along K.
   Words loadFactors(const TileCoord &tile, mlir::Value slot,
@@ -176,6 +180,9 @@ private:
   const PlainMmaThread &thread;
   const DecodedFormat &format;
   DecodedPairs pairs;
+  /// The global scale of the elements of the tile; null where it multiplies
+  /// sums.
+  mlir::Value global;
 };
 
 /// Writes results. All threads of the CTA get here together. Sums are, for each

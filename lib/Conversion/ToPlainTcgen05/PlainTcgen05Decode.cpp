@@ -43,7 +43,8 @@ private:
   /// The words of codes of the part of step `inStage` (i32) of the stage at
   /// `slot`.
   SmallVector<Lanes> loadCodes(Value slot, Lanes inStage);
-  /// A pair of the plain type for each scale of the part: the scale twice.
+  /// A pair of the plain type for each scale of the part: the scale twice; or
+  /// an f32, the scale times the global one, where that multiplies elements.
   /// `step` (i32) is the number of the step in the product.
   SmallVector<Value> loadFactors(const TileCoord &tile, Value slot,
                                  Lanes inStage, Lanes step);
@@ -58,6 +59,9 @@ private:
   DecodedPairs pairs;
   /// The thread's row of the tile, and its part of a step.
   Lanes row, part;
+  /// The global scale of the elements of the tile, f32; null where sums have
+  /// it.
+  Value global;
 };
 
 } // namespace
@@ -103,7 +107,7 @@ SmallVector<Value> DecodeEmitter::loadFactors(const TileCoord &tile, Value slot,
   Lanes bytes = extend(loaded, 32);
   Lanes low = scales == 1 ? bytes : bytes & 0xFF;
   Lanes high = scales == 1 ? bytes : bytes >> 8;
-  SmallVector<Value> factors = pairs.emitFactors(low, high);
+  SmallVector<Value> factors = pairs.emitFactors(low, high, global);
   factors.resize(scales);
   return factors;
 }
@@ -134,6 +138,10 @@ void DecodeEmitter::emitStep(ArrayRef<Lanes> codes, ArrayRef<Value> factors,
 /// `carried` are the slots of the rings of stages and of decoded steps.
 SmallVector<Value> DecodeEmitter::emitTile(const TileCoord &tile,
                                            ValueRange carried) {
+  if (format.scalesElements)
+    global = loadElementFactor(
+        b, context.spec, context.arguments, tile.product.number,
+        numerics::splitBits(row, context.tile.scaledRowsOfEach).first);
   return context.emitStages(
       b, tile, carried,
       [&](const RingSlot &stage, Lanes firstStep, Lanes left,

@@ -36,9 +36,10 @@ static constexpr int64_t kPlainRows[] = {16, 32, 64, 128, 256};
 static constexpr int64_t kMaxSplits = 16;
 
 /// Instructions that decode a pair of elements, as they stand in the PTX of
-/// kernels: E2M1 whose factor scales have, E4M3 that the chip converts, and
-/// others.
+/// kernels: E2M1 whose factor scales have, E2M1 that a global scale multiplies,
+/// E4M3 that the chip converts, and others.
 static constexpr double kDecodeFields = 4;
+static constexpr double kDecodeDequantized = 9;
 static constexpr double kDecodeConverted = 5;
 static constexpr double kDecodeOthers = 6;
 /// Those of a thread in a step besides: addresses, scales, barriers.
@@ -52,9 +53,10 @@ static constexpr double kWriteInstructions = 3;
 static double countDecode(const PlainTcgen05Spec &spec) {
   if (!spec.format.hasScales)
     return 0;
-  double each = spec.format.getSumShift() ? kDecodeFields
-                : hasConversion(spec)     ? kDecodeConverted
-                                          : kDecodeOthers;
+  double each = spec.format.getSumShift()    ? kDecodeFields
+                : spec.format.scalesElements ? kDecodeDequantized
+                : hasConversion(spec)        ? kDecodeConverted
+                                             : kDecodeOthers;
   return kDecodeStart +
          each * static_cast<double>(kDecodedColumns) / kStepParts;
 }

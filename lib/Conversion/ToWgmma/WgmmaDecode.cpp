@@ -90,9 +90,10 @@ constexpr E2M1Places kF16Places = {{9, 10, 11, 15},
 class DecodeEmitter {
 public:
   DecodeEmitter(KernelBuilder &b, const WgmmaContext &context,
-                const WgmmaThread &thread)
+                const WgmmaThread &thread, Value global)
       : b(b), context(context), thread(thread), format(context.spec.format),
-        pairs(b, format.plain), cvt(createCvtEmitter(*context.spec.chip)) {}
+        pairs(b, format.plain), cvt(createCvtEmitter(*context.spec.chip)),
+        global(global) {}
 
   SmallVector<Value> emit(const WgmmaStep &step, Value tileOfRows);
 
@@ -101,8 +102,9 @@ private:
   /// each: all of them, or the two that it decodes for others, too.
   SmallVector<Lanes> loadScales(Value scales, Lanes row, Value tileStep);
   /// The factors of the elements of both rows: one for each of the step's
-  /// scales, twice in a pair of the plain type. `convert` makes a pair of the
-  /// plain type of two scales.
+  /// scales, twice in a pair of the plain type; or an f32 where there is a
+  /// global scale of elements. `convert` makes a pair of the plain type of two
+  /// scales.
   std::array<SmallVector<Value>, 2>
   emitFactors(ArrayRef<Lanes> scales, function_ref<Value(Lanes)> convert);
   /// Two scales of `bytes`, twice 8 bits, as a pair of the plain type.
@@ -141,6 +143,8 @@ private:
   const DecodedFormat &format;
   PlainPairs pairs;
   std::unique_ptr<CvtEmitter> cvt;
+  /// The global scale of elements, f32; null where sums have it.
+  Value global;
 };
 
 } // namespace
@@ -224,8 +228,15 @@ DecodeEmitter::emitFactors(ArrayRef<Lanes> scales,
     Value both = isOwn ? b.bitcast(pairs.getType(),
                                    emitShuffleFrom(b, own, i, kRowThreads))
                        : convert(scales[i]);
+    SmallVector<Value> &ofBoth = factors[i / ofRow];
+    if (global) {
+      auto [first, second] = pairs.widen(both);
+      ofBoth.push_back(pairs.getBlockFactor(first, global));
+      ofBoth.push_back(pairs.getBlockFactor(second, global));
+      continue;
+    }
     for (int64_t j = 0; j < 2; ++j)
-      factors[i / ofRow].push_back(b.splat(b.extract(both, j), 2));
+      ofBoth.push_back(b.splat(b.extract(both, j), 2));
   }
   return factors;
 }
@@ -365,8 +376,10 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
       for (int64_t row = 0; row < 2; ++row) {
         Value factor = factors[row][i * (kWgmmaElements / 2) / format.block];
         Value elements = emitElements(codes[row][i], takesFactor);
-        registers.push_back(
-            b.toBits(arith::MulFOp::create(b, elements, factor)));
+        Value scaled = global
+                           ? pairs.dequantize(elements, Lanes(b, factor))
+                           : Value(arith::MulFOp::create(b, elements, factor));
+        registers.push_back(b.toBits(scaled));
       }
     return registers;
   };
@@ -385,8 +398,8 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
 
 SmallVector<Value> emitDecode(KernelBuilder &b, const WgmmaContext &context,
                               const WgmmaThread &thread, const WgmmaStep &step,
-                              Value tileOfRows) {
-  return DecodeEmitter(b, context, thread).emit(step, tileOfRows);
+                              Value tileOfRows, Value global) {
+  return DecodeEmitter(b, context, thread, global).emit(step, tileOfRows);
 }
 
 } // namespace blockscale::products

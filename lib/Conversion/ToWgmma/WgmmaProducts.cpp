@@ -90,9 +90,9 @@ private:
   SmallVector<Value> emitDecode(const TileCoord &tile, const WgmmaStep &step) {
     if (!context.spec.format.hasScales)
       return {};
-    return products::emitDecode(b, context, thread, step,
-                                context.spec.format.isScaledA ? tile.row
-                                                              : tile.col);
+    return products::emitDecode(
+        b, context, thread, step,
+        context.spec.format.isScaledA ? tile.row : tile.col, global);
   }
   void emitWaitFull(const RingSlot &slot);
   /// Waits for the first step of a stage and decodes it. Where nothing is
@@ -127,6 +127,9 @@ private:
   /// The descriptors of the plain operand of stage 0 and, without scales, of
   /// the rows of the warpgroup, i64.
   Value plain, firstRows;
+  /// The global scale of the elements of the tile, f32; null where sums have
+  /// it.
+  Value global;
 };
 
 } // namespace
@@ -376,6 +379,8 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
   int64_t slots = context.spec.schedule.getStages();
   Lanes depth = tile.product.depth;
   Lanes begin = tile.begin, end = tile.end;
+  global = loadElementFactor(b, context.spec, context.arguments,
+                             tile.product.number, thread.warpgroup);
   // Full stages; a last one with fewer elements may follow.
   Lanes stages =
       minUnsigned(end, depth >> llvm::Log2_64(stageElements)) - begin;

@@ -388,6 +388,8 @@ struct SplitGlobal : public OpRewritePattern<OpTy> {
                                 PatternRewriter &rewriter) const override {
     if (bool(op.getGlobalScaleA()) == bool(op.getGlobalScaleB()))
       return rewriter.notifyMatchFailure(op, "no or two global scales");
+    if (op.getGlobalScaling() == GlobalScaling::InElements)
+      return rewriter.notifyMatchFailure(op, "elements are scaled");
     Value merged =
         op.getGlobalScaleA() ? op.getGlobalScaleA() : op.getGlobalScaleB();
     std::pair<Value, Value> factors = getGlobalFactors(merged);
@@ -406,9 +408,10 @@ struct SplitGlobal : public OpRewritePattern<OpTy> {
 ///   ->  %z = blockscale.scaled_mm %a, %b scales(none, none) ..
 ///           -> tensor<MxNxbf16>
 ///
-/// and so behind linalg.generic of the same.
-struct RoundPlainProduct : public RewritePattern {
-  explicit RoundPlainProduct(MLIRContext *context)
+/// and so behind linalg.generic of the same, and of a product whose elements a
+/// global scale multiplies, not its sums.
+struct RoundSums : public RewritePattern {
+  explicit RoundSums(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op,
@@ -422,8 +425,10 @@ struct RoundPlainProduct : public RewritePattern {
         sums.getType() != type.clone(rewriter.getF32Type()))
       return rewriter.notifyMatchFailure(op, "not of f32 to bf16 or f16");
     ReshapedProduct found = findProduct(sums);
-    if (!found.product || found.product.getScaleElementType())
-      return rewriter.notifyMatchFailure(op, "no product without scales");
+    if (!found.product || (found.product.getScaleElementType() &&
+                           !found.product.scalesElements()))
+      return rewriter.notifyMatchFailure(
+          op, "no product without scales, or with a global one of elements");
     if (hasOtherUses(found, op))
       return rewriter.notifyMatchFailure(op, "the sums have other uses");
     if (op->getParentOfType<KernelOp>())
@@ -454,7 +459,7 @@ private:
 
 void populateFoldProductScalePatterns(RewritePatternSet &patterns) {
   patterns.add<FoldNumber, FoldBias, SplitGlobal<ScaledMMOp>,
-               SplitGlobal<ScaledGroupedMMOp>, RoundPlainProduct>(
+               SplitGlobal<ScaledGroupedMMOp>, RoundSums>(
       patterns.getContext());
 }
 

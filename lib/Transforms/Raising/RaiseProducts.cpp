@@ -34,9 +34,11 @@ namespace blockscale {
 
 namespace {
 
-/// Which operands of a `scaled_mm` have scales.
+/// Which operands of a `scaled_mm` have scales, and whether a global scale
+/// multiplies elements of the only one rather than sums.
 struct Form {
   bool hasScaleA, hasScaleB;
+  bool scalesElements = false;
 };
 
 } // namespace
@@ -233,6 +235,40 @@ findGlobalObstacle(const RaisedFactor &factor, const RaisedFactor &other,
   return std::nullopt;
 }
 
+/// Whether the values of a factor are of a narrow type and have a global scale,
+/// which may multiply elements then.
+static bool mayScaleElements(const RaisedFactor &factor) {
+  DequantizeOp op = factor.dequantize;
+  return op && op.getGlobalScale() && !factor.getElementType().isF32();
+}
+
+/// raise_c8, of a factor whose elements its global scale is to multiply beside
+/// `plain`.
+static std::optional<FusionObstacle>
+findElementsObstacle(const RaisedFactor &factor, const RaisedFactor &plain) {
+  DequantizeOp op = factor.dequantize;
+  Type type = factor.getElementType();
+  if (type != plain.getElementType())
+    return FusionObstacle{"raise_c8",
+                          "another operand of " + llvm::to_string(type) +
+                              " beside a global scale, with which values are "
+                              "rounded to that type",
+                          llvm::to_string(plain.getElementType())};
+  if (!numerics::dequantizesAsProducts(op.getArithmetic()))
+    return FusionObstacle{"raise_c8",
+                          "a recipe that multiplies the scale of a block by "
+                          "the global scale before it multiplies elements",
+                          stringifyRecipe(op.getEffectiveRecipe()).str()};
+  if (op.getGlobalOperand().extent == GlobalExtent::Row)
+    return FusionObstacle{"raise_c8",
+                          "one global scale for all rows of a matrix",
+                          llvm::to_string(op.getGlobalScale().getType())};
+  if (!feedsProductsOnly(op.getResult()))
+    return FusionObstacle{"raise_c8", "values that products alone take",
+                          "another use"};
+  return std::nullopt;
+}
+
 static numerics::ScaleFormat getScaleFormat(DequantizeOp op) {
   return getScaleFormat(op.getScale().getType().getElementType());
 }
@@ -345,7 +381,10 @@ findFormObstacle(linalg::LinalgOp op, const RaisedFactor &a,
     const RaisedFactor &factor = isB ? b : a, &other = isB ? a : b;
     if (auto obstacle = findScaledObstacle(factor, other.getK()))
       return obstacle;
-    if (auto obstacle = findGlobalObstacle(factor, other, isPair, rules.exact))
+    if (auto obstacle =
+            form.scalesElements
+                ? findElementsObstacle(factor, other)
+                : findGlobalObstacle(factor, other, isPair, rules.exact))
       return obstacle;
   }
   if (isPair)
@@ -380,10 +419,11 @@ namespace {
 ///           : .. -> tensor<MxNxf32>
 ///
 /// and the same for A, for both, for batch_matmul, and for a linalg.generic of
-/// the same loops. A plain operand whose rows run along its last dimension is
-/// transposed; beside another plain one it is MN-major where its rows have a
-/// static length. If all matrices of A are multiplied by one B, they are one
-/// matrix:
+/// the same loops. A global scale with which values are rounded multiplies
+/// elements (`global_scaling in_elements`). A plain operand whose rows run
+/// along its last dimension is transposed; beside another plain one it is
+/// MN-major where its rows have a static length. If all matrices of A are
+/// multiplied by one B, they are one matrix:
 ///
 /// %w = linalg.broadcast ins(%b : tensor<NxKxbf16>) .. dimensions = [0]
 /// %y = linalg.batch_matmul .. ins(%a, %w) ..
@@ -404,21 +444,28 @@ struct RaiseProduct : public OpInterfaceRewritePattern<linalg::LinalgOp> {
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     RaisedFactor a = getRaisedFactor(op, 0), b = getRaisedFactor(op, 1);
     std::optional<FusionObstacle> first;
-    for (const Form &form :
-         {Form{true, true}, {false, true}, {true, false}, {false, false}}) {
+    for (const Form &form : {Form{true, true},
+                             {false, true},
+                             {true, false},
+                             Form{false, true, /*scalesElements=*/true},
+                             Form{true, false, /*scalesElements=*/true},
+                             {false, false}}) {
       bool isPlain = !form.hasScaleA && !form.hasScaleB;
       if ((form.hasScaleA && !a.dequantize) ||
-          (form.hasScaleB && !b.dequantize) || (isPlain && !rules.plain))
+          (form.hasScaleB && !b.dequantize) || (isPlain && !rules.plain) ||
+          (form.scalesElements && !mayScaleElements(form.hasScaleA ? a : b)))
         continue;
       auto obstacle = findFormObstacle(op, a, b, form, rules);
       if (!obstacle) {
         // Its kernel reads what is dequantized, which another one stores.
-        if (first)
+        if (first && (form.hasScaleA != bool(a.dequantize) ||
+                      form.hasScaleB != bool(b.dequantize)))
           op.emitRemark("does not read codes " + llvm::to_string(*first));
         create(rewriter, op, a, b, form);
         return success();
       }
-      if (!first)
+      // Of the places of a global scale the last one counts.
+      if (!first || form.scalesElements)
         first = obstacle;
     }
     if (!first)
@@ -469,10 +516,14 @@ private:
       flat = tensor::CollapseShapeOp::inferCollapsedType(
           type, getRowReassociation(type.getRank()));
     }
+    GlobalScalingAttr scaling;
+    if (form.scalesElements)
+      scaling = GlobalScalingAttr::get(rewriter.getContext(),
+                                       GlobalScaling::InElements);
     bool isUnchecked = hasUncheckedOrigins(a) || hasUncheckedOrigins(b);
     Value y = ScaledMMOp::create(
         rewriter, loc, flat, rowsA, rowsB, scaleA, scaleB, globalA, globalB,
-        /*bias=*/Value(), block, /*global_scaling=*/GlobalScalingAttr(),
+        /*bias=*/Value(), block, scaling,
         isUnchecked ? rewriter.getUnitAttr() : UnitAttr(),
         isMnMajorA ? rewriter.getUnitAttr() : UnitAttr(),
         isMnMajorB ? rewriter.getUnitAttr() : UnitAttr());

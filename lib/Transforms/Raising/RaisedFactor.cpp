@@ -119,6 +119,19 @@ bool isProductByLinalg(linalg::LinalgOp op) {
          generic.getNumReductionLoops() == 1 && addsExtendedProduct(generic);
 }
 
+bool feedsProductsOnly(Value values) {
+  return llvm::all_of(values.getUsers(), [](Operation *user) {
+    if (isa<tensor::DimOp>(user))
+      return true;
+    if (auto product = dyn_cast<linalg::LinalgOp>(user);
+        product && isProductByLinalg(product))
+      return true;
+    bool isMoved =
+        getExtended(user) || getTransposed(user) || getSharedMatrix(user);
+    return isMoved && feedsProductsOnly(user->getResult(0));
+  });
+}
+
 RaisedFactor getRaisedFactor(linalg::LinalgOp op, unsigned number) {
   using Kind = RaisedFactor::Kind;
   MLIRContext *context = op.getContext();

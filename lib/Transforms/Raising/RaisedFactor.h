@@ -42,6 +42,10 @@ struct RaisedFactor {
 /// product of its two inputs, which it may extend, to the sum.
 bool isProductByLinalg(mlir::linalg::LinalgOp op);
 
+/// Whether nothing but such products takes `values`, as they are or through the
+/// ops that a factor looks through. Their sizes can be taken by any op.
+bool feedsProductsOnly(mlir::Value values);
+
 /// A (`number` 0), whose rows are m, or B (1), whose rows are n, of such an op.
 RaisedFactor getRaisedFactor(mlir::linalg::LinalgOp op, unsigned number);
 

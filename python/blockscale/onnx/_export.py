@@ -180,11 +180,14 @@ def _export_product(exporter: _Exporter) -> None:
     scales = [take("scale_a"), take("scale_b")]
     plain = next((value.dtype for value, scale in zip(operands, scales) if scale is None), None)
     names = []
-    for value, scale in zip(operands, scales):
+    scaling = take("global_scaling")
+    for value, scale, side in zip(operands, scales, "ab"):
         name = exporter.get(value)
         if scale is not None:
+            g = take(f"global_scale_{side}") if scaling == "in_elements" else None
+            factor = None if g is None else exporter.place_global(g, value, rows=name)
             # Beside a plain operand, values are of its type.
-            name = exporter.decode(name, exporter.get(scale), scale.dtype, take("block"), None,
+            name = exporter.decode(name, exporter.get(scale), scale.dtype, take("block"), factor,
                                    None, plain or "f32")
         names.append(writer.cast(name, "f32") if plain else name)
     rank = operands[0].spec.rank
@@ -192,14 +195,14 @@ def _export_product(exporter: _Exporter) -> None:
     merged = None
     for number, key in enumerate(("global_scale_a", "global_scale_b")):
         g = take(key)
-        if g is None:
+        if g is None or scaling == "in_elements":
             continue
         placed = exporter.place_global(g, operands[number], rows=names[number])
         if number == 1 and g.spec.rank == rank - 1:
             placed = writer.op("Unsqueeze", exporter.get(g), writer.sizes(-2))
         merged = placed if merged is None else writer.mul(merged, placed)
     bias = take("bias")
-    if merged is not None and take("global_scaling") == "after_rounding" and dtype != "f32":
+    if merged is not None and scaling == "after_rounding" and dtype != "f32":
         y = writer.mul(writer.round(y, dtype), writer.round(merged, dtype))
         y = writer.round(y, dtype) if bias is not None else y
     elif merged is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from expect import Expectations
 from module import Module
-from products import Case, Op
+from products import PLAIN, Case, Op
 
 MX_DATA = ("f8E4M3FN", "f8E5M2", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN")
 RANGE_SIZES = (0, 1, 2)  # of parallel loops
@@ -44,6 +44,16 @@ def draw_op(random, name, kind):
     return op
 
 
+def scale_elements(op, number):
+    """Lets every second global scale that can do so multiply elements."""
+    side = "b" if op.a in PLAIN else "a"
+    form = getattr(op, f"global_{side}")
+    if ((op.a in PLAIN) != (op.b in PLAIN) and form not in ("", "row")
+            and np.random.default_rng((5, number)).random() < 0.5):
+        op.scaling = "in_elements"
+        op.global_a, op.global_b = (form, "") if side == "a" else ("", form)
+
+
 def draw_shape(random, op, block, groups):
     """Mostly small; sometimes more than a tile of scales, or nothing."""
     def size(limit):
@@ -74,6 +84,8 @@ def run(folder, seed, functions, shapes, cpu, expect):
     random = np.random.default_rng(seed)
     ops = [draw_op(random, f"f{i}", ("mm", "mm", "rows", "columns")[i % 4])
            for i in range(functions)]
+    for i, op in enumerate(ops):
+        scale_elements(op, i)
     module = Module("".join(op.text() for op in ops), folder, cpu=cpu)
     for op in ops:
         first = dict(op.shape)

@@ -14,7 +14,7 @@ import numpy as np
 
 import random_cases
 from products import PLAIN
-from sm90_matmul import draw_case, draw_op
+from sm90_matmul import draw_case, draw_op, elements_properties, scale_elements
 from sm100_matmul import KINDS, add_odd_block
 
 # Bytes of shared memory of a CTA.
@@ -34,7 +34,7 @@ LEAST = {"scaled a": 5, "scaled b": 10, "rows": 3, "columns": 3,
          "rows moved apart": 2, "prepacked": 3, **{f"{n} plain rows": 1 for n in PLAIN_ROWS},
          **{f"{n} scaled rows": 2 for n in SCALED_ROWS},
          **dict.fromkeys(("chosen split", "chosen split of scaled a", "chosen four parts"), 1),
-         "chosen teams": 3, "chosen one team": 2}
+         "chosen teams": 3, "chosen one team": 2, "elements of a": 1, "elements of b": 1}
 
 
 def stage_bytes(steps, teams, plain, scaled, bits, block):
@@ -97,6 +97,7 @@ def draw_with(draw_schedule, seed, number):
     if number % 3 == 0:
         make_deep(op, seed, number)
     add_odd_block(op, seed, number)
+    scale_elements(op, seed, number)
     case = draw_case(random, op)
     text, fields = op.text(), {}
     if number % 3:
@@ -126,7 +127,8 @@ def properties(op, case, fields, is_chosen):
     found = {"scaled a" if is_scaled_a else "scaled b", kind,
              "f16" if "f16" in (op.a, op.b) else "", "no K" if not k else "",
              "prepacked" if op.is_prepacked else "",
-             "rows moved apart" if k % 32 and not op.is_prepacked else ""}
+             "rows moved apart" if k % 32 and not op.is_prepacked else "",
+             *elements_properties(op, case)}
     if op.kind != "mm" and case.legal[-1]:
         found.add(op.kind)
     if k:

@@ -61,7 +61,7 @@ class Op:
     global_b: str = ""
     bias: str = ""
     has_bias_each: bool = False  # one row of bias a group
-    scaling: str = ""  # global_scaling: before_rounding or after_rounding
+    scaling: str = ""  # global_scaling: before_rounding, after_rounding or in_elements
     are_units: bool = False  # global scales are constants of 1.0
     mn_major: str = ""  # of "ab", the operands whose rows run along M or N
     is_prepacked: bool = False  # the function brings data with scales to register order
@@ -176,11 +176,19 @@ def dequantized(codes, element, scale, scale_element):
     return table(element)[codes] * wide
 
 
-def factors(codes, element, scale, scale_element, other):
+def factors(codes, element, scale, scale_element, other, global_scale=None):
     """The values that a product multiplies, in f64: those of a plain operand, or data times
-    scales, as the plain type of the other operand has them."""
+    scales, as the plain type of the other operand has them. `global_scale` are those (f32) that
+    multiply elements, of the data's rank."""
     if element in PLAIN:
         return (from_bf16(codes) if element == "bf16" else codes).astype(np.float64)
+    if global_scale is not None:
+        blocks = np.repeat(table(scale_element)[scale], BLOCKS[scale_element], axis=-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = table(element)[codes].astype(np.float32) * (global_scale
+                                                               * blocks.astype(np.float32))
+            narrow = from_bf16(to_bf16(wide)) if other == "bf16" else wide.astype(np.float16)
+        return narrow.astype(np.float64)
     wide = dequantized(codes, element, scale, scale_element)
     if other != "bf16":
         return wide
@@ -192,8 +200,9 @@ class Case:
     """Arguments of a function, and its exact product."""
 
     def __init__(self, op, random, ends=(), a=None, sa=None, sb=None, typical=None,
-                 bias_share=None, b=None):
-        """`a`, `b`, `sa` and `sb` replace random codes and scale bytes. With `typical`, E8M0
+                 bias_share=None, b=None, global_b=None):
+        """`a`, `b`, `sa`, `sb` and `global_b` replace random codes, scale bytes and the global
+        scales of B. With `typical`, E8M0
         scales of A are multiplied by a power of two that makes the median of the results
         about 2^typical. `bias_share` is the largest bias as a part of that median."""
         s = op.shape
@@ -209,15 +218,18 @@ class Case:
             sb = scales(random, op.scale, (*of_b, s["N"], cols))
         self.count = (len(ends),) if op.kind != "mm" else lead
         self.factors = [self._factor(random, op.global_a, s["M"]),
-                        self._factor(random, op.global_b, s["N"])]
+                        self._factor(random, op.global_b, s["N"])
+                        if global_b is None else global_b]
         shape = (*self.count, s["N"]) if op.has_bias_each else (s["N"],)
         bias = random.standard_normal(shape) * 2.0 ** random.integers(-4, 12)
         extent, self.unit = (s["M"], 1) if op.kind == "rows" else (s["K"], op.block)
         self.legal = legal_ends(ends, extent, self.unit)
         self.factor = self._factor_of_results()
+        self.of_elements = [self._factor_of_elements(side) for side in (0, 1)]
         with np.errstate(invalid="ignore"):
-            self.product = self.sums([factors(a, op.a, sa, op.scale, op.b),
-                                      factors(b, op.b, sb, op.scale, op.a)]).times(self.factor)
+            self.product = self.sums([
+                factors(a, op.a, sa, op.scale, op.b, self.of_elements[0]),
+                factors(b, op.b, sb, op.scale, op.a, self.of_elements[1])]).times(self.factor)
         if typical is not None:
             sa = self._moved(sa, typical)
         if bias_share is not None:
@@ -226,9 +238,10 @@ class Case:
             bias = to_bf16(bias) if op.bias == "bf16" else bias.astype(
                 op.bias.replace("f", "float") or np.float32)
         self.codes, self.scales = [a, b], [sa, sb]
-        self.values = [factors(codes, element, scale, op.scale, other)
-                       for codes, element, scale, other
-                       in zip(self.codes, (op.a, op.b), self.scales, (op.b, op.a))]
+        self.values = [factors(codes, element, scale, op.scale, other, each)
+                       for codes, element, scale, other, each
+                       in zip(self.codes, (op.a, op.b), self.scales, (op.b, op.a),
+                              self.of_elements)]
         stored = [self._stored_data(a, op.a), self._stored_data(b, op.b)]
         stored += [np.array(ends, np.int32)] if op.kind != "mm" else []
         stored += [self._stored_scale(scale, layout, self.legal) for scale, layout
@@ -286,6 +299,8 @@ class Case:
 
     def _factor_of_results(self):
         """The product of the global scales of each result, in f64."""
+        if self.op.scaling == "in_elements":
+            return np.ones(())
         wide_a, wide_b = (np.ones(()) if f is None else f.astype(np.float64) for f in self.factors)
         if self.op.kind == "mm":
             # [.., M, 1] and [.., 1, N], or one value for each matrix.
@@ -294,6 +309,22 @@ class Case:
             return wide_a * wide_b
         factor = (np.ones(self.count) * wide_a * wide_b)[:, None, None]
         return self._of_rows(factor) if self.op.kind == "rows" else factor
+
+    def _factor_of_elements(self, side):
+        """The global scale (f32) of each element of A (0) or B (1), which broadcasts to the
+        data; None where there is none or where it multiplies sums."""
+        found = self.factors[side]
+        if self.op.scaling != "in_elements" or found is None:
+            return None
+        if self.op.kind == "mm" or not found.ndim:
+            return found[..., None, None] if found.ndim else found
+        if self.op.kind == "rows" and side == 1:
+            return found[:, None, None]
+        # That of the group of each row of A, or of each place along K.
+        groups = np.ones(self.op.shape["M" if self.op.kind == "rows" else "K"], np.float32)
+        for start, end, each in zip([0, *self.legal], self.legal, found):
+            groups[start * self.unit:end * self.unit] = each
+        return groups[:, None] if self.op.kind == "rows" else groups
 
     def results(self, sums):
         """What a kernel that adds up these sums stores: rounded as docs/Numerics.md says."""

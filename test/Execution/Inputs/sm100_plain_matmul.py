@@ -11,6 +11,7 @@ import numpy as np
 import random_cases
 from mma_matmul import choose, draw_with, schedule_text
 from products import PLAIN
+from sm90_matmul import elements_properties
 
 # Four turns: of three, one chip would have all cases whose schedule the compiler chooses.
 CHIPS = ("sm_100a", "sm_100a", "sm_103a", "sm_110a")
@@ -23,7 +24,8 @@ LEAST = {"scaled a": 12, "scaled b": 30, "rows": 8, "rows of scaled a": 2, "colu
          "decoded steps wrap": 15, "three tiles a cta": 10, "split": 5, "tail of K": 15,
          "stages and a tail of K": 8, "no K": 2, "rows moved apart": 6, "prepacked": 8,
          "one stage": 5, **{f"{rows} plain rows": 4 for rows in PLAIN_ROWS},
-         "chosen split": 5, "chosen 16 plain rows": 2}
+         "chosen split": 5, "chosen 16 plain rows": 2, "elements of a": 5, "elements of b": 4,
+         "elements of groups": 5, "elements with scales of each": 4}
 
 
 def draw_schedule(random, op):
@@ -47,7 +49,8 @@ def properties(op, case, fields, is_chosen):
              "nvfp4" if op.scale == "f8E4M3FN" else f"mx of {4 if is_four else 8} bits",
              "f16" if "f16" in (op.a, op.b) else "", "no K" if not k else "",
              "prepacked" if op.is_prepacked else "",
-             "rows moved apart" if k % 32 and not op.is_prepacked else ""}
+             "rows moved apart" if k % 32 and not op.is_prepacked else "",
+             *elements_properties(op, case)}
     if op.kind != "mm" and case.legal[-1]:
         found |= {op.kind, f"{op.kind} of scaled a" if is_scaled_a else ""}
     if k:

@@ -18,6 +18,7 @@ STAGE = {(plain, scaled): 128 if plain < 256 else 64
          for plain in (16, 32, 64, 128, 256) for scaled in (64, 128)} | {(16, 64): 256}
 # The rows of few rows, for which tiles begin at different stages, and their tile.
 FEW, FEW_TILE = 4, {"rows": 16, "cols": 64, "stages": 8}
+ELEMENTS = 5
 # Of each property of a case, how many cases have it at least; see `properties`.
 LEAST = {"prepacked": 15, "prepacked in groups": 3, "prepacked a": 4, "prepacked mx": 5,
          "scaled a": 15, "scaled b": 30, "rows": 10, "columns": 10, "rows of scaled a": 3,
@@ -26,7 +27,9 @@ LEAST = {"prepacked": 15, "prepacked in groups": 3, "prepacked a": 4, "prepacked
          "tail of K": 15,
          "stages and a tail of K": 10, "no K": 2, "16 plain rows": 3, "32 plain rows": 3,
          "64 plain rows": 3, "128 plain rows": 3, "256 plain rows": 3, "rows moved apart": 8,
-         "rows of groups moved apart": 3, "prepacked odd blocks": 3, "few rows": 3}
+         "rows of groups moved apart": 3, "prepacked odd blocks": 3, "few rows": 3,
+         "elements of a": 5, "elements of b": 4, "elements of groups": 5,
+         "elements with scales of each": 4}
 
 
 def draw_shape(random, op):
@@ -81,6 +84,13 @@ def make_few_rows(op, seed, number):
         op.shape["K"] += 512
 
 
+def scale_elements(op, seed, number):
+    """Lets every second global scale that can do so multiply elements."""
+    form = op.global_a or op.global_b
+    if form and form != "row" and np.random.default_rng((seed, number, ELEMENTS)).random() < 0.5:
+        op.scaling = "in_elements"
+
+
 def draw_stages(random, plain, scaled):
     """Two or three for each team of warpgroups, as far as shared memory holds them."""
     teams = 1 if scaled == 128 else 4 if plain == 16 else 2
@@ -126,12 +136,22 @@ def draw(seed, number):
     op = draw_op(random, "mm", KINDS[number % len(KINDS)])
     make_few_rows(op, seed, number)
     add_odd_block(op, seed, number)
+    scale_elements(op, seed, number)
     case = draw_case(random, op)
     text, fields = op.text(), {}
     if number % 2:
         schedule, fields = draw_schedule(random, op)
         text = text.replace("\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
     return op, case, text, fields
+
+
+def elements_properties(op, case):
+    """What a case needs of kernels whose elements a global scale multiplies."""
+    if op.scaling != "in_elements" or not op.shape["K"]:
+        return set()
+    side = "a" if op.global_a else "b"
+    return {f"elements of {side}", "elements of groups" if op.kind != "mm" and case.legal[-1]
+            else "", "elements with scales of each" if "each" in (op.global_a, op.global_b) else ""}
 
 
 def properties(op, case, fields):
@@ -147,7 +167,8 @@ def properties(op, case, fields):
              "rows moved apart" if k % 32 and not op.is_prepacked else "",
              "rows of groups moved apart" if k % 32 and not op.is_prepacked and op.kind != "mm"
              else "",
-             "prepacked odd blocks" if k % 32 and op.is_prepacked else ""}
+             "prepacked odd blocks" if k % 32 and op.is_prepacked else "",
+             *elements_properties(op, case)}
     if op.kind != "mm" and case.legal[-1]:
         found |= {op.kind, f"{op.kind} of scaled a" if is_scaled_a else ""}
     if fields and k:
