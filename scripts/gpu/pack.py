@@ -26,8 +26,8 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
-COPIES = ("python/blockscale_runtime.py", "scripts/log_head.py", "test/batches.py",
-          "test/Conformance/*.py")
+COPIES = ("python/blockscale_runtime.py", "python/blockscale_reference/*.py",
+          "scripts/log_head.py", "test/batches.py", "test/Conformance/*.py")
 CALLS_OF_A_BUNDLE = 24
 
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "test/Execution/Inputs")]

@@ -251,7 +251,10 @@ static void checkPart(OffsetSizeAndStrideOpInterface op, Value whole,
                            "the end of the part in dimension " + Twine(dim),
                            extent, wholeDim);
     else if (OpFoldResult last = checks.sub(extent, length);
-             last && checks.isForDevice(offset)) {
+             last &&
+             isa<tensor::ExtractSliceOp, tensor::InsertSliceOp,
+                 memref::SubViewOp>(op) &&
+             checks.isForDevice(offset)) {
       std::optional<int64_t> limit = getConstantIntValue(last);
       clampOffset(op, dim, last,
                   limit ? std::to_string(*limit)
