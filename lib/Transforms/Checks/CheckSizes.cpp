@@ -196,14 +196,23 @@ static void checkCast(Operation *op, RunTimeChecks &checks) {
                           "");
 }
 
+/// The operand that is the offset of dimension `dim`, which is dynamic.
+/// getIndexOfDynamicOffset counts from the destination of a
+/// tensor.parallel_insert_slice.
+static OpOperand &getOffsetOperand(OffsetSizeAndStrideOpInterface op,
+                                   int64_t dim) {
+  ptrdiff_t before = llvm::count_if(op.getStaticOffsets().take_front(dim),
+                                    ShapedType::isDynamic);
+  return op->getOpOperand(op.getOffsets().getBeginOperandIndex() + before);
+}
+
 /// Moves a part whose begin only the device knows to the nearest one that lies
 /// in the whole, so that the kernel accesses no foreign memory: it begins at
 /// `last` or before.
 static void clampOffset(OffsetSizeAndStrideOpInterface op, int64_t dim,
                         OpFoldResult last, const Twine &limit,
                         RunTimeChecks &checks) {
-  OpOperand &operand =
-      op->getOpOperand(op.getIndexOfDynamicOffset(static_cast<unsigned>(dim)));
+  OpOperand &operand = getOffsetOperand(op, dim);
   Value found = operand.get();
   std::string name = "offset " + std::to_string(dim);
   OpFoldResult zero = checks.constant(0);
@@ -211,7 +220,7 @@ static void clampOffset(OffsetSizeAndStrideOpInterface op, int64_t dim,
                           name + " to be at least 0");
   checks.requireWhereRead(found, arith::CmpIPredicate::sle, last,
                           name + " to be at most " + limit);
-  OpBuilder builder(op);
+  OpBuilder builder(findPlaceBefore(op));
   auto create = [&](OpFoldResult number) {
     return getValueOrCreateConstantIndexOp(builder, op->getLoc(), number);
   };
@@ -251,10 +260,7 @@ static void checkPart(OffsetSizeAndStrideOpInterface op, Value whole,
                            "the end of the part in dimension " + Twine(dim),
                            extent, wholeDim);
     else if (OpFoldResult last = checks.sub(extent, length);
-             last &&
-             isa<tensor::ExtractSliceOp, tensor::InsertSliceOp,
-                 memref::SubViewOp>(op) &&
-             checks.isForDevice(offset)) {
+             last && checks.isForDevice(offset)) {
       std::optional<int64_t> limit = getConstantIntValue(last);
       clampOffset(op, dim, last,
                   limit ? std::to_string(*limit)

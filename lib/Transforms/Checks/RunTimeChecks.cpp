@@ -39,11 +39,15 @@ std::string describe(Operation *op) {
       .str();
 }
 
+Operation *findPlaceBefore(Operation *op) {
+  // Between the ops of such a region nothing else may stand.
+  Operation *around = op->getParentOp();
+  return isa_and_present<scf::InParallelOp>(around) ? around : op;
+}
+
 void RunTimeChecks::begin(Operation *next, Operation *place) {
   op = next;
-  // Between the ops of such a region nothing else may stand.
-  if (isa_and_present<scf::InParallelOp>(place->getParentOp()))
-    place = place->getParentOp();
+  place = findPlaceBefore(place);
   isInBody = place->getParentOfType<linalg::LinalgOp>() != nullptr;
   builder.setInsertionPoint(place);
 }

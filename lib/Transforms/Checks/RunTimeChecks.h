@@ -32,6 +32,10 @@ std::string describe(mlir::Operation *op);
 /// condition takes one of two tensors as it is, whatever size that has.
 bool isElementwise(mlir::Operation *op);
 
+/// The op that ops for `op` stand before: itself, or what it is inside of if
+/// nothing else may stand there.
+mlir::Operation *findPlaceBefore(mlir::Operation *op);
+
 /// Asserts the rules of ops of a function. On a device the host asserts what it
 /// knows before anything runs; what only the device knows is asserted by the
 /// kernel that reads it, which then goes on, so that the caller makes the op
