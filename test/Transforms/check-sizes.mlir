@@ -60,12 +60,18 @@ func.func @loop(%x: tensor<?xf32>, %n: index) -> tensor<2xf32> {
 
 // -----
 
-// An offset that is data: the host of a device does not know it.
+// An offset that is data: the host of a device does not know it, so that the kernel asserts it,
+// and the nearest part takes its place.
 // CHECK-LABEL: func.func @data
 // CHECK-COUNT-2: cf.assert
+// CHECK-NOT: arith.minsi
+// CHECK: return
 // DEVICE-LABEL: func.func @data
-// DEVICE-NOT: cf.assert
-// DEVICE: return
+// DEVICE: %[[AT:.+]] = tensor.extract %
+// DEVICE-COUNT-2: cf.assert
+// DEVICE: %[[LEAST:.+]] = arith.minsi %[[AT]], %
+// DEVICE: %[[NEAR:.+]] = arith.maxsi %[[LEAST]], %
+// DEVICE: tensor.extract_slice %{{.+}}[%[[NEAR]]] [2] [1]
 func.func @data(%x: tensor<8xf32>, %o: tensor<index>) -> tensor<2xf32> {
   %i = tensor.extract %o[] : tensor<index>
   %s = tensor.extract_slice %x[%i] [2] [1] : tensor<8xf32> to tensor<2xf32>
@@ -74,8 +80,7 @@ func.func @data(%x: tensor<8xf32>, %o: tensor<index>) -> tensor<2xf32> {
 
 // -----
 
-// Where a part is inserted at such an offset, the kernel that reads it asserts the same,
-// and the nearest part that lies in the whole takes its place.
+// The same where a part is inserted at such an offset.
 // DEVICE-LABEL: func.func @inserted
 // DEVICE-SAME:      %[[PART:[a-z0-9]+]]: tensor<2xf32>, %[[X:[a-z0-9]+]]: tensor<8xf32>
 // DEVICE-DAG: %[[C0:.+]] = arith.constant 0 : index
