@@ -57,6 +57,17 @@ def _plain(job, case):
     return job.input(Tensor(values.shape, "bf16"), (bits >> 16).astype(np.uint16))
 
 
+def _with_plain(job, case, a, routes):
+    """By the name of each route A and the scales, and the same of a plain A."""
+    plain = _plain(job, case)
+    forms = {route: (a, scales) for route, scales in routes.items()}
+    forms.update(
+        (f"plain A, {route}", (plain, [None, scales[1]]))
+        for route, scales in routes.items()
+    )
+    return forms
+
+
 def _scale(job, case, name, layout=None, stored=None):
     """The scale argument of operand `name`; group buffers are cut or zero-filled
     to the upper bound that the layout has."""
@@ -115,23 +126,13 @@ def mm_jobs(case):
             _scale(job, case, name, SWIZZLED, case.inputs[name + "_scale_blocked"])
             for name in "ab"
         ]
-    for route, scales in routes.items():
+    for route, (of_a, scales) in _with_plain(job, case, a, routes).items():
         _multiply(
             job,
             case,
             route,
             lambda element: job.function.scaled_mm(
-                a, b, scales, block, element, **globals
-            ),
-        )
-    plain = _plain(job, case)
-    for route, scales in routes.items():
-        _multiply(
-            job,
-            case,
-            f"plain A, {route}",
-            lambda element: job.function.scaled_mm(
-                plain, b, [None, scales[1]], block, element, **globals
+                of_a, b, scales, block, element, **globals
             ),
         )
     yield job
@@ -145,27 +146,19 @@ def gmm_jobs(case):
     block = _format(case).block
     routes = {"linear": [_scale(job, case, name) for name in "ab"]}
     routes.update(_grouped_scales(job, case, len(ends)))
-    for route, scales in routes.items():
+    forms = {route: (a, scales) for route, scales in routes.items()}
+    # Groups of K have scales on both sides.
+    if len(b.type.shape) == 3:
+        forms = _with_plain(job, case, a, routes)
+    for route, (of_a, scales) in forms.items():
         _multiply(
             job,
             case,
             route,
             lambda element: job.function.scaled_grouped_mm(
-                a, b, offsets, scales, block, element
+                of_a, b, offsets, scales, block, element
             ),
         )
-    # Groups of K have scales on both sides.
-    if len(b.type.shape) == 3:
-        plain = _plain(job, case)
-        for route, scales in routes.items():
-            _multiply(
-                job,
-                case,
-                f"plain A, {route}",
-                lambda element: job.function.scaled_grouped_mm(
-                    plain, b, offsets, [None, scales[1]], block, element
-                ),
-            )
     yield job
 
 

@@ -27,6 +27,28 @@ CHIPS = ("sm_90a", "sm_100a", "sm_80")
 SWIZZLED = "#blockscale.layout<swizzle_128x4>"
 
 
+def square(argument, result, type, element, rank):
+    """A line that computes the square of each element."""
+    dims = ", ".join(f"d{i}" for i in range(rank))
+    loops = ", ".join(['"parallel"'] * rank)
+    identity = f"affine_map<({dims}) -> ({dims})>"
+    return (f"  {result} = linalg.generic {{indexing_maps = [{identity}, {identity}], "
+            f"iterator_types = [{loops}]}} ins({argument} : {type}) outs({argument} : {type}) {{\n"
+            f"  ^bb0(%i: {element}, %o: {element}):\n    %m = arith.mulf %i, %i : {element}\n"
+            f"    linalg.yield %m : {element}\n  }} -> {type}\n")
+
+
+def draw_x(random, shape, element):
+    """Elements of many sizes, zeros, an infinity and a NaN."""
+    wide = random.standard_normal(shape) * 2.0 ** random.integers(-12, 13, shape)
+    wide[random.random(shape) < 0.1] = 0
+    flat = wide.reshape(-1)
+    flat[random.integers(flat.size, size=2)] = np.inf, np.nan
+    return {"bf16": lambda each: to_bf16(each.astype(np.float32)),
+            "f16": lambda each: np.clip(each, -6e4, 6e4).astype(np.float16),
+            "f32": lambda each: each.astype(np.float32)}[element](wide)
+
+
 @dataclass
 class Trip:
     """`shape` is that of x; `returns` has q for codes, s for scales and v for values. With
@@ -59,13 +81,7 @@ class Trip:
         arguments = {"%arg": x, **{f"%o{i}": type for i, (type, _) in enumerate(self.operands)}}
         lines, name = "", "%arg"
         if self.made:
-            name, dims = "%x", ", ".join(f"d{i}" for i in range(len(shape)))
-            loops = ", ".join(['"parallel"'] * len(shape))
-            lines = (f"  %x = linalg.generic {{indexing_maps = [#id, #id], iterator_types = ["
-                     f"{loops}]}} ins(%arg : {x}) outs(%arg : {x}) {{\n"
-                     f"  ^bb0(%i: {self.x}, %o: {self.x}):\n    %m = arith.mulf %i, %i : {self.x}\n"
-                     f"    linalg.yield %m : {self.x}\n  }} -> {x}\n")
-            lines = lines.replace("#id", f"affine_map<({dims}) -> ({dims})>")
+            name, lines = "%x", square("%arg", "%x", x, self.x, len(shape))
         if self.norm:
             arguments["%weight"] = tensor(shape[-1:], "bf16")
             norm, name, _ = Norm("rms", self.x, "bf16").text(0, ["%arg", "%weight"], shape)
@@ -84,16 +100,13 @@ class Trip:
                 f"  return {returned} : {results}\n}}\n")
 
     def arrays(self, random):
-        """x has elements of many sizes, zeros, an infinity and a NaN."""
-        wide = random.standard_normal(self.shape) * 2.0 ** random.integers(-12, 13, self.shape)
-        wide[random.random(self.shape) < 0.1] = 0
-        flat = wide.reshape(-1)
-        flat[random.integers(flat.size, size=2)] = np.inf, np.nan
-        x = {"bf16": lambda each: to_bf16(each.astype(np.float32)),
-             "f16": lambda each: np.clip(each, -6e4, 6e4).astype(np.float16),
-             "f32": lambda each: each.astype(np.float32)}[self.x](wide)
+        x = draw_x(random, self.shape, self.x)
         weight = [to_bf16(np.ones(self.shape[-1:], np.float32))] if self.norm else []
         return [x, *(array for _, array in self.operands), *weight]
+
+    def returned(self):
+        """The element types of values, and nothing for codes and scales."""
+        return [self.value if letter == "v" else "" for letter in self.returns]
 
 
 def global_scale(value):
@@ -131,15 +144,14 @@ def count_launches(module, chip):
     return printed.count("gpu.launch_func")
 
 
-def check(folder, number):
-    trip = TRIPS[number]
+def check(folder, trip, number):
     random = np.random.default_rng(number)
     places = [ON_CPU, *(("--on=emulator", f"--target={chip}", *SCHEDULES[i % len(SCHEDULES)])
                         for i, chip in enumerate(CHIPS))]
-    runs = run_places(trip.text(), trip.arrays(random), len(trip.returns),
+    runs = run_places(trip.text(), trip.arrays(random), len(trip.returned()),
                       folder / str(number), places)
     counts = [count_launches(folder / str(number) / "module.mlir", chip) for chip in CHIPS]
-    return trip, runs, counts
+    return runs, counts
 
 
 def problem(trip, wanted, got, count):
@@ -148,16 +160,16 @@ def problem(trip, wanted, got, count):
     for wrong, _ in (wanted, got):
         if wrong:
             return wrong
-    types = [{"v": trip.value}.get(letter, "") for letter in trip.returns]
-    return first_difference(*([with_one_nan(array, type) for array, type in zip(arrays, types)]
+    return first_difference(*([with_one_nan(array, type)
+                               for array, type in zip(arrays, trip.returned(), strict=True)]
                               for _, arrays in (wanted, got)))
 
 
-def main():
+def main(trips=TRIPS):
     folder, expect = Path(sys.argv[1]), Expectations()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for trip, (wanted, *others), counts in pool.map(lambda i: check(folder, i),
-                                                        range(len(TRIPS))):
+        results = pool.map(lambda i: check(folder, trips[i], i), range(len(trips)))
+        for trip, ((wanted, *others), counts) in zip(trips, results):
             for chip, got, count in zip(CHIPS, others, counts):
                 expect.record(f"{chip}: {trip}", problem(trip, wanted, got, count))
     expect.finish()

@@ -8,23 +8,12 @@ scales.
 Usage: gpu_strip_round_trips.py FOLDER
 """
 
-import os
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from block_shapes import tensor
-from expect import Expectations, first_difference
-from gpu_calls import ON_CPU, SCHEDULES, run_places
-from gpu_round_trips import count_launches, ends, global_scale
-from ops import with_one_nan
-from reference import to_bf16
-
-CHIPS = ("sm_90a", "sm_100a", "sm_80")
-SWIZZLED = "#blockscale.layout<swizzle_128x4>"
+from gpu_round_trips import SWIZZLED, draw_x, ends, global_scale, main, square
 
 
 @dataclass
@@ -102,13 +91,7 @@ class Trip:
         type = tensor(shape, self.x)
         lines, results, types, arguments = "", [], [], [("%arg" if self.made else "%x", type)]
         if self.made:
-            dims = ", ".join(f"d{i}" for i in range(len(shape)))
-            loops = ", ".join(['"parallel"'] * len(shape))
-            lines = (f"  %x = linalg.generic {{indexing_maps = [#id, #id], iterator_types = ["
-                     f"{loops}]}} ins(%arg : {type}) outs(%arg : {type}) {{\n"
-                     f"  ^bb0(%i: {self.x}, %o: {self.x}):\n    %m = arith.mulf %i, %i : {self.x}\n"
-                     f"    linalg.yield %m : {self.x}\n  }} -> {type}\n")
-            lines = lines.replace("#id", f"affine_map<({dims}) -> ({dims})>")
+            lines = square("%arg", "%x", type, self.x, len(shape))
         for number, part in enumerate(self.parts):
             some = part.text(number, shape, self.x, len(arguments) - 1)
             arguments += [(f"%o{len(arguments) - 1 + i}", each)
@@ -124,14 +107,7 @@ class Trip:
                 for part in self.parts for letter in part.returns]
 
     def arrays(self, random):
-        """x has elements of many sizes, zeros, an infinity and a NaN."""
-        wide = random.standard_normal(self.shape) * 2.0 ** random.integers(-12, 13, self.shape)
-        wide[random.random(self.shape) < 0.1] = 0
-        flat = wide.reshape(-1)
-        flat[random.integers(flat.size, size=2)] = np.inf, np.nan
-        x = {"bf16": lambda each: to_bf16(each.astype(np.float32)),
-             "f16": lambda each: np.clip(each, -6e4, 6e4).astype(np.float16),
-             "f32": lambda each: each.astype(np.float32)}[self.x](wide)
+        x = draw_x(random, self.shape, self.x)
         return [x, *(array for part in self.parts for _, array in part.operands)]
 
 
@@ -176,37 +152,5 @@ TRIPS = (
 )
 
 
-def check(folder, number):
-    trip = TRIPS[number]
-    random = np.random.default_rng(number)
-    places = [ON_CPU, *(("--on=emulator", f"--target={chip}", *SCHEDULES[i % len(SCHEDULES)])
-                        for i, chip in enumerate(CHIPS))]
-    runs = run_places(trip.text(), trip.arrays(random), len(trip.returned()),
-                      folder / str(number), places)
-    counts = [count_launches(folder / str(number) / "module.mlir", chip) for chip in CHIPS]
-    return trip, runs, counts
-
-
-def problem(trip, wanted, got, count):
-    if count != 1:
-        return f"expected one launch, but got {count}"
-    for wrong, _ in (wanted, got):
-        if wrong:
-            return wrong
-    return first_difference(*([with_one_nan(array, type)
-                               for array, type in zip(arrays, trip.returned(), strict=True)]
-                              for _, arrays in (wanted, got)))
-
-
-def main():
-    folder, expect = Path(sys.argv[1]), Expectations()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for trip, (wanted, *others), counts in pool.map(lambda i: check(folder, i),
-                                                        range(len(TRIPS))):
-            for chip, got, count in zip(CHIPS, others, counts):
-                expect.record(f"{chip}: {trip}", problem(trip, wanted, got, count))
-    expect.finish()
-
-
 if __name__ == "__main__":
-    main()
+    main(TRIPS)
