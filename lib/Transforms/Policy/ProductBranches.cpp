@@ -33,7 +33,7 @@ static bool isReshape(Operation *op) {
 
 /// Whether `op` computes each element of a tensor from that element of others,
 /// or gives a tensor another shape.
-static bool isElementwise(Operation *op) {
+static bool continuesLayer(Operation *op) {
   if (op->getNumResults() != 1 ||
       !isa<RankedTensorType>(op->getResult(0).getType()))
     return false;
@@ -102,7 +102,7 @@ static SmallVector<Operation *> findLayer(RewriterBase &rewriter,
                                           Operation *product) {
   SmallVector<Operation *> layer = {product};
   while (Operation *user = getOnlyUser(layer.back()->getResult(0))) {
-    if (user->getBlock() != product->getBlock() || !isElementwise(user))
+    if (user->getBlock() != product->getBlock() || !continuesLayer(user))
       break;
     layer.push_back(user);
   }

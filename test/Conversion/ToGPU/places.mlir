@@ -146,3 +146,17 @@ func.func @read(%x: tensor<64x128xbf16>, %position: tensor<i64>)
       : tensor<1x128xbf16> -> tensor<1x128xf8E4M3FN>, tensor<1x4xf8E8M0FNU>
   return %q, %s : tensor<1x128xf8E4M3FN>, tensor<1x4xf8E8M0FNU>
 }
+
+// -----
+
+// The host passes no sizes of the memory that has the position.
+func.func @table(%cache: tensor<64x128xbf16> {bufferization.writable = true}, %x: tensor<1x128xbf16>,
+                 %positions: tensor<2x?xi64>) -> tensor<64x128xbf16> {
+  %c1 = arith.constant 1 : index
+  %n = tensor.extract %positions[%c1, %c1] : tensor<2x?xi64>
+  %p = arith.index_cast %n : i64 to index
+  // expected-error@+1 {{expected a part that begins where index, i32, i64 and f32 of the host and buffers of known inner sizes say, but got 'memref<2x?xi64>'}}
+  %a = tensor.insert_slice %x into %cache[%p, 0] [1, 128] [1, 1]
+      : tensor<1x128xbf16> into tensor<64x128xbf16>
+  return %a : tensor<64x128xbf16>
+}
