@@ -33,8 +33,10 @@ PlaceNumbers::PlaceNumbers(Operation *op) {
 }
 
 PlaceNumbers::~PlaceNumbers() {
+  // What is refused keeps its numbers.
   for (Operation *op : llvm::reverse(ops))
-    op->erase();
+    if (op->use_empty())
+      op->erase();
 }
 
 DevicePlaces::DevicePlaces(KernelOp kernel) : kernel(kernel) {

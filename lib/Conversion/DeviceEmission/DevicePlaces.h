@@ -40,7 +40,8 @@ class PlaceNumbers {
 public:
   /// Takes the marked ops before `op`, none of which is a part.
   explicit PlaceNumbers(mlir::Operation *op);
-  /// Erases them.
+  /// Erases them, but for those that an op still uses for which no kernel could
+  /// be made.
   ~PlaceNumbers();
   PlaceNumbers(const PlaceNumbers &) = delete;
   PlaceNumbers &operator=(const PlaceNumbers &) = delete;
