@@ -34,7 +34,7 @@ mlirBlockScaleRegisterAllDialects(MlirDialectRegistry registry);
 //===----------------------------------------------------------------------===//
 
 /// swizzle_128x4, of `groups` groups along `dim`; `groups` is 0 for a layout of
-/// one matrix.
+/// one matrix, and mlirShapedTypeGetDynamicSize() where offsets say it.
 MLIR_CAPI_EXPORTED MlirAttribute
 mlirBlockScaleLayoutAttrGet(MlirContext context, int64_t groups, int64_t dim);
 /// The layout that `name` says, such as "swizzle_8x4"; null for a name of no

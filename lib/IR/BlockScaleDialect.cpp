@@ -20,7 +20,8 @@ using namespace mlir;
 #include "blockscale/IR/BlockScaleEnums.cpp.inc"
 #include "blockscale/IR/BlockScaleInterfaces.cpp.inc"
 
-/// `, groups = G, dim = d` of a layout; absent when not grouped.
+/// `, groups = G, dim = d` of a layout; absent when not grouped. G is a number
+/// or `?`.
 static ParseResult parseLayoutGroups(AsmParser &parser, int64_t &groups,
                                      int64_t &dim) {
   groups = 0;
@@ -28,20 +29,31 @@ static ParseResult parseLayoutGroups(AsmParser &parser, int64_t &groups,
   if (failed(parser.parseOptionalComma()))
     return success();
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseKeyword("groups") || parser.parseEqual() ||
-      parser.parseInteger(groups) || parser.parseComma() ||
+  if (parser.parseKeyword("groups") || parser.parseEqual())
+    return failure();
+  bool isDynamic = succeeded(parser.parseOptionalQuestion());
+  if ((!isDynamic && parser.parseInteger(groups)) || parser.parseComma() ||
       parser.parseKeyword("dim") || parser.parseEqual() ||
       parser.parseInteger(dim))
     return failure();
-  if (groups == 0)
-    return parser.emitError(loc, "expected groups to be positive, but got 0");
+  if (isDynamic)
+    groups = ShapedType::kDynamic;
+  else if (groups <= 0)
+    return parser.emitError(loc)
+           << "expected groups to be positive, but got " << groups;
   return success();
 }
 
 static void printLayoutGroups(AsmPrinter &printer, int64_t groups,
                               int64_t dim) {
-  if (groups != 0)
-    printer << ", groups = " << groups << ", dim = " << dim;
+  if (groups == 0)
+    return;
+  printer << ", groups = ";
+  if (ShapedType::isDynamic(groups))
+    printer << '?';
+  else
+    printer << groups;
+  printer << ", dim = " << dim;
 }
 
 /// An attribute of an enumeration as its word alone, `te` of

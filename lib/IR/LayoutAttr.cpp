@@ -26,7 +26,7 @@ const numerics::ScaleLayout &LayoutAttr::getOrder() const {
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  LayoutKind kind, int64_t groups, int64_t dim) {
-  if (groups < 0)
+  if (groups < 0 && !ShapedType::isDynamic(groups))
     return emitError() << "expected groups to be positive, but got " << groups;
   if (dim != 0 && dim != 1)
     return emitError() << "expected dim to be 0 (rows) or 1 (columns), but got "

@@ -106,11 +106,12 @@ static LogicalResult verifyScaleShape(Operation *op, StringRef name,
                            << getScaleShapeHint(data.getShape(), found, block);
 }
 
-/// Scales are linear, swizzled or, where `groups` is not 0, in that many groups
+/// Scales are linear, swizzled or, where `groups` is given, in that many groups
 /// along `dim`.
-static LogicalResult verifyScaleOrder(Operation *op, StringRef name,
-                                      Tensor scale, int64_t groups = 0,
-                                      int64_t dim = 0) {
+static LogicalResult
+verifyScaleOrder(Operation *op, StringRef name, Tensor scale,
+                 std::optional<int64_t> groups = std::nullopt,
+                 int64_t dim = 0) {
   if (!scale)
     return success();
   if (LayoutAttr layout = getLayout(scale.getType());
@@ -123,11 +124,10 @@ static LogicalResult verifyScaleOrder(Operation *op, StringRef name,
   LayoutAttr layout = getGroupedLayout(scale.getType());
   if (!layout)
     return verifyScaleLayout(op, name, scale.getType());
-  if (groups != 0 && layout.getDim() == dim &&
-      (ShapedType::isDynamic(groups) || layout.getGroups() == groups))
+  if (groups && layout.getDim() == dim && layout.mayHaveGroups(*groups))
     return success();
   InFlightDiagnostic diag = op->emitOpError() << "expected " << name;
-  if (groups == 0)
+  if (!groups)
     diag << " to be linear or swizzled without groups";
   else
     diag << " to be linear, swizzled or grouped with one group an offset along "
@@ -356,8 +356,10 @@ LogicalResult ScaledGroupedMMOp::verify() {
   int64_t dim = isKGrouped() ? 1 : 0;
   if (failed(verifyScaleOrder(*this, "scale_a", getScaleA(), groups, dim)))
     return failure();
-  if (failed(verifyScaleOrder(*this, "scale_b", getScaleB(),
-                              isKGrouped() ? groups : 0, dim)))
+  std::optional<int64_t> groupsOfB;
+  if (isKGrouped())
+    groupsOfB = groups;
+  if (failed(verifyScaleOrder(*this, "scale_b", getScaleB(), groupsOfB, dim)))
     return failure();
   // scaled_grouped_mm_c9: bias [N] or [G, N].
   if (getBias()) {

@@ -152,7 +152,7 @@ static LogicalResult verifyLayout(QuantizeOp op) {
            << "expected linear scales, or transposed or expanded ones "
               "(scale_dim), of blocks of several rows, but got "
            << scale.getEncoding();
-  int64_t groups = 0;
+  std::optional<int64_t> groups;
   if (op.getOffsets())
     groups = op.getOffsets().getType().getDimSize(0);
   int64_t dim = form[0].dim == static_cast<unsigned>(op.getGroupDim()) ? 0 : 1;

@@ -200,6 +200,11 @@ LayoutAttr getGroupedLayout(Type type) {
   return layout && layout.isGrouped() ? layout : LayoutAttr();
 }
 
+bool hasDynamicGroups(Type type) {
+  LayoutAttr layout = getLayout(type);
+  return layout && layout.hasDynamicGroups();
+}
+
 DataLayoutAttr getDataLayout(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? dyn_cast_if_present<DataLayoutAttr>(tensor.getEncoding())
@@ -285,12 +290,23 @@ OpFoldResult getPaddedRows(OpBuilder &builder, Location loc, OpFoldResult rows,
                {rows, groups});
 }
 
-/// Tiles of a grouped matrix of `rows` x `cols` scales, for any offsets.
-template <typename Index>
-static Index getGroupedTiles(LayoutAttr layout, Index rows, Index cols) {
+/// Tiles of a matrix of `rows` x `cols` scales in `groups` groups, for any
+/// offsets.
+template <typename Index, typename Groups>
+static Index getGroupedTiles(LayoutAttr layout, Index rows, Index cols,
+                             Groups groups) {
   return numerics::getGroupedTiles(layout.getDim() == 0 ? GroupDim::Rows
                                                         : GroupDim::Columns,
-                                   rows, cols, layout.getGroups());
+                                   rows, cols, groups);
+}
+
+Value getGroupOffsets(Operation *op) {
+  if (auto quantize = dyn_cast_if_present<QuantizeOp>(op))
+    return quantize.getOffsets();
+  if (auto swizzle = dyn_cast_if_present<SwizzleOp>(op))
+    return swizzle.getOffsets();
+  auto product = dyn_cast_if_present<ProductOpInterface>(op);
+  return product ? product.getGroupOperand().ends : Value();
 }
 
 /// Blocks of prepacked data along `size` rows or columns; dynamic where it is.
@@ -325,9 +341,11 @@ Type getStorageType(Type type) {
   int64_t rows = tensor.getDimSize(tensor.getRank() - 2);
   int64_t cols = tensor.getDimSize(tensor.getRank() - 1);
   if (layout.isGrouped()) {
-    bool isDynamic = ShapedType::isDynamic(rows) || ShapedType::isDynamic(cols);
-    shape.push_back(isDynamic ? ShapedType::kDynamic
-                              : getGroupedTiles(layout, rows, cols));
+    bool isDynamic = ShapedType::isDynamic(rows) ||
+                     ShapedType::isDynamic(cols) || layout.hasDynamicGroups();
+    shape.push_back(
+        isDynamic ? ShapedType::kDynamic
+                  : getGroupedTiles(layout, rows, cols, layout.getGroups()));
   } else {
     shape.append({ceilDivDim(rows, order.getTileRows()),
                   ceilDivDim(cols, order.getTileCols())});
@@ -339,7 +357,8 @@ Type getStorageType(Type type) {
 
 SmallVector<OpFoldResult> getStorageSizes(OpBuilder &builder, Location loc,
                                           RankedTensorType type,
-                                          ArrayRef<OpFoldResult> sizes) {
+                                          ArrayRef<OpFoldResult> sizes,
+                                          OpFoldResult groups) {
   SmallVector<OpFoldResult> result(sizes);
   AffineExpr s0 = builder.getAffineSymbolExpr(0);
   AffineExpr s1 = builder.getAffineSymbolExpr(1);
@@ -361,9 +380,14 @@ SmallVector<OpFoldResult> getStorageSizes(OpBuilder &builder, Location loc,
   const numerics::ScaleLayout &order = layout.getOrder();
   OpFoldResult cols = result.pop_back_val();
   OpFoldResult rows = result.pop_back_val();
-  if (layout.isGrouped()) {
+  if (layout.hasDynamicGroups()) {
+    AffineIndex count{builder.getAffineSymbolExpr(2)};
     AffineIndex tiles =
-        getGroupedTiles(layout, AffineIndex{s0}, AffineIndex{s1});
+        getGroupedTiles(layout, AffineIndex{s0}, AffineIndex{s1}, count);
+    result.push_back(apply(builder, loc, tiles.expr, {rows, cols, groups}));
+  } else if (layout.isGrouped()) {
+    AffineIndex tiles = getGroupedTiles(layout, AffineIndex{s0},
+                                        AffineIndex{s1}, layout.getGroups());
     result.push_back(apply(builder, loc, tiles.expr, {rows, cols}));
   } else {
     AffineIndex size{s0};

@@ -178,7 +178,8 @@ LogicalResult verifyBlockMultiple(Operation *op, StringRef name, int64_t size,
 }
 
 LogicalResult verifyScaleLayout(Operation *op, StringRef name,
-                                RankedTensorType type, int64_t groups,
+                                RankedTensorType type,
+                                std::optional<int64_t> groups,
                                 int64_t groupedDim) {
   if (!type.getEncoding())
     return success();
@@ -190,13 +191,11 @@ LogicalResult verifyScaleLayout(Operation *op, StringRef name,
            << type.getEncoding();
   if (!layout.isGrouped())
     return success();
-  if (groups == 0)
+  if (!groups)
     return op->emitOpError()
            << "expected " << name << " to have no grouped layout, but got "
            << layout;
-  bool sameGroups =
-      ShapedType::isDynamic(groups) || layout.getGroups() == groups;
-  if (sameGroups && layout.getDim() == groupedDim)
+  if (layout.mayHaveGroups(*groups) && layout.getDim() == groupedDim)
     return success();
   return op->emitOpError() << "expected a grouped layout of " << name
                            << " to have one group an offset along dim = "

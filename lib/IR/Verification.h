@@ -67,11 +67,10 @@ llvm::LogicalResult verifyBlockMultiple(mlir::Operation *op,
                                         int64_t block);
 
 /// A scale tensor's encoding is absent or a layout; a grouped one has `groups`
-/// groups along `groupedDim` (`groups` 0: no grouped layout is allowed).
-llvm::LogicalResult verifyScaleLayout(mlir::Operation *op, llvm::StringRef name,
-                                      mlir::RankedTensorType type,
-                                      int64_t groups = 0,
-                                      int64_t groupedDim = 0);
+/// groups along `groupedDim`, and is not allowed without `groups`.
+llvm::LogicalResult verifyScaleLayout(
+    mlir::Operation *op, llvm::StringRef name, mlir::RankedTensorType type,
+    std::optional<int64_t> groups = std::nullopt, int64_t groupedDim = 0);
 
 /// A global operand is f32, tensor<f32>, or has one of `shapes`, which differ
 /// in rank and are not empty.

@@ -2,6 +2,8 @@
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 #columns = #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>
+#any = #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>
+#three = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
 
 // Each size that types leave open is compared with what other operands say, and
 // the op is marked, so that its kernel does not ask again.
@@ -94,4 +96,40 @@ func.func @groups_of_k(%a: tensor<40x?xf8E4M3FN>, %b: tensor<24x?xf8E4M3FN>, %en
   %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]
       : tensor<40x?xf8E4M3FN>, tensor<24x?xf8E4M3FN>, tensor<3xi32>, tensor<40x?xf8E8M0FNU, #columns>, tensor<24x?xf8E8M0FNU, #columns> -> tensor<3x40x24xf32>
   return %y : tensor<3x40x24xf32>
+}
+
+// Tiles of as many groups as the offsets have ends are counted where they are stored, since
+// no dimension of the tensor depends on the groups.
+// CHECK-LABEL: func.func @any_groups(
+// CHECK-SAME: %[[ENDS:[^:]+]]: tensor<?xi32>, %[[SA:[^:]+]]: tensor<96x2xf8E8M0FNU, #[[$ANY:.+]]>, %[[X:[^:]+]]: tensor<96x64xbf16>)
+// CHECK-DAG: %[[GROUPS:.+]] = tensor.dim %[[ENDS]], %c0
+// CHECK-DAG: %[[MOST:.+]] = affine.apply #{{.+}}()[%[[GROUPS]]]
+// CHECK-DAG: %[[STORED:.+]] = builtin.unrealized_conversion_cast %[[SA]] : tensor<96x2xf8E8M0FNU, #[[$ANY]]> to tensor<?x32x4x4xf8E8M0FNU>
+// CHECK-DAG: %[[TILES:.+]] = tensor.dim %[[STORED]], %c0
+// CHECK: %[[FITS:.+]] = arith.cmpi eq, %[[TILES]], %[[MOST]] : index
+// CHECK: cf.assert %[[FITS]], "scaled_grouped_mm: expected dimension 0 of scale_a in memory to fit the shape of a"
+// CHECK: blockscale.scaled_grouped_mm %{{.+}}, %{{.+}} offsets(%[[ENDS]]) scales(%[[SA]],
+// What a quantizer makes with the same ends fits them.
+// CHECK: blockscale.quantize
+// CHECK-NOT: "scaled_grouped_mm: expected dimension 0 of scale_a
+// CHECK: blockscale.scaled_grouped_mm
+func.func @any_groups(%b: tensor<?x24x64xf8E4M3FN>, %sb: tensor<?x24x2xf8E8M0FNU>, %a: tensor<96x64xf8E4M3FN>, %ends: tensor<?xi32>, %sa: tensor<96x2xf8E8M0FNU, #any>, %x: tensor<96x64xbf16>) -> (tensor<96x24xf32>, tensor<96x24xf32>) {
+  %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]
+      : tensor<96x64xf8E4M3FN>, tensor<?x24x64xf8E4M3FN>, tensor<?xi32>, tensor<96x2xf8E8M0FNU, #any>, tensor<?x24x2xf8E8M0FNU> -> tensor<96x24xf32>
+  %q, %s = blockscale.quantize %x block [1, 32] offsets(%ends : tensor<?xi32>) : tensor<96x64xbf16> -> tensor<96x64xf8E4M3FN>, tensor<96x2xf8E8M0FNU, #any>
+  %z = blockscale.scaled_grouped_mm %q, %b offsets(%ends) scales(%s, %sb) block [1, 32]
+      : tensor<96x64xf8E4M3FN>, tensor<?x24x64xf8E4M3FN>, tensor<?xi32>, tensor<96x2xf8E8M0FNU, #any>, tensor<?x24x2xf8E8M0FNU> -> tensor<96x24xf32>
+  return %y, %z : tensor<96x24xf32>, tensor<96x24xf32>
+}
+
+// Ends have the number of groups that a layout says.
+// CHECK-LABEL: func.func @groups_of_layout(
+// CHECK-SAME: %[[ENDS:[^:]+]]: tensor<?xi32>)
+// CHECK: %[[GROUPS:.+]] = tensor.dim %[[ENDS]], %c0
+// CHECK: %[[FITS:.+]] = arith.cmpi eq, %[[GROUPS]], %c3 : index
+// CHECK: cf.assert %[[FITS]], "scaled_grouped_mm: expected dimension 0 of offsets to fit the shape of the layout of scale_a"
+func.func @groups_of_layout(%a: tensor<96x64xf8E4M3FN>, %b: tensor<?x24x64xf8E4M3FN>, %sa: tensor<96x2xf8E8M0FNU, #three>, %sb: tensor<?x24x2xf8E8M0FNU>, %ends: tensor<?xi32>) -> tensor<96x24xf32> {
+  %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]
+      : tensor<96x64xf8E4M3FN>, tensor<?x24x64xf8E4M3FN>, tensor<?xi32>, tensor<96x2xf8E8M0FNU, #three>, tensor<?x24x2xf8E8M0FNU> -> tensor<96x24xf32>
+  return %y : tensor<96x24xf32>
 }

@@ -7,7 +7,8 @@
 func.func private @layout(
     tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>,
     tensor<4x256xf8E4M3FN, #blockscale.layout<swizzle_8x4>>,
-    tensor<70x3xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>>)
+    tensor<70x3xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>>,
+    tensor<?x3xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>>)
 
 func.func private @data_layout(
     tensor<200x256xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>)

@@ -5,12 +5,14 @@
 // CHECK-DAG: #[[SWIZZLED:.+]] = #blockscale.layout<swizzle_128x4>
 // CHECK-DAG: #[[ROWS:.+]] = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
 // CHECK-DAG: #[[COLS:.+]] = #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>
+// CHECK-DAG: #[[ANY:.+]] = #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>
 // CHECK-DAG: #[[TILES:.+]] = #blockscale.layout<swizzle_8x4>
 // CHECK-DAG: #prepacked = #blockscale.data_layout<fragments_64x64>
 #prepacked = #blockscale.data_layout<fragments_64x64>
 #swizzled = #blockscale.layout<swizzle_128x4>
 #rows = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
 #cols = #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>
+#any = #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>
 
 // Both scale types take a layout, with leading dimensions and dynamic sizes.
 // CHECK: func.func private @layouts
@@ -25,7 +27,8 @@ func.func private @few_rows(tensor<2x4x5xf8E4M3FN, #blockscale.layout<swizzle_8x
 // CHECK: func.func private @grouped_layouts
 // CHECK-SAME: tensor<70x3xf8E8M0FNU, #[[ROWS]]>
 // CHECK-SAME: tensor<?x?xf8E4M3FN, #[[COLS]]>
-func.func private @grouped_layouts(tensor<70x3xf8E8M0FNU, #rows>, tensor<?x?xf8E4M3FN, #cols>)
+// CHECK-SAME: tensor<70x3xf8E8M0FNU, #[[ANY]]>
+func.func private @grouped_layouts(tensor<70x3xf8E8M0FNU, #rows>, tensor<?x?xf8E4M3FN, #cols>, tensor<70x3xf8E8M0FNU, #any>)
 
 // Data of every format take a layout, with leading dimensions and dynamic sizes.
 // CHECK: func.func private @data_layouts

@@ -18,6 +18,23 @@ func.func private @negative_groups(tensor<4x4xf8E4M3FN, #blockscale.layout<swizz
 
 // -----
 
+// The least number, which stands for a dynamic one in memory, is none in a text.
+// expected-error @below {{expected groups to be positive, but got -9223372036854775808}}
+func.func private @least_groups(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = -9223372036854775808, dim = 0>>)
+
+// -----
+
+// A dynamic number of groups is of tiles of 128x4, too.
+// expected-error @below {{expected groups only of swizzle_128x4, but got swizzle_8x4}}
+func.func private @any_groups_of_8x4(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4, groups = ?, dim = 0>>)
+
+// -----
+
+// expected-error @below {{expected a grouped scale layout to encode a tensor of rank 2, but got rank 3}}
+func.func private @any_groups_of_batch(tensor<2x4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>>)
+
+// -----
+
 // expected-error @below {{expected dim to be 0 (rows) or 1 (columns), but got 2}}
 func.func private @grouped_dim(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 2>>)
 

@@ -127,6 +127,27 @@ func.func @swizzle_c5_rows(%s: tensor<4x8xf8E4M3FN>, %ends: tensor<2xi32>) {
 
 // -----
 
+// A dynamic number of groups needs offsets, too.
+#any = #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>
+func.func @swizzle_c4_dynamic(%s: tensor<4x8xf8E4M3FN>) {
+  // expected-error @below {{expected offsets with a grouped layout on one side, but got none}}
+  %0 = blockscale.swizzle %s : tensor<4x8xf8E4M3FN> -> tensor<4x8xf8E4M3FN, #any>
+  return
+}
+
+// -----
+
+// A dynamic number of groups and a known one are two layouts, though offsets may fit both.
+#any = #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>
+#grouped = #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>
+func.func @swizzle_c4_two_numbers(%s: tensor<4x8xf8E4M3FN, #grouped>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected the other side of a grouped layout to be linear, but got #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>}}
+  %0 = blockscale.swizzle %s offsets(%ends : tensor<2xi32>) : tensor<4x8xf8E4M3FN, #grouped> -> tensor<4x8xf8E4M3FN, #any>
+  return
+}
+
+// -----
+
 // A cast is tensor.cast's business.
 #swizzled = #blockscale.layout<swizzle_128x4>
 func.func @swizzle_c1_equal_layouts(%s: tensor<4x?xf8E4M3FN, #swizzled>) {

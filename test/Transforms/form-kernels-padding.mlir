@@ -43,14 +43,25 @@ func.func @several(%x: tensor<96x128xbf16>, %o: tensor<3xi32>) -> (tensor<192x12
 
 // -----
 
-// pad_c1: how many groups there are is known at run time.
-// CHECK-LABEL: func.func @pad_c1
-// CHECK-COUNT-2: blockscale.kernel
-func.func @pad_c1(%x: tensor<96x128xbf16>, %o: tensor<?xi32>) -> tensor<128x?xf8E4M3FN> {
-  // expected-remark @below {{has a kernel of its own (pad_c1): expected a static number of groups, but got tensor<?xi32>}}
+// How many groups there are may be known at run time. Tiles of them follow from the ends
+// that the caller has: those of the padded groups are made in the kernel.
+// CHECK-LABEL: func.func @dynamic_groups
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<96x128xbf16>, %[[O:[a-z0-9]+]]: tensor<?xi32>
+// CHECK: tensor.empty(%[[K:.+]]) : tensor<128x?xf8E4M3FN>
+// CHECK: %[[G:.+]] = tensor.dim %[[O]], %
+// CHECK: %[[T:.+]] = affine.apply #{{.+}}()[%[[G]], %[[K]]]
+// CHECK: %[[E:.+]] = tensor.empty(%[[T]]) : tensor<?x32x4x4xf8E8M0FNU>
+// CHECK: builtin.unrealized_conversion_cast %[[E]] : tensor<?x32x4x4xf8E8M0FNU> to tensor<128x?xf8E8M0FNU, #{{.+}}>
+// CHECK-COUNT-1: blockscale.kernel
+// CHECK-NOT: blockscale.kernel
+// CHECK-NOT: tensor.dim %{{.+}} : tensor<128x?xf8E8M0FNU
+#any_columns = #blockscale.layout<swizzle_128x4, groups = ?, dim = 1>
+func.func @dynamic_groups(%x: tensor<96x128xbf16>, %o: tensor<?xi32>) -> (tensor<128x?xf8E4M3FN>, tensor<128x?xf8E8M0FNU, #any_columns>, index) {
   %p, %e = blockscale.pad_groups %x offsets(%o : tensor<?xi32>) unit 32 : tensor<96x128xbf16> -> tensor<?x128xbf16>
-  %q, %s = blockscale.quantize %p block [32, 1] transposed : tensor<?x128xbf16> -> tensor<128x?xf8E4M3FN>, tensor<128x?xf8E8M0FNU>
-  return %q : tensor<128x?xf8E4M3FN>
+  %q, %s = blockscale.quantize %p block [32, 1] transposed offsets(%e : tensor<?xi32>) : tensor<?x128xbf16> -> tensor<128x?xf8E4M3FN>, tensor<128x?xf8E8M0FNU, #any_columns>
+  %c1 = arith.constant 1 : index
+  %d = tensor.dim %s, %c1 : tensor<128x?xf8E8M0FNU, #any_columns>
+  return %q, %s, %d : tensor<128x?xf8E4M3FN>, tensor<128x?xf8E8M0FNU, #any_columns>, index
 }
 
 // -----

@@ -17,6 +17,10 @@ func.func private @swizzled(tensor<200x5xf8E4M3FN, #swizzled>, tensor<7x1x4xf8E8
 // CHECK: func.func private @grouped(tensor<3x32x4x4xf8E8M0FNU>, tensor<3x32x4x4xf8E8M0FNU>, tensor<?x32x4x4xf8E8M0FNU>)
 func.func private @grouped(tensor<70x3xf8E8M0FNU, #rows>, tensor<70x5xf8E8M0FNU, #cols>, tensor<?x3xf8E8M0FNU, #rows>)
 
+// The type does not tell the tiles of a dynamic number of groups.
+// CHECK: func.func private @any_groups(tensor<?x32x4x4xf8E8M0FNU>)
+func.func private @any_groups(tensor<70x3xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>>)
+
 // CHECK: func.func private @unchanged(tensor<4x32xf8E4M3FN>, tensor<4x32xbf16>, tensor<4x4xf32, "other">, f32) -> tensor<*xf32>
 func.func private @unchanged(tensor<4x32xf8E4M3FN>, tensor<4x32xbf16>, tensor<4x4xf32, "other">, f32) -> tensor<*xf32>
 

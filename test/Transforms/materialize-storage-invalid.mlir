@@ -67,6 +67,27 @@ func.func @swizzled_size(%s: tensor<?x8xf8E4M3FN, #swizzled>, %i: index) -> (ind
 
 // -----
 
+// Without offsets, nothing says how many tiles there are.
+#any = #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>
+func.func @any_groups_empty() -> tensor<4x4xf8E4M3FN, #any> {
+  // expected-error @below {{expected a static number of groups in the layout of a tensor without offsets, but got 'tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>>'}}
+  %0 = tensor.empty() : tensor<4x4xf8E4M3FN, #any>
+  return %0 : tensor<4x4xf8E4M3FN, #any>
+}
+
+// -----
+
+// A cast does not count groups.
+#any = #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>
+#grouped = #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>
+func.func @any_groups_cast(%s: tensor<4x4xf8E4M3FN, #any>) -> tensor<4x4xf8E4M3FN, #grouped> {
+  // expected-error @below {{expected a cast to keep the layout of 'tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>>' (blockscale.swizzle changes it), but got 'tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>'}}
+  %0 = tensor.cast %s : tensor<4x4xf8E4M3FN, #any> to tensor<4x4xf8E4M3FN, #grouped>
+  return %0 : tensor<4x4xf8E4M3FN, #grouped>
+}
+
+// -----
+
 #grouped = #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>
 func.func @grouped_constant() -> tensor<4x4xf8E4M3FN, #grouped> {
   // expected-error @below {{expected no constant of a grouped layout, where the place of a row depends on the offsets, but got 'tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>'}}

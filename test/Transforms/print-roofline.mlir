@@ -41,6 +41,7 @@ func.func @amaxes(%x: tensor<64x128xbf16>, %h: tensor<8x16x16xf32>) {
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 #grouped = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
+#any = #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>
 
 // Tiled scales take whole tiles, of each group where there are some; a given
 // amax saves the comparisons, and 4over6 tries two scales.
@@ -48,6 +49,7 @@ func.func @amaxes(%x: tensor<64x128xbf16>, %h: tensor<8x16x16xf32>) {
 // CHECK-NEXT: quantize 64x128xbf16 21504 16384 1 2.000 launch
 // CHECK-NEXT: quantize 64x128xbf16 23044 8192 1 2.000 launch
 // CHECK-NEXT: quantize 64x128xbf16 20992 90112 1 2.000 launch
+// CHECK-NEXT: quantize 64x128xbf16 26124 16384 1 2.000 launch
 // CHECK-NEXT: quantize 64x128xbf16 26124 16384 1 2.000 launch
 // CHECK-NEXT: quantize 64x96xbf16 18438 12288 1 2.000 launch
 // CHECK-NEXT: quantize 64x128xf32 41216 16384 1 2.000 launch
@@ -62,6 +64,9 @@ func.func @quantizers(%x: tensor<64x128xbf16>, %y: tensor<64x96xbf16>, %z: tenso
       : tensor<64x128xbf16> -> tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN>
   %q3, %s3 = blockscale.quantize %x block [1, 32] offsets(%ends : tensor<3xi32>)
       : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU, #grouped>
+  // The ends say how many groups there are where the layout does not.
+  %q6, %s6 = blockscale.quantize %x block [1, 32] offsets(%ends : tensor<3xi32>)
+      : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU, #any>
   // Six bits have a byte each.
   %q4, %s4 = blockscale.quantize %y block [32, 32]
       : tensor<64x96xbf16> -> tensor<64x96xf6E2M3FN>, tensor<2x3xf8E8M0FNU>

@@ -13,6 +13,7 @@
 // product alone writes them so.
 // CHECK-DAG: #[[ROWS:.+]] = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
 // CHECK-DAG: #[[COLUMNS:.+]] = #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>
+// CHECK-DAG: #[[ANY:.+]] = #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>
 // CHECK-LABEL: func.func @linear
 // CHECK: %[[Q:.+]], %[[S:.+]] = blockscale.quantize
 // CHECK: %[[TS:.+]] = blockscale.swizzle %[[S]] : tensor<48x4xf8E4M3FN> -> tensor<48x4xf8E4M3FN, #swizzled>
@@ -88,13 +89,23 @@ func.func @depth_groups(%a: tensor<?x256xf8E4M3FN>, %b: tensor<40x256xf8E4M3FN>,
   return %y : tensor<3x?x40xf32>
 }
 
-// No layout has a dynamic number of groups.
+// A dynamic number of groups is one of the layout, too.
 // CHECK-LABEL: func.func @dynamic_groups
-// CHECK-NOT: blockscale.swizzle
-// CHECK: return
+// CHECK: %[[SA:.+]] = blockscale.swizzle %{{.+}} offsets(%[[ENDS:.+]] : tensor<?xi32>) {blockscale.ends_checked} : tensor<80x2xf8E8M0FNU> -> tensor<80x2xf8E8M0FNU, #[[ANY]]>
+// CHECK: %[[SB:.+]] = blockscale.swizzle %{{.+}} : tensor<?x40x2xf8E8M0FNU> -> tensor<?x40x2xf8E8M0FNU, #swizzled>
+// CHECK: blockscale.scaled_grouped_mm {{.*}} offsets(%[[ENDS]]) scales(%[[SA]], %[[SB]])
 func.func @dynamic_groups(%a: tensor<80x64xf8E4M3FN>, %b: tensor<?x40x64xf8E4M3FN>, %ends: tensor<?xi32>, %sa: tensor<80x2xf8E8M0FNU>, %sb: tensor<?x40x2xf8E8M0FNU>) -> tensor<80x40xf32> {
   %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]
       : tensor<80x64xf8E4M3FN>, tensor<?x40x64xf8E4M3FN>, tensor<?xi32>, tensor<80x2xf8E8M0FNU>, tensor<?x40x2xf8E8M0FNU> -> tensor<80x40xf32>
+  return %y : tensor<80x40xf32>
+}
+
+// So is none, which the layout has no number for.
+// CHECK-LABEL: func.func @no_groups
+// CHECK: blockscale.swizzle %{{.+}} offsets(%{{.+}} : tensor<0xi32>) {blockscale.ends_checked} : tensor<80x2xf8E8M0FNU> -> tensor<80x2xf8E8M0FNU, #[[ANY]]>
+func.func @no_groups(%a: tensor<80x64xf8E4M3FN>, %b: tensor<0x40x64xf8E4M3FN>, %ends: tensor<0xi32>, %sa: tensor<80x2xf8E8M0FNU>, %sb: tensor<0x40x2xf8E8M0FNU, #swizzled>) -> tensor<80x40xf32> {
+  %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]
+      : tensor<80x64xf8E4M3FN>, tensor<0x40x64xf8E4M3FN>, tensor<0xi32>, tensor<80x2xf8E8M0FNU>, tensor<0x40x2xf8E8M0FNU, #swizzled> -> tensor<80x40xf32>
   return %y : tensor<80x40xf32>
 }
 

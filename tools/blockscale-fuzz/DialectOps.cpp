@@ -129,7 +129,7 @@ void FunctionWriter::writeQuantize() {
   FuzzType scale = tensor(shape, scaleElement(isNvfp4));
   bool takesLayout = (form == 0 || (form == 2 && isTransposed) ||
                       !scaleDim.empty()) != bytes.rarely(40);
-  int64_t groups = bytes.pick<int64_t>({3, 1, 2, 8, 0});
+  int64_t groups = bytes.pick<int64_t>({3, 1, 2, 8, 0, kDynamicSize});
   int64_t groupDim = bytes.flag();
   if (takesLayout && bytes.flag())
     scale =
@@ -284,7 +284,7 @@ void FunctionWriter::writeSwizzle() {
   std::string clauses;
   bool isLinear = source.encoding.empty();
   if (source.shape.size() == 2 && bytes.rarely(3)) {
-    int64_t groups = bytes.pick<int64_t>({3, 1, 2});
+    int64_t groups = bytes.pick<int64_t>({3, 1, 2, kDynamicSize});
     int64_t dim = bytes.choose(2);
     if (isLinear)
       result = grouped(result, groups, dim);

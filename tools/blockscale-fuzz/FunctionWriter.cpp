@@ -93,10 +93,10 @@ FuzzType FunctionWriter::withLayout(FuzzType type) {
 }
 
 FuzzType FunctionWriter::grouped(FuzzType type, int64_t groups, int64_t dim) {
-  type.encoding =
-      (", #blockscale.layout<swizzle_128x4, groups = " + Twine(groups) +
-       ", dim = " + Twine(dim) + ">")
-          .str();
+  type.encoding = (", #blockscale.layout<swizzle_128x4, groups = " +
+                   (groups == kDynamicSize ? "?" : Twine(groups)) +
+                   ", dim = " + Twine(dim) + ">")
+                      .str();
   return type;
 }
 

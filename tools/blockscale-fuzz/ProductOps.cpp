@@ -100,9 +100,9 @@ void FunctionWriter::writeGroupedMM() {
     b = prepacked(b);
   FuzzType scaleA = productScale(a.shape, block);
   FuzzType scaleB = productScale(b.shape, block);
-  if (groups > 0 && bytes.flag())
+  if (groups != 0 && bytes.flag())
     scaleA = grouped(scaleA, groups, isAlongK);
-  if (groups > 0 && isAlongK && bytes.flag())
+  if (groups != 0 && isAlongK && bytes.flag())
     scaleB = grouped(scaleB, groups, 1);
   FuzzType offsets = spoiled(tensor({groups}, "i32"));
   std::string operands = productOperands(

@@ -211,17 +211,22 @@ def BlockScale_LayoutAttr : AttrDef<BlockScale_Dialect, "Layout",
     `[T, 32, 4, 4]` with T the upper bound for any offsets. Only `swizzle_128x4`
     has groups.
 
+    With `groups = ?` there are as many groups as the offsets of the op that makes
+    or reads the tensor have ends, 0 included. T follows from them at run time, and
+    what has no offsets, such as `tensor.empty`, cannot make such a tensor.
+
     Example:
 
     ```mlir
     tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
     tensor<4x256xf8E4M3FN, #blockscale.layout<swizzle_8x4>>
     tensor<70x3xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>>
+    tensor<?x3xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>>
     ```
   }];
   let parameters = (ins
     EnumParameter<BlockScale_LayoutKind>:$kind,
-    DefaultValuedParameter<"int64_t", "0", "groups; 0 when not grouped">:$groups,
+    DefaultValuedParameter<"int64_t", "0", "groups, or dynamic; 0 when not grouped">:$groups,
     DefaultValuedParameter<"int64_t", "0", "grouped dimension">:$dim
   );
   let assemblyFormat = "`<` $kind `` custom<LayoutGroups>($groups, $dim) `>`";
@@ -231,6 +236,17 @@ def BlockScale_LayoutAttr : AttrDef<BlockScale_Dialect, "Layout",
     static LayoutAttr getSwizzle128x4(::mlir::MLIRContext *context);
 
     bool isGrouped() const { return getGroups() != 0; }
+
+    /// Whether the offsets alone say how many groups there are.
+    bool hasDynamicGroups() const {
+      return ::mlir::ShapedType::isDynamic(getGroups());
+    }
+
+    /// Whether it may be the layout of `groups` groups, or of a dynamic number.
+    bool mayHaveGroups(int64_t groups) const {
+      return isGrouped() && (hasDynamicGroups() || getGroups() == groups ||
+                             ::mlir::ShapedType::isDynamic(groups));
+    }
 
     /// The order of the bytes of a matrix, or of a group.
     const ::blockscale::numerics::ScaleLayout &getOrder() const;

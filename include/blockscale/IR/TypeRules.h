@@ -167,11 +167,18 @@ bool needsStorageForm(mlir::Type type);
 /// types are returned as they are.
 mlir::Type getStorageType(mlir::Type type);
 
-/// Storage sizes of a tensor type whose logical sizes are `sizes`.
-llvm::SmallVector<mlir::OpFoldResult>
-getStorageSizes(mlir::OpBuilder &builder, mlir::Location loc,
-                mlir::RankedTensorType type,
-                llvm::ArrayRef<mlir::OpFoldResult> sizes);
+/// Storage sizes of a tensor type whose logical sizes are `sizes`. `groups` is
+/// the number of groups, which a layout with a dynamic number needs.
+llvm::SmallVector<mlir::OpFoldResult> getStorageSizes(
+    mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType type,
+    llvm::ArrayRef<mlir::OpFoldResult> sizes, mlir::OpFoldResult groups = {});
+
+/// The ends of the groups that an op quantizes, swizzles or multiplies; null of
+/// an op without groups, and of no op.
+mlir::Value getGroupOffsets(mlir::Operation *op);
+
+/// Whether the type has a layout of as many groups as some offsets say.
+bool hasDynamicGroups(mlir::Type type);
 
 } // namespace blockscale
 

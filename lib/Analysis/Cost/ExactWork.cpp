@@ -121,6 +121,44 @@ static llvm::Error addFlops(Operation *op, ShapeEvaluator &sizes, Work &work) {
 // Bytes
 //===----------------------------------------------------------------------===//
 
+/// The ends of the groups that `value` has the scales of, by the op that makes
+/// it or by one that reads it. An argument of a kernel's body may be what the
+/// body yields.
+static Value findGroupOffsets(Value value) {
+  if (Value offsets = getGroupOffsets(value.getDefiningOp()))
+    return offsets;
+  for (Operation *user : value.getUsers())
+    if (Value offsets = getGroupOffsets(user))
+      return offsets;
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto kernel = argument
+                    ? dyn_cast<KernelOp>(value.getParentBlock()->getParentOp())
+                    : KernelOp();
+  if (!kernel || argument.getArgNumber() < kernel.getInputs().size())
+    return {};
+  Operation *yield = kernel.getBody().front().getTerminator();
+  unsigned number = argument.getArgNumber() - kernel.getInputs().size();
+  return getGroupOffsets(yield->getOperand(number).getDefiningOp());
+}
+
+/// `type` with the number of groups that the offsets of `value` have, where its
+/// layout leaves it to them; one group where nothing says it.
+static llvm::Expected<RankedTensorType>
+withGroups(RankedTensorType type, Value value, ShapeEvaluator &sizes) {
+  if (!hasDynamicGroups(type))
+    return type;
+  int64_t groups = 1;
+  if (Value offsets = findGroupOffsets(value)) {
+    auto shape = sizes.getShape(offsets);
+    if (!shape)
+      return shape.takeError();
+    groups = std::max<int64_t>(shape->front(), 1);
+  }
+  LayoutAttr layout = getLayout(type);
+  return type.cloneWithEncoding(LayoutAttr::get(
+      type.getContext(), layout.getKind(), groups, layout.getDim()));
+}
+
 static llvm::Expected<double> getStoredBytes(Value value,
                                              ShapeEvaluator &sizes) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -129,7 +167,11 @@ static llvm::Expected<double> getStoredBytes(Value value,
   auto shape = sizes.getShape(value);
   if (!shape)
     return shape.takeError();
-  auto stored = cast<RankedTensorType>(getStorageType(type.clone(*shape)));
+  llvm::Expected<RankedTensorType> known =
+      withGroups(type.clone(*shape), value, sizes);
+  if (!known)
+    return known.takeError();
+  auto stored = cast<RankedTensorType>(getStorageType(*known));
   double bytes = stored.getElementTypeBitWidth() / 8.0;
   for (int64_t size : stored.getShape())
     bytes *= size;

@@ -46,10 +46,6 @@ collectReaders(PadGroupsOp op, SmallVectorImpl<QuantizeOp> &readers,
 }
 
 std::optional<FusionObstacle> findPaddingObstacle(PadGroupsOp op) {
-  RankedTensorType offsets = op.getOffsets().getType();
-  if (offsets.isDynamicDim(0))
-    return FusionObstacle{"pad_c1", "a static number of groups",
-                          llvm::to_string(offsets)};
   RankedTensorType x = op.getX().getType();
   if (x.isDynamicDim(1) || x.getDimSize(1) == 0)
     return FusionObstacle{"pad_c1", "a static number of columns, not 0",

@@ -56,8 +56,22 @@ static OpFoldResult getStoredSize(ImplicitLocOpBuilder &b, Value tensor,
   int64_t size = cast<RankedTensorType>(getStorageType(type)).getDimSize(dim);
   if (!ShapedType::isDynamic(size))
     return b.getIndexAttr(size);
-  if (std::optional<CallSite::Sizes> sizes = reifySizes(b, tensor))
-    return getStorageSizes(b, b.getLoc(), type, *sizes)[dim];
+  bool needsGroups = hasDynamicGroups(type);
+  Value offsets = getGroupOffsets(tensor.getDefiningOp());
+  if (offsets || !needsGroups)
+    if (std::optional<CallSite::Sizes> sizes = reifySizes(b, tensor)) {
+      OpFoldResult groups;
+      if (needsGroups)
+        groups = tensor::getMixedSize(b, b.getLoc(), offsets, 0);
+      return getStorageSizes(b, b.getLoc(), type, *sizes, groups)[dim];
+    }
+  // Tiles of a dynamic number of groups have no size that follows from the
+  // type, so that it is asked of their storage form.
+  if (needsGroups) {
+    auto tiles = UnrealizedConversionCastOp::create(
+        b, b.getLoc(), getStorageType(type), tensor);
+    return tensor::DimOp::create(b, tiles.getResult(0), dim).getResult();
+  }
   // The number of tiles of all groups is asked by a dimension that does not
   // fold.
   if (getGroupedLayout(type))
@@ -180,14 +194,15 @@ void CallSite::requireBelow(OpFoldResult size, int64_t bound,
 }
 
 void CallSite::requireSizes(const Twine &name, Value logical,
-                            ArrayRef<OpFoldResult> sizes, const Twine &source) {
+                            ArrayRef<OpFoldResult> sizes, const Twine &source,
+                            OpFoldResult groups) {
   Value memref = lookup(logical);
   if (!memref || isCheckedElsewhere(logical, memref))
     return;
   RankedTensorType type = getTensorType(logical);
   bool isStored = needsStorageForm(type);
   for (auto [dim, expected] :
-       llvm::enumerate(getStorageSizes(b, b.getLoc(), type, sizes))) {
+       llvm::enumerate(getStorageSizes(b, b.getLoc(), type, sizes, groups))) {
     OpFoldResult found = getSize(b, memref, dim);
     // Sizes that types say are verified already.
     if (isEqualConstantIntOrValue(expected, found))

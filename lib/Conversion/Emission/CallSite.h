@@ -54,9 +54,10 @@ public:
   /// Requires that the memory of `logical` has the sizes that a tensor of its
   /// type and of logical sizes `sizes` takes; `source` is where these come
   /// from. An absent operand is right, and so is what stays in registers.
+  /// `groups` is the number of groups, where the op has any.
   void requireSizes(const llvm::Twine &name, mlir::Value logical,
                     llvm::ArrayRef<mlir::OpFoldResult> sizes,
-                    const llvm::Twine &source);
+                    const llvm::Twine &source, mlir::OpFoldResult groups = {});
 
   /// Requires as `requireSizes` does the sizes of an operand that has one value
   /// for each batch element, or one for all.

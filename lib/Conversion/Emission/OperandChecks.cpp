@@ -17,6 +17,17 @@ using blockscale::numerics::kSweepBlock;
 
 namespace blockscale::emit {
 
+/// Requires offsets with an end for each group of the layout of `scale`, where
+/// this has a static number of them.
+static void requireGroups(CallSite &site, StringRef name, Value scale,
+                          Value offsets) {
+  LayoutAttr layout = scale ? getGroupedLayout(scale.getType()) : LayoutAttr();
+  if (layout && offsets && !layout.hasDynamicGroups())
+    site.requireSizes("offsets", offsets,
+                      {site.b.getIndexAttr(layout.getGroups())},
+                      "the layout of " + name);
+}
+
 void requireOperands(AmaxOp op, CallSite &site) {
   CallSite::Sizes sizes = site.getSizes(op.getX());
   if (Value offsets = op.getOffsets()) {
@@ -131,18 +142,15 @@ void requireOperands(QuantizeOp op, CallSite &site) {
   CallSite::Sizes scales =
       getScaleSizes(b, b.getLoc(), sizes, op.getScaleForm());
   site.requireSizes("data", op.getData(), getDataSizes(op, sizes), "x");
-  site.requireSizes("scale", op.getScale(), scales, "x");
+  OpFoldResult groups = op.getOffsets() ? globals.front() : OpFoldResult();
+  site.requireSizes("scale", op.getScale(), scales, "x", groups);
   StringRef source = op.getOffsets() ? "offsets" : "x";
   site.requireGlobalSizes("global_scale", op.getGlobalScale(), globals, source);
   site.requireGlobalSizes("global_amax", op.getGlobalAmax(), globals, source);
   site.requireSizes("block_amax", op.getBlockAmax(), scales, "x");
   site.requireSizes("rng", op.getRng(), {b.getIndexAttr(2)},
                     "a seed and an offset");
-  LayoutAttr layout = getGroupedLayout(op.getScale().getType());
-  if (op.getOffsets() && layout)
-    site.requireSizes("offsets", op.getOffsets(),
-                      {b.getIndexAttr(layout.getGroups())},
-                      "the layout of scale");
+  requireGroups(site, "scale", op.getScale(), op.getOffsets());
 }
 
 void requireOperands(ScaleSweepOp op, CallSite &site) {
@@ -227,7 +235,8 @@ CallSite::Sizes getSizesOfA(const CallSite &site, ProductOpInterface op) {
 /// Requires the sizes of the data, the scales and the result of a product;
 /// those of b follow from `sourceOfB`.
 static void requireMatrices(CallSite &site, ProductOpInterface op,
-                            const ProductSizes &sizes, StringRef sourceOfB) {
+                            const ProductSizes &sizes, StringRef sourceOfB,
+                            OpFoldResult groups = {}) {
   ImplicitLocOpBuilder &b = site.b;
   int64_t blockSize = op.getBlockSize();
   site.requireMultiple(sizes.a.back(), blockSize,
@@ -237,9 +246,11 @@ static void requireMatrices(CallSite &site, ProductOpInterface op,
   site.requireSizes("b", op.getB(), orderSizes(op, /*ofB=*/true, sizes.b),
                     sourceOfB);
   site.requireSizes("scale_a", op.getScaleA(),
-                    getScaleSizes(b, b.getLoc(), sizes.a, blockSize), "a");
+                    getScaleSizes(b, b.getLoc(), sizes.a, blockSize), "a",
+                    groups);
   site.requireSizes("scale_b", op.getScaleB(),
-                    getScaleSizes(b, b.getLoc(), sizes.b, blockSize), "b");
+                    getScaleSizes(b, b.getLoc(), sizes.b, blockSize), "b",
+                    groups);
   site.requireSizes("the result", op.getResult(), sizes.result, "a and b");
 }
 
@@ -258,7 +269,10 @@ void requireOperands(ScaledGroupedMMOp op, CallSite &site) {
   else
     bSizes.front() = groups.front();
 
-  requireMatrices(site, op, {a, bSizes, result}, "a and offsets");
+  requireMatrices(site, op, {a, bSizes, result}, "a and offsets",
+                  groups.front());
+  requireGroups(site, "scale_a", op.getScaleA(), op.getOffsets());
+  requireGroups(site, "scale_b", op.getScaleB(), op.getOffsets());
   for (auto [name, global] :
        {std::pair("global_scale_a", op.getGlobalScaleA()),
         std::pair("global_scale_b", op.getGlobalScaleB())})
@@ -329,9 +343,14 @@ void requireOperands(SwizzleOp op, CallSite &site) {
   bool fromLinear = getScaleLayout(op.getSource().getType()).isLinear();
   Value linear = fromLinear ? op.getSource() : op.getResult();
   Value other = fromLinear ? op.getResult() : op.getSource();
+  OpFoldResult groups;
+  if (Value offsets = op.getOffsets())
+    groups = site.getSizes(offsets).front();
   site.requireSizes(fromLinear ? "the result" : "source", other,
-                    site.getSizes(linear),
-                    fromLinear ? "source" : "the result");
+                    site.getSizes(linear), fromLinear ? "source" : "the result",
+                    groups);
+  requireGroups(site, fromLinear ? "the result" : "source", other,
+                op.getOffsets());
 }
 
 } // namespace blockscale::emit

@@ -72,10 +72,7 @@ static LogicalResult verifyScale(const Product &product, const LaunchSite &site,
     diag << layout;
   else
     diag << "linear scales";
-  diag << "; bring them there by blockscale.swizzle first";
-  if (isGrouped && product.offsets.getType().isDynamicDim(0))
-    diag << ", for which the number of groups must be static";
-  return diag;
+  return diag << "; bring them there by blockscale.swizzle first";
 }
 
 LogicalResult verifyScaled(const Product &product, const LaunchSite &site) {

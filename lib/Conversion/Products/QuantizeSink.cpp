@@ -136,12 +136,13 @@ void QuantizeSink::requireSizes(emit::CallSite &call,
   if (!acceptsTails(quantize.getEffectiveRecipe()))
     own.requireMultiple(result.back(), blockElements,
                         "the last dimension of x");
-  own.requireSizes("data", quantize.getData(), result, "x");
-  own.requireSizes("scale", quantize.getScale(),
-                   getScaleSizes(b, b.getLoc(), result, blockElements), "x");
   emit::CallSite::Sizes globals;
   if (quantize.getOffsets())
     globals = own.getSizes(quantize.getOffsets());
+  own.requireSizes("data", quantize.getData(), result, "x");
+  own.requireSizes("scale", quantize.getScale(),
+                   getScaleSizes(b, b.getLoc(), result, blockElements), "x",
+                   globals.empty() ? OpFoldResult() : globals.front());
   StringRef source = quantize.getOffsets() ? "offsets" : "x";
   own.requireGlobalSizes("global_scale", quantize.getGlobalScale(), globals,
                          source);

@@ -10,6 +10,7 @@
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/Analysis/RoundTrip.h"
+#include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -20,17 +21,39 @@ using namespace mlir;
 
 namespace blockscale {
 
-Value createEmptyTensor(OpBuilder &builder, OpResult result,
-                        ArrayRef<OpFoldResult> sizes) {
-  auto type = cast<RankedTensorType>(result.getType());
+static Value createEmptyTensor(OpBuilder &builder, Location loc,
+                               RankedTensorType type,
+                               ArrayRef<OpFoldResult> sizes) {
   SmallVector<Value> dynamic;
   for (auto [dim, size] : llvm::enumerate(sizes))
     if (type.isDynamicDim(dim))
-      dynamic.push_back(
-          getValueOrCreateConstantIndexOp(builder, result.getLoc(), size));
-  return tensor::EmptyOp::create(builder, result.getLoc(), type.getShape(),
+      dynamic.push_back(getValueOrCreateConstantIndexOp(builder, loc, size));
+  return tensor::EmptyOp::create(builder, loc, type.getShape(),
                                  type.getElementType(), dynamic,
                                  type.getEncoding());
+}
+
+/// The memory of tiles of a dynamic number of groups, which the offsets say, is
+/// made in its storage form, whose sizes a tensor.empty can have:
+///
+///   %g = tensor.dim %ends, %c0
+///   %n = affine.apply (tiles of %m x %k scales in %g groups)
+///   %e = tensor.empty(%n) : tensor<?x32x4x4xf8>
+///   %s = builtin.unrealized_conversion_cast %e
+///       : tensor<?x32x4x4xf8> to tensor<?x?xf8, #groups>
+Value createEmptyTensor(OpBuilder &builder, OpResult result,
+                        ArrayRef<OpFoldResult> sizes) {
+  Location loc = result.getLoc();
+  auto type = cast<RankedTensorType>(result.getType());
+  if (!hasDynamicGroups(type))
+    return createEmptyTensor(builder, loc, type, sizes);
+  Value offsets = getGroupOffsets(result.getOwner());
+  OpFoldResult groups = tensor::getMixedSize(builder, loc, offsets, 0);
+  Value tiles = createEmptyTensor(
+      builder, loc, cast<RankedTensorType>(getStorageType(type)),
+      getStorageSizes(builder, loc, type, sizes, groups));
+  return UnrealizedConversionCastOp::create(builder, loc, type, tiles)
+      .getResult(0);
 }
 
 /// A copy of `op` in the body of a kernel. Elementwise ops take constants and a
@@ -185,6 +208,11 @@ FailureOr<KernelOp> wrapInKernel(ArrayRef<Operation *> ops, ValueRange results,
       for (OpResult result : op->getResults())
         if (failed(replaceSizes(builder, result)))
           return failure();
+    // Memory of so many groups does not tell the rows and columns.
+    for (OpResult result : op->getResults())
+      if (hasDynamicGroups(result.getType()) &&
+          failed(replaceSizes(builder, result)))
+        return failure();
     if (Value source = getSameSizedSource(op))
       for (Operation *user :
            llvm::make_early_inc_range(op->getResult(0).getUsers()))

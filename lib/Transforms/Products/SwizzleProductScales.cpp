@@ -88,10 +88,6 @@ struct SwizzleGroupedScales : public OpRewritePattern<ScaledGroupedMMOp> {
       return rewriter.notifyMatchFailure(op, "the scales are swizzled");
     if (op->getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
-    int64_t groups = op.getOffsets().getType().getDimSize(0);
-    if (ShapedType::isDynamic(groups) || groups == 0)
-      return rewriter.notifyMatchFailure(op, "a layout has a static number of "
-                                             "groups");
     rewriter.modifyOpInPlace(op, [&] {
       if (needsA)
         swizzleGroups(rewriter, op, op.getScaleAMutable()[0], op.getA());
@@ -113,6 +109,9 @@ private:
   static void swizzleGroups(PatternRewriter &rewriter, ScaledGroupedMMOp op,
                             OpOperand &scale, Value data) {
     int64_t groups = op.getOffsets().getType().getDimSize(0);
+    // A layout cannot say that there are no groups; the offsets do.
+    if (groups == 0)
+      groups = ShapedType::kDynamic;
     int64_t block = op.isKGrouped() ? op.getBlockSize() : 1;
     auto layout =
         LayoutAttr::get(op.getContext(), LayoutKind::Swizzle128x4, groups,

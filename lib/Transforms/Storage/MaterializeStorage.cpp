@@ -34,6 +34,8 @@ struct ConvertEmpty : public StoragePattern<tensor::EmptyOp> {
 
   LogicalResult convert(tensor::EmptyOp op, OpAdaptor,
                         ConversionPatternRewriter &rewriter) const override {
+    if (hasDynamicGroups(op.getType()))
+      return rewriter.notifyMatchFailure(op, "no offsets tell the groups");
     RankedTensorType storage = getStorage(op.getType());
     SmallVector<OpFoldResult> sizes = getStorageSizes(
         rewriter, op.getLoc(), op.getType(), op.getMixedSizes());

@@ -108,6 +108,16 @@ static LogicalResult verifyCast(tensor::CastOp op) {
                           << " changes it), but got " << op.getType();
 }
 
+/// Memory for tiles of a dynamic number of groups has no size without offsets.
+static LogicalResult verifyEmpty(tensor::EmptyOp op) {
+  if (!hasDynamicGroups(op.getType()))
+    return success();
+  return op.emitOpError()
+         << "expected a static number of groups in the layout of a tensor "
+            "without offsets, but got "
+         << op.getType();
+}
+
 static LogicalResult verifySelect(arith::SelectOp op) {
   Type condition = op.getCondition().getType();
   if (condition.isSignlessInteger(1))
@@ -138,7 +148,8 @@ static bool hasAddressableSize(RankedTensorType type) {
                       ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8)
                       : sizeof(int64_t);
   LayoutAttr grouped = getGroupedLayout(type);
-  int64_t groups = grouped ? grouped.getGroups() : int64_t(hasLayout(type));
+  bool isCounted = grouped && !grouped.hasDynamicGroups();
+  int64_t groups = isCounted ? grouped.getGroups() : int64_t(hasLayout(type));
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
     int64_t extent = 0;
     if (llvm::MulOverflow(groups, getStorageUnit(type, dim) - 1, extent) ||
@@ -270,11 +281,11 @@ LogicalResult verifyStorageRules(Operation *op) {
       .Case<arith::SelectOp>(verifySelect)
       .Case<arith::ConstantOp>(verifyConstant)
       .Case<UnrealizedConversionCastOp>(verifyView)
+      .Case<tensor::EmptyOp>(verifyEmpty)
       .Case<func::FuncOp, func::CallOp, func::ReturnOp, cf::BranchOp,
             cf::CondBranchOp, cf::SwitchOp, scf::ForOp, scf::ForallOp,
             scf::IfOp, scf::IndexSwitchOp, scf::WhileOp, scf::YieldOp,
-            scf::ConditionOp, tensor::EmptyOp>(
-          [](Operation *) { return success(); })
+            scf::ConditionOp>([](Operation *) { return success(); })
       .Default([&](Operation *op) {
         return op->emitOpError()
                << (!getScaleLayout(type).isLinear()

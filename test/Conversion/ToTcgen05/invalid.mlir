@@ -147,11 +147,11 @@ func.func @sm100_mm_c4_groups(%a: memref<48x64xf8E4M3FN>, %b: memref<2x40x64xf8E
 
 // -----
 
-// Rows of groups need tiles of their own; a dynamic number of groups has no such layout.
+// Rows of groups need tiles of their own, however many groups there are.
 func.func @sm100_mm_c1_groups(%a: memref<48x64xf8E4M3FN>, %b: memref<?x40x64xf8E4M3FN>, %ends: memref<?xi32>, %sa: memref<48x2xf8E8M0FNU>, %sb: memref<?x40x2xf8E8M0FNU>, %y: memref<48x40xf32>) {
   blockscale.kernel ins(%a, %b, %ends, %sa, %sb : memref<48x64xf8E4M3FN>, memref<?x40x64xf8E4M3FN>, memref<?xi32>, memref<48x2xf8E8M0FNU>, memref<?x40x2xf8E8M0FNU>) outs(%y : memref<48x40xf32>) {
   ^bb0(%la: tensor<48x64xf8E4M3FN>, %lb: tensor<?x40x64xf8E4M3FN>, %le: tensor<?xi32>, %lsa: tensor<48x2xf8E8M0FNU>, %lsb: tensor<?x40x2xf8E8M0FNU>, %ly: tensor<48x40xf32>):
-    // expected-error @below {{'blockscale.scaled_grouped_mm' op has no kernel on sm_100a (sm100_mm_c1): expected scale_a to be in the layout swizzle_128x4 of each group, but got linear scales; bring them there by blockscale.swizzle first, for which the number of groups must be static}}
+    // expected-error @below {{'blockscale.scaled_grouped_mm' op has no kernel on sm_100a (sm100_mm_c1): expected scale_a to be in the layout swizzle_128x4 of each group, but got linear scales; bring them there by blockscale.swizzle first}}
     %0 = blockscale.scaled_grouped_mm %la, %lb offsets(%le) scales(%lsa, %lsb) block [1, 32]
         : tensor<48x64xf8E4M3FN>, tensor<?x40x64xf8E4M3FN>, tensor<?xi32>, tensor<48x2xf8E8M0FNU>, tensor<?x40x2xf8E8M0FNU> -> tensor<48x40xf32>
     blockscale.yield %0 : tensor<48x40xf32>

@@ -15,8 +15,7 @@ namespace blockscale {
 /// Why a kernel of a GPU cannot pad groups where it loads them, for the
 /// quantizations of the padded rows or of their transforms:
 ///
-///  - pad_c1: the numbers of groups and of columns are static, and the latter
-///    is not 0.
+///  - pad_c1: the number of columns is static and not 0.
 ///  - pad_c2: what uses the padded rows are quantizations of their block, of no
 ///    tensor group, and transforms for these that a kernel computes: no memory
 ///    holds the rows. One has blocks of several rows, or several can share a
