@@ -46,8 +46,8 @@ mlirAttributeIsABlockScaleLayout(MlirAttribute attribute);
 /// The name of a layout; empty for an attribute that is no layout.
 MLIR_CAPI_EXPORTED MlirStringRef
 mlirBlockScaleLayoutAttrGetName(MlirAttribute attribute);
-/// The number of groups of a layout, or the dimension that they divide; 0 for
-/// an attribute that is no layout.
+/// The number of groups of a layout, a dynamic size where offsets say it, or
+/// the dimension that they divide; 0 for an attribute that is no layout.
 MLIR_CAPI_EXPORTED int64_t
 mlirBlockScaleLayoutAttrGetGroups(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED int64_t

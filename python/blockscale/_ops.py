@@ -100,25 +100,22 @@ class _Text:
         return results
 
 
-def _layout(layout: Any, groups: int, dim: int) -> Layout | None:
+def _layout(layout: Any, groups: int | None, dim: int) -> Layout | None:
     if layout is None or isinstance(layout, Layout):
         return layout
     if layout not in LAYOUTS:
         names = ", ".join(map(repr, LAYOUTS))
         raise ArgumentError(f"expected layout to be None, one of {names} or a Layout, but got "
                             f"{layout!r}")
-    return Layout(groups, dim if groups else 0, layout)
+    return Layout(groups, 0 if groups == 0 else dim, layout)
 
 
-def _groups(offsets: Value | None) -> int:
+def _groups(offsets: Value | None) -> int | None:
+    """The number of groups, 0 without offsets, or None where calls say it."""
     if offsets is None:
         return 0
     _check("offsets", offsets, ranks=(1,), dtypes=("i32",))
-    groups = offsets.shape[0]
-    if groups is None:
-        raise ArgumentError("expected offsets of a known size, the number of groups, but "
-                            f"got {offsets.spec}")
-    return groups
+    return offsets.shape[0]
 
 
 def get_block(dtype: str) -> int:

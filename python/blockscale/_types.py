@@ -92,13 +92,13 @@ LAYOUTS = ("swizzle_128x4", "swizzle_8x4")
 @dataclasses.dataclass(frozen=True)
 class Layout:
     """A layout of scales in tiles: by its name, of one matrix, or of `groups` groups along
-    dimension `dim`.
+    dimension `dim`. A number of None is that of the offsets of each call.
 
     "swizzle_128x4", tiles of 128 rows and 4 columns, is what tensor cores read, and alone
     has groups. "swizzle_8x4", tiles of 8 rows and 4 columns, is what kernels of FlashInfer
     and TensorRT-LLM read for few rows."""
 
-    groups: int = 0
+    groups: int | None = 0
     dim: int = 0
     name: str = LAYOUTS[0]
 
@@ -108,7 +108,8 @@ class Layout:
                                 f"but got {self.name!r}")
 
     def __str__(self) -> str:
-        grouped = f", groups = {self.groups}, dim = {self.dim}" if self.groups else ""
+        groups = "?" if self.groups is None else self.groups
+        grouped = "" if groups == 0 else f", groups = {groups}, dim = {self.dim}"
         return f"#blockscale.layout<{self.name}{grouped}>"
 
 

@@ -63,6 +63,36 @@ class NumpyTest(ArrayTest):
         np.testing.assert_array_equal(back(data, scale), x)
         self.assert_refuses("expected dtype int8", back, data.view(np.uint8), scale)
 
+    # One function serves any number of groups; the sizes of a call say it.
+    def test_numbers_of_groups(self):
+        def layer(x: bs.Spec((None, 64), "f32"), w, sw, offsets):
+            q, s = bs.quantize(x, format="mxfp8", offsets=offsets, layout="swizzle_128x4")
+            return bs.scaled_grouped_mm(q, w, s, sw, offsets, dtype="f32"), s
+
+        def specs(groups):
+            return (bs.Spec((None, 64), "f32"), bs.Spec((groups, 40, 64), "e4m3"),
+                    bs.Spec((groups, 40, 2), "e8m0"), bs.Spec((groups,), "i32"))
+
+        random = np.random.default_rng(5)
+        x = random.standard_normal((70, 64)).astype(np.float32)
+        call = bs.compile(bs.jit(layer).trace(*specs(None)))
+        for ends in ((), (50,), (20, 20, 70)):
+            groups = len(ends)
+            arrays = (x, random.integers(0x20, 0x50, (groups, 40, 64)).astype(np.uint8),
+                      random.integers(122, 130, (groups, 40, 2)).astype(np.uint8),
+                      np.array(ends, np.int32))
+            y, s = call(*arrays)
+            self.assertEqual(s.shape, ((70 + 127 * groups) // 128, 32, 4, 4))
+            if not groups:
+                self.assertFalse(y.any())
+                continue
+            known = bs.compile(bs.jit(layer).trace(*specs(groups)))(*arrays)
+            np.testing.assert_array_equal(y, known[0])
+            np.testing.assert_array_equal(s.view(np.uint8), known[1].view(np.uint8))
+        with self.assertRaisesRegex(bs.Error, "expected dimension 0 of b to fit the shape of a "
+                                    "and offsets"):
+            call(x, *arrays[1:3], arrays[3][1:])
+
     def test_shapes(self):
         self.assert_refuses(r"\(\?, 64\)", amax, np.zeros((2, 63), np.uint16))
         self.assert_refuses(r"\(\?, 64\)", amax, np.zeros(64, np.uint16))

@@ -125,6 +125,23 @@ class TraceTest(unittest.TestCase):
             bs.jit(lambda x, offsets: bs.pad_groups(x, offsets, 0)).trace(
                 bs.Spec((96, 64), "bf16"), ends)
 
+    def test_a_number_of_groups_that_calls_say(self):
+        def layer(x, w, sw, offsets):
+            q, s = bs.quantize(x, format="mxfp8", offsets=offsets, layout="swizzle_128x4")
+            y = bs.scaled_grouped_mm(q, w, s, sw, offsets)
+            return bs.amax(y, offsets=offsets), s, y
+        specs = [bs.Spec((None, 64), "bf16"), bs.Spec((None, 40, 64), "e4m3"),
+                 bs.Spec((None, 40, 2), "e8m0", bs.Layout()), bs.Spec((None,), "i32")]
+        self.assert_types(
+            layer, specs, "tensor<?xf32>",
+            "tensor<?x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = ?, dim = 0>>",
+            "tensor<?x40xbf16>")
+        self.assert_types(
+            lambda a, sa, b, sb, e: bs.scaled_grouped_mm(a, b, sa, sb, e),
+            [bs.Spec((96, 64), "e4m3"), bs.Spec((96, 2), "e8m0", bs.Layout(None, 1)),
+             bs.Spec((40, 64), "e4m3"), bs.Spec((40, 2), "e8m0"), bs.Spec((None,), "i32")],
+            "tensor<?x96x40xbf16>")
+
     def test_what_is_printed_is_the_module(self):
         module = bs.jit(lambda x: bs.quantize(x)).trace(bs.Spec((16, 16), "f32"))
         self.assertIn("  func.func @lambda(%x: tensor<16x16xf32>) -> "
@@ -215,8 +232,6 @@ class TraceErrorTest(unittest.TestCase):
                             lambda x: bs.quantize(x, recipe="fast"), x)
         self.assert_refuses("expected dim to be a number", lambda x: bs.hadamard(x, "row"),
                             bs.Spec((64, 64), "bf16"))
-        self.assert_refuses("offsets of a known size", lambda x, e: bs.amax(x, offsets=e), x,
-                            bs.Spec((None,), "i32"))
         self.assert_refuses("truth value", lambda x: bs.amax(x) if x else x, x)
         self.assert_refuses("expected a value of type tensor<64x64xf32>",
                             lambda x: x + 1.0, x)

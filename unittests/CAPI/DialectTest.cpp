@@ -62,6 +62,11 @@ TEST_F(DialectTest, Layouts) {
   EXPECT_FALSE(mlirAttributeIsABlockScaleRecipe(layout));
   EXPECT_TRUE(mlirAttributeIsNull(mlirBlockScaleLayoutAttrGet(context, -1, 0)));
   EXPECT_TRUE(contains(diagnostics, "expected groups to be positive"));
+  int64_t dynamic = mlirShapedTypeGetDynamicSize();
+  MlirAttribute any = mlirBlockScaleLayoutAttrGet(context, dynamic, 0);
+  EXPECT_EQ(print(any),
+            "#blockscale.layout<swizzle_128x4, groups = ?, dim = 0>");
+  EXPECT_EQ(mlirBlockScaleLayoutAttrGetGroups(any), dynamic);
 }
 
 TEST_F(DialectTest, NamedLayouts) {

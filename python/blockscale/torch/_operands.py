@@ -22,11 +22,11 @@ def _evaluate(size: Size, symbols: dict[Any, int]) -> int:
     return size if isinstance(size, int) else int(size.subs(symbols))
 
 
-def _count_tiles(rows: int, cols: int, layout: Layout) -> int:
+def _count_tiles(rows: int, cols: int, groups: int, dim: int) -> int:
     """The most tiles that groups have: each but the last may have a part of a tile."""
-    if layout.dim == 0:
-        return (rows + 127 * layout.groups) // 128 * -(-cols // 4)
-    return -(-rows // 128) * ((cols + 3 * layout.groups) // 4)
+    if dim == 0:
+        return (rows + 127 * groups) // 128 * -(-cols // 4)
+    return -(-rows // 128) * ((cols + 3 * groups) // 4)
 
 
 def arrange_scales(tensor: Tensor, sizes: Sequence[int], layout: Layout | None) -> Tensor:
@@ -35,7 +35,7 @@ def arrange_scales(tensor: Tensor, sizes: Sequence[int], layout: Layout | None) 
     raw = tensor.contiguous().view(torch.uint8).flatten()
     if layout is not None and layout.groups:
         # A buffer may have room for other sizes of groups than these.
-        count = _count_tiles(rows, cols, layout) * 512
+        count = _count_tiles(rows, cols, layout.groups, layout.dim) * 512
         if raw.numel() < count:
             raw = torch.cat([raw, raw.new_zeros(count - raw.numel())])
         return raw[:count].view(-1, 32, 4, 4)

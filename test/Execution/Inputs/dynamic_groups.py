@@ -103,6 +103,17 @@ def weights(g):
             [f"%y = {y}"], f"%y : {result}")
 
 
+def prepacked(g):
+    """Rows without scales, and weights in the order of Hopper's registers, tiles as well."""
+    layout = "#blockscale.data_layout<fragments_64x64>"
+    a, b = f"tensor<?x{K}xbf16>", f"tensor<{g}x{N}x{K}xf4E2M1FN, {layout}>"
+    sb = f"tensor<{g}x{N}x{K // 16}xf8E4M3FN, {TILES}>"
+    result = f"tensor<?x{N}xbf16>"
+    y = product("%e", ("%a", a), ("%b", b), g, (None, ("%sb", sb)), result, block=16)
+    return (f"(%a: {a}, %b: {b}, %sb: {sb}, %e: tensor<{g}xi32>) -> {result}", [f"%y = {y}"],
+            f"%y : {result}")
+
+
 def plain(g):
     """Neither operand has scales."""
     a, b, result = f"tensor<?x{K}xbf16>", f"tensor<{g}x{N}x{K}xbf16>", f"tensor<?x{N}xf32>"
@@ -176,12 +187,12 @@ def swizzles(g):
             f"%r, %rs, %c, %cs : {', '.join(types)}")
 
 
-FORMS = {form.__name__: form for form in (linear, tiles, tiles_of_rows, quantized, weights, plain,
-                                          depth, gradients, experts, swizzles)}
+FORMS = {form.__name__: form for form in (linear, tiles, tiles_of_rows, quantized, weights,
+                                          prepacked, plain, depth, gradients, experts, swizzles)}
 
 
 #: Forms that can say statically that there are no groups: a layout has a positive number.
-WITHOUT_LAYOUT = ("linear", "weights", "plain", "depth")
+WITHOUT_LAYOUT = ("linear", "weights", "prepacked", "plain", "depth")
 
 
 def text(form, groups):
@@ -237,6 +248,9 @@ class Draw:
         if form == "weights":
             return [self.bf16(M, K), self.fp4(g, N, K), self.e4m3(g, N, K // 16),
                     self.floats(g), self.ends]
+        if form == "prepacked":
+            return [self.bf16(M, K), self.codes(g, 1, 2, 2048, low=0, high=0x80),
+                    self.e4m3(g, 1, 2, 32, 4, 4), self.ends]
         if form == "plain":
             return [self.bf16(M, K), self.bf16(g, N, K), self.ends]
         if form == "depth":
@@ -344,6 +358,10 @@ def rule(what, source, expected, found):
 #: The errors of calls whose operands disagree.
 WRONG = {
     "two ends": rule("b", "a and offsets", 2, 3),
+    # Where no kernel reads weights in this order, they are brought into that of rows first.
+    "two ends of blocks": rule("b", "a and offsets", 2, 3) + (
+        "|prepack: expected dimension 0 of source in memory to fit the shape of the result"
+        "( \\(== 2\\))?, but got 3\n"),
     "tiles of two groups": rule("scale_a", "a", 4, 3),
     "two biases": rule("bias", "b and offsets", 3, 2),
     "two scales": rule("global_scale_b", "offsets", 3, 2),
@@ -356,7 +374,7 @@ def wrong_arrays(form, draws):
     arrays, ends = draws[3][:-1], draws[3][-1]
     if form in ("depth", "gradients", "swizzles"):
         return {}
-    wrong = {"two ends": [*arrays, ends[1:]]}
+    wrong = {"two ends of blocks" if form == "prepacked" else "two ends": [*arrays, ends[1:]]}
     if form.startswith("tiles"):
         wrong["tiles of two groups"] = [arrays[0], arrays[1][:-1], *arrays[2:], ends]
     if form == "quantized":
