@@ -128,6 +128,26 @@ class LinearTest(unittest.TestCase):
                                    format="nvfp4", input_format="nvfp4")
         self.assertTrue(torch.equal(exact[3:8], one))
 
+    def test_a_number_of_groups_that_calls_say(self):
+        class Layer(torch.nn.Module):
+            def forward(self, x, data, scales, scale, bias, ends):
+                return OPS.grouped_linear_weight_only(x, data, scales, scale, bias, ends,
+                                                      out_features=ROWS, format="nvfp4")
+
+        def arguments(ends):
+            data, scales = (torch.stack(each) for each in zip(
+                *(make("nvfp4", seed=seed) for seed in range(len(ends)))))
+            return (torch.randn(10, WIDTH).bfloat16(), data, scales, torch.rand(len(ends)),
+                    torch.randn(len(ends), ROWS).bfloat16(), torch.tensor(ends, dtype=torch.int32))
+
+        groups = {0: torch.export.Dim("groups")}
+        program = torch.export.export(Layer(), arguments([3, 3, 8]),
+                                      dynamic_shapes=(None, *[groups] * 5))
+        function = blockscale.torch.from_export(program).compile()
+        for ends in ([3, 3, 8], [10], [0, 1, 4, 4, 9]):
+            given = arguments(ends)
+            self.assertTrue(torch.equal(function(*given), Layer()(*given)))
+
     def test_other_ranks(self):
         data, scales = make("nvfp4")
         options = dict(out_features=ROWS, format="nvfp4")

@@ -299,6 +299,33 @@ class TestScaledGroupedMM(unittest.TestCase):
             a, scale_a, b.transpose(-2, -1), scale_b.transpose(-2, -1), self.ENDS)
         self.check(function(*arguments), y)
 
+    def test_a_number_of_groups_that_calls_say(self):
+        class Product(nn.Module):
+            def forward(self, a, b, scale_a, scale_b, ends):
+                return torch._scaled_grouped_mm(a, b.transpose(-2, -1), scale_a, scale_b,
+                                                offs=ends, out_dtype=torch.bfloat16)
+
+        def make(ends):
+            groups = len(ends)
+            ends = torch.tensor(ends, dtype=torch.int32)
+            a, scale_a = make_mx(96, 128)
+            b, scale_b = make_mx(groups, 48, 128, seed=1)
+            tiles_a, _ = torch_to_blocked_2d_M_groups(scale_a, ends)
+            y = _emulated_mxfp8_scaled_grouped_mm_2d_3d(
+                a, scale_a, b.transpose(-2, -1), scale_b.transpose(-2, -1), ends)
+            return (a, b, tiles_a, torch_to_blocked_per_group_3d(scale_b), ends), y
+
+        arguments, _ = make([10, 40, 40, 96])
+        groups, tiles = torch.export.Dim("groups"), torch.export.Dim("tiles")
+        program = torch.export.export(
+            Product(), arguments,
+            dynamic_shapes=(None, {0: groups}, {0: tiles}, {0: groups}, {0: groups}))
+        function = blockscale.torch.from_export(program).compile()
+        for ends in ([10, 40, 40, 96], [96], [33, 96], [1, 1, 2, 60, 60, 96]):
+            with self.subTest(ends=ends):
+                arguments, y = make(ends)
+                self.check(function(*arguments), y)
+
     def test_nvfp4_with_global_scales_of_groups(self):
         decode_a, decode_b = torch.tensor([0.5, 3, 7, 0.1]), torch.tensor([2, 0.3, 5, 1.7])
         a, scale_a = make_nvfp4(96, 64)

@@ -301,9 +301,9 @@ class TestProducts(unittest.TestCase):
                 ("expected scale_a and scale_b of one dtype, but got f8E8M0FNU and f8E4M3FN",
                  scaled_mm, scale_a, scale_b.view(torch.float8_e4m3fn)),
                 ("expected offs, the ends of groups", grouped, scale_a, scale_b),
-                (r"expected offs to be int32 of a known number of groups, but got tensor<1xi64>",
+                (r"expected offs to be int32 ends of groups, but got tensor<1xi64>",
                  grouped, scale_a, scale_b, ends),
-                ("expected offs to be int32 of a known number of groups, but got torch.int64",
+                ("expected offs to be int32 ends of groups, but got torch.int64",
                  grouped, scale_a, scale_b, Known(ends))):
             with self.subTest(message), self.assertRaisesRegex(UnsupportedError, message):
                 import_op(op, torch.empty(32, 48), self.a, self.b.t(), *operands)

@@ -45,7 +45,7 @@ def _import_linear(importer: Importer, x: Any, data: Any, scales: Any, global_sc
     batch = () if ends is None else (ends.shape[0],)
     scale = arrays["global_scale"]
     linear = Linear((*batch, out_features, features), importer.result.dtype, format, layout,
-                    None if scale is None else tuple(scale.sizes),
+                    None if scale is None else scale.value.spec.shape,
                     None if bias is None else importer.get_operand_meta("bias").dtype,
                     activation, rht)
     specs = linear.get_specs(None)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -75,10 +76,15 @@ def take_codes(importer: Importer, what: str, operand: Any, sizes: Sequence[Size
 
 
 def take_scales(importer: Importer, what: str, operand: Any, sizes: Sequence[Size],
-                element: str, layout: Layout | None) -> Value:
-    """Scales with logical `sizes`, [.., M, K/B]."""
+                element: str, layout: Layout | None, groups: Size = 0) -> Value:
+    """Scales with logical `sizes`, [.., M, K/B], in a layout of as many groups as `groups` is in
+    a call, where the layout does not say it."""
     spec = get_spec(sizes, element, layout)
+    isAny = layout is not None and layout.groups is None
     if isinstance(operand, Constant):
+        if isAny:
+            importer.refuse(f"expected {what} to be an input, as their groups are those of a call, "
+                            "but got a constant")
         return importer.bind_constant(
             _arrange(importer, what, operand.value, sizes, layout), f"{operand.name}_scale",
             spec)
@@ -88,9 +94,9 @@ def take_scales(importer: Importer, what: str, operand: Any, sizes: Sequence[Siz
         if operand.is_transposed:
             importer.refuse(f"expected {what} to be scales that are not transposed")
         meta = operand.source.meta
-        if all(isinstance(size, int) for size in [*sizes, *sizes_of(meta)]):
+        if all(isinstance(size, int) for size in [*sizes, *sizes_of(meta)]) and not isAny:
             _arrange(importer, what, torch.empty(meta.shape, dtype=torch.uint8), sizes, layout)
-        return importer.take_input(operand.source, spec, _make_arrange(sizes, layout))
+        return importer.take_input(operand.source, spec, _make_arrange(sizes, layout, groups))
     if operand.source.spec != spec or operand.is_transposed:
         importer.refuse(f"expected {what} to be {spec}, but got {operand.source.spec}")
     return operand.source
@@ -106,10 +112,14 @@ def take_bias(importer: Importer, operand: Any, dtype: Any) -> Value | None:
     return taken.value
 
 
-def _make_arrange(sizes: Sequence[Size], layout: Layout | None
+def _make_arrange(sizes: Sequence[Size], layout: Layout | None, groups: Size
                   ) -> Callable[[Tensor, dict[Any, int]], Tensor]:
-    return lambda tensor, symbols: arrange_scales(
-        tensor, [_evaluate(size, symbols) for size in sizes], layout)
+    def arrange(tensor: Tensor, symbols: dict[Any, int]) -> Tensor:
+        own = layout
+        if own is not None and own.groups is None:
+            own = dataclasses.replace(own, groups=_evaluate(groups, symbols))
+        return arrange_scales(tensor, [_evaluate(size, symbols) for size in sizes], own)
+    return arrange
 
 
 def _arrange(importer: Importer, what: str, tensor: Tensor, sizes: Sequence[Any],

@@ -87,7 +87,7 @@ def _import_product(importer: Importer, a: Any, b: Any, scale: tuple[str, int],
                         f"got {k} and {k_of_b}" + (" bytes" if factor == 2 else ""))
     k *= factor
     offsets = None if offs is None else importer.offsets(offs)
-    groups: Any = 0 if offsets is None else offsets.shape[0]
+    groups: Size = 0 if offs is None else sizes_of(importer.get_operand_meta("offs"))[0]
     if meta_a.dim() != 2 or (batch and offsets is None):
         importer.refuse("expected matrices, or offs with an input that is one, but got ranks "
                         f"{meta_a.dim()} and {meta_b.dim()}" + ("" if offs else " and no offs"))
@@ -97,10 +97,10 @@ def _import_product(importer: Importer, a: Any, b: Any, scale: tuple[str, int],
              is_grouped: bool) -> tuple[Value, Value]:
         layout = Layout() if scales.is_swizzled else None
         if layout and is_grouped:
-            layout = Layout(groups, 1 if along_k else 0)
+            layout = Layout(groups if isinstance(groups, int) else None, 1 if along_k else 0)
         return (take_codes(importer, name, codes, sizes, element, name == "mat2"),
                 take_scales(importer, f"the scales of {name}", scales.block,
-                            [*sizes[:-1], k // block], scale_type, layout))
+                            [*sizes[:-1], k // block], scale_type, layout, groups))
 
     a, scale_a = take("input", a, scales_a, [m, k], offsets is not None)
     b, scale_b = take("mat2", b, scales_b, [*batch, n, k], along_k)

@@ -147,7 +147,7 @@ class Dequantizer:
 class Linear:
     """A product of rows [M, K] with a weight [N, K], or with [G, N, K] by groups of rows, and
     what is before and behind it. `scale_shape` is that of the global scale; it and `bias` are None
-    where there are none. N and K are None for any."""
+    where there are none. G, N and K are None for any."""
 
     shape: tuple[Any, ...]
     dtype: torch.dtype
@@ -159,8 +159,8 @@ class Linear:
     rht: bool
 
     @property
-    def groups(self) -> int:
-        return self.shape[0] if len(self.shape) == 3 else 0
+    def is_grouped(self) -> bool:
+        return len(self.shape) == 3
 
     def get_specs(self, rows: int | None) -> dict[str, Spec]:
         """Of the arguments, in their order."""
@@ -176,8 +176,8 @@ class Linear:
             specs["bias"] = Spec((*batch, n), element_name(self.bias))
         if self.activation is not None and self.activation.scaling in ("amax", "scale"):
             specs["input_global"] = Spec((), "f32")
-        if self.groups:
-            specs["offsets"] = Spec((self.groups,), "i32")
+        if self.is_grouped:
+            specs["offsets"] = Spec((self.shape[0],), "i32")
         return specs
 
     def emit(self, x: Value, data: Value, scales: Value, global_scale: Value | None = None,
@@ -204,7 +204,7 @@ class Linear:
     def get(self, device: torch.device) -> Kernel:
         """The kernel for a device. The CPU has one for all sizes, which computes as fast."""
         if device.type == "cpu" and self.layout == ROW_MAJOR:
-            scale = self.scale_shape if self.groups or not self.scale_shape else (None,)
+            scale = self.scale_shape if self.is_grouped or not self.scale_shape else (None,)
             return dataclasses.replace(self, shape=(*self.shape[:-2], None, None),
                                        scale_shape=scale)._get()
         return self._get()
