@@ -72,9 +72,19 @@ void AsyncTest::expectFault(FaultKind kind, llvm::StringRef text,
                             const std::string &shared, const std::string &body,
                             unsigned threads,
                             const std::vector<uint32_t> &from) {
+  // Where a thread is overtaken, its work can be done before it goes on.
+  unsigned found = 0;
+  std::string findings;
   runSchedules(shared, body, threads, from, [&] {
-    EXPECT_TRUE(hasFinding(kind, text)) << text.str() << "\n" << getFindings();
+    bool isFound = hasFinding(kind, text);
+    EXPECT_TRUE(isFound || options.schedule != Schedule::Prompt)
+        << text.str() << "\n"
+        << getFindings();
+    found += isFound;
+    if (!isFound)
+      findings += getFindings() + "\n";
   });
+  EXPECT_GE(found, kSeeds) << text.str() << "\n" << findings;
 }
 
 bool AsyncTest::hasFinding(FaultKind kind, llvm::StringRef text) const {

@@ -42,7 +42,8 @@ struct AsyncTest : KernelTest {
                     unsigned threads, const std::vector<uint32_t> &from,
                     const std::vector<uint32_t> &to);
 
-  /// Every schedule has a finding of this kind that says this.
+  /// Every schedule, or all but one that is drawn, has a finding of this kind
+  /// that says this.
   void expectFault(FaultKind kind, llvm::StringRef text,
                    const std::string &shared, const std::string &body,
                    unsigned threads, const std::vector<uint32_t> &from);

@@ -35,7 +35,7 @@ TEST_F(LaunchTest, EveryThreadOfEveryCtaRuns) {
   for (unsigned jobs : {1, 2}) {
     options.jobs = jobs;
     device.global = makeGlobalMemory();
-    uint64_t out = addEmpty("out", 4 * 6 * 40);
+    uint64_t out = addEmpty("out", uint64_t(4) * 6 * 40);
     shape.grid = {3, 2, 1};
     shape.block = {40, 1, 1};
     ASSERT_EQ(run("identity", out), "");
@@ -246,7 +246,7 @@ TEST_F(LaunchTest, ACountedLoopOfVolatileReadsEnds) {
   for (Schedule schedule : {Schedule::Prompt, Schedule::Adversarial}) {
     options.schedule = schedule;
     device.global = makeGlobalMemory();
-    uint64_t out = addEmpty("out", 96 * 4);
+    uint64_t out = addEmpty("out", uint64_t(96) * 4);
     ASSERT_EQ(run("kernel", out, uint32_t(50000)), "");
     EXPECT_EQ(getFindings(), "");
     EXPECT_EQ(get<uint32_t>("out")[5], 50000u);
@@ -261,7 +261,7 @@ TEST_F(LaunchTest, ACountThatIsTooLongIsADeadlock) {
   shape.block = {96, 1, 1};
   for (Schedule schedule : {Schedule::Prompt, Schedule::Adversarial}) {
     options.schedule = schedule;
-    uint64_t out = addEmpty("out", 96 * 4);
+    uint64_t out = addEmpty("out", uint64_t(96) * 4);
     ASSERT_EQ(run("kernel", out, ~uint32_t(0)), "");
     EXPECT_NE(getFindings().find("threads 0-31 can never go on behind "
                                  "ld.volatile.shared.b32"),
@@ -307,5 +307,61 @@ TEST_F(LaunchTest, PollingWhatNobodyWritesIsADeadlock) {
     EXPECT_NE(getFindings().find("threads 0-31 can never go on behind "
                                  "ld.volatile.shared.b32"),
               std::string::npos);
+  }
+}
+
+// One warp tells another one something and looks at its answer at once; the
+// other one takes thousands of instructions for it. No length of a turn lets it
+// be in time: it overtakes the first warp.
+TEST_F(LaunchTest, AWarpIsOvertakenBehindWhatItHasTold) {
+  ASSERT_EQ(load(R"(
+    .visible .entry kernel(.param .u64 out)
+    {
+      .shared .align 8 .b32 words[2];
+      .reg .b32 %t, %v, %i;
+      .reg .b64 %o;
+      .reg .pred %p;
+      ld.param.u64 %o, [out];
+      mov.u32 %t, %tid.x;
+      st.volatile.shared.b32 [words], 0;
+      st.volatile.shared.b32 [words+4], 0;
+      bar.sync 0;
+      setp.lt.u32 %p, %t, 32;
+      @%p bra first;
+    told:
+      ld.volatile.shared.b32 %v, [words];
+      setp.eq.b32 %p, %v, 0;
+      @%p bra told;
+      mov.b32 %i, 0;
+    count:
+      add.u32 %i, %i, 1;
+      setp.lt.u32 %p, %i, 1000;
+      @%p bra count;
+      st.volatile.shared.b32 [words+4], 1;
+      ret;
+    first:
+      st.volatile.shared.b32 [words], 1;
+      ld.volatile.shared.b32 %v, [words+4];
+      st.global.b32 [%o], %v;
+      ret;
+    }
+  )"),
+            "");
+  shape.block = {64, 1, 1};
+  auto isOvertaken = [&](Schedule schedule, uint64_t seed) {
+    options.schedule = schedule;
+    options.seed = seed;
+    device.global = makeGlobalMemory();
+    uint64_t out = addEmpty("out", 4);
+    EXPECT_EQ(run("kernel", out), "");
+    return get<uint32_t>("out")[0] == 1;
+  };
+  EXPECT_FALSE(isOvertaken(Schedule::Prompt, 1));
+  for (Schedule schedule : {Schedule::Adversarial, Schedule::Random}) {
+    unsigned overtaken = 0;
+    for (uint64_t seed = 1; seed <= 200; ++seed)
+      overtaken += isOvertaken(schedule, seed);
+    EXPECT_GT(overtaken, 0u);
+    EXPECT_LT(overtaken, 100u);
   }
 }

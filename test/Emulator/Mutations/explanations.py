@@ -160,7 +160,7 @@ _PRODUCT_RULES = [
     ("gemm_warp_rows", "tail",
      (r"^mul\.lo\.s32 (%r\d+), .* \| setp\.ge\.u32 %p\d+, %r\d+, \1; "
       r"\| @%p\d+ bra"), "setp.ge.u32 -> setp.gt.u32", "the tile behind the last one has no rows"),
-    ("gemm_(hopper_rows|mma_splits)", "swizzle",
+    ("gemm_(hopper_rows|mma_splits|plain_splits)", "swizzle",
      r"^setp\.ge\.u32 (%p\d+), .* \| shl\.b64 .* \| add\.s64 .* \| @\1 bra", r"[12] -> \d+",
      "in this launch whoever computes the address stores nothing there"),
     # The factor that finds NaN among codes of E4M3 (PlainPairs.cpp): of scales, which have another

@@ -13,6 +13,7 @@ namespace blockscale::emulator {
 
 void AsyncQueue::push(uint64_t stream, Work work) {
   streams[stream].push_back(std::move(work));
+  ++pushed;
 }
 
 /// Takes the first piece of a stream out before it is done: it may push more.

@@ -33,6 +33,8 @@ public:
 
   void push(uint64_t stream, Work work);
   bool empty() const { return streams.empty(); }
+  /// Pieces of work so far, done or not.
+  uint64_t countPushed() const { return pushed; }
   /// Does the first piece of a stream that `random` draws. False where there
   /// is none.
   bool runOne(std::mt19937_64 &random);
@@ -43,6 +45,7 @@ private:
   void runFirst(std::map<uint64_t, std::deque<Work>>::iterator it);
 
   uint64_t nextStream = 0;
+  uint64_t pushed = 0;
   std::map<uint64_t, std::deque<Work>> streams;
 };
 

@@ -22,6 +22,9 @@ static constexpr unsigned kWorkChance = 8;
 /// Instructions that a warp executes before another one has its turn.
 static constexpr uint64_t kTurn = 256;
 
+/// Rounds that an overtaken warp is left out of at most.
+static constexpr unsigned kMaxRest = 128;
+
 /// Idle rounds behind which states of warps are compared, and the bytes of
 /// registers read for it without a change, some tenths of a second.
 static constexpr unsigned kComparedRounds = 256;
@@ -54,14 +57,19 @@ std::string LaunchContext::describeWarp(uint64_t cluster, unsigned warp) const {
                        id[0], id[1], id[2]);
 }
 
+/// The seed of the cluster whose first CTA is `first`.
+static uint64_t getSeed(const LaunchContext &context, const Dim3 &first) {
+  return context.options.seed * 0x9E3779B97F4A7C15 +
+         (uint64_t(first[2]) << 40 ^ uint64_t(first[1]) << 20 ^ first[0]);
+}
+
 Cluster::Cluster(LaunchContext &context, uint64_t number)
     : context(context), clocks(number, getVolume(context.request.cluster),
                                getWarpsOfCta(), context.globalPlaces),
       hazards(context.hazardRules, getVolume(context.request.cluster),
-              getWarpsOfCta(), clocks) {
+              getWarpsOfCta(), clocks),
+      random(getSeed(context, context.getFirstCta(number))) {
   Dim3 first = context.getFirstCta(number);
-  random.seed(context.options.seed * 0x9E3779B97F4A7C15 +
-              (uint64_t(first[2]) << 40 ^ uint64_t(first[1]) << 20 ^ first[0]));
   profile.byOp.resize(context.program.getOps().size());
   const Dim3 &shape = context.request.cluster;
   unsigned size = getVolume(shape);
@@ -70,7 +78,7 @@ Cluster::Cluster(LaunchContext &context, uint64_t number)
         std::make_unique<Cta>(*this, getCta(first, shape, rank), rank));
     liveThreads += ctas.back()->liveThreads;
     for (const std::unique_ptr<Warp> &warp : ctas.back()->getWarps())
-      order.push_back(warp.get());
+      order.push_back({warp.get()});
   }
 }
 
@@ -80,15 +88,29 @@ bool Cluster::runRound() {
   if (isAdversarial())
     std::shuffle(order.begin(), order.end(), random);
   bool couldGoOn = false;
-  for (Warp *warp : order) {
+  for (auto &[warp, rest] : order) {
     if (!warp->getLive())
       continue;
+    if (rest) {
+      --rest;
+      continue;
+    }
     uint64_t steps = isAdversarial() ? 1 + random() % kTurn : kTurn;
-    couldGoOn |= warp->run(steps) == Warp::Turn::Running;
+    Warp::Turn turn = warp->run(steps);
+    couldGoOn |= turn == Warp::Turn::Running;
+    if (turn == Warp::Turn::Overtaken)
+      rest = 1 + random() % kMaxRest;
     if (context.isStopped)
       return false;
   }
   return couldGoOn;
+}
+
+/// Whether a warp is left out for now.
+bool Cluster::isAnyLeftOut() const {
+  return llvm::any_of(order, [](const TurnOf &each) {
+    return each.rest && each.warp->getLive();
+  });
 }
 
 void Cluster::runWorkBehindInstruction() {
@@ -105,7 +127,7 @@ void Cluster::runWorkBehindInstruction() {
 /// looks at what others change may end by itself.
 bool Cluster::isStateNew() {
   bool isNew = false;
-  for (Warp *warp : order)
+  for (const auto &[warp, rest] : order)
     if (warp->getLive() && warp->couldGoOn() &&
         comparedBytes < kMaxComparedBytes)
       isNew |= states.insert(warp->hashState(comparedBytes)).second;
@@ -136,6 +158,12 @@ Cluster::Turn Cluster::run(uint64_t steps, unsigned patience) {
       comparedBytes = 0;
       if (getTime() > end)
         break;
+      continue;
+    }
+    // Who is left out goes on before work is done late, but not before what is
+    // done in between.
+    if (isAnyLeftOut()) {
+      runWorkBehindInstruction();
       continue;
     }
     if (queue.runOne(random)) {

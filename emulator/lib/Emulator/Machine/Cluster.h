@@ -138,8 +138,15 @@ public:
   uint32_t liveThreads = 0;
 
 private:
+  /// A warp, and the rounds for which the schedule leaves it out.
+  struct TurnOf {
+    Warp *warp;
+    unsigned rest = 0;
+  };
+
   void report(llvm::ArrayRef<HazardLog::Leftover> leftovers);
   bool runRound();
+  bool isAnyLeftOut() const;
   bool isStateNew();
   void finish();
   void reportLimit(uint64_t limit);
@@ -148,7 +155,7 @@ private:
   ClockLog clocks;
   std::vector<std::unique_ptr<Cta>> ctas;
   /// The warps of all CTAs in the order of their turns.
-  std::vector<Warp *> order;
+  std::vector<TurnOf> order;
   AsyncQueue queue;
   HazardLog hazards;
   std::mt19937_64 random;

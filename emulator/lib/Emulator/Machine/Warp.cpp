@@ -251,6 +251,10 @@ Step Warp::execute(const Op &op) {
 /// More instructions than this are not on the way round a loop that waits.
 static constexpr uint64_t kMaxSpin = 4096;
 
+/// One in so many instructions that others may wait for ends a turn, where the
+/// schedule is drawn.
+static constexpr unsigned kOvertakeChance = 32;
+
 Warp::Turn Warp::run(uint64_t steps) {
   Cluster &cluster = getCluster();
   LaunchContext &context = cluster.getContext();
@@ -267,10 +271,17 @@ Warp::Turn Warp::run(uint64_t steps) {
     hasMovedAll = false;
     ++cluster.getProfile().warpInstructions;
     uint32_t place = current.place;
+    uint64_t changesBefore = cluster.getChanges();
+    uint64_t pushedBefore = cluster.getQueue().countPushed();
     Step step = execute(ops[place]);
     if (!hasMovedAll && current.lanes && step != Step::Blocked)
       ++current.place;
+    bool hasTold = cluster.getChanges() != changesBefore ||
+                   cluster.getQueue().countPushed() != pushedBefore;
     cluster.runWorkBehindInstruction();
+    if (hasTold && live && cluster.isAdversarial() &&
+        cluster.getRandom()() % kOvertakeChance == 0)
+      return Turn::Overtaken;
     if (step == Step::Yield) {
       changesAtYield = cluster.getChanges();
       current.polled = place;

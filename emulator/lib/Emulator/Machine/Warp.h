@@ -128,6 +128,9 @@ public:
   enum class Turn : uint8_t {
     /// The turn is over; it could go on.
     Running,
+    /// It could go on, but has told others something, and the schedule lets
+    /// them overtake it.
+    Overtaken,
     /// No group can go on until something changes.
     Waiting,
     /// All lanes have exited.
