@@ -326,6 +326,28 @@ class TestScaledGroupedMM(unittest.TestCase):
                 arguments, y = make(ends)
                 self.check(function(*arguments), y)
 
+    def test_constant_scales_of_groups_that_calls_say(self):
+        class Product(nn.Module):
+            def __init__(self, tiles):
+                super().__init__()
+                self.tiles = tiles
+
+            def forward(self, a, b, scale_b, ends):
+                return torch._scaled_grouped_mm(a, b.transpose(-2, -1), self.tiles, scale_b,
+                                                offs=ends, out_dtype=torch.bfloat16)
+
+        a, scale_a = make_mx(96, 128)
+        b, scale_b = make_mx(4, 48, 128, seed=1)
+        groups = {0: torch.export.Dim("groups")}
+        program = torch.export.export(
+            Product(torch_to_blocked_2d_M_groups(scale_a, self.ENDS)[0]),
+            (a, b, torch_to_blocked_per_group_3d(scale_b), self.ENDS),
+            dynamic_shapes=(None, groups, groups, groups))
+        with self.assertRaisesRegex(blockscale.torch.UnsupportedError,
+                                    "expected the scales of input to be an input, as their "
+                                    "groups are those of a call, but got a constant"):
+            blockscale.torch.from_export(program)
+
     def test_nvfp4_with_global_scales_of_groups(self):
         decode_a, decode_b = torch.tensor([0.5, 3, 7, 0.1]), torch.tensor([2, 0.3, 5, 1.7])
         a, scale_a = make_nvfp4(96, 64)
