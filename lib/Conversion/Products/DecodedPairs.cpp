@@ -16,22 +16,25 @@ namespace blockscale::products {
 
 using emit::Lanes;
 
-Value DecodedPairs::emitScalePair(Lanes low, Lanes high) {
+Value DecodedPairs::emitScalePair(const CodePair &scales) {
   const DecodedFormat &format = spec.format;
-  if (format.scale == numerics::ScaleFormat::E8M0)
-    return pairs.round(numerics::decodeE8M0Bits(low),
-                       numerics::decodeE8M0Bits(high));
+  if (format.scale == numerics::ScaleFormat::E8M0) {
+    auto decode = [](Lanes word, int byte) {
+      return numerics::decodeE8M0Bits(word >> 8 * byte & 0xFF);
+    };
+    return pairs.round(decode(scales.low, scales.lowByte),
+                       decode(scales.high, scales.highByte));
+  }
   int exponent = 0;
   if (int shift = format.getSumShift())
     exponent = pairs.getBiasDistance(format.element) - shift;
-  return pairs.decode(numerics::ElementFormat::E4M3, {low, 0, high, 0},
-                      exponent);
+  return pairs.decode(numerics::ElementFormat::E4M3, scales, exponent);
 }
 
-SmallVector<Value> DecodedPairs::emitFactors(Lanes low, Lanes high,
+SmallVector<Value> DecodedPairs::emitFactors(const CodePair &scales,
                                              Value global) {
   SmallVector<Value> factors;
-  Value both = emitScalePair(low, high);
+  Value both = emitScalePair(scales);
   if (global) {
     auto [first, second] = pairs.widen(both);
     for (Lanes scale : {first, second})

@@ -35,11 +35,10 @@ public:
   DecodedPairs(KernelBuilder &b, const DecodedSpec &spec)
       : b(b), spec(spec), pairs(b, spec.format.plain) {}
 
-  /// The factors of the scales of two bytes (i32), with the part of the factor
-  /// of E2M1 that they take: each twice in a pair of the plain type, as i32.
-  /// Where `global` (f32), the global scale of elements, is there, each is an
-  /// f32, as i32.
-  llvm::SmallVector<mlir::Value> emitFactors(emit::Lanes low, emit::Lanes high,
+  /// The factors of two scales, with the part of the factor of E2M1 that they
+  /// take: each twice in a pair of the plain type, as i32. Where `global`
+  /// (f32), the global scale of elements, is there, each is an f32, as i32.
+  llvm::SmallVector<mlir::Value> emitFactors(const CodePair &scales,
                                              mlir::Value global);
   /// The pairs of elements of a word of codes (i32) times `factor`, in their
   /// order, as i32.
@@ -47,7 +46,7 @@ public:
                                             mlir::Value factor);
 
 private:
-  mlir::Value emitScalePair(emit::Lanes low, emit::Lanes high);
+  mlir::Value emitScalePair(const CodePair &scales);
   /// The pairs of elements of a word of codes. They lack the factor of E2M1
   /// where scales have it.
   llvm::SmallVector<mlir::Value> decodeElements(emit::Lanes word);

@@ -160,8 +160,8 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
   }
   Words factors;
   for (int64_t i = 0; i < kThreadRows; i += 2)
-    llvm::append_range(factors,
-                       pairs.emitFactors(bytes[i], bytes[i + 1], global));
+    llvm::append_range(
+        factors, pairs.emitFactors({bytes[i], 0, bytes[i + 1], 0}, global));
   // A scale of 0 times a global one may be NaN.
   if (isCut && global)
     for (Value &factor : factors)

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A lane of tensor memory is a row of the scaled operand. A thread reads half
-// of its codes in a step, 32 elements, with the scales of these, and stores
-// what it decodes into 16 columns of its lane.
+// A lane of tensor memory is a row of the scaled operand. A thread decodes half
+// of its row in a stage: half of the steps, or half of the only one. So one
+// wait for a stage, and one for room in tensor memory, serve up to 128 elements
+// of a thread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +22,7 @@ using namespace mlir;
 namespace blockscale::products {
 
 using emit::Lanes;
-
-/// Elements of a step that a thread decodes, and their columns.
-static constexpr int64_t kPartElements = kDecodedStep / kStepParts;
-static constexpr int64_t kPartColumns = kDecodedColumns / kStepParts;
+using Predicate = arith::CmpIPredicate;
 
 namespace {
 
@@ -35,30 +33,41 @@ public:
       : b(b), context(context), format(context.spec.format),
         pairs(b, context.spec) {
     std::tie(part, row) = numerics::splitBits(thread, kLaneRows);
+    int64_t steps = context.spec.getStageSteps();
+    ownSteps = steps / kStageParts;
+    elements = ownSteps ? kDecodedStep : kDecodedStep / kStageParts;
+    firstStep = ownSteps ? part * ownSteps : part.like(0);
+    inStep = ownSteps ? part.like(0) : part;
   }
 
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
 
 private:
-  /// The words of codes of the part of step `inStage` (i32) of the stage at
-  /// `slot`.
+  /// The words of the codes that the thread decodes of step `inStage` (i32) of
+  /// the stage at `slot`.
   SmallVector<Lanes> loadCodes(Value slot, Lanes inStage);
-  /// A pair of the plain type for each scale of the part: the scale twice; or
-  /// an f32, the scale times the global one, where that multiplies elements.
+  /// A pair of the plain type for each scale of these: the scale twice; or an
+  /// f32, the scale times the global one, where that multiplies elements.
   /// `step` (i32) is the number of the step in the product.
   SmallVector<Value> loadFactors(const TileCoord &tile, Value slot,
                                  Lanes inStage, Lanes step);
-  /// Decodes the part of a step, and stores it to the columns at `slot` of
-  /// decoded steps.
-  void emitStep(ArrayRef<Lanes> codes, ArrayRef<Value> factors,
-                const RingSlot &slot);
+  /// Decodes what the thread has of step `inStage` (i32) of the stage at `slot`
+  /// into tensor memory, where the stage begins at column `column` (i32). Its
+  /// first step is `stageStep` (i32) in the product.
+  void emitStep(const TileCoord &tile, Value slot, Lanes inStage,
+                Lanes stageStep, Lanes column);
 
   KernelBuilder &b;
   const PlainTcgen05Context &context;
   const DecodedFormat &format;
   DecodedPairs pairs;
-  /// The thread's row of the tile, and its part of a step.
+  /// The thread's row of the tile, and its half of a stage.
   Lanes row, part;
+  /// The steps that it decodes of a stage, or 0 where it has half of one, and
+  /// the elements of each that it has.
+  int64_t ownSteps, elements;
+  /// The first of these steps in the stage, and which half of one it is (i32).
+  Lanes firstStep, inStep;
   /// The global scale of the elements of the tile, f32; null where sums have
   /// it.
   Value global;
@@ -69,12 +78,12 @@ private:
 SmallVector<Lanes> DecodeEmitter::loadCodes(Value slot, Lanes inStage) {
   const PlainTcgen05Layout &shared = context.shared;
   Value codes = context.getShared(b, shared.codes, slot, shared.codeBytes);
-  int64_t partBytes = format.getCodeBytes() / kStepParts;
+  int64_t bytes = elements * format.getBits() / 8;
   auto [box, inBox] = numerics::splitBits(
-      inStage * format.getCodeBytes() + part * partBytes, shared.boxBytes);
+      inStage * format.getCodeBytes() + inStep * bytes, shared.boxBytes);
   Lanes place = box * (context.tile.scaledRows * shared.boxBytes);
   SmallVector<Lanes> words;
-  for (int64_t at = 0; at < partBytes; at += numerics::kSwizzlePiece) {
+  for (int64_t at = 0; at < bytes; at += numerics::kSwizzlePiece) {
     Lanes piece = (inBox + at) / numerics::kSwizzlePiece;
     Lanes byte = place + numerics::getSwizzledByte(row, piece, shared.boxBytes);
     llvm::append_range(words,
@@ -95,47 +104,45 @@ SmallVector<Value> DecodeEmitter::loadFactors(const TileCoord &tile, Value slot,
              ((format.isScaledA ? tile.row : tile.col) * ofEach) % kTileRows;
   Lanes scaleTile = owner * context.spec.getStageScaleTiles() +
                     (inStage >> llvm::Log2_64(format.getTileSteps()));
-  int64_t scales = kPartElements / format.block;
+  int64_t scales = elements / format.block;
   Lanes byte = scaleTile * kTileBytes +
                numerics::k128x4.getByteInTile(inBand, inBand.like(0)) +
                (step & (format.getTileSteps() - 1)) * format.getStepScales() +
-               part * scales;
+               inStep * scales;
   Value address =
       b.offset(context.getShared(b, shared.scales, slot, shared.scaleBytes),
                b.getI8Type(), byte);
   Lanes loaded(b, b.load(b.getIntegerType(8 * scales), address, scales));
   Lanes bytes = extend(loaded, 32);
-  Lanes low = scales == 1 ? bytes : bytes & 0xFF;
-  Lanes high = scales == 1 ? bytes : bytes >> 8;
-  SmallVector<Value> factors = pairs.emitFactors(low, high, global);
+  SmallVector<Value> factors;
+  for (int i = 0; i < scales; i += 2)
+    llvm::append_range(
+        factors,
+        pairs.emitFactors({bytes, i, bytes, scales == 1 ? i : i + 1}, global));
   factors.resize(scales);
   return factors;
 }
 
-void DecodeEmitter::emitStep(ArrayRef<Lanes> codes, ArrayRef<Value> factors,
-                             const RingSlot &slot) {
+void DecodeEmitter::emitStep(const TileCoord &tile, Value slot, Lanes inStage,
+                             Lanes stageStep, Lanes column) {
+  SmallVector<Lanes> codes = loadCodes(slot, inStage);
+  SmallVector<Value> factors =
+      loadFactors(tile, slot, inStage, stageStep + inStage);
   int64_t wordElements = 8 * kWordBytes / format.getBits();
-  SmallVector<Value> elements;
+  SmallVector<Value> decoded;
   for (auto [i, word] : llvm::enumerate(codes))
     llvm::append_range(
-        elements,
+        decoded,
         pairs.decodeWord(word, factors[i * wordElements / format.block]));
-  context.decodedEmpty.emitWaitEmpty(b, slot);
-  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
-  Lanes column = Lanes(b, context.tensorMemory) + getWarpLanes(row) +
-                 context.spec.getDecodedColumn() +
-                 Lanes(b, slot.index) * kDecodedColumns + part * kPartColumns;
-  NVVM::Tcgen05StOp::create(b, /*unpack=*/false,
-                            NVVM::Tcgen05LdStShape::SHAPE_32X32B,
-                            getTensorPointer(b, column), b.pack(elements),
-                            /*offset=*/Value());
-  NVVM::Tcgen05WaitOp::create(b, NVVM::Tcgen05WaitKind::STORE);
-  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
-  emitArriveInWarp(b, context.decodedFull.get(b, slot.index));
+  NVVM::Tcgen05StOp::create(
+      b, /*unpack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B,
+      getTensorPointer(b, column + inStage * kDecodedColumns +
+                              inStep * (elements / 2)),
+      b.pack(decoded),
+      /*offset=*/Value());
 }
 
-/// `carried` are the slots of the rings of stages and of decoded steps.
+/// `carried` are the slots of the rings of stages and of decoded stages.
 SmallVector<Value> DecodeEmitter::emitTile(const TileCoord &tile,
                                            ValueRange carried) {
   if (format.scalesElements)
@@ -144,23 +151,33 @@ SmallVector<Value> DecodeEmitter::emitTile(const TileCoord &tile,
         numerics::splitBits(row, context.tile.scaledRowsOfEach).first);
   return context.emitStages(
       b, tile, carried,
-      [&](const RingSlot &stage, Lanes firstStep, Lanes left,
+      [&](const RingSlot &stage, Lanes stageStep, Lanes left,
           ValueRange carried) {
+        RingSlot decoded = RingSlot::of(carried);
         context.stageFull.emitWaitFull(b, stage);
+        context.decodedEmpty.emitWaitEmpty(b, decoded);
         NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-        SmallVector<Value> next = emitCount(
-            b, context.getSteps(b, left), carried,
-            [&](Lanes inStage, ValueRange carried) {
-              RingSlot slot = RingSlot::of(carried);
-              SmallVector<Lanes> codes = loadCodes(stage.index, inStage);
-              emitStep(
-                  codes,
-                  loadFactors(tile, stage.index, inStage, firstStep + inStage),
-                  slot);
-              return slot.getNext(b, kDecodedSteps).get();
-            });
-        emitArriveInWarp(b, context.stageEmpty.get(b, stage.index));
-        return next;
+        NVVM::Tcgen05FenceOp::create(b,
+                                     NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+        Lanes column =
+            Lanes(b, context.tensorMemory) + getWarpLanes(row) +
+            context.spec.getDecodedColumn() +
+            Lanes(b, decoded.index) * context.spec.getDecodedColumns();
+        if (!ownSteps)
+          emitStep(tile, stage.index, firstStep, stageStep, column);
+        for (int64_t i = 0; i < ownSteps; ++i) {
+          Lanes inStage = firstStep + i;
+          // Behind K there are no scales.
+          emit::emitIf(
+              b, compare(Predicate::ugt, left, inStage * kDecodedStep),
+              [&] { emitStep(tile, stage.index, inStage, stageStep, column); });
+        }
+        NVVM::Tcgen05WaitOp::create(b, NVVM::Tcgen05WaitKind::STORE);
+        NVVM::Tcgen05FenceOp::create(
+            b, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+        emitArriveInWarp(b, {context.decodedFull.get(b, decoded.index),
+                             context.stageEmpty.get(b, stage.index)});
+        return decoded.getNext(b, context.spec.getDecodedStages()).get();
       });
 }
 

@@ -42,14 +42,16 @@ static constexpr double kDecodeFields = 4;
 static constexpr double kDecodeDequantized = 9;
 static constexpr double kDecodeConverted = 5;
 static constexpr double kDecodeOthers = 6;
-/// Those of a thread in a step besides: addresses, scales, barriers.
-static constexpr double kDecodeStart = 40;
+/// Those of a thread besides, of the scales of a step, and in a stage for
+/// addresses and barriers.
+static constexpr double kDecodeScales = 10;
+static constexpr double kDecodeStart = 45;
 /// Parts of a multiprocessor, each of which issues for a quarter of the warps.
 static constexpr double kIssuers = 4;
 /// Instructions an element of a thread that writes results.
 static constexpr double kWriteInstructions = 3;
 
-/// Instructions that a thread takes to decode its part of a step.
+/// Instructions of a thread that decodes, for each step.
 static double countDecode(const PlainTcgen05Spec &spec) {
   if (!spec.format.hasScales)
     return 0;
@@ -57,8 +59,9 @@ static double countDecode(const PlainTcgen05Spec &spec) {
                 : spec.format.scalesElements ? kDecodeDequantized
                 : hasConversion(spec)        ? kDecodeConverted
                                              : kDecodeOthers;
-  return kDecodeStart +
-         each * static_cast<double>(kDecodedColumns) / kStepParts;
+  return kDecodeStart / static_cast<double>(spec.getStageSteps()) +
+         kDecodeScales +
+         each * static_cast<double>(kDecodedColumns) / kStageParts;
 }
 
 namespace {

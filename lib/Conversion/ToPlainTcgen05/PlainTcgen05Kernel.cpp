@@ -27,9 +27,9 @@ PlainTcgen05Context::PlainTcgen05Context(KernelBuilder &b,
       // Those that decode have read codes, and plain rows are multiplied.
       stageEmpty(getShared(b, shared.stageEmpty), spec.schedule.getStages(),
                  /*arrivals=*/getDecodeWarps(spec) + 1),
-      decodedFull(getShared(b, shared.decodedFull), kDecodedSteps,
+      decodedFull(getShared(b, shared.decodedFull), spec.getDecodedStages(),
                   /*arrivals=*/kDecodeWarps),
-      decodedEmpty(getShared(b, shared.decodedEmpty), kDecodedSteps,
+      decodedEmpty(getShared(b, shared.decodedEmpty), spec.getDecodedStages(),
                    /*arrivals=*/1),
       sumFull(getShared(b, shared.sumFull), spec.getAccumulators(),
               /*arrivals=*/1),
@@ -52,16 +52,13 @@ SmallVector<Value> PlainTcgen05Context::emitStages(KernelBuilder &b,
   });
 }
 
-Value PlainTcgen05Context::getSteps(KernelBuilder &b, Lanes left) const {
-  return minUnsigned(emitCeilDiv(b, left, kDecodedStep),
-                     left.like(spec.getStageSteps()));
-}
-
-void emitArriveInWarp(KernelBuilder &b, Value barrier) {
+void emitArriveInWarp(KernelBuilder &b, ArrayRef<Value> barriers) {
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   emitInOneThread(b, [&] {
-    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), barrier,
-                                   /*count=*/Value(), NVVM::MemScopeKind::CTA);
+    for (Value barrier : barriers)
+      NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), barrier,
+                                     /*count=*/Value(),
+                                     NVVM::MemScopeKind::CTA);
   });
 }
 
@@ -89,8 +86,8 @@ void emitPlainTcgen05(KernelBuilder &b, const PlainTcgen05Spec &spec,
   PlainTcgen05Context context(b, spec, arguments);
   Lanes thread = emitThreadNumber32(b, getThreads(spec));
   Lanes warp = numerics::getWarp(thread);
-  // The numbers of threads with results, and of those that decode in each part
-  // of a step, are those of their lanes.
+  // The numbers of threads with results, and of those that decode in each half
+  // of a stage, are those of their lanes.
   int64_t firstLoader = kResultWarps + getDecodeWarps(spec);
   int64_t multiplier = firstLoader + kLoadWarps;
   auto emitWarp = [&](int64_t number, function_ref<void()> body) {

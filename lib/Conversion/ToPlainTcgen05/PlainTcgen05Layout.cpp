@@ -29,8 +29,8 @@ PlainTcgen05Layout::PlainTcgen05Layout(const PlainTcgen05Spec &spec)
                                   kSumPart * DecodedTile(spec).plainOwners)) {
   sums = take(sumBytes);
   takeStageBarriers(spec);
-  decodedFull = take(kDecodedSteps * kBarrierBytes);
-  decodedEmpty = take(kDecodedSteps * kBarrierBytes);
+  decodedFull = take(spec.getDecodedStages() * kBarrierBytes);
+  decodedEmpty = take(spec.getDecodedStages() * kBarrierBytes);
   sumFull = take(spec.getAccumulators() * kBarrierBytes);
   sumEmpty = take(spec.getAccumulators() * kBarrierBytes);
   tensorMemory = take(kWordBytes);

@@ -24,9 +24,7 @@ inline constexpr int64_t kLaneRows = 128;
 /// Elements of K of an instruction, and the instructions of a step.
 inline constexpr int64_t kTcgen05Elements = 16;
 inline constexpr int64_t kStepProducts = kDecodedStep / kTcgen05Elements;
-/// Decoded steps that tensor memory has room for, and the columns of each: two
-/// elements in a column.
-inline constexpr int64_t kDecodedSteps = 4;
+/// Columns of tensor memory of a decoded step: two elements in a column.
 inline constexpr int64_t kDecodedColumns = kDecodedStep / 2;
 /// Plain rows of a tile whose sums go through shared memory at a time.
 inline constexpr int64_t kSumPart = 32;
@@ -36,16 +34,22 @@ struct PlainTcgen05Spec : StagedSpec {
   PlainTcgen05Spec(const DecodedFormat &format, GemmScheduleAttr schedule,
                    const target::Chip &chip);
 
-  /// Columns of decoded steps in tensor memory: none without scales.
+  /// Decoded stages that tensor memory has room for: more where they are short,
+  /// and the columns of each.
+  int64_t getDecodedStages() const { return getStageSteps() > 1 ? 2 : 4; }
+  int64_t getDecodedColumns() const {
+    return getStageSteps() * kDecodedColumns;
+  }
+  /// Columns of them all: none without scales.
   int64_t getAllDecodedColumns() const {
-    return format.hasScales ? kDecodedSteps * kDecodedColumns : 0;
+    return format.hasScales ? getDecodedStages() * getDecodedColumns() : 0;
   }
   /// Accumulators: with two, one is filled while the other is emptied. Tensor
-  /// memory has no room for two of the widest tiles beside decoded steps.
+  /// memory has no room for two of the widest tiles beside decoded stages.
   int64_t getAccumulators() const {
     return 2 * getPlainRows() + getAllDecodedColumns() > kTensorColumns ? 1 : 2;
   }
-  /// The first column of decoded steps, which follow the accumulators.
+  /// The first column of decoded stages, which follow the accumulators.
   int64_t getDecodedColumn() const {
     return getAccumulators() * getPlainRows();
   }
@@ -55,7 +59,7 @@ struct PlainTcgen05Spec : StagedSpec {
 struct PlainTcgen05Layout : StagedLayout {
   explicit PlainTcgen05Layout(const PlainTcgen05Spec &spec);
 
-  /// Barriers of decoded steps, and of accumulators.
+  /// Barriers of decoded stages, and of accumulators.
   int64_t decodedFull, decodedEmpty;
   int64_t sumFull, sumEmpty;
   /// The place that the address of the tensor memory is written to.

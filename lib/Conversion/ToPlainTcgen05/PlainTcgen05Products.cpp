@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A decoded step says that its stage is there, plain rows, too: whoever decodes
-// has waited for both operands.
+// A decoded stage says that plain rows are there, too: whoever decodes has
+// waited for both operands.
 //
 // An instruction that begins beyond K is not issued: elements there can be
 // those of another group, or have scales that are no numbers. Blocks are 16
@@ -60,18 +60,16 @@ public:
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
 
 private:
-  /// Adds the product of a decoded step at `slot` and the plain rows that
-  /// `plain` (i64) describes. Of K `left` (i32) elements are left.
-  void emitStep(const RingSlot &slot, Lanes plain, Lanes left,
-                Value accumulator, Lanes adds);
   /// Adds the product of a step, whose first operand `getFirst` gives for each
   /// of its instructions.
-  void emitInstructions(function_ref<Value(int64_t)> getFirst, Lanes plain,
-                        Lanes left, Value accumulator, Lanes adds);
+  void emitStep(function_ref<Value(int64_t)> getFirst, Lanes plain, Lanes left,
+                Value accumulator, Lanes adds);
   /// Adds the product of the steps of a full stage that begin before K ends, of
-  /// which `left` (i32) elements are left, where both operands have no scales.
-  void emitPlainStage(const RingSlot &stage, Lanes left, Lanes ofStage,
-                      Value accumulator, Lanes adds);
+  /// which `left` (i32) elements are left. `slot` is that of the stage in its
+  /// ring or, with scales, in that of decoded stages; `plain` (i64) describes
+  /// its plain rows.
+  void emitStage(Value slot, Lanes plain, Lanes left, Value accumulator,
+                 Lanes adds);
 
   KernelBuilder &b;
   const PlainTcgen05Context &context;
@@ -83,24 +81,9 @@ private:
 
 } // namespace
 
-void ProductEmitter::emitStep(const RingSlot &slot, Lanes plain, Lanes left,
-                              Value accumulator, Lanes adds) {
-  context.decodedFull.emitWaitFull(b, slot);
-  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
-  Lanes decoded = Lanes(b, context.tensorMemory) + spec.getDecodedColumn() +
-                  Lanes(b, slot.index) * kDecodedColumns;
-  emitInstructions(
-      [&](int64_t i) {
-        return getTensorPointer(b, decoded,
-                                i * kDecodedColumns / kStepProducts);
-      },
-      plain, left, accumulator, adds);
-  emitCommit(b, context.decodedEmpty.get(b, slot.index));
-}
-
-void ProductEmitter::emitInstructions(function_ref<Value(int64_t)> getFirst,
-                                      Lanes plain, Lanes left,
-                                      Value accumulator, Lanes adds) {
+void ProductEmitter::emitStep(function_ref<Value(int64_t)> getFirst,
+                              Lanes plain, Lanes left, Value accumulator,
+                              Lanes adds) {
   for (int64_t i = 0; i < kStepProducts; ++i) {
     auto emitProduct = [&] {
       NVVM::Tcgen05MMAOp::create(
@@ -119,26 +102,30 @@ void ProductEmitter::emitInstructions(function_ref<Value(int64_t)> getFirst,
   }
 }
 
-void ProductEmitter::emitPlainStage(const RingSlot &stage, Lanes left,
-                                    Lanes ofStage, Value accumulator,
-                                    Lanes adds) {
+void ProductEmitter::emitStage(Value slot, Lanes plain, Lanes left,
+                               Value accumulator, Lanes adds) {
+  const PlainTcgen05Layout &shared = context.shared;
   int64_t each = getInstructionUnits(spec.format.isOtherMnMajor());
-  context.stageFull.emitWaitFull(b, stage);
-  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
-  Lanes first =
-      Lanes(b, laneRows) +
-      toI64(b, stage.index) * (context.shared.codeBytes / kDescriptorUnit);
+  Lanes first = spec.format.hasScales
+                    ? Lanes(b, context.tensorMemory) + spec.getDecodedColumn() +
+                          Lanes(b, slot) * spec.getDecodedColumns()
+                    : Lanes(b, laneRows) +
+                          toI64(b, slot) * (shared.codeBytes / kDescriptorUnit);
   for (int64_t step = 0; step < spec.getStageSteps(); ++step) {
     auto emitProductsOfStep = [&] {
       // LLVM 22 writes a descriptor with a constant as an address is written.
       Lanes inStage(b, b.hide(b.i32(step)));
       Lanes units = toI64(b, inStage) * (kPlainStepBytes / kDescriptorUnit);
-      Lanes rows = step == 0 ? first : first + units * kLaneRows;
-      emitInstructions([&](int64_t i) -> Value { return rows + i * each; },
-                       step == 0 ? ofStage
-                                 : ofStage + units * spec.getPlainRows(),
-                       left - step * kDecodedStep, accumulator,
-                       step == 0 ? adds : adds.like(1));
+      auto getFirst = [&](int64_t i) -> Value {
+        if (spec.format.hasScales)
+          return getTensorPointer(b, first + step * kDecodedColumns,
+                                  i * kDecodedColumns / kStepProducts);
+        return (step == 0 ? first : first + units * kLaneRows) + i * each;
+      };
+      emitStep(getFirst,
+               step == 0 ? plain : plain + units * spec.getPlainRows(),
+               left - step * kDecodedStep, accumulator,
+               step == 0 ? adds : adds.like(1));
     };
     if (step == 0)
       emitProductsOfStep();
@@ -148,13 +135,13 @@ void ProductEmitter::emitPlainStage(const RingSlot &stage, Lanes left,
   }
 }
 
-/// `carried` are the slots of the rings of stages, of decoded steps and of
+/// `carried` are the slots of the rings of stages, of decoded stages and of
 /// accumulators.
 SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
                                             ValueRange carried) {
   RingSlot sum = RingSlot::of(carried.drop_front(4));
+  // The fence behind the wait for each stage stands behind this wait, too.
   context.sumEmpty.emitWaitEmpty(b, sum);
-  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
   Value accumulator =
       getTensorPointer(b, Lanes(b, context.tensorMemory) +
                               Lanes(b, sum.index) * spec.getPlainRows());
@@ -163,29 +150,24 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
       b, tile, carried.take_front(4),
       [&](const RingSlot &stage, Lanes firstStep, Lanes left,
           ValueRange carried) {
-        Lanes ofStage =
+        bool isDecoded = spec.format.hasScales;
+        RingSlot decoded = RingSlot::of(carried);
+        if (isDecoded)
+          context.decodedFull.emitWaitFull(b, decoded);
+        else
+          context.stageFull.emitWaitFull(b, stage);
+        NVVM::Tcgen05FenceOp::create(b,
+                                     NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+        emitStage(
+            isDecoded ? decoded.index : stage.index,
             Lanes(b, plain) + toI64(b, stage.index) *
-                                  (context.shared.plainBytes / kDescriptorUnit);
-        if (!spec.format.hasScales) {
-          emitPlainStage(stage, left, ofStage, accumulator,
-                         compare(Predicate::ne, firstStep, tileStep));
-          emitCommit(b, context.stageEmpty.get(b, stage.index));
-          return SmallVector<Value>(carried);
-        }
-        SmallVector<Value> next = emitCount(
-            b, context.getSteps(b, left), carried,
-            [&](Lanes inStage, ValueRange carried) {
-              RingSlot slot = RingSlot::of(carried);
-              int64_t stepBytes = spec.getPlainRows() * kPlainStepBytes;
-              emitStep(slot,
-                       ofStage +
-                           toI64(b, inStage) * (stepBytes / kDescriptorUnit),
-                       left - inStage * kDecodedStep, accumulator,
-                       compare(Predicate::ne, firstStep + inStage, tileStep));
-              return slot.getNext(b, kDecodedSteps).get();
-            });
+                                  (context.shared.plainBytes / kDescriptorUnit),
+            left, accumulator, compare(Predicate::ne, firstStep, tileStep));
+        if (isDecoded)
+          emitCommit(b, context.decodedEmpty.get(b, decoded.index));
         emitCommit(b, context.stageEmpty.get(b, stage.index));
-        return next;
+        return isDecoded ? decoded.getNext(b, spec.getDecodedStages()).get()
+                         : SmallVector<Value>(carried);
       });
   emitCommit(b, context.sumFull.get(b, sum.index));
   llvm::append_range(next, sum.getNext(b, spec.getAccumulators()).get());

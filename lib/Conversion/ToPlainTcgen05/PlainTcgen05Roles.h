@@ -7,9 +7,9 @@
 //
 //   loads      two threads, of a warp each: TMA brings a stage of one of the
 //              operands, and the scales, into shared memory
-//   decode     eight warps: each thread decodes half of a row of a step of the
+//   decode     eight warps: each thread decodes half of a row of a stage of the
 //              scaled operand and puts it into tensor memory
-//   products   one thread adds the product of decoded steps and plain rows to
+//   products   one thread adds the product of a decoded stage and plain rows to
 //              an accumulator in tensor memory
 //   results    four warps bring an accumulator to registers, and results by
 //              shared memory to global memory
@@ -28,9 +28,9 @@
 
 namespace blockscale::products {
 
-/// Warps that decode: those of each half of a step have all lanes.
-inline constexpr int64_t kStepParts = 2;
-inline constexpr int64_t kDecodeWarps = kStepParts * kResultWarps;
+/// Warps that decode: those of each half of a stage have all lanes.
+inline constexpr int64_t kStageParts = 2;
+inline constexpr int64_t kDecodeWarps = kStageParts * kResultWarps;
 /// Without scales none decode.
 inline int64_t getDecodeWarps(const PlainTcgen05Spec &spec) {
   return spec.format.hasScales ? kDecodeWarps : 0;
@@ -57,8 +57,6 @@ struct PlainTcgen05Context : SharedMemory {
                                             const TileCoord &tile,
                                             mlir::ValueRange carried,
                                             StageBody body) const;
-  /// The steps of a stage that begin before so many elements of K, i32.
-  mlir::Value getSteps(KernelBuilder &b, emit::Lanes left) const;
 
   const PlainTcgen05Spec &spec;
   const GemmArguments &arguments;
@@ -72,8 +70,8 @@ struct PlainTcgen05Context : SharedMemory {
   mlir::Value tensorMemory;
 };
 
-/// Arrives at a barrier for all threads of a warp, which get here together.
-void emitArriveInWarp(KernelBuilder &b, mlir::Value barrier);
+/// Arrives at barriers for all threads of a warp, which get here together.
+void emitArriveInWarp(KernelBuilder &b, llvm::ArrayRef<mlir::Value> barriers);
 
 /// Emits the role that decodes. `kDecodeWarps` warps run it; `thread` (i32) is
 /// the number of a thread in these.

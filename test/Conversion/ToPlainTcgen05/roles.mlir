@@ -6,14 +6,14 @@
 
 // One warp makes the barriers and takes the tensor memory. The copies of each operand of a stage
 // arrive once. Each of the eight warps that decode says that it has read a stage, and so do the
-// products. Four decoded steps are between them.
+// products. Two decoded stages are between them.
 // CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_bf16_64x128_stages3_band2
 // CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_B:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},
 // CHECK-SAME: nvvm.reqntid = array<i32: 480, 1, 1>
 // CHECK-COUNT-3: nvvm.mbarrier.init %{{.+}}, %c2_i32
 // CHECK-COUNT-3: nvvm.mbarrier.init %{{.+}}, %c9_i32
-// CHECK-COUNT-4: nvvm.mbarrier.init %{{.+}}, %c8_i32
-// CHECK-COUNT-6: nvvm.mbarrier.init %{{.+}}, %c1_i32
+// CHECK-COUNT-2: nvvm.mbarrier.init %{{.+}}, %c8_i32
+// CHECK-COUNT-4: nvvm.mbarrier.init %{{.+}}, %c1_i32
 // CHECK-COUNT-2: nvvm.mbarrier.init %{{.+}}, %c4_i32
 // CHECK-NOT: nvvm.mbarrier.init
 // CHECK: nvvm.fence.mbarrier.init
@@ -34,21 +34,26 @@
 // CHECK: arith.mulf %{{.+}}, %{{.+}} : f32
 // CHECK: nvvm.barrier id = %c1_i32 number_of_threads = %c128_i32
 
-// A thread decodes 32 codes: 16 bytes and two scales, whose factor is 2^118 times the scale, so
-// that each of 16 pairs is multiplied once. It stores them to its lane when there is room.
-// CHECK: nvvm.mbarrier.try_wait
-// CHECK: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
-// CHECK: llvm.load %{{.+}} {alignment = 2 : i64} : !llvm.ptr<3> -> i16
-// CHECK-COUNT-17: llvm.call_intrinsic "llvm.nvvm.prmt"
-// CHECK-NOT: llvm.nvvm.prmt
-// CHECK: nvvm.mbarrier.try_wait
+// Where a stage is there, and room for it in tensor memory, a thread decodes one of its two steps,
+// unless that begins behind K: 64 codes, 32 bytes, and four scales, whose factor is 2^118 times the
+// scale, so that each of 32 pairs is multiplied once. It stores them to its lane, and says both
+// that they are there and that the stage is read.
+// CHECK-COUNT-2: nvvm.mbarrier.try_wait
+// CHECK-NOT: nvvm.mbarrier.try_wait
 // CHECK: nvvm.tcgen05.fence <after>
-// CHECK: nvvm.tcgen05.st %{{.+}}, %{{.+}} {shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>} : vector<16xi32>
+// CHECK: arith.cmpi ugt
+// CHECK-NEXT: scf.if
+// CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK: llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<3> -> i32
+// CHECK-COUNT-34: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK-NOT: llvm.nvvm.prmt
+// CHECK: nvvm.tcgen05.st %{{.+}}, %{{.+}} {shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>} : vector<32xi32>
+// CHECK-NOT: nvvm.tcgen05.st
 // CHECK: nvvm.tcgen05.wait <store>
 // CHECK: nvvm.tcgen05.fence <before>
-// CHECK: nvvm.mbarrier.arrive
-// The stage is read.
-// CHECK: nvvm.mbarrier.arrive
+// CHECK: nvvm.elect.sync
+// CHECK-COUNT-2: nvvm.mbarrier.arrive
+// CHECK-NOT: nvvm.mbarrier.arrive %
 
 // One thread loads scales and codes of B, another one A, each of two steps.
 // CHECK: nvvm.elect.sync
@@ -62,11 +67,12 @@
 // CHECK-NOT: nvvm.cp.async
 
 // One thread multiplies 128 lanes of tensor memory by 64 rows: a wait for the accumulator, and one
-// for each step, whose stage is there then. Of a step that K ends in the instructions behind K are
-// left out.
+// for each stage, with one fence behind both. A step behind K is left out, and so are the
+// instructions behind K of the step that K ends in.
 // CHECK-COUNT-2: nvvm.mbarrier.try_wait
 // CHECK-NOT: nvvm.mbarrier.try_wait
 // CHECK: nvvm.tcgen05.fence <after>
+// CHECK-NOT: nvvm.tcgen05.fence <after>
 // CHECK: nvvm.tcgen05.mma %{{.+}}, %{{.+}}, %{{.+}}, %c135267472_i32, %{{.+}} {ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.tcgen05_mma_kind<f16>} : (!llvm.ptr<6>, !llvm.ptr<6>, i64, i32, i1)
 // CHECK: arith.cmpi ugt, %[[LEFT:.+]], %c16_i32
 // CHECK: nvvm.tcgen05.mma
@@ -74,6 +80,8 @@
 // CHECK: nvvm.tcgen05.mma
 // CHECK: arith.cmpi ugt, %[[LEFT]], %c48_i32
 // CHECK: nvvm.tcgen05.mma
+// CHECK: arith.cmpi ugt, %[[LEFT]], %c64_i32
+// CHECK-COUNT-4: nvvm.tcgen05.mma
 // CHECK-NOT: nvvm.tcgen05.mma
 // CHECK-COUNT-3: nvvm.tcgen05.commit
 // CHECK: nvvm.tcgen05.fence <before>

@@ -128,6 +128,8 @@ _CHANGED = re.compile(r"(-?\d+) -> (-?\d+)")
 # behind it; what was changed; why.
 _ALLOCATED = ("tcgen05.alloc does not access the cells that it allocates; their address reaches "
               "the other warps through shared memory, behind the barrier")
+_LEADING = ("it becomes bits of the leading byte offset of a descriptor, which means nothing where "
+            "rows are swizzled")
 _PRODUCT_RULES = [
     ("", "fence", (r"^(?!bar\.warp\.sync).* \| tcgen05\.fence::before_thread_sync; "
                    r"\| (bar\.sync|barrier\.cluster\.arrive)"), "deleted", _ALLOCATED),
@@ -139,6 +141,11 @@ _PRODUCT_RULES = [
     ("gemm_swiglu", "wait",
      r"\| tcgen05\.wait::ld\.sync\.aligned; \| add\.s32 .* \| tcgen05\.ld", "deleted",
      "the wait behind the next load is for this one, too, and its registers are read later"),
+    # The step of a stage, times 16 plain rows of 8 units, or 64 of them.
+    ("gemm_plain_splits", "descriptor", r"\| mov\.b32 %r\d+, [123]; \| ",
+     r"[123] -> (102[567]|819[345]|13107[345])", _LEADING),
+    ("gemm_plain_rows", "descriptor", r"\| mov\.b32 %r\d+, 1; \| ",
+     r"1 -> (129|1025|8193|131073)", _LEADING),
     ("gemm_hopper", "fence", r"\| wgmma\.fence\.sync\.aligned; \| wgmma\.mma_async", "deleted",
      "since the fence before it only products of the same shape have accessed its registers"),
     ("gemm_hopper", "commit", r"\| wgmma\.commit_group", "deleted",

@@ -21,7 +21,7 @@ STEPS = {16: 4, 32: 4, 64: 2, 128: 2, 256: 1}
 # Of each property of a case, how many cases have it at least; see `properties`.
 LEAST = {"scaled a": 12, "scaled b": 30, "rows": 8, "rows of scaled a": 2, "columns": 8,
          "nvfp4": 20, "mx of 4 bits": 5, "mx of 8 bits": 12, "f16": 5, "ring wraps twice": 10,
-         "decoded steps wrap": 15, "three tiles a cta": 10, "split": 5, "tail of K": 15,
+         "decoded stages wrap": 15, "three tiles a cta": 10, "split": 5, "tail of K": 15,
          "stages and a tail of K": 8, "no K": 2, "rows moved apart": 6, "prepacked": 8,
          "one stage": 5, **{f"{rows} plain rows": 4 for rows in PLAIN_ROWS},
          "chosen split": 5, "chosen 16 plain rows": 2, "elements of a": 5, "elements of b": 4,
@@ -72,7 +72,7 @@ def schedule_properties(op, case, fields):
     return {f"{plain} plain rows", "split" if fields["splits"] > 1 else "",
             "three tiles a cta" if tiles > 2 * fields["ctas"] else "",
             "ring wraps twice" if stages > 2 * fields["stages"] else "",
-            "decoded steps wrap" if stages * STEPS[plain] > 4 else "",
+            "decoded stages wrap" if stages > (2 if STEPS[plain] > 1 else 4) else "",
             "one stage" if fields["stages"] == 1 else "",
             "tail of K" if k % stage else "",
             "stages and a tail of K" if k % stage and k > stage else ""}
