@@ -164,15 +164,17 @@ addElementwise(Epilogue &epilogue, linalg::LinalgOp op,
     Operation *product = input.getDefiningOp();
     if (!isProduct(product) || product->getBlock() != op->getBlock() ||
         (isTaken && isTaken(product)) ||
-        llvm::is_contained(extended.products, product) ||
-        getOnlyUser(input) != op)
+        llvm::is_contained(extended.products, product))
       continue;
     if (extended.products.size() == kMostProducts)
       continue;
-    if (std::optional<FusionObstacle> obstacle =
-            findTwinObstacle(epilogue.products.front(), product))
+    std::optional<FusionObstacle> obstacle =
+        findTwinObstacle(epilogue.products.front(), product);
+    if (!obstacle)
+      extended.products.push_back(product);
+    else if (getOnlyUser(input) == op)
       return obstacle;
-    extended.products.push_back(product);
+    // Others need the results of the product, which memory has.
   }
   if (std::optional<FusionObstacle> obstacle = findElementwiseObstacle(op))
     return obstacle;
@@ -190,6 +192,34 @@ addElementwise(Epilogue &epilogue, linalg::LinalgOp op,
   return std::nullopt;
 }
 
+/// The op that goes on from what `epilogue` has: the only one that reads it, or
+/// one of several that makes something of the results of two products, which
+/// are stored for the others; null if there is none.
+static Operation *findNext(const Epilogue &epilogue,
+                           function_ref<bool(Operation *)> isTaken) {
+  Value value = epilogue.getValue();
+  if (Operation *user = getOnlyUser(value))
+    return user;
+  Operation *product = epilogue.products.front();
+  if (!epilogue.elementwise.empty())
+    return nullptr;
+  auto isTwin = [&](Value input) {
+    Operation *other = input.getDefiningOp();
+    return isProduct(other) && other != product &&
+           other->getBlock() == product->getBlock() &&
+           !(isTaken && isTaken(other)) && !findTwinObstacle(product, other);
+  };
+  Operation *first = nullptr;
+  for (Operation *user : value.getUsers()) {
+    auto op = dyn_cast<linalg::LinalgOp>(user);
+    if (op && op->getBlock() == product->getBlock() &&
+        !(isTaken && isTaken(op)) && llvm::any_of(op.getDpsInputs(), isTwin) &&
+        (!first || op->isBeforeInBlock(first)))
+      first = op;
+  }
+  return first;
+}
+
 Epilogue findEpilogue(Operation *product,
                       std::optional<FusionObstacle> &obstacle,
                       function_ref<bool(Operation *)> isTaken) {
@@ -197,7 +227,7 @@ Epilogue findEpilogue(Operation *product,
   epilogue.products.push_back(product);
   while (true) {
     Value value = epilogue.getValue();
-    Operation *user = getOnlyUser(value);
+    Operation *user = findNext(epilogue, isTaken);
     if (user && isTaken && isTaken(user))
       return epilogue;
     auto elementwise = dyn_cast_if_present<linalg::LinalgOp>(user);

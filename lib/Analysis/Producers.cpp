@@ -8,7 +8,6 @@
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
 
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/ScopedPrinter.h"
@@ -57,6 +56,11 @@ Value getSameSizedSource(Operation *op) {
     return getSameSizedInput(producer);
   auto hadamard = dyn_cast<HadamardOp>(op);
   return hadamard ? hadamard.getX() : Value();
+}
+
+SmallVector<Value> getSideBySide(Value x) {
+  auto join = x.getDefiningOp<tensor::ConcatOp>();
+  return join ? SmallVector<Value>(join.getInputs()) : SmallVector<Value>{x};
 }
 
 Value getSameSizedInput(linalg::LinalgOp op) {
@@ -134,6 +138,8 @@ std::optional<FusionObstacle> findElementwiseObstacle(linalg::LinalgOp op) {
 /// register.
 static bool takesElements(Operation *user, Value value) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
+  if (isa<tensor::ConcatOp>(user))
+    return true;
   // Ops that are not of linalg take elements by their first operand only, x.
   if (!linalgOp)
     return llvm::all_of(user->getOpOperands(), [&](OpOperand &operand) {
@@ -166,6 +172,36 @@ findProducerObstacle(linalg::LinalgOp op, ArrayRef<Operation *> ops,
       return FusionObstacle{"producer_c6", "all uses to be in one kernel",
                             "'" + llvm::to_string(user->getName()) + "'"};
   }
+  return std::nullopt;
+}
+
+/// The most columns that a thread has of x.
+static constexpr int64_t kThreadColumns = 16;
+
+std::optional<FusionObstacle> findJoinObstacle(tensor::ConcatOp op,
+                                               ArrayRef<Operation *> ops) {
+  int64_t last = op.getRank() - 1;
+  if (last == 0 || static_cast<int64_t>(op.getDim()) != last)
+    return FusionObstacle{"join_c1", "a concatenation of columns",
+                          "dim " + llvm::to_string(op.getDim())};
+  for (Value part : op.getInputs()) {
+    auto type = cast<RankedTensorType>(part.getType());
+    if (type.isDynamicDim(last) || type.getDimSize(last) == 0 ||
+        type.getDimSize(last) % kThreadColumns != 0)
+      return FusionObstacle{"join_c1",
+                            "parts of a static number of columns, a multiple "
+                            "of " +
+                                std::to_string(kThreadColumns),
+                            llvm::to_string(type)};
+  }
+  Value result = op.getResult();
+  for (Operation *user : result.getUsers())
+    if (!isa<tensor::DimOp>(user) &&
+        (!llvm::is_contained(ops, user) || isa<linalg::LinalgOp>(user) ||
+         user->getBlock() != op->getBlock() || !takesElements(user, result)))
+      return FusionObstacle{"join_c2",
+                            "all uses to be the x of ops of one kernel",
+                            "'" + llvm::to_string(user->getName()) + "'"};
   return std::nullopt;
 }
 

@@ -78,10 +78,14 @@ static LogicalResult lowerRows(KernelOp kernel, const KernelBody &body,
 
 static LogicalResult lowerStrips(KernelOp kernel, const KernelBody &,
                                  LaunchSite &site) {
-  FailureOr<SmallVector<StripMember>> members = findStripMembers(kernel);
-  if (failed(members) || failed(site.verify()))
+  FailureOr<SmallVector<StripMembers>> sets = findStripMembers(kernel);
+  if (failed(sets) || failed(site.verify()))
     return failure();
-  return lowerStripKernel(*members, site);
+  if (sets->size() > 1 && kernel->hasAttr(kStripAttrName))
+    return kernel.emitOpError()
+           << "expected " << kStripAttrName
+           << " on kernels of one x, or of several alike, only";
+  return lowerStripKernel(*sets, site);
 }
 
 static LogicalResult lowerProgram(KernelOp kernel, const KernelBody &,
@@ -156,9 +160,16 @@ static LogicalResult lowerKernel(KernelOp kernel, KernelTable &kernels,
   if (failed(places.verify()))
     return failure();
   KernelBody body(kernel);
+  if (!body.joins.empty() && family != KernelFamily::Strips)
+    return body.joins.front()->emitOpError(
+        "expected tensors side by side in kernels for blocks of several rows, "
+        "or of several results of one x, only");
   for (DequantizeOp decoder : body.decoders)
     if (std::optional<FusionObstacle> obstacle = findRoundTripObstacle(
-            decoder.getQuantizer(), decoder, family, body.others))
+            decoder.getQuantizer(), decoder, family,
+            // Each x of a kernel of strips may have code of its own.
+            family == KernelFamily::Strips ? ArrayRef<Operation *>()
+                                           : ArrayRef(body.others)))
       return decoder.emitOpError() << "does not share its kernel " << *obstacle;
   LaunchSite site(kernel, kernels, chip, places);
   return success(

@@ -1,16 +1,15 @@
 // RUN: blockscale-opt %s --blockscale-to-gpu="chip=sm_100a to=form-kernels" | FileCheck %s
 // RUN: blockscale-opt %s --blockscale-to-gpu="chip=sm_120a to=form-kernels" | FileCheck %s
 
-// The weight gradient of groups of any length is three kernels: two that pad and quantize, with
-// scales in the tiles of each group, and a product. The ends of padded groups come from the first
-// one, and groups are padded twice without a kernel for that.
+// The weight gradient of groups of any length is two kernels: one that pads and quantizes both
+// operands, with scales in the tiles of each group, and a product. Groups are padded twice without a
+// kernel for that.
 // CHECK-LABEL: func.func @wgrad
-// CHECK: %[[X:.+]]:3 = blockscale.kernel
-// CHECK: blockscale.pad_groups
-// CHECK-NEXT: blockscale.quantize %{{.+}} offsets(
 // CHECK: blockscale.kernel
-// CHECK: blockscale.pad_groups
-// CHECK-NEXT: blockscale.quantize %{{.+}} offsets(
+// CHECK: %[[X:.+]], %[[EX:.+]] = blockscale.pad_groups
+// CHECK-NEXT: %[[Y:.+]], %[[EY:.+]] = blockscale.pad_groups
+// CHECK-NEXT: blockscale.quantize %[[X]] {{.*}}offsets(%[[EX]] :
+// CHECK-NEXT: blockscale.quantize %[[Y]] {{.*}}offsets(%[[EY]] :
 // CHECK: blockscale.kernel
 // CHECK: blockscale.scaled_grouped_mm
 // CHECK-NOT: blockscale.kernel

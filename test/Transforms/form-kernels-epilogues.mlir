@@ -172,3 +172,62 @@ func.func @epilogue_c4_place_of_scales(%w: tensor<64x64xf4E2M1FN>, %s: tensor<64
   } -> tensor<64x64xf32>
   return %t : tensor<64x64xf32>
 }
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// Results of two products of one A, of which an elementwise op makes something, are stored where
+// others need them as well.
+// CHECK-LABEL: func.func @kept
+// CHECK: %[[K:.+]]:3 = blockscale.kernel
+// CHECK: %[[PG:.+]] = blockscale.scaled_mm
+// CHECK-NEXT: %[[PU:.+]] = blockscale.scaled_mm
+// CHECK: %[[H:.+]] = linalg.generic {{.*}} ins(%[[PG]], %[[PU]] :
+// CHECK: blockscale.yield %[[PG]], %[[PU]], %[[H]]
+// CHECK-NOT: blockscale.kernel
+// CHECK: return %[[K]]#0, %[[K]]#1, %[[K]]#2
+// APART-LABEL: func.func @kept
+// APART-COUNT-3: blockscale.kernel
+func.func @kept(%a: tensor<48x64xf8E4M3FN>, %g: tensor<96x64xf8E4M3FN>, %u: tensor<96x64xf8E4M3FN>, %sa: tensor<48x2xf8E8M0FNU>, %sb: tensor<96x2xf8E8M0FNU>, %e: tensor<48x96xbf16>) -> (tensor<48x96xbf16>, tensor<48x96xbf16>, tensor<48x96xbf16>) {
+  %pg = blockscale.scaled_mm %a, %g scales(%sa, %sb) block [1, 32] : tensor<48x64xf8E4M3FN>, tensor<96x64xf8E4M3FN>, tensor<48x2xf8E8M0FNU>, tensor<96x2xf8E8M0FNU> -> tensor<48x96xbf16>
+  %pu = blockscale.scaled_mm %a, %u scales(%sa, %sb) block [1, 32] : tensor<48x64xf8E4M3FN>, tensor<96x64xf8E4M3FN>, tensor<48x2xf8E8M0FNU>, tensor<96x2xf8E8M0FNU> -> tensor<48x96xbf16>
+  %h = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%pg, %pu : tensor<48x96xbf16>, tensor<48x96xbf16>) outs(%e : tensor<48x96xbf16>) {
+  ^bb0(%x: bf16, %y: bf16, %o: bf16):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = arith.extf %y : bf16 to f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = arith.truncf %2 : f32 to bf16
+    linalg.yield %3 : bf16
+  } -> tensor<48x96xbf16>
+  return %pg, %pu, %h : tensor<48x96xbf16>, tensor<48x96xbf16>, tensor<48x96xbf16>
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// A product of another A whose result others need is read from memory.
+// CHECK-LABEL: func.func @kept_of_another
+// CHECK: %[[Z:.+]] = blockscale.kernel
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: blockscale.scaled_mm
+// CHECK-NEXT: blockscale.yield
+// CHECK: blockscale.kernel ins({{.*}}%[[Z]]
+// CHECK: blockscale.scaled_mm
+// CHECK: linalg.generic
+// CHECK-NOT: blockscale.kernel
+// CHECK: return
+func.func @kept_of_another(%a: tensor<64x64xf8E4M3FN>, %b: tensor<64x64xf8E4M3FN>, %s: tensor<64x2xf8E8M0FNU>, %e: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<64x64xbf16>) {
+  %z = blockscale.scaled_mm %b, %a scales(%s, %s) block [1, 32] : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>, tensor<64x2xf8E8M0FNU> -> tensor<64x64xbf16>
+  %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 32] : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>, tensor<64x2xf8E8M0FNU> -> tensor<64x64xbf16>
+  %h = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%y, %z : tensor<64x64xbf16>, tensor<64x64xbf16>) outs(%e : tensor<64x64xbf16>) {
+  ^bb0(%x: bf16, %w: bf16, %o: bf16):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = arith.extf %w : bf16 to f32
+    %2 = arith.addf %0, %1 : f32
+    %3 = arith.truncf %2 : f32 to bf16
+    linalg.yield %3 : bf16
+  } -> tensor<64x64xbf16>
+  return %h, %z : tensor<64x64xbf16>, tensor<64x64xbf16>
+}

@@ -118,7 +118,8 @@ func.func @rht_c2_dynamic(%x: tensor<?x128xbf16>) -> tensor<128x?xf4E2M1FN> {
 
 // -----
 
-// rht_c3: a result that memory must hold. The quantizations of x still share a kernel.
+// rht_c3: a result that memory must hold. The quantizations of x still share a kernel,
+// and a launch with that of the result.
 // CHECK-LABEL: func.func @rht_c3
 // ANY-LABEL: func.func @rht_c3
 // CHECK: blockscale.kernel
@@ -128,7 +129,8 @@ func.func @rht_c2_dynamic(%x: tensor<?x128xbf16>) -> tensor<128x?xf4E2M1FN> {
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: blockscale.quantize {{.+}} block [1, 16]
 // CHECK-NEXT: blockscale.quantize {{.+}} block [16, 16]
-// CHECK: blockscale.kernel
+// CHECK-NEXT: blockscale.quantize {{.+}} block [16, 1] transposed
+// CHECK-NOT: blockscale.kernel
 func.func @rht_c3(%x: tensor<64x128xbf16>) -> (tensor<64x128xbf16>, tensor<64x128xf4E2M1FN>, tensor<64x128xf4E2M1FN>, tensor<128x64xf4E2M1FN>) {
   // expected-remark @below {{has a kernel of its own (rht_c3): expected all uses to be quantizations or amaxes of its block that can share a kernel, but got 'func.return'}}
   %h = blockscale.hadamard %x dim 0 : tensor<64x128xbf16>

@@ -50,7 +50,8 @@ bool isProduct(mlir::Operation *op);
 /// What can follow `product` in its kernel; empty where nothing can, for the
 /// reason that `obstacle` gets if there is something:
 ///
-///  - epilogue_c1: what is computed has one use, in the next op.
+///  - epilogue_c1: what is computed has one use, in the next op. Results of two
+///    products that an elementwise op reads may have others, and are stored.
 ///  - epilogue_c2: scales of blocks of one row that follow from amaxes of the
 ///    blocks, rounding to nearest; one global value, or one for each group.
 ///  - epilogue_c3: of a product in groups of rows, scales are linear, or in the

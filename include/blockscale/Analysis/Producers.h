@@ -11,6 +11,7 @@
 #include "blockscale/Analysis/Fusion/FusionLegality.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace blockscale {
 
@@ -35,6 +36,10 @@ llvm::SmallVector<mlir::Value> getInputs(mlir::Operation *op);
 /// The tensor that has the sizes of the only result of `op`, which no memory
 /// holds; null for ops whose results memory holds.
 mlir::Value getSameSizedSource(mlir::Operation *op);
+
+/// The tensors whose columns lie side by side in `x`: the operands of a
+/// concatenation along the last dimension, and else `x` itself.
+llvm::SmallVector<mlir::Value> getSideBySide(mlir::Value x);
 
 /// An input of `op` that has all elements, hence the sizes of the result; null
 /// if there is none.
@@ -74,6 +79,18 @@ std::optional<FusionObstacle> findProducerObstacle(
     mlir::linalg::LinalgOp op, llvm::ArrayRef<mlir::Operation *> ops,
     bool isKept,
     llvm::function_ref<bool(mlir::Operation *user)> isUse = nullptr);
+
+/// Why a kernel of a GPU whose threads have fragments cannot take the elements
+/// of `op`, which lays tensors side by side, from these, or compute them:
+///
+///  - join_c1: the tensors lie side by side along the last dimension, with
+///    static numbers of columns that are multiples of the 16 that a thread has
+///    at most.
+///  - join_c2: all uses are in its block, by `ops` of one kernel, as their x,
+///    or of sizes.
+std::optional<FusionObstacle>
+findJoinObstacle(mlir::tensor::ConcatOp op,
+                 llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace blockscale
 

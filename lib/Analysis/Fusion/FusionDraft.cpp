@@ -107,6 +107,12 @@ bool FusionDraft::isAvailable(Value value, Operation *place, Ops ops) const {
   return anchor == place || anchor->isBeforeInBlock(place);
 }
 
+/// Whether the sizes of what `op` makes follow from those of its operands,
+/// which are several.
+static bool hasSizesOfOperands(Operation *op) {
+  return isProduct(op) || isa<tensor::ConcatOp>(op);
+}
+
 /// What `op` reads, for sizes what these are computed from: kernels have no
 /// sizes of what no memory holds.
 SmallVector<Value> FusionDraft::getNeeded(Operation *op, Ops ops) const {
@@ -116,7 +122,8 @@ SmallVector<Value> FusionDraft::getNeeded(Operation *op, Ops ops) const {
   Value source = dim.getSource();
   while (Operation *owner = source.getDefiningOp()) {
     Value same = isTaken(owner) ? getSameSizedSource(owner) : Value();
-    if (isProduct(owner) && (isTaken(owner) || llvm::is_contained(ops, owner)))
+    if (hasSizesOfOperands(owner) &&
+        (isTaken(owner) || llvm::is_contained(ops, owner)))
       return SmallVector<Value>(owner->getOperands());
     if (!same)
       break;
@@ -161,8 +168,8 @@ bool FusionDraft::isNeededBefore(Operation *op, Operation *last,
   return llvm::any_of(op->getUsers(), [&](Operation *user) {
     Operation *ancestor = last->getBlock()->findAncestorOpInBlock(*user);
     // Sizes are those of what it is made of.
-    bool isSize =
-        (getSameSizedSource(op) || isProduct(op)) && isa<tensor::DimOp>(user);
+    bool isSize = (getSameSizedSource(op) || hasSizesOfOperands(op)) &&
+                  isa<tensor::DimOp>(user);
     return !llvm::is_contained(ops, user) && !isSize && ancestor &&
            isUse(op, user, ops) && isBefore(ancestor, last);
   });
@@ -244,6 +251,38 @@ const PlannedKernel *FusionDraft::findKernel(Operation *op) const {
     return llvm::is_contained(kernel.ops, op) && !kernel.copied.contains(op);
   });
   return found == plan.kernels.end() ? nullptr : &*found;
+}
+
+bool FusionDraft::join(size_t number, size_t other) {
+  PlannedKernel &kernel = plan.kernels[number];
+  Operation *place = kernel.place, *otherPlace = plan.kernels[other].place;
+  if (place->getBlock() != otherPlace->getBlock())
+    return false;
+  if (otherPlace->isBeforeInBlock(place))
+    place = otherPlace;
+  Ops mine = kernel.ops, others = plan.kernels[other].ops;
+  auto canBeThere = [&](Ops own, Ops beside) {
+    return llvm::all_of(own, [&](Operation *op) {
+      return llvm::all_of(getInputs(op), [&](Value input) {
+        return !llvm::is_contained(beside, input.getDefiningOp()) &&
+               isAvailable(input, place, own);
+      });
+    });
+  };
+  if (!canBeThere(mine, others) || !canBeThere(others, mine))
+    return false;
+  SmallVector<Operation *> ops(mine);
+  llvm::append_range(ops, others);
+  llvm::sort(ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  kernel.ops = ops;
+  kernel.results = getResults(ops);
+  kernel.choice.emplace(*model, ops, kernel.results);
+  kernel.place = place;
+  for (Operation *op : ops)
+    anchors[op] = {place, /*isMoved=*/false};
+  plan.kernels.erase(plan.kernels.begin() + static_cast<ptrdiff_t>(other));
+  return true;
 }
 
 void FusionDraft::extend(Operation *member, Operation *op) {

@@ -71,6 +71,11 @@ public:
   /// Adds a kernel of `ops`.
   void take(Ops ops, const Place &place,
             std::optional<FusionChoice> choice = std::nullopt);
+  llvm::ArrayRef<PlannedKernel> getKernels() const { return plan.kernels; }
+  /// Lets the kernel number `number` compute the ops of kernel `other`, one of
+  /// a higher number, as well, where the one that comes first is, if neither
+  /// needs the other one and both could be there. Returns whether it does.
+  bool join(size_t number, size_t other);
   /// The kernel planned for `op`; null if there is none.
   const PlannedKernel *findKernel(mlir::Operation *op) const;
   /// Lets the kernel of `member` compute `op` as well, which reads nothing but

@@ -142,6 +142,17 @@ std::optional<FusionObstacle> findGroupObstacle(ArrayRef<Operation *> first,
   return std::nullopt;
 }
 
+std::optional<FusionObstacle> findBesideObstacle(Operation *op) {
+  auto x = cast<RankedTensorType>(op->getOperand(0).getType());
+  if (x.getRank() != 2 || x.getDimSize(1) == 0)
+    return FusionObstacle{"beside_c1", "x of rank 2 with columns",
+                          llvm::to_string(x)};
+  if (isa<AmaxOp>(op))
+    return FusionObstacle{"beside_c2", "ops that clear no memory before",
+                          "'" + llvm::to_string(op->getName()) + "'"};
+  return std::nullopt;
+}
+
 /// A number that is known to divide `size`: 1 where it is dynamic.
 static int64_t getDivisor(int64_t size) {
   return ShapedType::isDynamic(size) ? 1 : size;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Analysis/Fusion/FusionPlan.h"
+#include "BesidePlan.h"
 #include "FusionDraft.h"
 #include "GlobalChains.h"
 #include "RowProgramPlan.h"
@@ -116,6 +117,8 @@ FusionPlan planFusion(FunctionOpInterface function,
     else
       draft.take(op, {op, {}});
   }
+  if (options.chip && options.fuse)
+    planBeside(draft);
   return draft.finish();
 }
 

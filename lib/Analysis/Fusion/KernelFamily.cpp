@@ -49,6 +49,8 @@ KernelBody::KernelBody(ArrayRef<Operation *> ops) {
   for (Operation *op : ops)
     if (isa<linalg::LinalgOp>(op))
       producers.push_back(op);
+    else if (isa<tensor::ConcatOp>(op))
+      joins.push_back(op);
     else if (auto dequantize = dyn_cast<DequantizeOp>(op);
              dequantize && isFirstDecoder(dequantize))
       decoders.push_back(dequantize);

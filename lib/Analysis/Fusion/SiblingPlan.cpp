@@ -12,6 +12,7 @@
 #include "blockscale/Analysis/Fusion/PaddingLegality.h"
 #include "blockscale/Analysis/Producers.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
@@ -43,6 +44,7 @@ private:
   void splitPasses(Siblings &siblings);
   void choosePasses(Ops first, Ops second, Ops all);
   std::optional<FusionObstacle> findOtherUse(Operation *producer, Ops ops);
+  void addJoin(SmallVectorImpl<Operation *> &ops);
   Obstacles addProducers(SmallVectorImpl<Operation *> &ops, bool isKept);
   void planMembers();
   void planGroup(ArrayRef<SmallVector<Operation *>> members);
@@ -314,6 +316,28 @@ findRowObstacle(linalg::LinalgOp producer, ArrayRef<Operation *> ops) {
   return std::nullopt;
 }
 
+/// Adds to `ops`, those of one x, what lays x together of tensors side by side,
+/// if their threads have fragments of x:
+///
+///   %x = tensor.concat dim(1) %a, %b
+///   %q, %s = blockscale.quantize %x
+///   %p, %t = blockscale.quantize %x
+/// becomes
+///   %q, %s, %p, %t = blockscale.kernel ins(%a, %b) { .. }
+void SiblingPlanner::addJoin(SmallVectorImpl<Operation *> &ops) {
+  if (chooseFamily(ops) != KernelFamily::Strips)
+    return;
+  for (size_t i = 0, count = ops.size(); i < count; ++i) {
+    auto join = ops[i]->getOperand(0).getDefiningOp<tensor::ConcatOp>();
+    if (!join || llvm::is_contained(ops, join))
+      continue;
+    if (std::optional<FusionObstacle> obstacle = findJoinObstacle(join, ops))
+      draft.remark(join, "is not laid together where it is read", *obstacle);
+    else
+      ops.push_back(join);
+  }
+}
+
 /// Adds to `ops` the elementwise ops of their block that make what they read,
 /// those whose results others need, too, if the kernel may keep them. Returns
 /// why others are not among them.
@@ -417,11 +441,13 @@ void SiblingPlanner::planTogether(Ops ops) {
     auto quantize = dyn_cast<QuantizeOp>(op);
     return quantize && quantize.getOffsets();
   });
-  SmallVector<Operation *> all(ops);
+  SmallVector<Operation *> joined(ops);
+  addJoin(joined);
+  SmallVector<Operation *> all(joined);
   Obstacles obstacles = addProducers(all, mayKeep);
   FusionDraft::Place place = draft.findPlace(all);
   if (!place && mayKeep) {
-    all.assign(ops.begin(), ops.end());
+    all = joined;
     obstacles = addProducers(all, /*isKept=*/false);
     place = draft.findPlace(all);
   }

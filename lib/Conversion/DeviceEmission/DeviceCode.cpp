@@ -168,13 +168,18 @@ Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
   auto function = dyn_cast<gpu::GPUFuncOp>(parent);
   if (!function)
     function = parent->getParentOfType<gpu::GPUFuncOp>();
+  // Code of several x in one kernel has arrays of one name.
+  std::string own = name.str();
+  for (int64_t i = 1; SymbolTable::lookupSymbolIn(function->getParentOp(), own);
+       ++i)
+    own = (name + "_" + Twine(i)).str();
   OpBuilder outside(function);
   LLVM::GlobalOp::create(outside, b.getLoc(),
                          LLVM::LLVMArrayType::get(element, count),
-                         /*isConstant=*/false, LLVM::Linkage::Internal, name,
+                         /*isConstant=*/false, LLVM::Linkage::Internal, own,
                          Attribute(), alignment, kSharedMemory);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedMemory);
-  return LLVM::AddressOfOp::create(b, pointer, name);
+  return LLVM::AddressOfOp::create(b, pointer, own);
 }
 
 Value getDynamicSharedMemory(KernelBuilder &b) {

@@ -59,14 +59,10 @@ const ElementSource::Input &ElementSource::getSameSized() const {
   });
 }
 
-bool ElementSource::makes(ArrayRef<Operation *> producers) const {
-  auto isArgument = [](const Input &input) {
+bool ElementSource::readsArguments() const {
+  return llvm::all_of(inputs, [](const Input &input) {
     return isa<BlockArgument>(input.logical);
-  };
-  return ops.size() == producers.size() && llvm::all_of(inputs, isArgument) &&
-         llvm::all_of(producers, [&](Operation *producer) {
-           return llvm::is_contained(ops, cast<linalg::LinalgOp>(producer));
-         });
+  });
 }
 
 int64_t ElementSource::getBytes() const {

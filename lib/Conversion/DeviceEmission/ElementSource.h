@@ -65,8 +65,10 @@ public:
   mlir::Type getElementType() const { return element; }
   /// An input that has the sizes of x.
   const Input &getSameSized() const;
-  /// Whether exactly `producers` make it, from arguments of their kernel.
-  bool makes(llvm::ArrayRef<mlir::Operation *> producers) const;
+  /// The elementwise ops that compute it, in an order in which they can be.
+  llvm::ArrayRef<mlir::linalg::LinalgOp> getOps() const { return ops; }
+  /// Whether all inputs are arguments of the kernel.
+  bool readsArguments() const;
   /// About how many bytes of memory an element is read from, and how many
   /// instructions compute it.
   int64_t getBytes() const;
@@ -109,7 +111,6 @@ private:
 
   mlir::Value x;
   mlir::Type element;
-  /// The elementwise ops, in an order in which they can be computed.
   llvm::SmallVector<mlir::linalg::LinalgOp> ops;
   llvm::SmallVector<Input> inputs;
   llvm::SmallVector<mlir::Value> kept;

@@ -108,11 +108,21 @@ static CallSite::Sizes getPaddedSizes(const CallSite &site, PadGroupsOp padding,
   return sizes;
 }
 
+/// The sizes of what `join` lays together, whose last one is static.
+static CallSite::Sizes getJoinedSizes(const CallSite &site,
+                                      tensor::ConcatOp join) {
+  CallSite::Sizes sizes = site.getSizes(join.getInputs().front());
+  sizes.back() = site.b.getIndexAttr(join.getResultType().getShape().back());
+  return sizes;
+}
+
 CallSite::Sizes CallSite::getSizes(Value logical) const {
   Value memref = lookup(logical);
   if (!memref) {
     while (auto hadamard = logical.getDefiningOp<HadamardOp>())
       logical = hadamard.getX();
+    if (auto join = logical.getDefiningOp<tensor::ConcatOp>())
+      return getJoinedSizes(*this, join);
     return getPaddedSizes(*this, logical.getDefiningOp<PadGroupsOp>(), logical);
   }
   Sizes sizes;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EpilogueSpec.h"
+#include "blockscale/Analysis/RoundTrip.h"
 
 using namespace mlir;
 
@@ -29,6 +30,11 @@ EpilogueSpec::EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip)
                             ? kNone
                             : product - epilogue.products.begin());
   }
+  for (auto [i, product] : llvm::enumerate(epilogue.products)) {
+    Value result = product->getResult(0);
+    if (isStored(result) && result != epilogue.getValue())
+      kept.push_back({static_cast<int64_t>(i), createStore(result)});
+  }
 }
 
 SmallVector<ElementSource::Input> EpilogueSpec::getOtherInputs() const {
@@ -43,6 +49,8 @@ std::string EpilogueSpec::getName() const {
   std::string name = source.getName();
   for (int64_t product : productOf)
     name += product == kNone ? "_memory" : "_" + std::to_string(product);
+  for (const Kept &each : kept)
+    name += "_kept" + std::to_string(each.product);
   if (!hasWholeFragments)
     name += "_any_n";
   return name + sink->getName();

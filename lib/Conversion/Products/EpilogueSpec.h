@@ -29,6 +29,12 @@ struct EpilogueSpec {
   /// for inputs that are no products.
   llvm::SmallVector<int64_t> productOf;
   std::unique_ptr<const Sink> sink;
+  /// A product whose results are stored, too, and what stores them.
+  struct Kept {
+    int64_t product;
+    std::unique_ptr<const Sink> store;
+  };
+  llvm::SmallVector<Kept, 2> kept;
 };
 
 } // namespace blockscale::products

@@ -29,6 +29,11 @@ EpilogueWriter::EpilogueWriter(KernelBuilder &b, const GemmSpec &spec,
                                       epilogue.source.getElementType(),
                                       arguments.cols,
                                       epilogue.hasWholeFragments, this->row});
+  for (auto [kept, memory] :
+       llvm::zip_equal(epilogue.kept, this->arguments.kept))
+    stores.push_back(kept.store->createWriter(
+        {b, *epilogue.chip, memory, spec.result, arguments.cols,
+         epilogue.hasWholeFragments, this->row}));
 }
 
 static ElementWords toWords(KernelBuilder &b, Value vector) {
@@ -113,6 +118,17 @@ SmallVector<ElementWords> EpilogueWriter::emitInputs(ValueRange sums, Value col,
   return words;
 }
 
+SmallVector<Value> EpilogueWriter::emitSomeColumns(
+    int64_t words, function_ref<SmallVector<Value>(int64_t count)> emitSome) {
+  // Rows begin at multiples of a piece.
+  Lanes isAligned = compare(arith::CmpIPredicate::eq,
+                            Lanes(b, arguments.cols) & (kPieceCols - 1), 0);
+  SmallVector<Type> types(words, b.getI32Type());
+  return emitIfElse(
+      b, isAligned, types, [&] { return emitSome(kPieceCols); },
+      [&] { return emitSome(1); });
+}
+
 SmallVector<ElementWords> EpilogueWriter::emitAnyInputs(ValueRange sums,
                                                         Value col) {
   SmallVector<int64_t> counts;
@@ -125,13 +141,7 @@ SmallVector<ElementWords> EpilogueWriter::emitAnyInputs(ValueRange sums,
       llvm::append_range(all, words);
     return all;
   };
-  // Rows begin at multiples of a piece.
-  Lanes isAligned = compare(arith::CmpIPredicate::eq,
-                            Lanes(b, arguments.cols) & (kPieceCols - 1), 0);
-  SmallVector<Type> types(llvm::sum_of(counts), b.getI32Type());
-  SmallVector<Value> all = emitIfElse(
-      b, isAligned, types, [&] { return emitAll(kPieceCols); },
-      [&] { return emitAll(1); });
+  SmallVector<Value> all = emitSomeColumns(llvm::sum_of(counts), emitAll);
   SmallVector<ElementWords> words;
   ArrayRef<Value> rest = all;
   for (int64_t count : counts) {
@@ -148,16 +158,32 @@ ElementWords EpilogueWriter::emitWords(ValueRange sums, Value col) {
       .x;
 }
 
+void EpilogueWriter::emitKept(ValueRange sums, Value col, Value exists) {
+  for (auto [kept, store] : llvm::zip_equal(epilogue.kept, stores))
+    store->emitFragment(col, exists, [&, product = kept.product] {
+      auto emitSome = [&](int64_t count) {
+        return emitProduct(product, sums, col, count);
+      };
+      return epilogue.hasWholeFragments
+                 ? emitSome(kFragment)
+                 : emitSomeColumns(kFragment * getByteSize(spec.result) /
+                                       kWordBytes,
+                                   emitSome);
+    });
+}
+
 void EpilogueWriter::emitFragment(ValueRange sums, Value col) {
   Lanes isInside(b, isBelow(b, col, arguments.cols));
-  sink->emitFragment(col, Lanes(b, row.exists) & isInside,
-                     [&] { return emitWords(sums, col); });
+  Lanes exists = Lanes(b, row.exists) & isInside;
+  emitKept(sums, col, exists);
+  sink->emitFragment(col, exists, [&] { return emitWords(sums, col); });
 }
 
 void EpilogueWriter::emitZeros(Value col) {
   Lanes isInside(b, isBelow(b, col, arguments.cols));
-  sink->emitZeros(col, Lanes(b, row.exists) & isInside,
-                  [&] { return emitWords(ValueRange(), col); });
+  Lanes exists = Lanes(b, row.exists) & isInside;
+  emitKept(ValueRange(), col, exists);
+  sink->emitZeros(col, exists, [&] { return emitWords(ValueRange(), col); });
 }
 
 std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,

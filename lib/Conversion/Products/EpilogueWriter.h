@@ -34,8 +34,17 @@ private:
   /// columns that do not exist is some number.
   llvm::SmallVector<ElementWords> emitAnyInputs(mlir::ValueRange sums,
                                                 mlir::Value col);
+  /// The `words` words that `emitSome` gives for a fragment of columns that
+  /// need not all exist: for some columns at a time, as many as rows begin at
+  /// multiples of.
+  llvm::SmallVector<mlir::Value> emitSomeColumns(
+      int64_t words,
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(int64_t count)>
+          emitSome);
   ElementWords loadInput(const ElementSource::Input &input,
                          mlir::Value argument, mlir::Value col, int64_t count);
+  /// Stores what is kept of the products, in the row and columns that exist.
+  void emitKept(mlir::ValueRange sums, mlir::Value col, mlir::Value exists);
   ElementWords emitProduct(int64_t product, mlir::ValueRange sums,
                            mlir::Value col, int64_t count);
   /// The first of `count` columns, for those from column `i` of the fragment
@@ -49,6 +58,8 @@ private:
   ResultRow row;
   llvm::SmallVector<ResultValues, 2> values;
   std::unique_ptr<SinkWriter> sink;
+  /// What stores each of the results that are kept.
+  llvm::SmallVector<std::unique_ptr<SinkWriter>, 2> stores;
 };
 
 std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,

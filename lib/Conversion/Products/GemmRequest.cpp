@@ -9,6 +9,7 @@
 #include "DeviceEmission/ElementSource.h"
 #include "Emission/OperandChecks.h"
 #include "SplitSum.h"
+#include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -80,9 +81,11 @@ GemmSizes GemmRequest::getSizes(const LaunchSite &site) const {
 GemmArguments GemmRequest::getResultArguments(LaunchSite &site,
                                               const GemmSpec &spec) const {
   GemmArguments arguments(spec);
-  if (spec.epilogue)
+  if (spec.epilogue) {
     arguments.sink = spec.epilogue->sink->getArguments(site);
-  else
+    for (const EpilogueSpec::Kept &kept : spec.epilogue->kept)
+      arguments.kept.push_back(kept.store->getArguments(site));
+  } else
     arguments.result = site.lookup(epilogue.getValue());
   for (auto [product, own] : llvm::zip_equal(products, arguments.products)) {
     own.factorA = site.lookup(product.factorA.value);
@@ -111,6 +114,9 @@ static void requireEpilogueSizes(const GemmRequest &request, LaunchSite &site,
     result.back() = sizes.cols;
   }
   createSink(epilogue)->requireSizes(site.call, result);
+  for (Operation *product : epilogue.products)
+    if (isStored(product->getResult(0)))
+      createStore(product->getResult(0))->requireSizes(site.call, result);
   for (linalg::LinalgOp op : epilogue.elementwise)
     for (OpOperand *operand : op.getDpsInputOperands()) {
       Value input = operand->get();

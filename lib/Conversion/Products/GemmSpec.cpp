@@ -94,6 +94,9 @@ void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
     signature.add(product.elementFactor, kCopyBytes);
   }
   signature.add(result, kResultBytes);
+  for (SinkArguments &store : kept)
+    for (SinkArguments::Memory &memory : store.memory)
+      signature.add(memory.value, memory.alignment);
   for (SinkArguments::Memory &memory : sink.memory)
     signature.add(memory.value, memory.alignment);
   for (ProductArguments &product : products)

@@ -119,6 +119,8 @@ struct GemmArguments {
   /// inputs of its elementwise ops.
   mlir::Value result;
   SinkArguments sink;
+  /// Those of what stores results of products besides.
+  llvm::SmallVector<SinkArguments, 2> kept;
   llvm::SmallVector<mlir::Value> inputs;
   /// The ends of groups, a pointer to i32.
   mlir::Value offsets;

@@ -23,8 +23,9 @@ void Product::lookAtKernel() {
   Block &body = kernel.getBody().front();
   siblings =
       llvm::count_if(body, [](Operation &each) { return isProduct(&each); });
-  hasEpilogue = !llvm::is_contained(body.getTerminator()->getOperands(),
-                                    op->getResult(0));
+  hasEpilogue = llvm::any_of(op->getUsers(), [](Operation *user) {
+    return !isa<YieldOp, tensor::DimOp>(user);
+  });
 }
 
 Product::Product(ProductOpInterface op)

@@ -132,10 +132,14 @@ static std::unique_ptr<const Sink> makeSink(Operation *op, SinkOpList<Ops...>) {
       .Default([](Operation *) { return nullptr; });
 }
 
+std::unique_ptr<const Sink> createStore(Value result) {
+  return std::make_unique<StoreSink>(result);
+}
+
 std::unique_ptr<const Sink> createSink(const Epilogue &epilogue) {
   if (epilogue.sink)
     return makeSink(epilogue.sink, SinkOps());
-  return std::make_unique<StoreSink>(epilogue.getValue());
+  return createStore(epilogue.getValue());
 }
 
 } // namespace blockscale::products

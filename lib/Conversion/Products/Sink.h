@@ -112,6 +112,9 @@ public:
 /// The sink of an epilogue: its op, or stores.
 std::unique_ptr<const Sink> createSink(const Epilogue &epilogue);
 
+/// A sink that stores `result`, a value of the kernel, as it is.
+std::unique_ptr<const Sink> createStore(mlir::Value result);
+
 /// Stores words of a fragment of elements of `bits` to `memory`: of a fragment
 /// that is not whole the elements in the columns that exist.
 void emitStoreFragment(const SinkContext &context, mlir::Value memory,

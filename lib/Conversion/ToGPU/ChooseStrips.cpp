@@ -29,11 +29,14 @@ struct ChooseStripsPass : public impl::ChooseStripsBase<ChooseStripsPass> {
       if (kernel->hasAttr(kStripAttrName) ||
           getFamily(kernel) != KernelFamily::Strips)
         return WalkResult::advance();
-      FailureOr<SmallVector<StripMember>> members = findStripMembers(kernel);
-      if (failed(members))
+      FailureOr<SmallVector<StripMembers>> sets = findStripMembers(kernel);
+      if (failed(sets))
         return WalkResult::interrupt();
+      // Of several sets each has the strip that it has by default.
+      if (sets->size() > 1)
+        return WalkResult::advance();
       SmallVector<RatedStrip> strips =
-          rateStrips(StripRequest(*members, *target));
+          rateStrips(StripRequest(sets->front(), *target));
       const RatedStrip &best = strips.front();
       kernel->setAttr(
           kStripAttrName,

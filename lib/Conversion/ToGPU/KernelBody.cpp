@@ -10,6 +10,9 @@
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/Fusion/PaddingLegality.h"
 #include "blockscale/Analysis/Producers.h"
+#include "blockscale/Analysis/RoundTrip.h"
+
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -21,6 +24,7 @@ LogicalResult verifyOperands(const KernelBody &body) {
       Operation *definition = operand.getDefiningOp();
       if (definition && !isProduct(definition) &&
           !isa<linalg::LinalgOp, HadamardOp, PadGroupsOp>(definition) &&
+          !llvm::is_contained(body.joins, definition) &&
           !llvm::is_contained(body.globals, definition))
         return op->emitOpError("expected operands that are inputs of the "
                                "kernel, or of other ops that compute, on this "
@@ -43,13 +47,33 @@ static Value getSource(Operation *op) {
   return hadamard && !isa<HadamardOp>(op) ? hadamard.getX() : x;
 }
 
-/// The value that all of `ops` read, some through a transform of it; null if
-/// they read several.
-static Value getCommonSource(ArrayRef<Operation *> ops) {
-  Value x = getSource(ops.front());
-  return llvm::all_of(ops, [&](Operation *op) { return getSource(op) == x; })
-             ? x
-             : Value();
+/// The values that `ops` read, some through transforms of them, each once.
+static SmallVector<Value> getSources(ArrayRef<Operation *> ops) {
+  llvm::SmallSetVector<Value, 2> sources;
+  for (Operation *op : ops)
+    sources.insert(getSource(op));
+  return sources.takeVector();
+}
+
+/// Whether exactly `producers` make `values`, or the tensors that lie side by
+/// side in these, from arguments of their kernel.
+static bool areMadeBy(ArrayRef<Value> values, ArrayRef<Operation *> producers) {
+  llvm::SmallPtrSet<Operation *, 4> ops;
+  for (Value x : values) {
+    // Only memory is padded.
+    if (!x || x.getDefiningOp<PadGroupsOp>())
+      continue;
+    for (Value part : getSideBySide(x)) {
+      ElementSource source(part);
+      if (!source.readsArguments())
+        return false;
+      for (linalg::LinalgOp op : source.getOps())
+        ops.insert(op);
+    }
+  }
+  return ops.size() == producers.size() &&
+         llvm::all_of(producers,
+                      [&](Operation *op) { return ops.contains(op); });
 }
 
 LogicalResult verifyProducers(KernelOp kernel, const KernelBody &body) {
@@ -58,6 +82,7 @@ LogicalResult verifyProducers(KernelOp kernel, const KernelBody &body) {
   auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
   SmallVector<Operation *> users(body.producers);
   llvm::append_range(users, body.others);
+  llvm::append_range(users, body.joins);
   users.push_back(yield);
   for (Operation *producer : body.producers)
     if (std::optional<FusionObstacle> obstacle =
@@ -67,24 +92,42 @@ LogicalResult verifyProducers(KernelOp kernel, const KernelBody &body) {
              << "does not share its kernel " << *obstacle;
   if (body.producers.empty())
     return success();
-  Value x = body.others.empty() ? Value() : getCommonSource(body.others);
+  SmallVector<Value> made = getSources(body.others);
   if (body.others.empty() && yield.getNumOperands() == 1)
-    x = yield.getOperand(0);
-  bool isMade = x && ElementSource(x).makes(body.producers);
-  if (!isMade)
+    made.push_back(yield.getOperand(0));
+  if (!areMadeBy(made, body.producers))
     return body.producers.front()->emitOpError(
         "expected elementwise ops of a kernel to make what its other ops read, "
         "or its result, from inputs of the kernel");
   return success();
 }
 
-/// Why `op` cannot be in a strip kernel.
+/// Emits an error where a kernel of strips cannot take x from the tensors that
+/// `joins` lay side by side.
+static LogicalResult verifyJoins(const KernelBody &body) {
+  for (Operation *op : body.joins) {
+    auto join = cast<tensor::ConcatOp>(op);
+    if (std::optional<FusionObstacle> obstacle =
+            findJoinObstacle(join, body.others))
+      return join.emitOpError() << "does not share its kernel " << *obstacle;
+    for (Value part : join.getInputs())
+      if (Operation *definition = part.getDefiningOp();
+          definition && !isa<linalg::LinalgOp>(definition))
+        return join.emitOpError("expected tensors that are inputs of the "
+                                "kernel, or that elementwise ops of it make, "
+                                "but got one of '")
+               << definition->getName() << "'";
+  }
+  return success();
+}
+
+/// Why `op`, one of `ops` of one x, cannot be in a strip kernel.
 static std::optional<FusionObstacle>
-findSharingObstacle(Operation *op, const KernelBody &body) {
+findSharingObstacle(Operation *op, ArrayRef<Operation *> ops) {
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
     // Blocks of several rows have no other kernel.
-    size_t paddings = llvm::count_if(body.others, llvm::IsaPred<PadGroupsOp>);
-    if (body.others.size() == paddings + 1 && !quantize.hasRowBlocks())
+    size_t paddings = llvm::count_if(ops, llvm::IsaPred<PadGroupsOp>);
+    if (ops.size() == paddings + 1 && !quantize.hasRowBlocks())
       return std::nullopt;
     return findOneReadObstacle(quantize);
   }
@@ -105,9 +148,31 @@ static StripMember getMember(ArrayRef<Operation *> ops) {
   return member;
 }
 
-FailureOr<SmallVector<StripMember>> findStripMembers(KernelOp kernel) {
+/// Whether a kernel has code for the x of `ops` alone: it pads, computes or
+/// lays x together, or decodes what it quantizes.
+static bool hasCodeOfItsOwn(Value x, ArrayRef<Operation *> ops) {
+  return x.getDefiningOp() || llvm::any_of(ops, [](Operation *op) {
+           auto quantize = dyn_cast<QuantizeOp>(op);
+           return quantize && findDecoder(quantize);
+         });
+}
+
+/// Emits an error where `op`, of x that a kernel pads, has ends of groups that
+/// the kernel computes for another x: other CTAs store these.
+static LogicalResult verifyEnds(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  Value offsets = quantize ? quantize.getOffsets() : Value();
+  auto padding = offsets ? offsets.getDefiningOp<PadGroupsOp>() : PadGroupsOp();
+  if (!padding || padding == getPadding(quantize.getX()))
+    return success();
+  return op->emitOpError("expected ends of groups that are an input of the "
+                         "kernel, or those of the groups that it pads for x, "
+                         "but got those of others");
+}
+
+FailureOr<SmallVector<StripMembers>> findStripMembers(KernelOp kernel) {
   KernelBody body(kernel);
-  if (failed(verifyProducers(kernel, body)))
+  if (failed(verifyProducers(kernel, body)) || failed(verifyJoins(body)))
     return failure();
   llvm::MapVector<Value, SmallVector<Operation *>> opsOf;
   for (Operation *op : body.others) {
@@ -115,34 +180,47 @@ FailureOr<SmallVector<StripMember>> findStripMembers(KernelOp kernel) {
     auto padding = source ? source.getDefiningOp<PadGroupsOp>() : PadGroupsOp();
     bool isKnown =
         isa_and_present<BlockArgument>(padding ? padding.getX() : source) ||
-        (source && source.getDefiningOp<linalg::LinalgOp>());
+        (source && isa_and_present<linalg::LinalgOp, tensor::ConcatOp>(
+                       source.getDefiningOp()));
     if (!isKnown)
       return op->emitOpError("expected a kernel of several ops to be "
                              "quantizations and amaxes of inputs or of "
                              "transforms of them on this target");
+    if (failed(verifyEnds(op)))
+      return failure();
     opsOf[source].push_back(op);
   }
-  SmallVector<StripMember> members;
+  SmallVector<StripMembers> sets;
+  // The ops of the first member of each set.
+  SmallVector<ArrayRef<Operation *>> firsts;
   for (const auto &[x, ops] : opsOf) {
-    std::optional<FusionObstacle> obstacle;
-    if (opsOf.size() > 1)
-      obstacle = findGroupObstacle(opsOf.front().second, ops);
-    if (opsOf.size() > 1 && llvm::any_of(ops, llvm::IsaPred<PadGroupsOp>))
-      obstacle = FusionObstacle{"pad_c2", "quantizations of one tensor",
-                                "of " + std::to_string(opsOf.size())};
     for (Operation *op : ops) {
-      if (!obstacle)
-        obstacle = findSharingObstacle(op, body);
-      if (obstacle)
+      if (std::optional<FusionObstacle> obstacle = findSharingObstacle(op, ops))
         return op->emitOpError() << "does not share its kernel " << *obstacle;
     }
-    const StripMember &member = members.emplace_back(getMember(ops));
+    StripMember member = getMember(ops);
     if (member.quantizes.empty() && member.amaxes.empty())
       return ops.front()->emitOpError(
           "expected a transform whose result is quantized, or reduced to an "
           "amax, in its kernel, but got one that nothing reads");
+    auto *alike = llvm::find_if(
+        firsts, [&, &x = x, &ops = ops](ArrayRef<Operation *> first) {
+          return !hasCodeOfItsOwn(x, ops) &&
+                 !hasCodeOfItsOwn(getSource(first.front()), first) &&
+                 !findGroupObstacle(first, ops);
+        });
+    if (alike == firsts.end()) {
+      firsts.push_back(ops);
+      sets.push_back({member});
+    } else {
+      sets[alike - firsts.begin()].push_back(member);
+    }
   }
-  return members;
+  for (Operation *op : body.others)
+    if (std::optional<FusionObstacle> obstacle = findBesideObstacle(op);
+        obstacle && sets.size() > 1)
+      return op->emitOpError() << "does not share its kernel " << *obstacle;
+  return sets;
 }
 
 } // namespace blockscale

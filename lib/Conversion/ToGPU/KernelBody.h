@@ -22,9 +22,9 @@ llvm::LogicalResult verifyOperands(const KernelBody &body);
 /// memory holds.
 llvm::LogicalResult verifyProducers(KernelOp kernel, const KernelBody &body);
 
-/// The members of a strip kernel, or an error where its ops cannot share one
-/// (FusionLegality.h).
-llvm::FailureOr<llvm::SmallVector<StripMember>>
+/// The sets of members of a strip kernel, or an error where its ops cannot
+/// share one (FusionLegality.h).
+llvm::FailureOr<llvm::SmallVector<StripMembers>>
 findStripMembers(KernelOp kernel);
 
 } // namespace blockscale

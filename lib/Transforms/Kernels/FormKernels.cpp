@@ -58,6 +58,26 @@ static void splitAmax(AmaxOp amax) {
   amax.getXMutable().assign(parts);
 }
 
+/// Lets a quantization of padded rows take the ends that their own padding
+/// gives, where those that it has are the same, from the padding of other rows:
+///
+///   %p, %e = blockscale.pad_groups %x offsets(%o) unit 32
+///   %r, %f = blockscale.pad_groups %y offsets(%o) unit 32
+///   %q, %s = blockscale.quantize %r offsets(%e)
+/// becomes
+///   %q, %s = blockscale.quantize %r offsets(%f)
+static void takeOwnEnds(QuantizeOp quantize) {
+  Value offsets = quantize.getOffsets(), x = quantize.getX();
+  auto others = offsets ? offsets.getDefiningOp<PadGroupsOp>() : PadGroupsOp();
+  if (auto hadamard = x.getDefiningOp<HadamardOp>())
+    x = hadamard.getX();
+  auto own = x.getDefiningOp<PadGroupsOp>();
+  if (own && others && !quantize->getParentOfType<KernelOp>() &&
+      own.getOffsets() == others.getOffsets() &&
+      own.getUnit() == others.getUnit())
+    quantize.getOffsetsMutable().assign(own.getEnds());
+}
+
 /// Wraps the ops of a kernel, or their copies.
 static LogicalResult makeKernel(const PlannedKernel &planned,
                                 const IRMapping &copies) {
@@ -109,6 +129,8 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
           << ", but got '" << chip << "'";
       return signalPassFailure();
     }
+    if (options.chip && fuse)
+      getOperation()->walk(takeOwnEnds);
     for (AmaxOp amax : findSplitAmaxes(getOperation(), options))
       splitAmax(amax);
     if (failed(apply(planFusion(getOperation(), options))))

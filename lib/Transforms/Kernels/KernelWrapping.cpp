@@ -204,7 +204,7 @@ FailureOr<KernelOp> wrapInKernel(ArrayRef<Operation *> ops, ValueRange results,
       return failure();
     if (failed(replaceDecodedSizes(builder, ops, op)))
       return failure();
-    if (ops.size() > 1 && isa<PadGroupsOp>(op))
+    if (ops.size() > 1 && isa<PadGroupsOp, tensor::ConcatOp>(op))
       for (OpResult result : op->getResults())
         if (failed(replaceSizes(builder, result)))
           return failure();

@@ -38,15 +38,58 @@ func.func @amax_twice(%x: memref<48x64xbf16>, %a: memref<f32>, %b: memref<f32>) 
 
 // -----
 
-// Several ops in a kernel: quantizations and amaxes of one x or of a transform of it, or
-// the same of several, ...
-func.func @of_two(%x: memref<64x32xbf16>, %y: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %p: memref<64x32xf8E4M3FN>, %t: memref<64x1xf8E8M0FNU>) {
-  blockscale.kernel ins(%x, %y : memref<64x32xbf16>, memref<64x32xbf16>) outs(%q, %s, %p, %t : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>) {
-  ^bb0(%lx: tensor<64x32xbf16>, %ly: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %lp: tensor<64x32xf8E4M3FN>, %lt: tensor<64x1xf8E8M0FNU>):
+// Several ops in a kernel: quantizations and amaxes of one x or of a transform of it, the
+// same of several, or quantizations of several matrices, ...
+func.func @of_two(%x: memref<64x32xbf16>, %y: memref<2x32x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %p: memref<2x32x32xf8E4M3FN>, %t: memref<2x32x1xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %y : memref<64x32xbf16>, memref<2x32x32xbf16>) outs(%q, %s, %p, %t : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<2x32x32xf8E4M3FN>, memref<2x32x1xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x32xbf16>, %ly: tensor<2x32x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %lp: tensor<2x32x32xf8E4M3FN>, %lt: tensor<2x32x1xf8E8M0FNU>):
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
-    // expected-error @below {{'blockscale.quantize' op does not share its kernel (group_c3): expected {block = array<i64: 1, 32>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0>}, but got {block = array<i64: 1, 32>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0>, recipe = #blockscale<recipe ceil>}}}
-    %2, %3 = blockscale.quantize %ly block [1, 32] recipe ceil : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
-    blockscale.yield %0, %1, %2, %3 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    // expected-error @below {{'blockscale.quantize' op does not share its kernel (beside_c1): expected x of rank 2 with columns, but got tensor<2x32x32xbf16>}}
+    %2, %3 = blockscale.quantize %ly block [1, 32] : tensor<2x32x32xbf16> -> tensor<2x32x32xf8E4M3FN>, tensor<2x32x1xf8E8M0FNU>
+    blockscale.yield %0, %1, %2, %3 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<2x32x32xf8E4M3FN>, tensor<2x32x1xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+// ... of which an amax is another launch, ...
+func.func @with_amax(%x: memref<64x32xbf16>, %y: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %a: memref<f32>) {
+  blockscale.kernel ins(%x, %y : memref<64x32xbf16>, memref<64x32xbf16>) outs(%q, %s, %a : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<f32>) {
+  ^bb0(%lx: tensor<64x32xbf16>, %ly: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %la: tensor<f32>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    // expected-error @below {{'blockscale.amax' op does not share its kernel (beside_c2): expected ops that clear no memory before, but got 'blockscale.amax'}}
+    %2 = blockscale.amax %ly : tensor<64x32xbf16> -> tensor<f32>
+    blockscale.yield %0, %1, %2 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<f32>
+  }
+  return
+}
+
+// -----
+
+// ... and tensors side by side that are inputs or made by elementwise ops, ...
+func.func @of_transform(%x: memref<64x32xbf16>, %q: memref<64x64xf8E4M3FN>, %s: memref<2x64xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x32xbf16>) outs(%q, %s : memref<64x64xf8E4M3FN>, memref<2x64xf8E8M0FNU>) family strips {
+  ^bb0(%lx: tensor<64x32xbf16>, %lq: tensor<64x64xf8E4M3FN>, %ls: tensor<2x64xf8E8M0FNU>):
+    %h = blockscale.hadamard %lx dim 0 : tensor<64x32xbf16>
+    // expected-error @below {{'tensor.concat' op expected tensors that are inputs of the kernel, or that elementwise ops of it make, but got one of 'blockscale.hadamard'}}
+    %y = tensor.concat dim(1) %lx, %h : (tensor<64x32xbf16>, tensor<64x32xbf16>) -> tensor<64x64xbf16>
+    %0, %1 = blockscale.quantize %y block [32, 1] : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<2x64xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<64x64xf8E4M3FN>, tensor<2x64xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+// ... in the kernels of threads that have fragments, ...
+func.func @join_of_rows(%x: memref<64x32xbf16>, %q: memref<64x64xf8E4M3FN>, %s: memref<64x2xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x32xbf16>) outs(%q, %s : memref<64x64xf8E4M3FN>, memref<64x2xf8E8M0FNU>) family rows {
+  ^bb0(%lx: tensor<64x32xbf16>, %lq: tensor<64x64xf8E4M3FN>, %ls: tensor<64x2xf8E8M0FNU>):
+    // expected-error @below {{'tensor.concat' op expected tensors side by side in kernels for blocks of several rows, or of several results of one x, only}}
+    %y = tensor.concat dim(1) %lx, %lx : (tensor<64x32xbf16>, tensor<64x32xbf16>) -> tensor<64x64xbf16>
+    %0, %1 = blockscale.quantize %y block [1, 32] : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
   }
   return
 }

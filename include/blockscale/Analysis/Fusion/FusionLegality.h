@@ -71,6 +71,13 @@ std::optional<FusionObstacle>
 findGroupObstacle(llvm::ArrayRef<mlir::Operation *> first,
                   llvm::ArrayRef<mlir::Operation *> ops);
 
+/// Why a strip kernel of `op` cannot have CTAs of another x as well, for which
+/// it has other code:
+///
+///  - beside_c1: x has rank 2 and columns, so that CTAs have one number.
+///  - beside_c2: it is no amax, for which another kernel clears memory before.
+std::optional<FusionObstacle> findBesideObstacle(mlir::Operation *op);
+
 /// Why a kernel of a GPU cannot transform x in registers for the quantizations
 /// of the result, if the transforms it computes are of those `sizes`:
 ///

@@ -21,6 +21,9 @@ struct KernelBody {
   /// Linalg ops, which make what others read or are yielded.
   llvm::SmallVector<mlir::Operation *> producers;
   llvm::SmallVector<mlir::Operation *> others;
+  /// What lays tensors side by side for `others`, whose code takes each element
+  /// from where it is.
+  llvm::SmallVector<mlir::Operation *> joins;
   /// The first dequantization of what each of `others` quantizes, which that
   /// one's code computes along with it.
   llvm::SmallVector<DequantizeOp> decoders;

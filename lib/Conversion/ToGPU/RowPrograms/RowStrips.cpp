@@ -83,7 +83,8 @@ void RowStrips::emit(KernelBuilder &b, const RowLayout &layout,
                      const IRMapping &arguments, Lanes rows, Lanes matrices,
                      function_ref<void(Lanes)> emitPiece) {
   Lanes block = emitBlockNumber(b);
-  ArrayRef<ElementSource::Input> inputs = request.source->getInputs();
+  ArrayRef<ElementSource::Input> inputs =
+      request.source->getWhole().getInputs();
   for (const ElementSource::Input &input : inputs)
     if (input.isMade() && !shared.contains(input.logical))
       shared[input.logical] = createSharedArray(
@@ -116,7 +117,7 @@ void RowStrips::emit(KernelBuilder &b, const RowLayout &layout,
     operands.inputs[i] = input.isMade() ? b.offset(shared.lookup(input.logical),
                                                    input.element, before)
                                         : arguments.lookup(input.logical);
-  for (auto [i, kept] : llvm::enumerate(request.source->getKept()))
+  for (auto [i, kept] : llvm::enumerate(request.source->getWhole().getKept()))
     operands.inputs[inputs.size() + i] = arguments.lookup(kept);
   emitStripRow(b, request, site.getChip(), operands, block);
 }

@@ -33,7 +33,7 @@ public:
   RowLayout getLayout(int64_t rowElements, int64_t inputBytes) const;
   /// The elements that are stored where strips compute them.
   llvm::ArrayRef<mlir::Value> getKept() const {
-    return request.source->getKept();
+    return request.source->getWhole().getKept();
   }
   bool isBatched() const { return request.shape->batched; }
   std::string getName() const;

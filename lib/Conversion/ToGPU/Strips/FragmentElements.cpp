@@ -26,7 +26,7 @@ Lanes StripPosition::hasColumn(int64_t j) const {
 }
 
 FragmentElements::FragmentElements(KernelBuilder &b, CvtEmitter &cvt,
-                                   const ElementSource &source,
+                                   const StripSource &source,
                                    const StripShape &shape,
                                    const StripPosition &position,
                                    ValueRange inputs)

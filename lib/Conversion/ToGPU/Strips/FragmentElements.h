@@ -9,6 +9,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_FRAGMENTELEMENTS_H
 
 #include "DeviceEmission/CvtEmitter.h"
+#include "StripSource.h"
 #include "StripSpec.h"
 
 namespace blockscale {
@@ -54,9 +55,9 @@ public:
   /// and columns that do not exist are loaded from others; where blocks may
   /// have such a part, it is zero instead. `inputs` are x, or what it is
   /// computed from.
-  FragmentElements(KernelBuilder &b, CvtEmitter &cvt,
-                   const ElementSource &source, const StripShape &shape,
-                   const StripPosition &position, mlir::ValueRange inputs);
+  FragmentElements(KernelBuilder &b, CvtEmitter &cvt, const StripSource &source,
+                   const StripShape &shape, const StripPosition &position,
+                   mlir::ValueRange inputs);
 
   /// The random Hadamard transform of 16 rows of bf16, down each column.
   FragmentElements transformColumns(uint64_t signMask) const;

@@ -528,8 +528,7 @@ void emitStripRow(KernelBuilder &b, const StripRequest &request,
 
 void emitStripKernel(KernelBuilder &b, const StripRequest &request,
                      const target::Chip &chip,
-                     MutableArrayRef<StripOperands> members) {
-  Lanes block = emitBlockNumber(b);
+                     MutableArrayRef<StripOperands> members, Lanes block) {
   StripOperands operands = selectMember(b, request, members, block);
   StripKernelEmitter(b, request, chip, operands).emit(block);
 }

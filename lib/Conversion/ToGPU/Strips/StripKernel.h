@@ -28,10 +28,14 @@ struct StripMember {
   llvm::SmallVector<AmaxOp> amaxes;
 };
 
+/// Members that have the same code, as they differ in their numbers of rows
+/// alone.
+using StripMembers = llvm::SmallVector<StripMember, 1>;
+
 /// Launches a strip kernel: one whose blocks have several rows, or that
-/// makes several results of one x. If there are several members, they differ
-/// only in their numbers of rows.
-llvm::LogicalResult lowerStripKernel(llvm::ArrayRef<StripMember> members,
+/// makes several results of one x. If there are several sets of members, each
+/// has CTAs and code of its own.
+llvm::LogicalResult lowerStripKernel(llvm::ArrayRef<StripMembers> sets,
                                      LaunchSite &site);
 
 } // namespace blockscale

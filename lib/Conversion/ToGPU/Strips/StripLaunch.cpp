@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/AmaxRaise.h"
+#include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/GroupedScales.h"
 #include "DeviceEmission/LaunchModel.h"
 #include "Emission/OperandChecks.h"
@@ -17,6 +18,8 @@
 #include "blockscale/IR/TypeRules.h"
 
 #include "llvm/ADT/StringExtras.h"
+
+#include <vector>
 
 using namespace mlir;
 
@@ -99,14 +102,13 @@ PadGroupsOp getPadding(Value x) {
 }
 
 /// The source of the x of a member.
-static std::shared_ptr<const ElementSource>
-getSource(const StripMember &member) {
+static std::shared_ptr<const StripSource> getSource(const StripMember &member) {
   Value x = member.getX();
   if (auto hadamard = x.getDefiningOp<HadamardOp>())
     x = hadamard.getX();
   if (PadGroupsOp padding = member.getPadding())
     x = padding.getX();
-  return std::make_shared<const ElementSource>(x);
+  return std::make_shared<const StripSource>(x);
 }
 
 StripRequest::StripRequest(ArrayRef<StripMember> members,
@@ -168,26 +170,26 @@ void StripRequest::setLaneRows(int64_t laneRows) {
 
 namespace {
 
-/// Collects the arguments and CTAs of the members of a launch.
+/// Collects the arguments and CTAs of the members of a launch that have the
+/// same code.
 class StripLauncher {
 public:
-  StripLauncher(LaunchSite &site, const StripRequest &request)
-      : site(site), b(site.b), request(request), shape(*request.shape),
+  StripLauncher(LaunchSite &site, ArrayRef<StripMember> members)
+      : site(site), b(site.b), request(members, site.getChip()),
         blocks(getIndex(b, 0)) {}
 
   void addMember(const StripMember &member);
-  void launch();
 
-private:
   LaunchSite &site;
   ImplicitLocOpBuilder &b;
-  const StripRequest &request;
-  const StripShape &shape;
+  StripRequest request;
   SmallVector<StripOperands, 1> operands;
   SmallVector<AmaxBuffer> amaxes;
   /// The number of CTAs of all members so far, and that of matrices of the last
   /// member, which is null where there are none.
   Lanes blocks, matrices;
+  /// The number of the first CTA of the launch; absent for the first launcher.
+  Lanes firstBlock;
 };
 
 } // namespace
@@ -245,7 +247,7 @@ StripOperands getStripOperands(LaunchSite &site, const StripRequest &request,
   ImplicitLocOpBuilder &b = site.b;
   const StripShape &shape = *request.shape;
   StripOperands mine;
-  std::shared_ptr<const ElementSource> source = getSource(member);
+  std::shared_ptr<const StripSource> source = getSource(member);
   source->emitSizeAsserts(site);
   emit::Indices sizes;
   if (PadGroupsOp padding = member.getPadding()) {
@@ -256,9 +258,8 @@ StripOperands getStripOperands(LaunchSite &site, const StripRequest &request,
     mine.padGroups = emit::getDim(b, mine.padOffsets, 0);
     mine.sourceRows = emit::getDim(b, site.lookup(padding.getX()), 0);
   } else {
-    Value x = site.lookup(member.getX());
-    sizes =
-        emit::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
+    for (OpFoldResult size : site.call.getSizes(member.getX()))
+      sizes.push_back(emit::toIndex(b, size));
   }
   ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
   mine.rows =
@@ -295,10 +296,9 @@ void StripLauncher::addMember(const StripMember &member) {
     mine.firstBlock = blocks;
   operands.push_back(mine);
 
-  PadGroupsOp padding = member.getPadding();
-  Value x = site.lookup(padding ? padding.getX() : member.getX());
-  int64_t rank = cast<MemRefType>(x.getType()).getRank();
-  StripGrid grid(b, request, emit::getDim(b, x, rank - 1));
+  StripGrid grid(b, request,
+                 mine.columns ? mine.columns
+                              : getIndex(b, request.shape->columns));
   Lanes padded = emit::roundUp(b, mine.rows, grid.rowGranule);
   blocks = blocks + getCeilDiv(b, padded, grid.blockRows) * grid.blockColumns;
   for (const StripOperands::Result &result : operands.back().results)
@@ -307,29 +307,64 @@ void StripLauncher::addMember(const StripMember &member) {
           blocks + GroupedScales::countBlocks(b, result.tiles, request.warps);
 }
 
-void StripLauncher::launch() {
-  if (!amaxes.empty())
-    launchClear(site, amaxes);
-  // Rows without elements have neither data nor scales.
-  if (shape.columns == 0)
-    return;
-  LaunchModel(site.getChip())
-      .remarkStrip(b.getLoc(), {shape.fragmentRows, shape.fragmentColumns},
-                   {shape.getWarpRows(), shape.getWarpColumns()});
-  // Where groups are padded there are ends to check, and to store.
-  if (request.padUnit != 0)
-    blocks = emit::max(b, blocks, getIndex(b, 1));
+/// Emits the work of CTA `block` of those of `launchers`, each of which has the
+/// CTAs before the first one of the next.
+static void emitLaunched(KernelBuilder &b, MutableArrayRef<StripLauncher> all,
+                         Lanes block) {
+  StripLauncher &first = all.front();
+  auto emitFirst = [&] {
+    Lanes number = block;
+    if (first.firstBlock)
+      number = block - toIndex(b, first.firstBlock);
+    emitStripKernel(b, first.request, first.site.getChip(), first.operands,
+                    number);
+  };
+  if (all.size() == 1)
+    return emitFirst();
+  MutableArrayRef<StripLauncher> rest = all.drop_front();
+  emit::emitIf(b, isBelow(block, toIndex(b, rest.front().firstBlock)),
+               emitFirst, [&] { emitLaunched(b, rest, block); });
+}
+
+/// Launches what `launchers`, which are not none, have collected.
+static void launchStrips(LaunchSite &site,
+                         MutableArrayRef<StripLauncher> launchers) {
+  ImplicitLocOpBuilder &b = site.b;
+  const StripRequest &first = launchers.front().request;
+  Lanes blocks = getIndex(b, 0);
+  std::string name;
+  int64_t threadBytes = 0, residentBlocks = 0;
   KernelSignature signature;
-  for (StripOperands &member : operands)
-    member.addSlots(signature, request);
-  site.launch(
-      request.getKernelName(site.getChip()),
-      {request.getThreads(), blocks, matrices,
-       shape.fragmentRows * shape.fragmentColumns * request.source->getBytes(),
-       request.wantsRegisters(site.getChip()) ? kSharedBlocks : 0},
-      signature, [&](KernelBuilder &b) {
-        emitStripKernel(b, request, site.getChip(), operands);
-      });
+  for (StripLauncher &each : launchers) {
+    const StripShape &shape = *each.request.shape;
+    LaunchModel(site.getChip())
+        .remarkStrip(b.getLoc(), {shape.fragmentRows, shape.fragmentColumns},
+                     {shape.getWarpRows(), shape.getWarpColumns()});
+    // Where groups are padded there are ends to check, and to store.
+    if (each.request.padUnit != 0)
+      each.blocks = emit::max(b, each.blocks, getIndex(b, 1));
+    if (!name.empty()) {
+      name += "_beside_";
+      each.firstBlock = blocks;
+    }
+    name += each.request.getKernelName(site.getChip());
+    blocks = blocks + each.blocks;
+    threadBytes =
+        std::max(threadBytes, shape.fragmentRows * shape.fragmentColumns *
+                                  each.request.source->getBytes());
+    if (each.request.wantsRegisters(site.getChip()))
+      residentBlocks = kSharedBlocks;
+    for (StripOperands &member : each.operands)
+      member.addSlots(signature, each.request);
+  }
+  for (StripLauncher &each : launchers)
+    signature.add(each.firstBlock);
+  site.launch(name,
+              {first.getThreads(), blocks, launchers.front().matrices,
+               threadBytes, residentBlocks},
+              signature, [&](KernelBuilder &b) {
+                emitLaunched(b, launchers, emitBlockNumber(b));
+              });
 }
 
 template <typename OpTy>
@@ -360,11 +395,11 @@ static void requireDecoded(QuantizeOp op, DequantizeOp decoder,
   llvm::append_range(checks, call.getChecks());
 }
 
-LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
-                               LaunchSite &site) {
-  Block *body = members.front().getX().getParentBlock();
-  auto kernel = cast<KernelOp>(body->getParentOp());
-  SmallVector<emit::CallSite::Check> checks;
+/// Adds the rules that the run-time sizes of the ops of `member` must keep.
+/// Emits an error where one has no such kernel.
+static LogicalResult
+requireMember(const StripMember &member, LaunchSite &site,
+              SmallVectorImpl<emit::CallSite::Check> &checks) {
   auto require = [&](auto op) { requireStripOperands(op, site, checks); };
   auto prepare = [&](auto op) {
     if (PadGroupsOp padding = getPadding(op.getX()))
@@ -373,25 +408,44 @@ LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
       require(hadamard);
     require(op);
   };
-  for (const StripMember &member : members) {
-    for (QuantizeOp op : member.quantizes) {
-      if (failed(verifyStripFeatures(op, site)))
-        return failure();
-      prepare(op);
-      if (DequantizeOp decoder = findDecoder(op))
-        requireDecoded(op, decoder, site, checks);
-    }
-    llvm::for_each(member.amaxes, prepare);
+  for (QuantizeOp op : member.quantizes) {
+    if (failed(verifyStripFeatures(op, site)))
+      return failure();
+    prepare(op);
+    if (DequantizeOp decoder = findDecoder(op))
+      requireDecoded(op, decoder, site, checks);
   }
-  StripRequest request(members, site.getChip());
-  if (failed(applyStrip(kernel, request)))
+  llvm::for_each(member.amaxes, prepare);
+  return success();
+}
+
+LogicalResult lowerStripKernel(ArrayRef<StripMembers> sets, LaunchSite &site) {
+  Block *body = sets.front().front().getX().getParentBlock();
+  auto kernel = cast<KernelOp>(body->getParentOp());
+  SmallVector<emit::CallSite::Check> checks;
+  for (const StripMembers &members : sets)
+    for (const StripMember &member : members)
+      if (failed(requireMember(member, site, checks)))
+        return failure();
+  std::vector<StripLauncher> launchers;
+  for (const StripMembers &members : sets)
+    launchers.emplace_back(site, members);
+  if (sets.size() == 1 && failed(applyStrip(kernel, launchers.front().request)))
     return failure();
   for (const emit::CallSite::Check &check : checks)
     emit::createAssert(site.b, check);
-  StripLauncher launcher(site, request);
-  for (const StripMember &member : members)
-    launcher.addMember(member);
-  launcher.launch();
+  SmallVector<AmaxBuffer> amaxes;
+  for (auto [launcher, members] : llvm::zip_equal(launchers, sets)) {
+    for (const StripMember &member : members)
+      launcher.addMember(member);
+    llvm::append_range(amaxes, launcher.amaxes);
+  }
+  if (!amaxes.empty())
+    launchClear(site, amaxes);
+  // Rows without elements have neither data nor scales; no others are beside
+  // them.
+  if (launchers.front().request.shape->columns != 0)
+    launchStrips(site, launchers);
   return success();
 }
 

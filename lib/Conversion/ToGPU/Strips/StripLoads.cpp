@@ -328,14 +328,70 @@ static Rows computeRows(KernelBuilder &b, const ElementSource &source,
   return result;
 }
 
-Rows loadFragment(KernelBuilder &b, const ElementSource &source,
+/// The rows of an x that is one tensor.
+static Rows loadWhole(KernelBuilder &b, const ElementSource &source,
+                      const StripShape &shape, const StripPosition &position,
+                      ValueRange inputs) {
+  if (!source.isMemory())
+    return computeRows(b, source, shape, position, inputs);
+  StripLoads loads(b, shape, position, shape.getInputBytes());
+  return position.isPadded() ? loads.loadPaddedRows(inputs.front())
+                             : loads.loadRows(inputs.front());
+}
+
+/// The slices of all rows of a fragment that is in one of `parts`.
+static SmallVector<Value> loadParts(KernelBuilder &b,
+                                    ArrayRef<StripSource::Part> parts,
+                                    const StripShape &shape,
+                                    const StripPosition &position,
+                                    ValueRange inputs) {
+  const StripSource::Part &part = parts.front();
+  size_t count = part.countArguments();
+  auto loadFirst = [&] {
+    StripPosition inPart = position;
+    inPart.column = position.column - part.begin;
+    inPart.columns = getIndex(b, part.columns);
+    SmallVector<Value> slices;
+    for (ArrayRef<Value> row :
+         loadWhole(b, part.source, shape, inPart, inputs.take_front(count)))
+      llvm::append_range(slices, row);
+    return slices;
+  };
+  if (parts.size() == 1)
+    return loadFirst();
+  Type slice = getSliceType(b, shape.loadBytes);
+  int64_t perRow =
+      shape.fragmentColumns * shape.getInputBytes() / shape.loadBytes;
+  SmallVector<Type> types(shape.fragmentRows * perRow, slice);
+  Value isFirst =
+      isBelow(position.column, getIndex(b, part.begin + part.columns));
+  return emitIfElse(b, isFirst, types, loadFirst, [&] {
+    return loadParts(b, parts.drop_front(), shape, position,
+                     inputs.drop_front(count));
+  });
+}
+
+/// The rows of an x that is tensors side by side.
+static Rows loadJoined(KernelBuilder &b, const StripSource &source,
+                       const StripShape &shape, const StripPosition &position,
+                       ValueRange inputs) {
+  SmallVector<Value> slices =
+      loadParts(b, source.getParts(), shape, position, inputs);
+  auto perRow = static_cast<int64_t>(slices.size()) / shape.fragmentRows;
+  Rows rows;
+  for (ArrayRef<Value> rest = slices; !rest.empty();
+       rest = rest.drop_front(perRow))
+    rows.emplace_back(rest.take_front(perRow));
+  return rows;
+}
+
+Rows loadFragment(KernelBuilder &b, const StripSource &source,
                   const StripShape &shape, const StripPosition &position,
                   ValueRange inputs) {
   StripLoads loads(b, shape, position, shape.getInputBytes());
-  Rows rows = position.isPadded() ? loads.loadPaddedRows(inputs.front())
-              : source.isMemory()
-                  ? loads.loadRows(inputs.front())
-                  : computeRows(b, source, shape, position, inputs);
+  Rows rows = source.getParts().size() > 1
+                  ? loadJoined(b, source, shape, position, inputs)
+                  : loadWhole(b, source.getWhole(), shape, position, inputs);
   for (auto [i, row] : llvm::enumerate(rows)) {
     if (shape.hasPartialBlocks)
       clearMissing(b, position, static_cast<int64_t>(i), loads.getExists(),

@@ -17,7 +17,7 @@ namespace blockscale {
 /// where blocks may have such a part, it is zero instead. What is kept of what
 /// leads to x is stored.
 llvm::SmallVector<llvm::SmallVector<mlir::Value>>
-loadFragment(KernelBuilder &b, const ElementSource &source,
+loadFragment(KernelBuilder &b, const StripSource &source,
              const StripShape &shape, const StripPosition &position,
              mlir::ValueRange inputs);
 

@@ -10,6 +10,7 @@
 
 #include "StripAmax.h"
 #include "StripKernel.h"
+#include "StripSource.h"
 #include "blockscale/Target/Chip.h"
 
 namespace blockscale {
@@ -34,7 +35,7 @@ struct StripRequest {
   /// That of all specs.
   std::shared_ptr<const StripShape> shape;
   /// The source of x: memory, or elementwise ops on what memory holds.
-  std::shared_ptr<const ElementSource> source;
+  std::shared_ptr<const StripSource> source;
   llvm::SmallVector<StripSpec> specs;
   llvm::SmallVector<StripAmax> amaxes;
   /// What padded groups are multiples of, in rows; 0 where x has no such
@@ -117,10 +118,11 @@ void emitStripRow(KernelBuilder &b, const StripRequest &request,
                   const target::Chip &chip, const StripOperands &operands,
                   emit::Lanes rowOfBlocks);
 
-/// Emits the body of the kernel.
+/// Emits the body of a kernel for CTA `block` of those of `members`.
 void emitStripKernel(KernelBuilder &b, const StripRequest &request,
                      const target::Chip &chip,
-                     llvm::MutableArrayRef<StripOperands> members);
+                     llvm::MutableArrayRef<StripOperands> members,
+                     emit::Lanes block);
 
 } // namespace blockscale
 
