@@ -84,7 +84,8 @@ def main():
                 each for each in compile_case(case, options.target, nvdisasm)
                 if any(code.starts("STTM") for code in each[1].instructions)]
             instructions, elements = count_decode(kernel)
-            row = {"weights": name, "rows": m, "kernel": re.search(r"\d+x\d+_stages.*", resources["kernel"])[0],
+            row = {"weights": name, "rows": m,
+                   "kernel": re.search(r"\d+x\d+_stages.*", resources["kernel"])[0],
                    "registers": resources["registers"],
                    "spills": resources["spills"] + resources["stack"],
                    "instructions": instructions, "elements": elements,
