@@ -24,6 +24,19 @@ func.func @two(%x: tensor<64x96xbf16>, %y: tensor<?x64xf32>) -> (tensor<64x96xf8
 
 // -----
 
+// Quantizations of one x that cannot share what they read of it have launches of their own.
+// CHECK-LABEL: func.func @one_x
+// CHECK-COUNT-2: blockscale.kernel
+// CHECK-NOT: blockscale.kernel
+// CHECK: return
+func.func @one_x(%x: tensor<32x128xf32>) -> (tensor<32x128xf8E4M3FN>, tensor<1x128xf8E8M0FNU>, tensor<128x32xf8E4M3FN>, tensor<128x1xf8E8M0FNU>) {
+  %0, %1 = blockscale.quantize %x block [32, 1] recipe floor : tensor<32x128xf32> -> tensor<32x128xf8E4M3FN>, tensor<1x128xf8E8M0FNU>
+  %2, %3 = blockscale.quantize %x block [32, 1] transposed recipe floor : tensor<32x128xf32> -> tensor<128x32xf8E4M3FN>, tensor<128x1xf8E8M0FNU>
+  return %0, %1, %2, %3 : tensor<32x128xf8E4M3FN>, tensor<1x128xf8E8M0FNU>, tensor<128x32xf8E4M3FN>, tensor<128x1xf8E8M0FNU>
+}
+
+// -----
+
 // So do those of rows that are padded alike, each of which takes the ends of its own padding,
 // though it names those of the other one.
 // CHECK-LABEL: func.func @padded

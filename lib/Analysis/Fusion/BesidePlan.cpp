@@ -17,36 +17,45 @@ namespace blockscale {
 
 /// The most x that a launch has code for. Each has as many registers as the one
 /// that needs the most.
-static constexpr int64_t kMostBeside = 4;
+static constexpr size_t kMostBeside = 4;
 
-/// How many x the ops of `kernel` quantize, each with code of its own; 0 where
+using Sources = llvm::SmallPtrSet<Value, 4>;
+
+/// What the ops of `kernel` quantize, each x with code of its own; empty where
 /// the kernel cannot have others beside these.
-static int64_t countSources(const PlannedKernel &kernel) {
+static Sources getSources(const PlannedKernel &kernel) {
+  Sources sources;
   if (kernel.family != KernelFamily::Strips || !kernel.copied.empty())
-    return 0;
-  llvm::SmallPtrSet<Value, 4> sources;
+    return {};
   for (Operation *op : KernelBody(kernel.ops).others) {
     if (findBesideObstacle(op) || op->hasAttr(kGroupAttrName))
-      return 0;
+      return {};
     auto quantize = dyn_cast<QuantizeOp>(op);
     if (!quantize)
       continue;
     Value x = quantize.getX();
-    if (auto hadamard = x.getDefiningOp<HadamardOp>())
+    auto hadamard = x.getDefiningOp<HadamardOp>();
+    if (hadamard && llvm::is_contained(kernel.ops, hadamard))
       x = hadamard.getX();
     sources.insert(x);
   }
-  return static_cast<int64_t>(sources.size());
+  return sources;
+}
+
+/// Whether one launch can have code for each x of both. Kernels of the same x
+/// are apart for a reason.
+static bool fit(const Sources &sources, const Sources &others) {
+  return !others.empty() && sources.size() + others.size() <= kMostBeside &&
+         llvm::none_of(others, [&](Value x) { return sources.contains(x); });
 }
 
 void planBeside(FusionDraft &draft) {
   for (size_t i = 0; i < draft.getKernels().size(); ++i) {
-    int64_t count = countSources(draft.getKernels()[i]);
-    for (size_t j = i + 1; count > 0 && j < draft.getKernels().size();) {
-      int64_t others = countSources(draft.getKernels()[j]);
-      bool fits = others > 0 && count + others <= kMostBeside;
-      if (fits && draft.join(i, j))
-        count += others;
+    Sources sources = getSources(draft.getKernels()[i]);
+    for (size_t j = i + 1; !sources.empty() && j < draft.getKernels().size();) {
+      Sources others = getSources(draft.getKernels()[j]);
+      if (fit(sources, others) && draft.join(i, j))
+        sources.insert(others.begin(), others.end());
       else
         ++j;
     }
