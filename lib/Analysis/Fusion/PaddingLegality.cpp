@@ -45,6 +45,12 @@ collectReaders(PadGroupsOp op, SmallVectorImpl<QuantizeOp> &readers,
   return std::nullopt;
 }
 
+PadGroupsOp getPadding(Value x) {
+  if (auto hadamard = x.getDefiningOp<HadamardOp>())
+    x = hadamard.getX();
+  return x.getDefiningOp<PadGroupsOp>();
+}
+
 std::optional<FusionObstacle> findPaddingObstacle(PadGroupsOp op) {
   RankedTensorType x = op.getX().getType();
   if (x.isDynamicDim(1) || x.getDimSize(1) == 0)

@@ -32,9 +32,10 @@ public:
                 Lanes thread)
       : b(b), context(context), format(context.spec.format),
         pairs(b, context.spec) {
+    // Which half of a stage the thread decodes.
+    Lanes part;
     std::tie(part, row) = numerics::splitBits(thread, kLaneRows);
-    int64_t steps = context.spec.getStageSteps();
-    ownSteps = steps / kStageParts;
+    ownSteps = context.spec.getStageSteps() / kStageParts;
     elements = ownSteps ? kDecodedStep : kDecodedStep / kStageParts;
     firstStep = ownSteps ? part * ownSteps : part.like(0);
     inStep = ownSteps ? part.like(0) : part;
@@ -61,8 +62,8 @@ private:
   const PlainTcgen05Context &context;
   const DecodedFormat &format;
   DecodedPairs pairs;
-  /// The thread's row of the tile, and its half of a stage.
-  Lanes row, part;
+  /// The thread's row of the tile.
+  Lanes row;
   /// The steps that it decodes of a stage, or 0 where it has half of one, and
   /// the elements of each that it has.
   int64_t ownSteps, elements;

@@ -11,6 +11,7 @@
 #include "blockscale/Analysis/Fusion/AmaxSplit.h"
 #include "blockscale/Analysis/Fusion/FusionPlan.h"
 #include "blockscale/Analysis/Fusion/KernelGroups.h"
+#include "blockscale/Analysis/Fusion/PaddingLegality.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 
@@ -67,11 +68,9 @@ static void splitAmax(AmaxOp amax) {
 /// becomes
 ///   %q, %s = blockscale.quantize %r offsets(%f)
 static void takeOwnEnds(QuantizeOp quantize) {
-  Value offsets = quantize.getOffsets(), x = quantize.getX();
+  Value offsets = quantize.getOffsets();
   auto others = offsets ? offsets.getDefiningOp<PadGroupsOp>() : PadGroupsOp();
-  if (auto hadamard = x.getDefiningOp<HadamardOp>())
-    x = hadamard.getX();
-  auto own = x.getDefiningOp<PadGroupsOp>();
+  PadGroupsOp own = getPadding(quantize.getX());
   if (own && others && !quantize->getParentOfType<KernelOp>() &&
       own.getOffsets() == others.getOffsets() &&
       own.getUnit() == others.getUnit())

@@ -101,7 +101,7 @@ public:
     return context.options.schedule != Schedule::Prompt;
   }
   /// Does the asynchronous work that the schedule has done behind an
-  /// instruction.
+  /// instruction, or in a round in which warps are left out.
   void runWorkBehindInstruction();
   /// Reports what other CTAs have under way to the memory of the CTA of this
   /// rank, all of whose threads have exited.

@@ -24,6 +24,10 @@ namespace blockscale {
 ///    the rows of each block.
 std::optional<FusionObstacle> findPaddingObstacle(PadGroupsOp op);
 
+/// What pads the groups of `x`, or of what `x` is a transform of; null where
+/// nothing does.
+PadGroupsOp getPadding(mlir::Value x);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_ANALYSIS_FUSION_PADDINGLEGALITY_H

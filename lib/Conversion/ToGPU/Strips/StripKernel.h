@@ -9,12 +9,9 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPKERNEL_H
 
 #include "DeviceEmission/LaunchSite.h"
+#include "blockscale/Analysis/Fusion/PaddingLegality.h"
 
 namespace blockscale {
-
-/// What pads the groups of `x`, or of what `x` is a transform of, in its
-/// kernel; null where nothing does.
-PadGroupsOp getPadding(mlir::Value x);
 
 /// The results that a kernel makes of one x: quantizations of x or of its
 /// transforms, and amaxes of one value for all or for each matrix.

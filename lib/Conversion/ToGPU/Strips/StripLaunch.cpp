@@ -95,12 +95,6 @@ Value StripMember::getX() const {
                            : QuantizeOp(quantizes.front()).getX();
 }
 
-PadGroupsOp getPadding(Value x) {
-  if (auto hadamard = x.getDefiningOp<HadamardOp>())
-    x = hadamard.getX();
-  return x.getDefiningOp<PadGroupsOp>();
-}
-
 /// The source of the x of a member.
 static std::shared_ptr<const StripSource> getSource(const StripMember &member) {
   Value x = member.getX();
