@@ -93,6 +93,8 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool checks,
          pm.addPass(createCanonicalizerPass());
          pm.addPass(createFoldConstants({maxConstantElements}));
          buildExpandMath(pm);
+         if (isDevice)
+           pm.addNestedPass<func::FuncOp>(createMoveReshapes());
          if (checks)
            pm.addNestedPass<func::FuncOp>(createCheckElements({isDevice}));
          pm.addPass(createCanonicalizerPass());

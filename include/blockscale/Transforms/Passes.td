@@ -478,6 +478,35 @@ def SwizzleProductScales : Pass<"blockscale-swizzle-product-scales"> {
            "GPU to generate code for">];
 }
 
+def MoveReshapes
+    : InterfacePass<"blockscale-move-reshapes", "::mlir::FunctionOpInterface"> {
+  let summary = "Move reshapes of rows behind what follows a product";
+  let description = [{
+    An `expand_shape` or `collapse_shape` of the rows of a product's result, or of
+    what elementwise ops make of it, comes behind the elementwise op or the
+    quantization of rows that takes it. So the kernel of the product can compute
+    these. A reshape of the last dimension stays where it is, and so does one before
+    a quantization with scales in a layout, `offsets`, `rng`, `block_amax` or several
+    global values. No number changes.
+
+    Example (test/Transforms/move-reshapes.mlir):
+
+    ```mlir
+    %x = tensor.expand_shape %y [[0, 1], [2]] output_shape [2, 64, 96]
+        : tensor<128x96xbf16> into tensor<2x64x96xbf16>
+    %g = linalg.generic .. ins(%x : tensor<2x64x96xbf16>) .. -> tensor<2x64x96xbf16>
+    // becomes
+    %f = linalg.generic .. ins(%y : tensor<128x96xbf16>) .. -> tensor<128x96xbf16>
+    %g = tensor.expand_shape %f [[0, 1], [2]] output_shape [2, 64, 96]
+        : tensor<128x96xbf16> into tensor<2x64x96xbf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def PrepackProductWeights : Pass<"blockscale-prepack-product-weights"> {
   let summary = "Give products constant weights in the order of register fragments";
   let description = [{

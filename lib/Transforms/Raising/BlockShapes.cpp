@@ -92,4 +92,23 @@ Value flattenRows(OpBuilder &builder, Location loc, Value value) {
                                          getRowReassociation(rank));
 }
 
+Value createRowReshape(OpBuilder &builder, tensor::CollapseShapeOp op,
+                       Value rows) {
+  return tensor::CollapseShapeOp::create(builder, op.getLoc(), rows,
+                                         op.getReassociationIndices());
+}
+
+Value createRowReshape(OpBuilder &builder, tensor::ExpandShapeOp op,
+                       Value rows) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  SmallVector<int64_t> shape(op.getResultType().getShape());
+  shape.back() = type.getShape().back();
+  SmallVector<OpFoldResult> sizes = op.getMixedOutputShape();
+  sizes.back() =
+      tensor::getMixedSize(builder, op.getLoc(), rows, type.getRank() - 1);
+  return tensor::ExpandShapeOp::create(builder, op.getLoc(), type.clone(shape),
+                                       rows, op.getReassociationIndices(),
+                                       sizes);
+}
+
 } // namespace blockscale

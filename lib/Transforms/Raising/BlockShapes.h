@@ -44,6 +44,14 @@ llvm::SmallVector<mlir::ReassociationIndices> getRowReassociation(int64_t rank);
 mlir::Value flattenRows(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value value);
 
+/// `rows` reshaped as `op` reshapes others, of which it leaves the last
+/// dimension as it is; that of `rows` is their own.
+mlir::Value createRowReshape(mlir::OpBuilder &builder,
+                             mlir::tensor::CollapseShapeOp op,
+                             mlir::Value rows);
+mlir::Value createRowReshape(mlir::OpBuilder &builder,
+                             mlir::tensor::ExpandShapeOp op, mlir::Value rows);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_LIB_TRANSFORMS_RAISING_BLOCKSHAPES_H

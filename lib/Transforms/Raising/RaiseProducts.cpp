@@ -603,8 +603,8 @@ struct ReshapeBeforeDequantize : public OpRewritePattern<OpTy> {
           type && type.getRank() != 0)
         return rewriter.notifyMatchFailure(op, "several global scales");
     Location loc = op.getLoc();
-    Value data = reshape(rewriter, op, dequantize.getData());
-    Value scale = reshape(rewriter, op, dequantize.getScale());
+    Value data = createRowReshape(rewriter, op, dequantize.getData());
+    Value scale = createRowReshape(rewriter, op, dequantize.getScale());
     auto reshaped = DequantizeOp::create(
         rewriter, loc, op.getResultType(), data, scale,
         dequantize.getGlobalScale(), dequantize.getGlobalAmax(),
@@ -612,25 +612,6 @@ struct ReshapeBeforeDequantize : public OpRewritePattern<OpTy> {
         dequantize.getUncheckedOriginsAttr());
     rewriter.replaceOp(op, reshaped);
     return success();
-  }
-
-private:
-  /// Data or scales, whose last dimension is their own.
-  static Value reshape(PatternRewriter &rewriter, tensor::CollapseShapeOp op,
-                       TypedValue<RankedTensorType> value) {
-    return tensor::CollapseShapeOp::create(rewriter, op.getLoc(), value,
-                                           op.getReassociationIndices());
-  }
-  static Value reshape(PatternRewriter &rewriter, tensor::ExpandShapeOp op,
-                       TypedValue<RankedTensorType> value) {
-    SmallVector<int64_t> shape(op.getResultType().getShape());
-    shape.back() = value.getType().getShape().back();
-    SmallVector<OpFoldResult> sizes = op.getMixedOutputShape();
-    sizes.back() = tensor::getMixedSize(rewriter, op.getLoc(), value,
-                                        value.getType().getRank() - 1);
-    return tensor::ExpandShapeOp::create(rewriter, op.getLoc(),
-                                         value.getType().clone(shape), value,
-                                         op.getReassociationIndices(), sizes);
   }
 };
 
