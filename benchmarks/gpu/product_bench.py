@@ -47,7 +47,7 @@ class Machine:
         torch = self.torch
         module = self.device.load(self.runtime.bundle(self.folder / f"{file}.bundle"))
         types = {torch.bfloat16: "uint16", torch.uint8: "uint8", torch.int32: "int32",
-                 torch.int64: "int64"}
+                 torch.int64: "int64", torch.float32: "float32"}
         call = module.function(name).call(*((types[t.dtype], tuple(t.shape)) for t in tensors))
         y = torch.full(call.shapes[0], float("nan"), dtype=torch.bfloat16, device="cuda")
         workspace = torch.empty(max(call.workspace_bytes, 1), dtype=torch.uint8, device="cuda")

@@ -1,17 +1,17 @@
 // Weights that are dequantized to the type of activations with a global scale of 24 bits, as
 // importers write them, and multiplied by `linalg`: one kernel on every chip, which decodes them.
-// RUN: blockscale-compile %s --target=sm_80 --emit=ptx -o - | FileCheck %s
-// RUN: blockscale-compile %s --target=sm_86 --emit=ptx -o - | FileCheck %s
-// RUN: blockscale-compile %s --target=sm_89 --emit=ptx -o - | FileCheck %s
-// RUN: blockscale-compile %s --target=sm_90a --emit=ptx -o - | FileCheck %s
-// RUN: blockscale-compile %s --target=sm_100a --emit=ptx -o - | FileCheck %s
-// RUN: blockscale-compile %s --target=sm_103a --emit=ptx -o - | FileCheck %s
-// RUN: blockscale-compile %s --target=sm_120a --emit=ptx -o - | FileCheck %s
-// CHECK-NOT: .entry
-// CHECK: .visible .entry scaled_mm_bf16_e2m1_e4m3_{{.*}}_elements_one(
-// CHECK-NOT: .entry
-// CHECK: .visible .entry scaled_mm_f16_e2m1_e4m3_{{.*}}_elements_scalar
-// CHECK-NOT: .entry
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_80 branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_86 branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_89 branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_90a branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_100a branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_103a branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_120a branch-on-rows=false' | FileCheck %s
+// CHECK-NOT: gpu.launch_func
+// CHECK: gpu.launch_func {{.*}}@scaled_mm_bf16_e2m1_e4m3_{{.*}}_elements_one {{.*}}
+// CHECK-NOT: gpu.launch_func
+// CHECK: gpu.launch_func {{.*}}@scaled_mm_f16_e2m1_e4m3_{{.*}}_elements_scalar
+// CHECK-NOT: gpu.launch_func
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 #mk = affine_map<(m, n, k) -> (m, k)>

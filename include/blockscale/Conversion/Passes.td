@@ -233,6 +233,55 @@ def DefineSerialRuntime
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def BranchOnRows : Pass<"blockscale-branch-on-rows"> {
+  let summary = "Choose kernels of products by the rows of each call";
+  let description = [{
+    A product whose A has a dynamic number of rows, M, is compiled for many
+    rows, and one tile cannot be right for a few, too: one of 256 rows decodes
+    and multiplies as long for 1 row as for 256. For a chip with kernels of
+    products, this pass makes a branch (`scf.if`) on M around each
+    `blockscale.kernel` of such a product, where some numbers of rows would take
+    more than `gain` times as long as with their best tile, by the model of
+    blockscale-choose-schedules. There are up to three bounds, the smallest of
+    which is asked for first. A kernel of few rows is the same one with the
+    attribute `blockscale.max_rows` on its products, by which schedules are
+    chosen. A remark (category `gpu-launch`) says the tiles and the bounds.
+
+    It runs on memrefs, where kernels have no results, so that whatever is fused
+    with a product is in both branches. Groups, and products that have a
+    schedule, are left.
+
+    Example (test/Conversion/branch-on-rows.mlir):
+
+    ```mlir
+    blockscale.kernel ins(%x, %w, %s : memref<?x4096xbf16>, ...)
+        outs(%y : memref<?x4096xbf16>) family product {...}
+    ```
+
+    becomes
+
+    ```mlir
+    %m = memref.dim %x, %c0 : memref<?x4096xbf16>
+    %few = arith.cmpi ule, %m, %c16 : index
+    scf.if %few {
+      blockscale.kernel ins(%x, %w, %s : ...) ... {
+        ... blockscale.scaled_mm ... {blockscale.max_rows = 16 : i64} ...
+      }
+    } else {
+      blockscale.kernel ins(%x, %w, %s : ...) ...
+    }
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
+           "GPU to generate code for">,
+    Option<"gain", "gain", "double", /*default=*/"1.25",
+           "How many times as long as with the best tile rows may take">];
+  let dependentDialects = [
+    "::blockscale::BlockScaleDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
   let summary = "Choose tiles and stages of matrix products";
   let description = [{

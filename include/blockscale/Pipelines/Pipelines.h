@@ -95,6 +95,11 @@ struct ToGPUOptions : public CommonOptions<ToGPUOptions> {
       llvm::cl::desc("Assumed sizes of the dynamic dimensions of a function's "
                      "arguments, in order, for estimates; the last one serves "
                      "all that follow")};
+  Option<bool> branchOnRows{
+      *this, "branch-on-rows",
+      llvm::cl::desc("Choose tiles of products by the rows of each call where "
+                     "types do not have them"),
+      llvm::cl::init(true)};
   Option<std::string> tuned{
       *this, "tuned",
       llvm::cl::desc("Folder of measured choices of schedules, which go before "

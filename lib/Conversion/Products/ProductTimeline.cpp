@@ -69,9 +69,7 @@ void sortSchedules(MutableArrayRef<RatedSchedule> rated) {
   });
 }
 
-/// The tile of a schedule, the pairs of CTAs that share loads, and the parts of
-/// K: "256 x 256 by 2, K in 4 parts".
-static std::string printTile(GemmScheduleAttr schedule) {
+std::string printTile(GemmScheduleAttr schedule) {
   std::string text =
       llvm::formatv("{0} x {1}", schedule.getRows(), schedule.getCols());
   if (schedule.getMulticast() > 1)

@@ -88,6 +88,10 @@ struct RatedSchedule {
 /// fewest parts, and without multicast.
 void sortSchedules(llvm::MutableArrayRef<RatedSchedule> rated);
 
+/// The tile of a schedule, the pairs of CTAs that share loads, and the parts of
+/// K: "256 x 256 by 2, K in 4 parts".
+std::string printTile(GemmScheduleAttr schedule);
+
 /// Says at the op what was chosen of `rated`, by which numbers, and what was
 /// next. A step has `stepElements` of K. `note` is what else there is to say:
 /// "; ...", or nothing.

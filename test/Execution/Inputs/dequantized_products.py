@@ -9,6 +9,7 @@ product, or is not rounded as it should be.
 Usage: dequantized_products.py FOLDER
 """
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -175,15 +176,15 @@ FORMS = {
 
 
 def count_kernels(folder, text, chip):
-    """The kernels of products, and those that dequantize."""
+    """The kernels of products that a call launches, and those that dequantize."""
     path = folder / "counted.mlir"
     path.write_text(text)
-    ptx = subprocess.run(["blockscale-compile", path, f"--target={chip}", "--emit=ptx", "-o", "-"],
-                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                         check=True).stdout
-    entries = [line.split()[2] for line in ptx.splitlines() if ".entry" in line]
-    return (sum(name.startswith("scaled_mm") for name in entries),
-            sum(name.startswith(("dequantize", "plain")) for name in entries))
+    printed = subprocess.run(
+        ["blockscale-opt", path, f"--blockscale-to-gpu=chip={chip} branch-on-rows=false"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
+    names = re.findall(r"gpu.launch_func +@\w+::@(\w+)", printed)
+    return (sum(name.startswith("scaled_mm") for name in names),
+            sum(name.startswith(("dequantize", "plain")) for name in names))
 
 
 def main():
