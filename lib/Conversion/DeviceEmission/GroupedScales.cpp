@@ -7,6 +7,7 @@
 
 #include "GroupedScales.h"
 #include "DeviceCode.h"
+#include "GroupScan.h"
 #include "LaunchSite.h"
 #include "ScaleStore.h"
 
@@ -57,12 +58,21 @@ Lanes GroupedScales::getColumnTiles(const Group &group) const {
   return emit::ceilDiv(b, alongRows() ? columns : getSize(group), kTileCols);
 }
 
-SmallVector<Group> GroupedScales::find(ArrayRef<Lanes> scales) const {
+SmallVector<Value> GroupedScales::toBlocks(ArrayRef<Lanes> scales) const {
   int64_t perBlock = operands.unit / operands.form[alongRows() ? 0 : 1].divisor;
   SmallVector<Value> blocks;
   for (Lanes scale : scales)
     blocks.push_back(scale / perBlock);
-  return emitFindGroups(b, groups, blocks);
+  return blocks;
+}
+
+SmallVector<Group> GroupedScales::find(ArrayRef<Lanes> scales) const {
+  return emitFindGroups(b, groups, toBlocks(scales));
+}
+
+SmallVector<Group> GroupedScales::findInWarp(ArrayRef<Lanes> scales,
+                                             Lanes lane) const {
+  return emitFindGroupsInWarp(b, groups, lane, toBlocks(scales));
 }
 
 Value GroupedScales::getAddress(const Group &group, Lanes row,

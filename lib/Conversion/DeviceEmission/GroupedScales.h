@@ -45,6 +45,11 @@ public:
   /// where none has it.
   llvm::SmallVector<emit::Group> find(llvm::ArrayRef<emit::Lanes> scales) const;
 
+  /// The same where all threads of a warp search together; `lane` is the number
+  /// of this one.
+  llvm::SmallVector<emit::Group> findInWarp(llvm::ArrayRef<emit::Lanes> scales,
+                                            emit::Lanes lane) const;
+
   /// Address of the scale at a row and column of the whole tensor.
   mlir::Value getAddress(const emit::Group &group, emit::Lanes row,
                          emit::Lanes column) const;
@@ -60,6 +65,9 @@ public:
 
 private:
   emit::Lanes toScales(emit::Lanes blocks) const;
+  /// The blocks that have these rows, or columns, of scales.
+  llvm::SmallVector<mlir::Value>
+  toBlocks(llvm::ArrayRef<emit::Lanes> scales) const;
   emit::Lanes getSize(const emit::Group &group) const;
   emit::Lanes getFirstTile(const emit::Group &group) const;
   /// Columns of tiles of a group.

@@ -32,6 +32,19 @@ Lanes emitShuffleFrom(KernelBuilder &b, Lanes word, int64_t number,
                  /*return_value_and_is_valid=*/UnitAttr())};
 }
 
+Lanes emitShuffleFrom(KernelBuilder &b, Lanes word, Lanes number) {
+  return {b, NVVM::ShflOp::create(b, word.getType(), b.i32(kAllLanes), word,
+                                  number, b.i32(kWarpThreads - 1),
+                                  NVVM::ShflKind::idx,
+                                  /*return_value_and_is_valid=*/UnitAttr())};
+}
+
+Lanes emitShuffleUp(KernelBuilder &b, Lanes word, int64_t distance) {
+  return {b, NVVM::ShflOp::create(b, word.getType(), b.i32(kAllLanes), word,
+                                  b.i32(distance), b.i32(0), NVVM::ShflKind::up,
+                                  /*return_value_and_is_valid=*/UnitAttr())};
+}
+
 Lanes emitExchangeMaximum(KernelBuilder &b, Lanes amax, int64_t mask) {
   Lanes other = b.toFloat(emitShuffle(b, b.toBits(amax), mask));
   return {b, arith::MaximumFOp::create(b, amax, other)};

@@ -20,6 +20,14 @@ emit::Lanes emitShuffle(KernelBuilder &b, emit::Lanes word, int64_t mask);
 emit::Lanes emitShuffleFrom(KernelBuilder &b, emit::Lanes word, int64_t number,
                             int64_t threads);
 
+/// The word of thread `number` (i32) of the warp.
+emit::Lanes emitShuffleFrom(KernelBuilder &b, emit::Lanes word,
+                            emit::Lanes number);
+
+/// The word of the thread whose lane is `distance` less; its own in the first
+/// threads.
+emit::Lanes emitShuffleUp(KernelBuilder &b, emit::Lanes word, int64_t distance);
+
 /// The NaN-propagating maximum of an f32 over both threads.
 emit::Lanes emitExchangeMaximum(KernelBuilder &b, emit::Lanes amax,
                                 int64_t mask);

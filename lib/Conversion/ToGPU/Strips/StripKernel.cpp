@@ -14,6 +14,7 @@
 #include "DeviceEmission/AmaxRaise.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/GroupCheck.h"
+#include "DeviceEmission/GroupScan.h"
 #include "DeviceEmission/PaddedGroups.h"
 #include "Emission/OperandChecks.h"
 #include "StripData.h"
@@ -167,9 +168,11 @@ void StripKernelEmitter::emitPosition(Lanes blockNumber) {
       position.warpColumn + position.laneColumn * shape.fragmentColumns;
 }
 
-/// Finds the padded group that has the fragment.
+/// Finds the padded group that has the fragment. All threads of the warp do.
 void StripKernelEmitter::emitPaddedGroup() {
-  emit::Group group = emitFindGroups(b, *padded, Value(position.row)).front();
+  emit::Group group =
+      emitFindGroupsInWarp(b, *padded, position.lane, Value(position.row))
+          .front();
   position.hasGroup = isBelow(group.begin, group.end);
   position.group =
       select(position.hasGroup, group.index, toIndex(b, padGroups));

@@ -196,6 +196,14 @@ void StripScaleTable::storeBytes(const Word &word, int64_t width,
     });
 }
 
+/// The columns of the scales of a word.
+static SmallVector<Lanes> getColumns(Lanes first, int64_t width) {
+  SmallVector<Lanes> columns;
+  for (int64_t i = 0; i < width; ++i)
+    columns.push_back(first + i);
+  return columns;
+}
+
 /// Stores scales in a grouped layout. Each byte goes to the tiles of its group;
 /// CTAs of their own clear the padding of these tiles (GroupedScales.h).
 void StripScaleTable::emitGrouped(int64_t width) {
@@ -204,16 +212,21 @@ void StripScaleTable::emitGrouped(int64_t width) {
   bool hasTails =
       minor.dim == 0 ||
       llvm::divideCeil(spec.shape->columnUnit, minor.divisor) % width != 0;
+  // Where a row of the warp has one word, all threads store scales of the same
+  // columns, whose groups the warp finds at once.
+  SmallVector<emit::Group> shared;
+  if (!grouped->alongRows() && tableColumns == width)
+    shared = grouped->findInWarp(getColumns(getPlace(1, getIndex(b, 0)), width),
+                                 position.lane);
   emitEachWord(width, /*beside=*/1, [&](const Word &word) {
     Lanes row = getPlace(0, word.row), column = getPlace(1, word.column);
     auto isCovered = [&](const emit::Group &group) {
       return isBelow(group.begin, group.end);
     };
     if (!grouped->alongRows()) {
-      SmallVector<Lanes> places;
-      for (int64_t i = 0; i < width; ++i)
-        places.push_back(column + i);
-      SmallVector<emit::Group> groups = grouped->find(places);
+      SmallVector<Lanes> places = getColumns(column, width);
+      SmallVector<emit::Group> groups =
+          shared.empty() ? grouped->find(places) : shared;
       return emit::emitIf(b, isBelow(row, rows), [&] {
         storeBytes(
             word, width, [&](int64_t i) { return isCovered(groups[i]); },
