@@ -210,3 +210,39 @@ func.func @tall(%x: tensor<128x32xbf16>, %w: tensor<96x32xbf16>) -> (tensor<2x64
   %q, %t = blockscale.quantize %s block [32, 1] : tensor<2x64x96xbf16> -> tensor<2x64x96xf8E4M3FN>, tensor<2x2x96xf8E8M0FNU>
   return %q, %t : tensor<2x64x96xf8E4M3FN>, tensor<2x2x96xf8E8M0FNU>
 }
+
+// -----
+
+#id = affine_map<(i, j, k) -> (i, j, k)>
+
+// Dimensions of size 1 that stand with the last one are those of the rows as well. Where the
+// dimension before the last one is not 1, a reshape cuts rows, and stays.
+// CHECK-LABEL: func.func @units
+// CHECK: %[[Y:.+]] = blockscale.scaled_mm
+// CHECK: %[[G:.+]] = linalg.generic {{.*}} ins(%[[Y]] : tensor<1x96xf32>)
+// CHECK: tensor.expand_shape %[[G]] {{\[}}[0, 1], [2]] output_shape [1, 1, 96]
+// CHECK-LABEL: func.func @cut
+// CHECK: tensor.expand_shape %{{.+}} {{\[}}[0], [1, 2]] output_shape [1, 2, 48]
+// CHECK: linalg.generic {{.*}} ins(%{{.+}} : tensor<1x2x48xf32>)
+func.func @units(%x: tensor<1x32xbf16>, %w: tensor<96x32xbf16>) -> tensor<1x1x96xf32> {
+  %y = blockscale.scaled_mm %x, %w scales(none, none) block [1, 16] : tensor<1x32xbf16>, tensor<96x32xbf16> -> tensor<1x96xf32>
+  %s = tensor.expand_shape %y [[0], [1, 2]] output_shape [1, 1, 96] : tensor<1x96xf32> into tensor<1x1x96xf32>
+  %e = tensor.empty() : tensor<1x1x96xf32>
+  %g = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s : tensor<1x1x96xf32>) outs(%e : tensor<1x1x96xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %0 = arith.negf %p : f32
+    linalg.yield %0 : f32
+  } -> tensor<1x1x96xf32>
+  return %g : tensor<1x1x96xf32>
+}
+func.func @cut(%x: tensor<1x32xbf16>, %w: tensor<96x32xbf16>) -> tensor<1x2x48xf32> {
+  %y = blockscale.scaled_mm %x, %w scales(none, none) block [1, 16] : tensor<1x32xbf16>, tensor<96x32xbf16> -> tensor<1x96xf32>
+  %s = tensor.expand_shape %y [[0], [1, 2]] output_shape [1, 2, 48] : tensor<1x96xf32> into tensor<1x2x48xf32>
+  %e = tensor.empty() : tensor<1x2x48xf32>
+  %g = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s : tensor<1x2x48xf32>) outs(%e : tensor<1x2x48xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %0 = arith.negf %p : f32
+    linalg.yield %0 : f32
+  } -> tensor<1x2x48xf32>
+  return %g : tensor<1x2x48xf32>
+}

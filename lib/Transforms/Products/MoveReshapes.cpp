@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -162,6 +163,42 @@ struct MoveBehindQuantize : public OpRewritePattern<QuantizeOp> {
   }
 };
 
+/// %x = tensor.expand_shape %y [[0], [1, 2]] : tensor<1xNxbf16> into
+///     tensor<1x1xNxbf16>
+/// becomes
+///   %x = tensor.expand_shape %y [[0, 1], [2]] ..
+///
+/// and so with collapse_shape, where a product makes %y: canonicalization gives
+/// dimensions of size 1 to the last group, where the rows may have them.
+template <typename OpTy>
+struct GiveUnitsToRows : public OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<ReassociationIndices> groups = op.getReassociationIndices();
+    if (groups.size() < 2 || groups.back().size() < 2)
+      return rewriter.notifyMatchFailure(op, "the last dimension is its own");
+    bool expands = isa<tensor::ExpandShapeOp>(op);
+    ArrayRef<int64_t> sizes =
+        cast<RankedTensorType>(expands ? op.getType() : op.getSrc().getType())
+            .getShape();
+    if (!llvm::all_of(ArrayRef(groups.back()).drop_back(),
+                      [&](int64_t dim) { return sizes[dim] == 1; }))
+      return rewriter.notifyMatchFailure(op, "rows are cut");
+    if (!isMadeByProduct(op.getSrc()))
+      return rewriter.notifyMatchFailure(op, "not of a product");
+    ReassociationIndices &rows = groups[groups.size() - 2];
+    rows.append(groups.back().begin(), std::prev(groups.back().end()));
+    groups.back() = {groups.back().back()};
+    rewriter.modifyOpInPlace(op, [&] {
+      op.setReassociationAttr(
+          getReassociationIndicesAttribute(rewriter, groups));
+    });
+    return success();
+  }
+};
+
 struct MoveReshapesPass : public impl::MoveReshapesBase<MoveReshapesPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
@@ -192,7 +229,9 @@ struct MoveReshapesPass : public impl::MoveReshapesBase<MoveReshapesPass> {
 void populateMoveReshapePatterns(RewritePatternSet &patterns) {
   linalg::populateFoldReshapeOpsByCollapsingPatterns(patterns, isBehindReshape);
   linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, isBehindReshape);
-  patterns.add<MoveBehindQuantize<tensor::CollapseShapeOp>,
+  patterns.add<GiveUnitsToRows<tensor::CollapseShapeOp>,
+               GiveUnitsToRows<tensor::ExpandShapeOp>,
+               MoveBehindQuantize<tensor::CollapseShapeOp>,
                MoveBehindQuantize<tensor::ExpandShapeOp>>(
       patterns.getContext());
 }
