@@ -24,8 +24,8 @@ namespace blockscale {
 #define GEN_PASS_DEF_BRANCHONROWS
 #include "blockscale/Conversion/Passes.h.inc"
 
-/// Numbers of rows for which tiles are compared: those of tiles, and further
-/// powers of two.
+/// Numbers of rows, of each group where there are groups, for which tiles are
+/// compared: those of tiles, and further powers of two.
 static constexpr std::array<int64_t, 7> kRows = {16,  32,  64,  128,
                                                  256, 512, 1024};
 /// The most bounds of a product, each of which costs a kernel.
@@ -69,15 +69,27 @@ rateUpTo(KernelOp kernel, int64_t rows, const target::Chip &chip) {
   return rated;
 }
 
+/// The groups that the rows of a product are in; 1 where there are none, or as
+/// many as a call says.
+static int64_t countRowGroups(const products::Product &product) {
+  if (product.groups != GroupDim::Rows)
+    return 1;
+  int64_t groups = product.offsets.getType().getDimSize(0);
+  return ShapedType::isDynamic(groups) ? 1 : std::max<int64_t>(groups, 1);
+}
+
 namespace {
 
 /// The times of a kernel's products by their rows and tiles.
 class RowTimes {
 public:
-  RowTimes(KernelOp kernel, GemmScheduleAttr most, const target::Chip &chip)
-      : most(most) {
+  /// `most` is the schedule of rows without a bound, and `groups` the number of
+  /// groups that rows are in.
+  RowTimes(KernelOp kernel, GemmScheduleAttr most, int64_t groups,
+           const target::Chip &chip)
+      : groups(groups), most(most) {
     for (auto [i, rows] : llvm::enumerate(kRows))
-      rated[i] = rateUpTo(kernel, rows, chip);
+      rated[i] = rateUpTo(kernel, rows * groups, chip);
   }
 
   /// Bounds, the smallest of which comes first; none where no number of rows
@@ -95,6 +107,7 @@ private:
   double getRegret(ArrayRef<size_t> bounds) const;
 
   std::array<SmallVector<products::RatedSchedule>, kRows.size()> rated;
+  int64_t groups;
   GemmScheduleAttr most;
 };
 
@@ -149,7 +162,7 @@ SmallVector<RowBound> RowTimes::findBounds(double gain) const {
   if (best.size() > 1 && getBest(best[0]) == getBest(best[1]))
     best.erase(best.begin());
   return llvm::map_to_vector(
-      best, [&](size_t i) { return RowBound{kRows[i], getBest(i)}; });
+      best, [&](size_t i) { return RowBound{kRows[i] * groups, getBest(i)}; });
 }
 
 /// The rows of A of a kernel's products, where an operand of the kernel has
@@ -234,15 +247,15 @@ void BranchOnRowsPass::visit(KernelOp kernel, const target::Chip &chip) {
       }))
     return;
   products::Product product(cast<ProductOpInterface>(ops.front()));
-  if (product.groups != GroupDim::None ||
-      !ShapedType::isDynamic(product.getMaxRows()))
+  if (!ShapedType::isDynamic(product.getMaxRows()))
     return;
   auto rated =
       products::getProductFamily(product, chip).rate(product, chip, false);
   if (rated.empty())
     return;
   GemmScheduleAttr most = rated.front().schedule;
-  SmallVector<RowBound> bounds = RowTimes(kernel, most, chip).findBounds(gain);
+  SmallVector<RowBound> bounds =
+      RowTimes(kernel, most, countRowGroups(product), chip).findBounds(gain);
   if (bounds.empty())
     return;
   OpBuilder b(kernel);

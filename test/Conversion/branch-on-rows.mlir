@@ -69,13 +69,13 @@ func.func @along_columns(%x: memref<4096x?xbf16>, %w: memref<4096x4096xbf16>, %y
 
 // -----
 
-// No branch: the types have the number of rows, or the most of them is known; a schedule is written
-// down; the ends of groups cut the rows; or the kernel computes A itself.
+// No branch: the types have the number of rows, or the most of them is known, or a schedule is
+// written down.
 #swizzled = #blockscale.layout<swizzle_128x4>
 #schedule = #blockscale.gemm_schedule<rows = 64, cols = 64, stages = 4, band = 8, ctas = 132>
 // CHECK-LABEL: func.func @left
 // CHECK-NOT:   scf.if
-func.func @left(%x: memref<100x4096xbf16>, %any: memref<?x4096xbf16>, %w: memref<4096x2048xi8>, %s: memref<32x64x32x4x4xf8E4M3FN>, %each: memref<2x4096x4096xbf16>, %ends: memref<2xi32>, %y: memref<100x4096xbf16>, %z: memref<?x4096xbf16>) {
+func.func @left(%x: memref<100x4096xbf16>, %any: memref<?x4096xbf16>, %w: memref<4096x2048xi8>, %s: memref<32x64x32x4x4xf8E4M3FN>, %y: memref<100x4096xbf16>, %z: memref<?x4096xbf16>) {
   blockscale.kernel ins(%x, %w, %s : memref<100x4096xbf16>, memref<4096x2048xi8>, memref<32x64x32x4x4xf8E4M3FN>) outs(%y : memref<100x4096xbf16>) {
   ^bb0(%a: tensor<100x4096xbf16>, %b: tensor<4096x4096xf4E2M1FN>, %sb: tensor<4096x256xf8E4M3FN, #swizzled>, %out: tensor<100x4096xbf16>):
     %0 = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 16] : tensor<100x4096xbf16>, tensor<4096x4096xf4E2M1FN>, tensor<4096x256xf8E4M3FN, #swizzled> -> tensor<100x4096xbf16>
@@ -91,6 +91,18 @@ func.func @left(%x: memref<100x4096xbf16>, %any: memref<?x4096xbf16>, %w: memref
     %0 = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 16] {blockscale.schedule = #schedule} : tensor<?x4096xbf16>, tensor<4096x4096xf4E2M1FN>, tensor<4096x256xf8E4M3FN, #swizzled> -> tensor<?x4096xbf16>
     blockscale.yield %0 : tensor<?x4096xbf16>
   }
+  return
+}
+
+// -----
+
+// Rows in two groups: the bound is the rows of both.
+// CHECK-LABEL: func.func @groups
+// CHECK:       memref.dim
+// CHECK:       arith.constant 32 : index
+// CHECK:       scf.if
+// CHECK:         blockscale.scaled_grouped_mm {{.+}} {blockscale.max_rows = 32 : i64}
+func.func @groups(%any: memref<?x4096xbf16>, %each: memref<2x4096x4096xbf16>, %ends: memref<2xi32>, %z: memref<?x4096xbf16>) {
   blockscale.kernel ins(%any, %each, %ends : memref<?x4096xbf16>, memref<2x4096x4096xbf16>, memref<2xi32>) outs(%z : memref<?x4096xbf16>) {
   ^bb0(%a: tensor<?x4096xbf16>, %b: tensor<2x4096x4096xbf16>, %o: tensor<2xi32>, %out: tensor<?x4096xbf16>):
     %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(none, none) block [1, 16] : tensor<?x4096xbf16>, tensor<2x4096x4096xbf16>, tensor<2xi32> -> tensor<?x4096xbf16>

@@ -248,8 +248,9 @@ def BranchOnRows : Pass<"blockscale-branch-on-rows"> {
     chosen. A remark (category `gpu-launch`) says the tiles and the bounds.
 
     It runs on memrefs, where kernels have no results, so that whatever is fused
-    with a product is in both branches. Groups, and products that have a
-    schedule, are left.
+    with a product is in both branches. Of rows in groups, the bounds are those
+    of a group times the number of groups. Products that have a schedule are
+    left.
 
     Example (test/Conversion/branch-on-rows.mlir):
 

@@ -46,7 +46,7 @@ int64_t Product::getMaxRows() const {
       getProductDims(cast<ProductOpInterface>(op), /*ofB=*/false);
   int64_t rows = a.getType().getDimSize(dims.rows);
   auto most = op->getAttrOfType<IntegerAttr>(kMaxRowsAttrName);
-  bool isKnown = most && groups == GroupDim::None && most.getInt() > 0;
+  bool isKnown = most && most.getInt() > 0;
   return ShapedType::isDynamic(rows) && isKnown ? most.getInt() : rows;
 }
 

@@ -21,6 +21,8 @@ from expect import Expectations, first_difference
 from reference import to_bf16
 
 N, K = 256, 512
+# The largest bound that is tried.
+MOST = 1024
 SWIZZLED = "#blockscale.layout<swizzle_128x4>"
 X, Y = f"tensor<?x{K}xbf16>", f"tensor<?x{N}xbf16>"
 # The formats of both operands: data and scales, or none, and elements of a block. Blocks of the
@@ -29,7 +31,10 @@ FORMS = {
     "weights alone": (None, ("f4E2M1FN", "f8E4M3FN", 16)),
     "both": (("f8E4M3FN", "f8E8M0FNU", 32), ("f8E4M3FN", "f8E8M0FNU", 32)),
     "plain": (None, None),
+    "groups": (None, ("f4E2M1FN", "f8E4M3FN", 16)),
 }
+# Groups of rows, of which the first has a third, and each of which has a weight of its own.
+GROUPS = 2
 # Products of each family, and how the emulator runs them.
 CASES = (
     ("weights alone", "sm_80"),
@@ -39,6 +44,7 @@ CASES = (
     ("both", "sm_90a"),
     ("plain", "sm_80"),
     ("plain", "sm_100a", "--schedule=adversarial", "--seed=3"),
+    ("groups", "sm_80"),
 )
 TILES = re.compile(r"up to (\d+) (\d+) x (\d+)|else (\d+) x (\d+)")
 
@@ -52,10 +58,12 @@ def quantize(name, type, form):
             f"{q}, {s}\n"), (q, s)
 
 
-def make_module(form_of_x, form_of_w):
-    """@f of %x and %w, in bf16: their product, quantized as the forms say, times -2."""
+def make_module(form_of_x, form_of_w, has_groups):
+    """@f of %x and %w, in bf16, and of the ends of groups: their product, quantized as the forms
+    say, times -2."""
     lines, values, scales, block = "", [], [], 16
-    w = f"tensor<{N}x{K}xbf16>"
+    w = f"tensor<{f'{GROUPS}x' if has_groups else ''}{N}x{K}xbf16>"
+    ends = f"tensor<{GROUPS}xi32>"
     for name, type, form in (("x", X, form_of_x), ("w", w, form_of_w)):
         if form is None:
             values.append((f"%{name}", type))
@@ -66,10 +74,15 @@ def make_module(form_of_x, form_of_w):
         lines += line
         values.append((f"%q{name}", types[0]))
         scales.append((f"%s{name}", types[1]))
-    types = ", ".join([value[1] for value in values] + [scale[1] for scale in scales if scale[1]])
+    types = ", ".join([value[1] for value in values] + [ends] * has_groups +
+                      [scale[1] for scale in scales if scale[1]])
+    product, given, given_ends = "scaled_mm", "", ""
+    if has_groups:
+        product, given = "scaled_grouped_mm", "offsets(%ends) "
+        given_ends = f", %ends: {ends}"
     return (
-        f"func.func @f(%x: {X}, %w: {w}) -> {Y} {{\n{lines}"
-        f"  %p = blockscale.scaled_mm {', '.join(value[0] for value in values)} "
+        f"func.func @f(%x: {X}, %w: {w}{given_ends}) -> {Y} {{\n{lines}"
+        f"  %p = blockscale.{product} {', '.join(value[0] for value in values)} {given}"
         f"scales({', '.join(scale[0] for scale in scales)}) block [1, {block}] : {types} -> {Y}\n"
         f"  %c0 = arith.constant 0 : index\n  %m = tensor.dim %x, %c0 : {X}\n"
         f"  %factor = arith.constant dense<-2.0> : tensor<{N}xbf16>\n"
@@ -109,22 +122,27 @@ def launched(printed):
 def check(folder, case, expect):
     folder.mkdir(parents=True, exist_ok=True)
     name, chip, *schedule = case
-    random = np.random.default_rng(len(name))
+    random, has_groups = np.random.default_rng(len(name)), name == "groups"
     module = folder / "module.mlir"
-    module.write_text(make_module(*FORMS[name]))
+    module.write_text(make_module(*FORMS[name], has_groups))
     tiles = find_tiles(module, chip)
-    expect.record(f"{name}, {chip}: tiles", None if len(tiles) in (2, 3) else f"{tiles}")
+    expect.record(f"{name}, {chip}: tiles", None if 2 <= len(tiles) <= 4 else f"{tiles}")
     if not tiles:
         return
-    np.save(folder / "w.npy", make_numbers(random, (N, K)))
-    rows = [1] + [most + i for most, _ in tiles[:-1] for i in (0, 1)]
+    np.save(folder / "w.npy", make_numbers(random, (GROUPS, N, K) if has_groups else (N, K)))
+    rows = [1] + [most + i for most, _ in tiles[:-1] if most <= MOST for i in (0, 1)]
     lines = []
     for count in rows:
         np.save(folder / f"x{count}.npy", make_numbers(random, (count, K)))
+        ends = folder / f"o{count}.npy"
+        np.save(ends, np.array([count // 3, count], np.int32))
         places = (["--on=cpu", "--optimize=0"],
                   ["--on=emulator", f"--target={chip}", *schedule, "--profile"])
-        lines += [[module, *where, "--in", folder / f"x{count}.npy", "--in", folder / "w.npy",
-                   "--out", folder / f"y{count}{where[0]}.npy"] for where in places]
+        inputs = ["--in", folder / f"x{count}.npy", "--in", folder / "w.npy"]
+        if has_groups:
+            inputs += ["--in", ends]
+        lines += [[module, *where, *inputs, "--out", folder / f"y{count}{where[0]}.npy"]
+                  for where in places]
     ended = run_lines(lines)
     for i, count in enumerate(rows):
         (_, said), (status, printed) = ended[2 * i:2 * i + 2]
