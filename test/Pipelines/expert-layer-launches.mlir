@@ -3,13 +3,13 @@
 // of dy; gate, up and what SwiGLU makes of them; rows and columns of that; y; the gradient behind
 // the second product; rows and columns of the gradients of gate and up, side by side; dx; and two
 // gradients of weights.
-// RUN: blockscale-opt %s --blockscale-to-gpu=chip=sm_80 | FileCheck %s
-// RUN: blockscale-opt %s --blockscale-to-gpu=chip=sm_89 | FileCheck %s
-// RUN: blockscale-opt %s --blockscale-to-gpu=chip=sm_90a | FileCheck %s
-// RUN: blockscale-opt %s --blockscale-to-gpu=chip=sm_100a | FileCheck %s
-// RUN: blockscale-opt %s --blockscale-to-gpu=chip=sm_103a | FileCheck %s
-// RUN: blockscale-opt %s --blockscale-to-gpu=chip=sm_110a | FileCheck %s
-// RUN: blockscale-opt %s --blockscale-to-gpu=chip=sm_120a | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_80 branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_89 branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_90a branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_100a branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_103a branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_110a branch-on-rows=false' | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_120a branch-on-rows=false' | FileCheck %s
 
 #id = affine_map<(i, j) -> (i, j)>
 #tiles = #blockscale.layout<swizzle_128x4>
