@@ -100,6 +100,36 @@ public:
         isGrouped ? "tensor<8xi32>, " : "");
   }
 
+  /// Adds a product of two plain operands of all, of groups of rows of A, or of
+  /// groups of K; `order` says which of them lie MN-major.
+  void addPlain(StringRef plain, StringRef order, StringRef tile,
+                StringRef result, StringRef depth,
+                std::optional<int> groupDim = std::nullopt) {
+    auto type = [&](bool isMnMajor, StringRef lead) -> std::string {
+      StringRef first = isMnMajor ? depth : "?",
+                second = isMnMajor ? "?" : depth;
+      return llvm::formatv("tensor<{0}{1}x{2}x{3}>", lead, first, second,
+                           plain);
+    };
+    std::string a = type(order.contains("mn_major_a"), "");
+    std::string b =
+        type(order.contains("mn_major_b"), groupDim == 0 ? "8x" : "");
+    text += llvm::formatv(
+        R"mlir(
+  func.func @f{0}(%a: {1}, %b: {2}, %ends: tensor<8xi32>)
+      -> tensor<{3}?x?x{4}> {{
+    %y = blockscale.{5} %a, %b {6} {7} scales(none, none) block [1, 16]
+        {{blockscale.schedule = #blockscale.gemm_schedule<{8},
+            stages = 3, band = 8, ctas = 132>}
+        : {1}, {2}{9} -> tensor<{3}?x?x{4}>
+    return %y : tensor<{3}?x?x{4}>
+  })mlir",
+        count++, a, b, groupDim == 1 ? "8x" : "", result,
+        groupDim ? "scaled_grouped_mm" : "scaled_mm", order,
+        groupDim ? "offsets(%ends)" : "", tile,
+        groupDim ? ", tensor<8xi32>" : "");
+  }
+
   /// Adds a product of a plain A and a B with scales in groups of K.
   void addDecodedDepth(StringRef plain, StringRef data, StringRef scale,
                        int64_t block, StringRef tile, StringRef result) {
@@ -334,6 +364,38 @@ INSTANTIATE_TEST_SUITE_P(Chips, DecodedGemmKernels, testing::Values("sm_80"));
 INSTANTIATE_TEST_SUITE_P(LongChips, DecodedGemmKernels,
                          testing::Values("sm_86", "sm_89", "sm_120a",
                                          "sm_121a"));
+
+/// Products of two plain operands by plain mma.sync, of rows along K and across
+/// it. Warps of the widest tiles need the most registers, above all for the
+/// addresses of a K that is not known.
+Products makePlainProducts(StringRef tile) {
+  Products products;
+  for (StringRef order :
+       {"", "mn_major_a", "mn_major_b", "mn_major_a mn_major_b"}) {
+    products.addPlain("bf16", order, tile, "bf16", "4096");
+    products.addPlain("bf16", order, tile, "f32", "?");
+    products.addPlain("f16", order, tile, "f32", "?", /*groupDim=*/1);
+    if (!order.contains("mn_major_a"))
+      products.addPlain("bf16", order, tile, "bf16", "4096", /*groupDim=*/0);
+  }
+  return products;
+}
+
+TEST(PlainGemmKernels, NoSpills) {
+  Products products = makePlainProducts("rows = 128, cols = 256");
+  expectNoSpills(products.text, "sm_80", products.count);
+}
+
+class SmallPlainGemmKernels : public testing::TestWithParam<const char *> {};
+
+// Other chips have less shared memory.
+TEST_P(SmallPlainGemmKernels, NoSpills) {
+  Products products = makePlainProducts("rows = 128, cols = 128");
+  expectNoSpills(products.text, GetParam(), products.count);
+}
+
+INSTANTIATE_TEST_SUITE_P(LongChips, SmallPlainGemmKernels,
+                         testing::Values("sm_86", "sm_89", "sm_120a"));
 
 class CrowdedGemmKernels : public testing::TestWithParam<const char *> {};
 

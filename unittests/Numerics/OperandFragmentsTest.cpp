@@ -60,7 +60,7 @@ TEST(OperandFragments, A) {
         EXPECT_EQ(got.col, col * bits / 8) << bits << ", " << lane << ", " << i;
         taken.insert({row, col});
       }
-    EXPECT_EQ(taken.size(), size_t(16 * 8 * n));
+    EXPECT_EQ(taken.size(), size_t(n * 16 * 8));
   }
 }
 
@@ -117,6 +117,39 @@ TEST(OperandFragments, MatricesOfB) {
           Element own = kMmaOperandB.getElement({thread, matrix % 2, byte});
           return Element{own.row + (instruction << distance), own.col};
         });
+}
+
+/// Checks what ldmatrix.x4.trans brings of elements of 16 bits, whose columns
+/// lie one after another: thread t gets elements 2 (t % 4) and the next one of
+/// column t / 4 of each matrix.
+template <typename GetElement>
+void checkTransposed(const BitLayout &addresses, const GetElement &want) {
+  for (int64_t thread = 0; thread < 32; ++thread)
+    for (int64_t matrix = 0; matrix < 4; ++matrix)
+      for (int64_t byte = 0; byte < 4; ++byte) {
+        int64_t line = thread % 4 * 2 + byte / 2;
+        Element first = addresses.getElement({8 * matrix + line});
+        Element wanted = want(thread, matrix, byte);
+        EXPECT_EQ(first.col * 8 + thread / 4, wanted.row)
+            << thread << ", " << matrix;
+        EXPECT_EQ(first.row * 2 + byte % 2, wanted.col)
+            << thread << ", " << matrix;
+      }
+}
+
+TEST(OperandFragments, TransposedMatricesOfA) {
+  checkTransposed(getMatrixRowsOfB(/*distance=*/3),
+                  [](int64_t thread, int64_t matrix, int64_t byte) {
+                    return kMmaOperandA.getElement({thread, matrix, byte});
+                  });
+}
+
+TEST(OperandFragments, TransposedMatricesOfB) {
+  checkTransposed(
+      kMatrixRowsOfA, [](int64_t thread, int64_t matrix, int64_t byte) {
+        Element own = kMmaOperandB.getElement({thread, matrix % 2, byte});
+        return Element{own.row + matrix / 2 * 8, own.col};
+      });
 }
 
 // PTX ISA, "Block Scaling for mma.sync", figures for thread-id 0: of each four

@@ -41,27 +41,21 @@ inline constexpr BitLayout kMmaOperandB = {
 
 /// Which row, and which 16 bytes of it, a thread gives the address of, so that
 /// ldmatrix.x4 brings operand A to registers: those of matrix i, which goes to
-/// register i, come from threads 8 i to 8 i + 7 ("ldmatrix").
+/// register i, come from threads 8 i to 8 i + 7 ("ldmatrix"). With .trans it
+/// brings operand B of two instructions, whose rows are eight apart, where row
+/// and column are exchanged: a line for each element of K, of pieces of eight
+/// rows.
 inline constexpr BitLayout kMatrixRowsOfA = {{MatrixDim::Row, 0, 0, 0, 4},
                                              {MatrixDim::Col, 0, 0, 4, 1}};
 
 /// The same for operand B of two instructions, whose rows are two to the power
 /// of `distance` apart, three at least. The registers of the second follow
-/// those of the first.
+/// those of the first. With .trans, and rows eight apart, it is operand A.
 constexpr BitLayout getMatrixRowsOfB(int distance) {
   return {{MatrixDim::Row, distance, 0, 4, 1},
           {MatrixDim::Row, 0, 0, 0, 3},
           {MatrixDim::Col, 0, 0, 3, 1}};
 }
-
-/// The element of K of which a thread gives ldmatrix.x4.trans the line, so that
-/// each thread gets elements of K as a step of 64 of them has these: thread m
-/// of the four of a row has elements 16 m to 16 m + 15, the first eight of them
-/// two by two in the four registers. Of the other eight, lines are eight
-/// further.
-inline constexpr BitLayout kMatrixLinesOfStep = {{MatrixDim::Col, 0, 0, 0, 1},
-                                                 {MatrixDim::Col, 4, 0, 1, 2},
-                                                 {MatrixDim::Col, 1, 0, 3, 2}};
 
 /// Whose scales a thread gives to mma.sync.m16n8 with block scaling, where the
 /// thread-ids of both operands are 0: of each four threads the first two for

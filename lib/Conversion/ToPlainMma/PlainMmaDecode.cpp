@@ -6,18 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // A thread loads codes and scales of its rows, and decodes them as all kernels
-// do (Products/DecodedPairs.h). Elements without scales are loaded when
-// instructions want them, since no register needs to hold what is decoded
-// later.
+// do (Products/DecodedPairs.h).
 //
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
 #include "PlainMmaRoles.h"
-#include "Products/MatrixLoads.h"
 #include "blockscale/Numerics/Codec.h"
 #include "blockscale/Numerics/OperandFragments.h"
-#include "blockscale/Numerics/SharedSwizzle.h"
 
 using namespace mlir;
 
@@ -40,52 +36,7 @@ int64_t PlainMmaDecoder::getRowWords() const {
   return kThreadElements * format.getBits() / 8 / kWordBytes;
 }
 
-PlainMmaDecoder::Words PlainMmaDecoder::getHalves(Value slot, Lanes inStage) {
-  const PlainMmaLayout &shared = context.shared;
-  int64_t rowBytes = format.getCodeBytes();
-  Lanes row = thread.row;
-  Lanes first = (thread.member * 2) ^ numerics::getExchange(row, rowBytes);
-  Lanes own = (thread.warpRow + row) * rowBytes +
-              inStage * (context.tile.scaledRows * rowBytes);
-  Value base =
-      b.offset(context.getShared(b, shared.codes, slot, shared.codeBytes),
-               b.getI8Type(), own);
-  return {b.offset(base, b.getI8Type(), first * kCopyBytes),
-          b.offset(base, b.getI8Type(), (first ^ 1) * kCopyBytes)};
-}
-
-PlainMmaDecoder::Words PlainMmaDecoder::loadColumns(Value slot, Lanes inStage,
-                                                    bool isPlain, Lanes first,
-                                                    int64_t number,
-                                                    int64_t half) {
-  const PlainMmaLayout &shared = context.shared;
-  int64_t rows = isPlain ? context.tile.plainRows : context.tile.scaledRows;
-  int64_t owners =
-      isPlain ? context.tile.plainOwners : context.tile.scaledOwners;
-  int64_t pieces = rows / owners / kPieceRows;
-  int64_t lineBytes = pieces * kCopyBytes;
-  Value stage =
-      isPlain ? context.getShared(b, shared.plain, slot, shared.plainBytes)
-              : context.getShared(b, shared.codes, slot, shared.codeBytes);
-  Lanes line =
-      numerics::kMatrixLinesOfStep.getElementOf(/*at=*/0, thread.lane).col;
-  // Products of their own lie one behind the other.
-  auto [owner, inOwner] = numerics::splitBits(first, pieces);
-  Lanes place = (inOwner ^ getLineExchange(line, pieces)) ^ number;
-  Lanes byte = line * lineBytes + place * kCopyBytes +
-               inStage * (rows * kPlainStepBytes);
-  if (owners > 1)
-    byte = byte + owner * (pieces * kPieceRows * kPlainStepBytes);
-  Value address = b.offset(b.offset(stage, b.getI8Type(), byte), b.getI8Type(),
-                           b.i32(half * kPieceRows * lineBytes));
-  return loadMatrices(b, address, NVVM::MMALayout::col);
-}
-
 PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
-  if (format.isOtherMnMajor())
-    return {slot, inStage};
-  if (!format.hasScales)
-    return getHalves(slot, inStage);
   const PlainMmaLayout &shared = context.shared;
   int64_t rowBytes = context.spec.format.getCodeBytes();
   int64_t threadBytes = getRowWords() * kWordBytes;
@@ -117,8 +68,6 @@ void PlainMmaDecoder::beginTile(const TileCoord &tile) {
 PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
                                                     Value slot, Lanes inStage,
                                                     Lanes step, Lanes depth) {
-  if (!format.hasScales)
-    return {};
   const PlainMmaSpec &spec = context.spec;
   const PlainMmaLayout &shared = context.shared;
   // The first row of the warp among those of its product, and in its band.
@@ -172,18 +121,6 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
 PlainMmaDecoder::Words PlainMmaDecoder::decodeRow(ArrayRef<Value> codes,
                                                   ArrayRef<Value> factors,
                                                   int64_t half, int64_t row) {
-  if (format.isOtherMnMajor())
-    return loadColumns(codes[0], Lanes(b, codes[1]), /*isPlain=*/false,
-                       thread.warpRow >> llvm::Log2_64(kPieceRows), row, half);
-  if (!format.hasScales) {
-    int64_t place = row * kRowDistance * format.getCodeBytes();
-    Words words;
-    for (Lanes word :
-         emitLoadWords(b, b.offset(codes[half], b.getI8Type(), b.i32(place)),
-                       kCopyBytes, kCopyBytes))
-      words.push_back(word);
-    return words;
-  }
   int64_t rowWords = getRowWords(), halfWords = rowWords / 2;
   Words elements;
   for (Value word : codes.slice(row * rowWords + half * halfWords, halfWords))
@@ -196,7 +133,7 @@ PlainMmaDecoder::Words PlainMmaDecoder::getRegisters(ArrayRef<Words> rows) {
   constexpr int64_t registers = 4;
   constexpr int64_t instructions = kThreadElements / 2 / registers;
   Words words;
-  for (int64_t i = 0; i < kWarpFragments; ++i)
+  for (int64_t i = 0; i < kDecodedFragments; ++i)
     for (int64_t j = 0; j < instructions; ++j)
       for (int64_t k = 0; k < registers; ++k) {
         // Which of both rows, and which of both pairs of them.

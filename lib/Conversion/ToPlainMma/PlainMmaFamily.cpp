@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A step takes as long as the tensor cores multiply it or operands arrive,
-// whichever is longer, and never less than to decode it. Tiles come in waves of
+// whichever is longer, and never less than to decode it, or, where nothing is
+// decoded, to read it from shared memory. Tiles come in waves of
 // as many CTAs as multiprocessors hold, and no product is faster than memory is
 // read. Rates were measured on a Hopper GPU, which runs the same instructions.
 //
@@ -31,6 +32,16 @@ static constexpr int64_t kMaxSplits = 16;
 /// The share of the peak at which the widest tiles are multiplied. That peak is
 /// of another instruction: mma.sync alone reaches three quarters of it.
 static constexpr double kMultiplyShare = 0.44;
+/// The same where nothing is decoded: in tiles of 256 rows of B, in smaller
+/// ones, and in those of few warps beside which a multiprocessor has no other
+/// CTA.
+static constexpr double kWideShare = 0.55;
+static constexpr double kSmallShare = 0.51;
+static constexpr double kLoneShare = 0.42;
+static constexpr int64_t kWideRows = 256;
+/// Bytes that a multiprocessor reads from its shared memory and writes there,
+/// a microsecond.
+static constexpr double kSharedBytes = 2e5;
 /// Decoding a step of 64 rows: codes of 4 bits, FP8 where the chip converts it,
 /// and others.
 static constexpr double kDecodedRows = 64;
@@ -46,8 +57,10 @@ static constexpr double kAlone = 1.5;
 static constexpr int64_t kAloneRows = 32;
 /// The part of multiplying that is not hidden where decoding takes longer.
 static constexpr double kShownMultiply = 0.5;
-/// Bytes that come from the L2 cache to all multiprocessors, a microsecond.
+/// Bytes that come from the L2 cache to all multiprocessors, a microsecond, and
+/// that do where nothing is decoded.
 static constexpr double kCacheBytes = 4e6;
+static constexpr double kPlainCacheBytes = 9.5e6;
 /// What a stage takes to arrive, however small it is.
 static constexpr double kArrival = 1;
 /// Writing the results of 32 plain rows by 64 others, and filling the ring.
@@ -68,6 +81,24 @@ static double getDecode(const PlainMmaSpec &spec) {
   if (spec.format.getBits() == 4)
     return kDecodeFours;
   return hasConversion(spec) ? kDecodeConverted : kDecodeOthers;
+}
+
+/// The share of the peak at which a multiprocessor multiplies that has
+/// `together` CTAs.
+static double getMultiplyShare(const PlainMmaSpec &spec, double together) {
+  if (spec.format.hasScales)
+    return kMultiplyShare;
+  if (spec.getScaledRows() >= kWideRows)
+    return kWideShare;
+  return together < static_cast<double>(spec.getMaxResidentBlocks())
+             ? kLoneShare
+             : kSmallShare;
+}
+
+/// Rows that warps read of a step: each one those of its part of the tile.
+static int64_t countReadRows(const PlainMmaSpec &spec) {
+  return spec.getRowWarps() * spec.getPlainWarps() *
+         (spec.getWarpScaledRows() + spec.getWarpPlainRows());
 }
 
 namespace {
@@ -160,18 +191,28 @@ struct PlainMmaFamily : DecodedFamily<PlainMmaSpec> {
     cost.peak = gpu.getPeakFlops(target::Unit::Bf16) / kMicroseconds;
     cost.multiply = together * 2 * scaled * plain * kDecodedStep *
                     gpu.multiprocessors * kMicroseconds /
-                    (gpu.getPeakFlops(target::Unit::Bf16) * kMultiplyShare);
+                    (gpu.getPeakFlops(target::Unit::Bf16) *
+                     getMultiplyShare(spec, together));
     cost.decode = together * getDecode(spec) * scaled / kDecodedRows;
     if (spec.getPlainRows() > kAloneRows &&
         together < static_cast<double>(spec.getMaxResidentBlocks()))
       cost.decode *= kAlone;
     cost.shownMultiply = kShownMultiply;
-    cost.load = together *
-                static_cast<double>(shared.plainBytes + shared.codeBytes +
-                                    shared.scaleBytes) /
-                stageSteps * gpu.multiprocessors / kCacheBytes;
-    // Of the ring's stages, one is multiplied, and the next one is there.
-    auto arriving = static_cast<double>(spec.schedule.getStages() - 2);
+    double stepBytes =
+        static_cast<double>(shared.plainBytes + shared.codeBytes +
+                            shared.scaleBytes) /
+        stageSteps;
+    cost.load = together * stepBytes * gpu.multiprocessors /
+                (spec.format.hasScales ? kCacheBytes : kPlainCacheBytes);
+    if (!spec.format.hasScales)
+      cost.read = together *
+                  (static_cast<double>(countReadRows(spec) * kPlainStepBytes) +
+                   stepBytes) /
+                  kSharedBytes;
+    // Of the ring's stages, one is multiplied, and the next one is there: where
+    // nothing is decoded, in the last quarter of that time.
+    double arriving = static_cast<double>(spec.schedule.getStages()) -
+                      (spec.format.hasScales ? 2 : 1.25);
     cost.load = std::max(cost.load, kArrival / (arriving * stageSteps));
     cost.slots = gpu.multiprocessors * together;
     cost.write = plain / 32 * scaled / 64 * kPartWrite + kTileStart;

@@ -32,9 +32,11 @@ PlainMmaThread::PlainMmaThread(const PlainMmaSpec &spec, Lanes number)
     : number(number) {
   Lanes warp = numerics::getWarp(number);
   lane = numerics::getLane(number);
-  auto [ofTeam, rowWarp] = numerics::splitBits(warp, spec.getRowWarps());
+  auto [others, rowWarp] = numerics::splitBits(warp, spec.getRowWarps());
+  auto [ofTeam, plainWarp] = numerics::splitBits(others, spec.getPlainWarps());
   team = ofTeam;
-  warpRow = rowWarp * kWarpScaledRows;
+  warpRow = rowWarp * spec.getWarpScaledRows();
+  warpPlain = plainWarp * spec.getWarpPlainRows();
   loader = spec.hasTeamLoads()
                ? numerics::splitBits(number, spec.getLoaders()).second
                : number;
@@ -48,7 +50,7 @@ namespace {
 
 /// What a stage hands on to the next one: the slot of the ring that is read
 /// next, the sums, and of its first step the factors, the codes, and of the
-/// first half all elements with scales and those plain ones that are loaded
+/// first part all elements with scales and those plain ones that are loaded
 /// ahead.
 struct PlainMmaPipeline {
   Value slot;
@@ -79,17 +81,18 @@ struct PlainMmaPipeline {
   }
 };
 
-/// Fragments of plain rows that are loaded together, and registers of each for
-/// half of a step.
+/// Fragments of plain rows that are loaded together.
 constexpr int64_t kTogether = 2;
-constexpr int64_t kHalfRegisters = kCopyBytes / kWordBytes;
+/// Registers of an instruction of its first and of its second operand.
+constexpr int64_t kScaledRegisters = 4;
+constexpr int64_t kPlainRegisters = 2;
 
 /// Instructions of a stage whose plain elements are loaded together: those of a
-/// half of one of the team's steps, for `kTogether` fragments of plain rows
+/// part of one of the team's steps, for `kTogether` fragments of plain rows
 /// from `fragment` on. The groups of a stage are in the order of their steps,
-/// halves and fragments.
+/// parts and fragments.
 struct PlainMmaGroup {
-  int64_t step, half, fragment;
+  int64_t step, part, fragment;
 };
 
 /// The barrier in hardware of the first team; those of others follow.
@@ -100,28 +103,57 @@ public:
   ProductEmitter(KernelBuilder &b, const PlainMmaContext &context,
                  const PlainMmaThread &thread)
       : b(b), context(context), thread(thread), spec(context.spec),
-        decoder(b, context, thread) {}
+        decoder(b, context, thread), matrices(b, context, thread) {}
 
   void emitTile(const TileCoord &given, PlainMmaResults &results);
 
 private:
-  /// Groups of half of a step.
-  int64_t getHalfGroups() const {
-    return context.tile.plainRows / (kPlainFragment * kTogether);
+  /// A *part* of a step is what is in registers at a time, for so many
+  /// instructions along K. Codes and plain elements are read for two, and
+  /// ldmatrix loads for one.
+  int64_t getPartInstructions() const { return spec.format.hasScales ? 2 : 1; }
+  int64_t getParts() const {
+    return kDecodedStep / (kPlainMmaDepth * getPartInstructions());
   }
-  /// How many groups plain elements are loaded before they are multiplied: two
-  /// where that leaves registers for codes, of 4 bits or none, and not as ptxas
-  /// assigns registers for sm_120a, else none.
+  /// Groups of a part.
+  int64_t getPartGroups() const {
+    return spec.getWarpPlainRows() / (kPlainFragment * kTogether);
+  }
+  /// Registers of a group for plain elements.
+  int64_t getGroupRegisters() const {
+    return kTogether * kPlainRegisters * getPartInstructions();
+  }
+  /// Whether all elements are loaded a part before they are multiplied, so that
+  /// a stage has been read when its last part is multiplied, and the wait for
+  /// the next one comes there.
+  bool readsPartAhead() const { return !spec.format.hasScales; }
+  /// How many groups plain elements are loaded before they are multiplied:
+  /// those of a part; beside codes of 4 bits two, for which registers are left
+  /// but as ptxas assigns them for sm_120a; beside others none.
   int64_t getAhead() const {
-    bool isSmall = spec.format.getBits() == 4 || !spec.format.hasScales;
-    return isSmall && !spec.chip->hasBlockScaleMma()
-               ? std::min<int64_t>(2, getHalfGroups())
+    if (readsPartAhead())
+      return getPartGroups();
+    return spec.format.getBits() == 4 && !spec.chip->hasBlockScaleMma()
+               ? std::min<int64_t>(2, getPartGroups())
                : 0;
   }
   PlainMmaGroup getGroup(int64_t number) const {
-    int64_t halves = number / getHalfGroups();
-    return {halves / 2, halves % 2, number % getHalfGroups() * kTogether};
+    int64_t parts = number / getPartGroups();
+    return {parts / getParts(), parts % getParts(),
+            number % getPartGroups() * kTogether};
   }
+  /// What the elements with scales of a part are made of, one after another:
+  /// rows that are decoded, or fragments that are loaded.
+  int64_t getUnits() const {
+    return spec.format.hasScales ? PlainMmaDecoder::kThreadRows
+                                 : spec.getWarpFragments();
+  }
+  /// The elements of unit `unit` of part `part` of step `step` of a stage.
+  SmallVector<Value> makeUnit(Value slot, int64_t step, int64_t part,
+                              int64_t unit, const PlainMmaPipeline &pipeline);
+  /// Those of all units as instructions take them: of each fragment the
+  /// registers of one instruction after another.
+  SmallVector<Value> joinUnits(ArrayRef<SmallVector<Value>> units);
   /// The plain elements that the thread has of group `group` of a stage.
   SmallVector<Value> loadPlain(Value slot, const PlainMmaGroup &group);
   /// Adds the products of a group.
@@ -142,8 +174,8 @@ private:
   /// The slots of the ring after and before `slot` (i32).
   Value getNext(Value slot);
   Value getPrevious(Value slot);
-  /// Waits until all but the last `pending` stages are there, and until those
-  /// who load together are through with the stage before.
+  /// Waits until all but the last `pending` stages are there for those who load
+  /// together, and until these have read what they read before.
   void emitWait(int64_t pending) {
     NVVM::CpAsyncWaitGroupOp::create(b, pending);
     if (spec.hasTeamLoads())
@@ -158,6 +190,7 @@ private:
   const PlainMmaThread &thread;
   const PlainMmaSpec &spec;
   PlainMmaDecoder decoder;
+  PlainMmaMatrices matrices;
 };
 
 } // namespace
@@ -200,21 +233,15 @@ void ProductEmitter::emitMma(ArrayRef<Value> scaled, ArrayRef<Value> plain,
 SmallVector<Value> ProductEmitter::loadPlain(Value slot,
                                              const PlainMmaGroup &group) {
   const PlainMmaLayout &shared = context.shared;
-  if (spec.format.isPlainMnMajor()) {
-    SmallVector<Value> words;
-    Lanes first = thread.row.like(0);
-    for (int64_t i = group.fragment; i < group.fragment + kTogether; ++i)
-      llvm::append_range(
-          words, decoder.loadColumns(slot, getInStage(group.step),
-                                     /*isPlain=*/true, first, i, group.half));
-    return words;
-  }
-  // A thread has two pieces of a row, one for each half of a step.
+  if (!spec.format.hasScales)
+    return matrices.load(slot, getInStage(group.step), /*isPlain=*/true,
+                         group.fragment / kTogether, group.part);
+  // A thread has two pieces of a row, one for each part of a step.
   Lanes row = thread.row;
   Lanes first =
       (thread.member * 2) ^ numerics::getExchange(row, kPlainStepBytes);
   Lanes own =
-      row * kPlainStepBytes + (first ^ group.half) * kCopyBytes +
+      row * kPlainStepBytes + (first ^ group.part) * kCopyBytes +
       getInStage(group.step) * (context.tile.plainRows * kPlainStepBytes);
   Value base =
       b.offset(context.getShared(b, shared.plain, slot, shared.plainBytes),
@@ -232,19 +259,42 @@ SmallVector<Value> ProductEmitter::loadPlain(Value slot,
 void ProductEmitter::emitGroup(const PlainMmaGroup &group,
                                ArrayRef<Value> elements, ArrayRef<Value> plain,
                                MutableArrayRef<Value> sums) {
-  constexpr int64_t instructions = 2, registers = 4;
+  int64_t instructions = getPartInstructions();
+  int64_t fragments = spec.getWarpFragments();
   for (int64_t j = 0; j < instructions; ++j)
     for (int64_t i = 0; i < kTogether; ++i)
-      for (int64_t m = 0; m < kWarpFragments; ++m)
-        emitMma(elements.slice((m * instructions + j) * registers, registers),
-                plain.slice(i * kHalfRegisters + 2 * j, 2),
-                sums.slice(((group.fragment + i) * kWarpFragments + m) *
-                               kFragmentSums,
-                           kFragmentSums));
+      for (int64_t m = 0; m < fragments; ++m)
+        emitMma(
+            elements.slice((m * instructions + j) * kScaledRegisters,
+                           kScaledRegisters),
+            plain.slice((i * instructions + j) * kPlainRegisters,
+                        kPlainRegisters),
+            sums.slice(((group.fragment + i) * fragments + m) * kFragmentSums,
+                       kFragmentSums));
+}
+
+SmallVector<Value> ProductEmitter::makeUnit(Value slot, int64_t step,
+                                            int64_t part, int64_t unit,
+                                            const PlainMmaPipeline &pipeline) {
+  if (spec.format.hasScales)
+    return decoder.decodeRow(pipeline.codes, pipeline.factors, part, unit);
+  return matrices.load(slot, getInStage(step), /*isPlain=*/false, unit, part);
+}
+
+SmallVector<Value>
+ProductEmitter::joinUnits(ArrayRef<SmallVector<Value>> units) {
+  if (spec.format.hasScales)
+    return PlainMmaDecoder::getRegisters(units);
+  SmallVector<Value> registers;
+  for (const SmallVector<Value> &unit : units)
+    llvm::append_range(registers, unit);
+  return registers;
 }
 
 void ProductEmitter::loadStep(const TileCoord &tile, Value slot, Lanes stage,
                               int64_t number, PlainMmaPipeline &pipeline) {
+  if (!spec.format.hasScales)
+    return;
   Lanes inStage = getInStage(number);
   Lanes step = stage * spec.getStageSteps() + inStage;
   pipeline.factors =
@@ -257,47 +307,60 @@ PlainMmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Lanes stage,
                                            const PlainMmaPipeline &pipeline) {
   int64_t steps = spec.getOwnSteps();
   int64_t stages = spec.schedule.getStages();
-  int64_t halfGroups = getHalfGroups(), ahead = getAhead();
-  int64_t groups = steps * 2 * halfGroups;
-  constexpr int64_t rows = PlainMmaDecoder::kThreadRows;
+  int64_t partGroups = getPartGroups(), ahead = getAhead();
+  int64_t groups = steps * getParts() * partGroups;
   PlainMmaPipeline next = pipeline;
-  SmallVector<PlainMmaDecoder::Words> decoded;
+  SmallVector<SmallVector<Value>> units;
   int64_t number = 0;
   auto emitNext = [&] {
     PlainMmaGroup group = getGroup(number);
-    int64_t inHalf = number % halfGroups;
-    if (inHalf == 0 && group.half == 1) {
-      bool isLast = group.step + 1 == steps;
-      loadStep(tile, isLast ? next.slot : pipeline.slot,
-               isLast ? stage + 1 : stage, isLast ? 0 : group.step + 1, next);
-    }
+    int64_t inPart = number % partGroups;
+    // The next part, and where it is.
+    int64_t part = (group.part + 1) % getParts();
+    int64_t step = (group.step + (part == 0)) % steps;
+    bool isNext = part == 0 && step == 0;
+    Value slot = isNext ? next.slot : pipeline.slot;
+    if (inPart == 0 && part == 0)
+      loadStep(tile, slot, isNext ? stage + 1 : stage, step, next);
     int64_t other = number + ahead;
     llvm::append_range(next.plain,
                        other < groups
                            ? loadPlain(pipeline.slot, getGroup(other))
                            : loadPlain(next.slot, getGroup(other - groups)));
-    // Elements of the next half are decoded between instructions of this one.
-    while (static_cast<int64_t>(decoded.size()) * halfGroups <
-           rows * (inHalf + 1))
-      decoded.push_back(
-          decoder.decodeRow(next.codes, next.factors, 1 - group.half,
-                            static_cast<int64_t>(decoded.size())));
+    // Elements of the next part are made between instructions of this one.
+    // Where they are loaded, that is in its first half: the first instructions
+    // of the next part want those of all units.
+    int64_t share = (inPart + 1) * (readsPartAhead() ? 2 : 1);
+    for (auto unit = static_cast<int64_t>(units.size());
+         unit < getUnits() && unit * partGroups < getUnits() * share; ++unit)
+      units.push_back(makeUnit(slot, step, part, unit, next));
     emitGroup(group, next.elements, next.plain, next.sums);
     next.plain.erase(next.plain.begin(),
-                     next.plain.begin() + kTogether * kHalfRegisters);
-    if (++number % halfGroups == 0) {
-      next.elements = decoder.getRegisters(decoded);
-      decoded.clear();
+                     next.plain.begin() + getGroupRegisters());
+    if (++number % partGroups == 0) {
+      next.elements = joinUnits(units);
+      units.clear();
     }
   };
-  // All are through with the stage before, and this one and the next are there.
-  emitWait(stages - kLeastPlainMmaStages);
-  next.slot = getNext(pipeline.slot);
+  int64_t waits = readsPartAhead() ? groups - partGroups : 0;
   while (number < groups) {
-    // The first instructions, whose operands are there, do not wait for it.
-    if (number == 1)
-      loads.emitStage(stage + (stages - 1), getPrevious(pipeline.slot));
+    // The next stage is there, and the one that copies replace has been read.
+    if (number == waits) {
+      emitWait(stages - (readsPartAhead() ? 2 : kLeastPlainMmaStages));
+      next.slot = getNext(pipeline.slot);
+    }
     emitNext();
+    if (number > 1)
+      continue;
+    // The first instructions, whose operands are there, do not wait for copies.
+    // No load from shared memory comes before a copy that it follows here, so
+    // that parts which are loaded before the wait have a share of copies each.
+    int64_t copies = 0, all = loads.countCopies();
+    loads.emitStage(stage + (stages - 1), getPrevious(pipeline.slot), [&] {
+      int64_t parts = ++copies * (waits / partGroups) / all;
+      while (number < waits && number <= parts * partGroups)
+        emitNext();
+    });
   }
   return next;
 }
@@ -323,15 +386,14 @@ void ProductEmitter::emitTile(const TileCoord &given,
   emitWait(stages - 2);
   PlainMmaPipeline first;
   first.slot = b.i32(0);
-  first.sums.append(context.tile.plainRows / kPlainFragment * kWarpFragments *
-                        kFragmentSums,
+  first.sums.append(spec.getWarpPlainRows() / kPlainFragment *
+                        spec.getWarpFragments() * kFragmentSums,
                     b.f32(0));
   loadStep(tile, first.slot, begin, 0, first);
-  SmallVector<PlainMmaDecoder::Words> decoded;
-  for (int64_t row = 0; row < PlainMmaDecoder::kThreadRows; ++row)
-    decoded.push_back(
-        decoder.decodeRow(first.codes, first.factors, /*half=*/0, row));
-  first.elements = decoder.getRegisters(decoded);
+  SmallVector<SmallVector<Value>> units;
+  for (int64_t unit = 0; unit < getUnits(); ++unit)
+    units.push_back(makeUnit(first.slot, /*step=*/0, /*part=*/0, unit, first));
+  first.elements = joinUnits(units);
   for (int64_t i = 0; i < getAhead(); ++i)
     llvm::append_range(first.plain, loadPlain(first.slot, getGroup(i)));
   SmallVector<Value> last = emitCount(

@@ -10,8 +10,14 @@
 
 namespace blockscale::products {
 
-/// Plain rows of a tile whose sums go through shared memory at a time.
+/// Plain rows of a tile whose sums go through shared memory at a time, where
+/// each warp has all plain rows.
 static constexpr int64_t kSumPart = 64;
+
+/// Rows of each operand that a warp of a tile of so many plain rows and more
+/// has, where nothing is decoded.
+static constexpr int64_t kSquareTileRows = 128;
+static constexpr int64_t kSquareRows = 64;
 
 /// Warps that a tile of few plain rows has, in teams.
 static constexpr int64_t kTeamWarps = 8;
@@ -43,6 +49,18 @@ PlainMmaSpec::PlainMmaSpec(const DecodedFormat &format,
   stageElements = chooseStageSteps(getPlainRows(), getTeams()) * kDecodedStep;
 }
 
+bool PlainMmaSpec::hasSquareWarps() const {
+  return !format.hasScales && getPlainRows() >= kSquareTileRows;
+}
+
+int64_t PlainMmaSpec::getWarpFragments() const {
+  return hasSquareWarps() ? kSquareRows / kScaledFragment : kDecodedFragments;
+}
+
+int64_t PlainMmaSpec::getWarpPlainRows() const {
+  return hasSquareWarps() ? kSquareRows : getPlainRows();
+}
+
 int64_t PlainMmaSpec::getTeams() const {
   if (getPlainRows() > kMaxTeamRows)
     return 1;
@@ -57,12 +75,20 @@ int64_t PlainMmaSpec::getMaxResidentBlocks() const {
   return getThreads() > kLoneThreads && getPlainRows() >= kLoneRows ? 1 : 2;
 }
 
-// A part of the sums has columns of both products.
+/// Plain rows of a part of the sums, which has rows of both products, and sums
+/// of all warps. Stages leave room for the whole tile that some warps have
+/// other plain rows in.
+static int64_t getSumPart(const PlainMmaSpec &spec) {
+  return spec.getPlainWarps() > 1
+             ? spec.getPlainRows()
+             : std::min(spec.getPlainRows(),
+                        kSumPart * DecodedTile(spec).plainOwners);
+}
+
 PlainMmaLayout::PlainMmaLayout(const PlainMmaSpec &spec)
     : DecodedLayout(spec,
                     DecodedTile(spec).bandsOfEach * spec.getStageScaleTiles(),
-                    std::min(spec.getPlainRows(),
-                             kSumPart * DecodedTile(spec).plainOwners)) {
+                    getSumPart(spec)) {
   bytes = std::max(bytes, spec.getTeams() * sumBytes);
 }
 

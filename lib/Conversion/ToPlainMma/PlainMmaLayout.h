@@ -8,9 +8,12 @@
 // mma.sync.m16n8k16 multiplies 16 rows of one operand by 8 rows of the other
 // one. The operand with scales is always the first, so that it is decoded for
 // 16 rows at a time; where it is B, sums are those of the transposed result. A
-// warp has 32 rows with scales and all plain rows of a tile. Tiles of few plain
-// rows have several *teams* of warps, each of which multiplies its steps of a
-// stage and has sums of its own, which are added in the end.
+// warp has 32 rows with scales and all plain rows of a tile, so that no row is
+// decoded twice. Where nothing is decoded, warps of the widest tiles have 64
+// rows of each operand, which takes the fewest bytes of shared memory for an
+// instruction. Tiles of few plain rows have several *teams* of warps, each of
+// which multiplies its steps of a stage and has sums of its own, which are
+// added in the end.
 //
 // A *step* is 64 elements of K. Four threads have a row: thread m has elements
 // 16 m to 16 m + 15 of a step, which are one block of NVFP4, or half of one of
@@ -19,6 +22,10 @@
 // of an instruction is its own choice, as long as it is the same for both
 // operands: a sum has no order of K. It also reads the plain elements by 16
 // bytes, as many threads of a warp in the same time as ldmatrix.
+//
+// Where nothing is decoded, ldmatrix loads both operands in the order of K: the
+// registers of the first one, which has two rows in an instruction, are then
+// those of instructions as they are, and none is moved.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,35 +46,38 @@ inline constexpr int64_t kScaledFragment = numerics::kMmaAccumulator.getRows();
 inline constexpr int64_t kPlainFragment = numerics::kMmaAccumulator.getCols();
 inline constexpr int64_t kFragmentSums =
     kScaledFragment * kPlainFragment / kWarpThreads;
-/// Fragments of rows with scales of a warp, and its rows.
-inline constexpr int64_t kWarpFragments = 2;
-inline constexpr int64_t kWarpScaledRows = kWarpFragments * kScaledFragment;
+/// Fragments of rows with scales of a warp that has all plain rows.
+inline constexpr int64_t kDecodedFragments = 2;
 /// Stages that a schedule has at least: one that is multiplied, one that is
 /// there, and one that arrives.
 inline constexpr int64_t kLeastPlainMmaStages = 3;
 
-/// Rows of an MN-major operand that a piece has an element each of.
-inline constexpr int64_t kPieceRows = kCopyBytes / 2;
-/// An MN-major step in shared memory has a line for each element of K, of
-/// pieces of eight rows each. The pieces of line `line` are exchanged by this
-/// number, so that no two lines of a matrix that ldmatrix loads share banks.
-template <typename Index>
-Index getLineExchange(Index line, int64_t pieces) {
-  Index number = (line >> 4 & 3) << 1 | (line & 1);
-  return number & (std::min<int64_t>(pieces, 8) - 1);
-}
+/// Elements of a piece of an operand that is not decoded: of K in a row; of an
+/// MN-major operand of as many rows in a line, one of which a step has in
+/// shared memory for each element of K. Pieces of lines are exchanged as those
+/// of rows are (Numerics/SharedSwizzle.h).
+inline constexpr int64_t kPieceElements = kCopyBytes / 2;
 
 /// All that the code of a kernel depends on.
 struct PlainMmaSpec : DecodedSpec {
   PlainMmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
                const target::Chip &chip);
 
-  /// Warps beside each other along the rows with scales, teams of them, and all
-  /// threads.
-  int64_t getRowWarps() const { return getScaledRows() / kWarpScaledRows; }
+  /// Whether warps lie beside each other along the plain rows, too.
+  bool hasSquareWarps() const;
+  /// Fragments of rows with scales of a warp, and its plain rows.
+  int64_t getWarpFragments() const;
+  int64_t getWarpPlainRows() const;
+  int64_t getWarpScaledRows() const {
+    return getWarpFragments() * kScaledFragment;
+  }
+  /// Warps beside each other along the rows with scales, and along the plain
+  /// ones, teams of them, and all threads.
+  int64_t getRowWarps() const { return getScaledRows() / getWarpScaledRows(); }
+  int64_t getPlainWarps() const { return getPlainRows() / getWarpPlainRows(); }
   int64_t getTeams() const;
   int64_t getThreads() const {
-    return getTeams() * getRowWarps() * kWarpThreads;
+    return getTeams() * getRowWarps() * getPlainWarps() * kWarpThreads;
   }
   /// The most CTAs for which a multiprocessor has registers.
   int64_t getMaxResidentBlocks() const;

@@ -106,13 +106,13 @@ void PlainMmaLoads::addRows(bool isPlain) {
 void PlainMmaLoads::addColumns(bool isPlain) {
   const ProductRange &product = tile.product;
   const GemmArguments &arguments = context.arguments;
-  constexpr int64_t bits = 8 * kCopyBytes / kPieceRows;
+  constexpr int64_t bits = 8 * kCopyBytes / kPieceElements;
   bool isA = isPlain != spec.format.isScaledA;
   int64_t owners =
       isPlain ? context.tile.plainOwners : context.tile.scaledOwners;
   int64_t rows =
       isPlain ? context.tile.plainRowsOfEach : context.tile.scaledRowsOfEach;
-  int64_t linePieces = rows / kPieceRows;
+  int64_t linePieces = rows / kPieceElements;
   int64_t lineBytes = linePieces * kCopyBytes;
   int64_t threads = spec.getLoaders();
   int64_t lines = spec.getLoadedSteps() * kDecodedStep;
@@ -125,7 +125,7 @@ void PlainMmaLoads::addColumns(bool isPlain) {
   Pieces own;
   own.isMnMajor = true;
   own.first = firstStep * kDecodedStep + loadedLine;
-  own.row = (isA ? tile.row : tile.col) * rows + piece * kPieceRows;
+  own.row = (isA ? tile.row : tile.col) * rows + piece * kPieceElements;
   own.rows = isA ? product.rows : context.getDataCols(b);
   // The last piece of a line can have fewer rows.
   own.bytes = select(
@@ -140,7 +140,7 @@ void PlainMmaLoads::addColumns(bool isPlain) {
   own.count = llvm::divideCeil(lines, own.rowDistance);
   if (lines < own.rowDistance)
     own.inRange = compare(Predicate::ult, loadedLine, lines);
-  own.place = piece ^ getLineExchange(loadedLine, linePieces);
+  own.place = piece ^ numerics::getExchange(loadedLine, lineBytes);
   // The place in the operand is computed again for each tile, as that of rows.
   Lanes firstLine = toI64(b, b.hide(own.first, tile.col)) +
                     toI64(b, product.firstDepth) +
@@ -214,12 +214,14 @@ void PlainMmaLoads::emitCopy(Value target, Value source, Value bytes,
 }
 
 void PlainMmaLoads::emitPieces(const Pieces &pieces, int64_t bits, Lanes stage,
-                               Value slot, int64_t offset, int64_t stageBytes) {
+                               Value slot, int64_t offset, int64_t stageBytes,
+                               function_ref<void()> between) {
   // A piece that begins before the end is there as a whole, unless it ends a
   // row. Its second half can be of another group, whose scale is taken as 0.
   Lanes element = stage * spec.stageElements + pieces.first;
   if (pieces.isMnMajor)
-    return emitColumns(pieces, element, stage, slot, offset, stageBytes);
+    return emitColumns(pieces, element, stage, slot, offset, stageBytes,
+                       between);
   Lanes isLoaded = spec.isMultipleOf(spec.stageElements)
                        ? isBelow(stage, tile.end)
                        : isBelow(element, limit);
@@ -236,13 +238,15 @@ void PlainMmaLoads::emitPieces(const Pieces &pieces, int64_t bits, Lanes stage,
              source,
              select(isBelow(row, pieces.rows) & isLoaded, bytes, bytes.like(0)),
              pieces.inRange);
+    between();
     source = b.offset(source, b.getI8Type(), pieces.sourceDistance);
   }
 }
 
 void PlainMmaLoads::emitColumns(const Pieces &pieces, Lanes element,
                                 Lanes stage, Value slot, int64_t offset,
-                                int64_t stageBytes) {
+                                int64_t stageBytes,
+                                function_ref<void()> between) {
   int64_t lineBytes = pieces.targetDistance / pieces.rowDistance;
   Value source = b.offset(pieces.source, b.getI8Type(),
                           toI64(b, stage) * pieces.stageDistance);
@@ -251,7 +255,7 @@ void PlainMmaLoads::emitColumns(const Pieces &pieces, Lanes element,
   for (int64_t i = 0; i < pieces.count; ++i) {
     // The lines of a step are followed by those of other products.
     int64_t line = i * pieces.rowDistance;
-    int64_t exchange = getLineExchange(line, lineBytes / kCopyBytes);
+    int64_t exchange = numerics::getExchange(line, lineBytes);
     Lanes place = (pieces.place ^ exchange) * kCopyBytes +
                   (line % kDecodedStep * lineBytes +
                    line / kDecodedStep * pieces.stepDistance);
@@ -259,18 +263,28 @@ void PlainMmaLoads::emitColumns(const Pieces &pieces, Lanes element,
              select(isBelow(element + line, limit), pieces.bytes,
                     pieces.bytes.like(0)),
              pieces.inRange);
+    between();
     source = b.offset(source, b.getI8Type(), pieces.sourceDistance);
   }
 }
 
-void PlainMmaLoads::emitStage(Lanes stage, Value slot) {
+int64_t PlainMmaLoads::countCopies() const {
+  auto count = static_cast<int64_t>(scales.size());
+  for (const auto *all : {&plain, &codes})
+    for (const Pieces &each : *all)
+      count += each.count;
+  return count;
+}
+
+void PlainMmaLoads::emitStage(Lanes stage, Value slot,
+                              function_ref<void()> between) {
   const PlainMmaLayout &shared = context.shared;
   for (const Pieces &each : plain)
     emitPieces(each, spec.format.plain.getIntOrFloatBitWidth(), stage, slot,
-               shared.plain, shared.plainBytes);
+               shared.plain, shared.plainBytes, between);
   for (const Pieces &each : codes)
     emitPieces(each, spec.format.getBits(), stage, slot, shared.codes,
-               shared.codeBytes);
+               shared.codeBytes, between);
   Lanes isLoaded = isBelow(stage, tile.end);
   Lanes firstTile = (stage * spec.getStageSteps()) >>
                     llvm::Log2_64(spec.format.getTileSteps());
@@ -283,6 +297,7 @@ void PlainMmaLoads::emitStage(Lanes stage, Value slot) {
         b.offset(piece.source, b.getI8Type(), toI64(b, firstTile) * kTileBytes),
         select(exists, firstTile.like(kCopyBytes), firstTile.like(0)),
         piece.inRange);
+    between();
   }
   NVVM::CpAsyncCommitGroupOp::create(b);
 }

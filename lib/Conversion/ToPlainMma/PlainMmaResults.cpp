@@ -48,18 +48,19 @@ void PlainMmaResults::emitStored(ValueRange) { gpu::BarrierOp::create(b); }
 void PlainMmaResults::emitStoreSums(ValueRange sums) {
   const PlainMmaLayout &shared = context.shared;
   bool isScaledA = context.spec.format.isScaledA;
+  int64_t fragments = context.spec.getWarpFragments();
   // Rows of fragments are scaled rows, and columns plain ones.
   int64_t scaledPitch = isScaledA ? shared.sumPitch : 1;
   int64_t plainPitch = isScaledA ? 1 : shared.sumPitch;
   Lanes scaled = thread.warpRow + thread.row;
-  Lanes plain = thread.member * 2;
+  Lanes plain = thread.warpPlain + thread.member * 2;
   Value base =
       b.offset(context.getShared(b, shared.sums, thread.team, shared.sumBytes),
                b.getF32Type(), scaled * scaledPitch + plain * plainPitch);
   storeFragments(numerics::kMmaAccumulator, sums, base, scaledPitch, plainPitch,
-                 [](int64_t fragment) -> numerics::ElementIndex<int64_t> {
-                   return {fragment % kWarpFragments * kScaledFragment,
-                           fragment / kWarpFragments * kPlainFragment};
+                 [&](int64_t fragment) -> numerics::ElementIndex<int64_t> {
+                   return {fragment % fragments * kScaledFragment,
+                           fragment / fragments * kPlainFragment};
                  });
 }
 

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // All threads of a CTA load, and all multiply. A stage is loaded by cp.async
-// into the place of the one before the one that is multiplied. Before a stage
-// is multiplied, all wait until the next one is there, too: elements of a half
+// into the place of the one before the one that is multiplied. Before elements
+// of the next stage are wanted, all wait until it is there: elements of a part
 // of a step are decoded, and plain ones loaded, among the instructions of the
-// half before, so that tensor cores always have some whose operands are there.
+// part before, so that tensor cores always have some whose operands are there.
 // In tiles of few plain rows each team of warps loads the steps that it
 // multiplies, and "all" are those of the team.
 //
@@ -54,8 +54,8 @@ struct PlainMmaThread {
   PlainMmaThread(const PlainMmaSpec &spec, emit::Lanes number);
 
   /// Its number, those of its lane and of its team, and the first row with
-  /// scales of its warp in the tile.
-  emit::Lanes number, lane, team, warpRow;
+  /// scales and the first plain row of its warp in the tile.
+  emit::Lanes number, lane, team, warpRow, warpPlain;
   /// Its number among the threads that load together.
   emit::Lanes loader;
   /// Its row among eight, and its number among the four threads of a row.
@@ -69,8 +69,12 @@ public:
                 const PlainMmaThread &thread, const TileCoord &tile);
 
   /// Begins to load stage `stage` (i32) of K into slot `slot` of the ring.
-  /// What is beyond the tile's part of K becomes zeros.
-  void emitStage(emit::Lanes stage, mlir::Value slot);
+  /// What is beyond the tile's part of K becomes zeros. `between` is called
+  /// after each of the thread's copies, of which there are `countCopies()`.
+  void emitStage(
+      emit::Lanes stage, mlir::Value slot,
+      llvm::function_ref<void()> between = [] {});
+  int64_t countCopies() const;
 
 private:
   /// Pieces of 16 bytes that a thread copies in each stage, all at the same
@@ -105,11 +109,13 @@ private:
   void addColumns(bool isPlain);
   void addScales();
   void emitPieces(const Pieces &pieces, int64_t bits, emit::Lanes stage,
-                  mlir::Value slot, int64_t offset, int64_t stageBytes);
+                  mlir::Value slot, int64_t offset, int64_t stageBytes,
+                  llvm::function_ref<void()> between);
   /// The same of an MN-major operand; `element` (i32) is that of K of the first
   /// piece.
   void emitColumns(const Pieces &pieces, emit::Lanes element, emit::Lanes stage,
-                   mlir::Value slot, int64_t offset, int64_t stageBytes);
+                   mlir::Value slot, int64_t offset, int64_t stageBytes,
+                   llvm::function_ref<void()> between);
   /// Copies the first `bytes` bytes (i32) of a piece, and zeros for the others.
   void emitCopy(mlir::Value target, mlir::Value source, mlir::Value bytes,
                 mlir::Value inRange);
@@ -130,6 +136,31 @@ private:
   emit::Lanes limit;
 };
 
+/// Loads elements of operands that are not decoded by ldmatrix, as instructions
+/// take them: an instruction of the first operand and two of the second one
+/// have sixteen rows alike.
+class PlainMmaMatrices {
+public:
+  PlainMmaMatrices(KernelBuilder &b, const PlainMmaContext &context,
+                   const PlainMmaThread &thread)
+      : b(b), context(context), thread(thread) {}
+
+  static constexpr int64_t kRows = kScaledFragment;
+
+  /// The registers of instruction `instruction` of step `inStage` (i32) of a
+  /// stage, for the warp's rows from `kRows` times `number` on: of the first
+  /// operand; or, where `isPlain`, of the second one, for the first eight and
+  /// then for the other rows.
+  llvm::SmallVector<mlir::Value> load(mlir::Value slot, emit::Lanes inStage,
+                                      bool isPlain, int64_t number,
+                                      int64_t instruction);
+
+private:
+  KernelBuilder &b;
+  const PlainMmaContext &context;
+  const PlainMmaThread &thread;
+};
+
 /// Elements of a step that a thread has decoded, or begun to.
 class PlainMmaDecoder {
 public:
@@ -139,8 +170,7 @@ public:
   /// Words of codes of a step, as loaded: of the rows of the first fragment,
   /// then of the second.
   using Words = llvm::SmallVector<mlir::Value>;
-  /// The codes of step `inStage` (i32) of a stage; without scales, where the
-  /// elements of each half of it are.
+  /// The codes of step `inStage` (i32) of a stage.
   Words loadCodes(mlir::Value slot, emit::Lanes inStage);
   /// Loads what the elements of a tile have in common. Steps of it are decoded
   /// from here on.
@@ -152,7 +182,7 @@ public:
   Words loadFactors(const TileCoord &tile, mlir::Value slot,
                     emit::Lanes inStage, emit::Lanes step, emit::Lanes depth);
   /// Rows of a thread in a step.
-  static constexpr int64_t kThreadRows = 2 * kWarpFragments;
+  static constexpr int64_t kThreadRows = 2 * kDecodedFragments;
   /// The pairs of elements that the thread has of its row `row`, in half `half`
   /// of a step.
   Words decodeRow(llvm::ArrayRef<mlir::Value> codes,
@@ -162,18 +192,8 @@ public:
   /// fragment its four registers, instruction after instruction.
   static Words getRegisters(llvm::ArrayRef<Words> rows);
 
-  /// The words that the thread has in half `half` of step `inStage` (i32) of a
-  /// stage of an MN-major operand, of its row among the eight that piece
-  /// `first` + `number` of a line has. `first` (i32) is a multiple of a power
-  /// of two above `number`.
-  Words loadColumns(mlir::Value slot, emit::Lanes inStage, bool isPlain,
-                    emit::Lanes first, int64_t number, int64_t half);
-
 private:
   int64_t getRowWords() const;
-  /// Where the first row of the thread has its elements of each half of a step,
-  /// exchanged as those of plain rows are.
-  Words getHalves(mlir::Value slot, emit::Lanes inStage);
 
   KernelBuilder &b;
   const PlainMmaContext &context;

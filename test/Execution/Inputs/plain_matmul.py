@@ -29,7 +29,8 @@ COMMON = {"mn_major_a": 4, "mn_major_b": 5, "rows": 4, "columns": 4, "f16": 10, 
           "no K": 1, "linalg": 10, "transposed a": 2, "transposed b": 3, "shared b": 2,
           "batch": 5, "narrow result": 5, "odd depth": 4, "dynamic depth": 4}
 LEAST = COMMON | {"ring wraps twice": 4, "three tiles a cta": 4, "split": 4, "teams": 4,
-                  "tail of K": 8, "sm_90a": 3, "sm_100a": 3, "a first": 1,
+                  "tail of K": 8, "sm_90a": 3, "sm_100a": 3, "a first": 1, "square warps": 6,
+                  **{f"square warps, mn_major_{side}": 2 for side in "ab"},
                   **{f"{n} plain rows": 1 for n in PLAIN_ROWS},
                   **{f"{n} scaled rows": 1 for n in OTHER_ROWS}}
 
@@ -145,6 +146,9 @@ def draw_product(seed, number, place):
         found |= {place, *schedule_properties(op, case, fields)} if op.shape["K"] else set()
         if place == "sm_90a" and fields["cols"] > 128:
             found.add("a first")
+        # Warps of mma.sync lie beside each other in two directions.
+        if place in CHIPS and fields["rows"] == 128 and op.shape["K"]:
+            found |= {"square warps", *(f"square warps, mn_major_{side}" for side in op.mn_major)}
     return op, case, text, found
 
 
