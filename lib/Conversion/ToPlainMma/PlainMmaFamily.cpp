@@ -60,7 +60,7 @@ static constexpr double kShownMultiply = 0.5;
 /// Bytes that come from the L2 cache to all multiprocessors, a microsecond, and
 /// that do where nothing is decoded.
 static constexpr double kCacheBytes = 4e6;
-static constexpr double kPlainCacheBytes = 9.5e6;
+static constexpr double kPlainCacheBytes = 8e6;
 /// What a stage takes to arrive, however small it is.
 static constexpr double kArrival = 1;
 /// Writing the results of 32 plain rows by 64 others, and filling the ring.
