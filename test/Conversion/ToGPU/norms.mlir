@@ -98,9 +98,9 @@ func.func @swizzled(%x: memref<?x1024xbf16>, %w: memref<1024xbf16>, %q: memref<?
   return
 }
 
-// A maximum of rows that end within a leaf, on its own: one warp a line of neighbours.
-// The last fragment of a row has 3 elements, the others of it are neutral, and so are whole
-// fragments of lanes that have none. The first lane of a row stores the result.
+// A maximum of rows that end within a leaf, on its own. Rows have two fragments, so that two
+// lanes have a row, and a warp 16 rows. The last fragment has 3 elements, the others of it are
+// neutral. The first lane of a row stores the result.
 // CHECK-LABEL: gpu.func @rows_k35(
 // CHECK-SAME: %[[ROWS:[a-z0-9]+]]: i64, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %[[S:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 4 : i64})
 // CHECK: %[[NONE:.+]] = arith.constant 0xFF800000 : f32
@@ -109,9 +109,10 @@ func.func @swizzled(%x: memref<?x1024xbf16>, %w: memref<1024xbf16>, %q: memref<?
 // CHECK: else
 // CHECK-COUNT-3: llvm.load {{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> i32
 // CHECK-NOT: llvm.load
-// CHECK-COUNT-30: arith.select %{{.+}}, %{{.+}}, %[[NONE]] : f32
+// CHECK-COUNT-29: arith.select %{{.+}}, %{{.+}}, %[[NONE]] : f32
 // CHECK-NOT: arith.select
-// CHECK-COUNT-3: nvvm.shfl.sync bfly
+// CHECK-COUNT-1: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl.sync
 // CHECK-NOT: gpu.barrier
 // CHECK: llvm.store %{{.+}}, %{{.+}} {alignment = 4 : i64} : f32, !llvm.ptr<1>
 // CHECK: gpu.return
@@ -126,6 +127,76 @@ func.func @alone(%x: memref<?x35xf32>, %s: memref<?xf32>) {
       linalg.yield %0 : f32
     } -> tensor<?xf32>
     blockscale.yield %max : tensor<?xf32>
+  }
+  return
+}
+
+// Of rows of three fragments four lanes have one each, of which the last one has none: its
+// elements are neutral, too.
+// CHECK-LABEL: gpu.func @rows_k70(
+// CHECK: %[[NONE:.+]] = arith.constant 0xFF800000 : f32
+// CHECK-COUNT-27: arith.select %{{.+}}, %{{.+}}, %[[NONE]] : f32
+// CHECK-NOT: arith.select
+// CHECK-COUNT-2: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: gpu.return
+func.func @three_fragments(%x: memref<?x70xf32>, %s: memref<?xf32>) {
+  blockscale.kernel ins(%x : memref<?x70xf32>) outs(%s : memref<?xf32>) {
+  ^bb0(%lx: tensor<?x70xf32>, %ls: tensor<?xf32>):
+    %least = arith.constant 0xFF800000 : f32
+    %f = linalg.fill ins(%least : f32) outs(%ls : tensor<?xf32>) -> tensor<?xf32>
+    %max = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<?x70xf32>) outs(%f : tensor<?xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.maximumf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<?xf32>
+    blockscale.yield %max : tensor<?xf32>
+  }
+  return
+}
+
+// Exponentials that a sum needs, and what is divided by it, are computed once: they take the
+// registers of the elements, which nothing needs behind the maximum.
+// CHECK-LABEL: gpu.func @rows_k32(
+// CHECK-COUNT-4: arith.subf {{.+}} : vector<8xf32>
+// CHECK-NOT: arith.subf
+// CHECK: arith.divf
+// CHECK-NOT: arith.subf
+// CHECK: gpu.return
+func.func @softmax(%x: memref<?x32xf32>, %y: memref<?x32xf32>) {
+  blockscale.kernel ins(%x : memref<?x32xf32>) outs(%y : memref<?x32xf32>) {
+  ^bb0(%lx: tensor<?x32xf32>, %ly: tensor<?x32xf32>):
+    %c0 = arith.constant 0 : index
+    %two = arith.constant 2.0 : f32
+    %zero = arith.constant 0.0 : f32
+    %least = arith.constant 0xFF800000 : f32
+    %m = tensor.dim %lx, %c0 : tensor<?x32xf32>
+    %d = tensor.empty(%m) : tensor<?xf32>
+    %e = tensor.empty(%m) : tensor<?x32xf32>
+    %f = linalg.fill ins(%least : f32) outs(%d : tensor<?xf32>) -> tensor<?xf32>
+    %max = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<?x32xf32>) outs(%f : tensor<?xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.maximumf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<?xf32>
+    %p = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%lx, %max : tensor<?x32xf32>, tensor<?xf32>) outs(%e : tensor<?x32xf32>) {
+    ^bb0(%a: f32, %r: f32, %o: f32):
+      %0 = arith.subf %a, %r : f32
+      %1 = math.fma %0, %two, %two : f32
+      linalg.yield %1 : f32
+    } -> tensor<?x32xf32>
+    %g = linalg.fill ins(%zero : f32) outs(%d : tensor<?xf32>) -> tensor<?xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%p : tensor<?x32xf32>) outs(%g : tensor<?xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.addf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<?xf32>
+    %y0 = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%p, %sum : tensor<?x32xf32>, tensor<?xf32>) outs(%e : tensor<?x32xf32>) {
+    ^bb0(%a: f32, %r: f32, %o: f32):
+      %0 = arith.divf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<?x32xf32>
+    blockscale.yield %y0 : tensor<?x32xf32>
   }
   return
 }
@@ -157,14 +228,14 @@ func.func @passes(%x: memref<?x65536xf32>, %s: memref<?xf32>) {
   return
 }
 
-// Lines of four neighbours, two a CTA, or 32 a tile of rows.
+// Lines of neighbours, or 32 a tile of rows: two or four of them a CTA.
 // CHECK-LABEL: func.func @swizzled
 // CHECK: %[[T:.+]] = arith.ceildivui %{{.+}}, %c128
 // CHECK: %[[L:.+]] = arith.muli %[[T]], %c32
 // CHECK: %[[B:.+]] = arith.ceildivui %[[L]], %c2
 // CHECK: gpu.launch_func @blockscale_kernels::@[[NAME]] blocks in (%[[B]], %c1, %c1) threads in (%c128, %c1, %c1)
 // CHECK-LABEL: func.func @alone
-// CHECK: %[[L:.+]] = arith.ceildivui %{{.+}}, %c4
+// CHECK: %[[L:.+]] = arith.ceildivui %{{.+}}, %c16
 // CHECK: %[[B:.+]] = arith.ceildivui %[[L]], %c4
 // CHECK: gpu.launch_func @blockscale_kernels::@rows_k35 blocks in (%[[B]], %c1, %c1) threads in (%c128, %c1, %c1)
 

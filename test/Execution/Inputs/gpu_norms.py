@@ -33,6 +33,9 @@ CASES = (
     (Norm("softmax", "f32", "f32"), (130, 96), "mx"),
     (Norm("layer", "bf16", "bf16"), (130, 1024), "mx"),
     (Norm("rms", "bf16", "f32", residual=True), (129, 512), "nvfp4"),
+    (Norm("softmax", "f32", "f32"), (37, 128), "mx"),
+    (Norm("layer", "f32", "bf16"), (70, 64), "mx"),
+    (Norm("rms", "bf16", "f32"), (33, 32), "mx"),
 )
 RANDOM_CASES = 17
 

@@ -36,7 +36,7 @@ RowPass RowEmitter::getPass(Lanes number) const {
   pass.fragment = position.fragment.fragment;
   if (number)
     pass.fragment =
-        number * (layout.warpsPerRowSet * RowLayout::kRunLanes) + pass.fragment;
+        number * (layout.warpsPerRowSet * layout.runLanes) + pass.fragment;
   pass.loadedFragment = pass.fragment;
   if (layout.getPlaces() != layout.fragments)
     pass.loadedFragment =
@@ -165,7 +165,7 @@ static Lanes reduceNeighbours(SmallVector<Lanes> values, Combine combine) {
 
 /// Reduces the values of the lanes of the warp that have the same row.
 Lanes RowEmitter::reduceLanes(const RowOp &op, Lanes value) const {
-  for (int64_t mask = 1; mask < RowLayout::kRunLanes; mask *= 2)
+  for (int64_t mask = 1; mask < layout.runLanes; mask *= 2)
     value =
         combine(op, value, b.toFloat(emitShuffle(b, b.toBits(value), mask)));
   return value;
@@ -237,7 +237,7 @@ Lanes RowEmitter::reduceParts(const RowOp &op, Value parts) const {
   // A lane takes neighbours, as many as each.
   Lanes none = b.f32(getNeutralElement(op.combiner).convertToFloat());
   int64_t all = llvm::PowerOf2Ceil(count);
-  int64_t perLane = all / RowLayout::kRunLanes;
+  int64_t perLane = all / layout.runLanes;
   Lanes first = position.lane * perLane;
   for (int64_t i = 0; i < perLane; ++i) {
     Lanes index = first + i;
@@ -252,7 +252,7 @@ Lanes RowEmitter::reduceRow(const RowOp &op) {
   int64_t count = layout.getParts();
   if (count == 1)
     return reduceFragment(op, firstPass);
-  constexpr int64_t rowSetRows = ThreadMapping::kRowSetRows;
+  int64_t rowSetRows = layout.getRowSetRows();
   Value all = createSharedArray(b, "parts" + std::to_string(reductions++),
                                 b.getF32Type(),
                                 layout.rowSetsPerBlock * rowSetRows * count);
@@ -330,28 +330,39 @@ void RowEmitter::loadInputs() {
                      /*canStage=*/value == loaded.front());
 }
 
-/// Computes what depends on no values of rows where it takes no more registers
-/// than what nothing else needs then, a sum of two tensors say.
-void RowEmitter::computeEarly() {
+/// Computes what depends on no values of rows but those that are known, where
+/// it takes no more registers than what nothing else needs then: a sum of two
+/// tensors say, or behind a maximum the exponentials of the elements. With
+/// `onlyReduced`, it is what a reduction that follows needs, too.
+void RowEmitter::computeEarly(bool onlyReduced) {
   RowVectors &inputs = firstPass.inputs;
   FragmentVectors vectors(*this, firstPass, layout.fragmentElements);
-  llvm::SmallPtrSet<Operation *, 4> early;
   auto getBits = [](Value value) {
     return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
   };
   for (const RowOp &row : ops) {
     linalg::LinalgOp op = row.op;
-    if (row.getResultForm() != RowForm::Elements ||
-        llvm::is_contained(row.operands, RowForm::Rows))
+    auto isKnown = [&](OpOperand &operand) {
+      return row.operands[operand.getOperandNumber()] != RowForm::Rows ||
+             rowValues.contains(operand.get());
+    };
+    auto isToReduce = [&](Operation *user) {
+      auto reduction = dyn_cast<linalg::LinalgOp>(user);
+      return reduction && reduction.getNumReductionLoops() != 0 &&
+             !computed.contains(user);
+    };
+    if (row.getResultForm() != RowForm::Elements || computed.contains(op) ||
+        !llvm::all_of(op->getOpOperands(), isKnown) ||
+        (onlyReduced && llvm::none_of(op->getUsers(), isToReduce)))
       continue;
-    early.insert(op);
-    auto isEarly = [&](Operation *user) {
-      return early.contains(user) || isa<tensor::DimOp>(user);
+    computed.insert(op);
+    auto isComputed = [&](Operation *user) {
+      return computed.contains(user) || isa<tensor::DimOp>(user);
     };
     SmallVector<Value> last;
     for (Value operand : op.getDpsInputs())
       if (inputs.contains(operand) && !llvm::is_contained(last, operand) &&
-          llvm::all_of(operand.getUsers(), isEarly))
+          llvm::all_of(operand.getUsers(), isComputed))
         last.push_back(operand);
     unsigned before = 0, after = 0;
     for (Value operand : last)
@@ -359,7 +370,7 @@ void RowEmitter::computeEarly() {
     for (Value result : op->getResults())
       after += getBits(result);
     if (after > before) {
-      early.erase(op);
+      computed.erase(op);
       continue;
     }
     for (OpResult result : op->getResults())
@@ -375,7 +386,7 @@ void RowEmitter::emitRows(const StagedMoves *moves) {
     loadSharedColumns();
     loadInputs();
     shareColumns();
-    computeEarly();
+    computeEarly(/*onlyReduced=*/false);
   }
   for (const RowOp &row : ops) {
     if (row.getResultForm() != RowForm::Rows)
@@ -388,6 +399,9 @@ void RowEmitter::emitRows(const StagedMoves *moves) {
       rowValues[result] = combine(row, getInitial(row), reduceRow(row));
       hideInputs();
     }
+    computed.insert(row.op);
+    if (layout.passes == 1)
+      computeEarly(/*onlyReduced=*/true);
   }
 }
 

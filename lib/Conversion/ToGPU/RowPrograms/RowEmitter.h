@@ -97,7 +97,7 @@ private:
   void loadInputs();
   void loadSharedColumns();
   void shareColumns();
-  void computeEarly();
+  void computeEarly(bool onlyReduced);
   void hideInputs();
   mlir::Value getInitial(const RowOp &op) const;
   emit::Lanes combine(const RowOp &op, mlir::Value lhs, mlir::Value rhs) const;
@@ -128,6 +128,8 @@ private:
   llvm::MapVector<mlir::Value, SharedColumn> sharedColumns;
 
   llvm::DenseMap<mlir::Value, mlir::Value> rowValues;
+  /// Ops whose results are known, so that they need no operand any more.
+  llvm::SmallPtrSet<mlir::Operation *, 8> computed;
   unsigned reductions = 0;
 };
 

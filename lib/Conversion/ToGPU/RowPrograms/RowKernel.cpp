@@ -304,7 +304,7 @@ void RowKernel::launch() {
     mapping->remark(b.getLoc(), *spec, chip);
   Lanes rowSets =
       layout->rowStride == 1
-          ? getCeilDiv(b, operands.rows, ThreadMapping::kRowSetRows)
+          ? getCeilDiv(b, operands.rows, layout->getRowSetRows())
           : getCeilDiv(b, operands.rows, kTileRows) * layout->rowStride;
   Lanes blocks = getCeilDiv(b, rowSets, layout->rowSetsPerBlock);
   KernelSignature signature;
@@ -409,7 +409,7 @@ SmallVector<Lanes> RowKernel::emitRows(KernelBuilder &b,
   if (mapping && mapping->hasBuffer && layout->passes == 1) {
     int64_t bytes = mapping->fragmentElements * spec->getInputBytes();
     buffer.emplace(b, position.thread, layout->getThreads(), bytes,
-                   RowLayout::kRunLanes);
+                   layout->runLanes);
     Fragment fragment(b, *spec, *mapping, chip, operands, position.fragment);
     moves.emplace(*buffer, fragment.isFullWarp(), bytes);
   }

@@ -127,12 +127,11 @@ void RowEmitter::loadSharedColumns() {
   int64_t fragmentBytes = layout.fragmentElements * kWordBytes, begin = 0;
   if (!buffer.canShare(fragmentBytes))
     return;
-  Lanes lane = position.run * RowLayout::kRunLanes + position.lane;
-  Lanes first =
-      position.warp * (RowLayout::kRunLanes * layout.fragmentElements) +
-      lane * kPartWords;
+  Lanes lane = position.run * layout.runLanes + position.lane;
+  Lanes first = position.warp * (layout.runLanes * layout.fragmentElements) +
+                lane * kPartWords;
   for (Value value : getWidenedColumns(ops)) {
-    int64_t end = begin + RowLayout::kRunLanes * fragmentBytes;
+    int64_t end = begin + layout.runLanes * fragmentBytes;
     if (end > buffer.getBytes())
       return;
     Type type = getElementTypeOrSelf(value);

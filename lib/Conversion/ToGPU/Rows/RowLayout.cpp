@@ -45,6 +45,7 @@ RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes)
   passes = countPasses(warps, inputBytes);
   warpsPerRowSet = llvm::divideCeil(warps, passes);
   rowSetsPerBlock = std::max<int64_t>(1, kFewestWarps / warpsPerRowSet);
+  runLanes = std::min<int64_t>(llvm::PowerOf2Ceil(fragments), kRunLanes);
 }
 
 RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes, int64_t warps)
@@ -53,6 +54,7 @@ RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes, int64_t warps)
   warpsPerRowSet = std::min<int64_t>(llvm::PowerOf2Ceil(needed), warps);
   passes = llvm::divideCeil(needed, warpsPerRowSet);
   rowSetsPerBlock = warps / warpsPerRowSet;
+  runLanes = kRunLanes;
 }
 
 RowPosition RowPosition::emit(KernelBuilder &b, const RowLayout &layout,
@@ -66,17 +68,16 @@ RowPosition RowPosition::emit(KernelBuilder &b, const RowLayout &layout,
       cast(emitThreadNumber(b, layout.getThreads()), b.getI32Type());
   auto [warp, lane] = split(position.thread, kWarpThreads);
   std::tie(position.rowSet, position.warp) = split(warp, layout.warpsPerRowSet);
-  std::tie(position.run, position.lane) = split(lane, RowLayout::kRunLanes);
+  std::tie(position.run, position.lane) = split(lane, layout.runLanes);
 
   Lanes block = cast(blockNumber, b.getI64Type());
   Lanes inBlock = extend(position.rowSet, 64);
   Lanes rowSet = block * layout.rowSetsPerBlock + inBlock;
-  // Row sets of neighbours come in fours of rows, others in tiles.
-  constexpr int64_t rows = ThreadMapping::kRowSetRows;
+  // Row sets of neighbours follow each other, others come in tiles.
+  int64_t rows = layout.getRowSetRows();
   Lanes row = (rowSet & -layout.rowStride) * (rows - 1) + rowSet;
   position.fragment.row = extend(position.run, 64) * layout.rowStride + row;
-  position.fragment.fragment =
-      position.warp * RowLayout::kRunLanes + position.lane;
+  position.fragment.fragment = position.warp * layout.runLanes + position.lane;
   position.fragment.matrix =
       batched ? cast(emitMatrixNumber(b), b.getI64Type()) : b.i64(0);
   return position;

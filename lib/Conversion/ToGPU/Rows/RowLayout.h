@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A CTA of a row program has whole rows, four of them in a row set
-// (ThreadMapping.h), so that what a row reduces to is known in it.
+// A CTA of a row program has whole rows, so that what a row reduces to is known
+// in it. A row set has four of them (ThreadMapping.h), or more where rows are
+// so short that lanes would have no fragment.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +37,9 @@ struct RowLayout {
   int64_t warpsPerRowSet;
   int64_t rowSetsPerBlock;
   int64_t passes;
+  /// Lanes of a warp that have fragments of one row: as many as a row set of
+  /// four rows leaves, or fewer where rows have fewer fragments.
+  int64_t runLanes = kRunLanes;
 
   /// The layout of rows that are quantized.
   RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping);
@@ -47,12 +51,14 @@ struct RowLayout {
   int64_t getThreads() const {
     return rowSetsPerBlock * warpsPerRowSet * kWarpThreads;
   }
+  /// Rows of a row set, all of which a warp has.
+  int64_t getRowSetRows() const { return kWarpThreads / runLanes; }
   int64_t getFullFragments() const { return rowElements / fragmentElements; }
   int64_t getTailElements() const { return rowElements % fragmentElements; }
   /// Warps that reduce a part of a row, those of all passes counted.
   int64_t getParts() const { return warpsPerRowSet * passes; }
   /// Fragments of a row set that there are threads for in all passes.
-  int64_t getPlaces() const { return getParts() * kRunLanes; }
+  int64_t getPlaces() const { return getParts() * runLanes; }
 
   /// The number of passes over a row set of so many warps whose threads have
   /// `inputBytes` of inputs for each element, and whether they have fragments
@@ -60,7 +66,7 @@ struct RowLayout {
   static int64_t countPasses(int64_t warps, int64_t inputBytes);
   static bool hasLongFragments(int64_t rowElements, int64_t inputBytes);
 
-  /// Lanes of a warp that have fragments of one row.
+  /// Lanes of a warp for each of the rows of a row set of four.
   static constexpr int64_t kRunLanes =
       kWarpThreads / ThreadMapping::kRowSetRows;
 };
