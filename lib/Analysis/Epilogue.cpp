@@ -9,6 +9,7 @@
 #include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/OnlyUser.h"
 #include "blockscale/Analysis/Producers.h"
+#include "blockscale/Analysis/RowMoves.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "llvm/Support/ScopedPrinter.h"
@@ -23,6 +24,10 @@ SmallVector<Operation *> Epilogue::getOps() const {
     ops.push_back(op);
   if (sink)
     ops.push_back(sink);
+  for (linalg::LinalgOp op : gathers)
+    ops.push_back(op);
+  if (scatter)
+    ops.push_back(scatter);
   return ops;
 }
 
@@ -31,6 +36,11 @@ Value Epilogue::getValue() const {
     return products.front()->getResult(0);
   linalg::LinalgOp last = elementwise.back();
   return last->getResult(0);
+}
+
+Value Epilogue::getStored() const {
+  linalg::LinalgOp move = scatter;
+  return move ? Value(move->getResult(0)) : getValue();
 }
 
 bool isProduct(Operation *op) {
@@ -220,9 +230,51 @@ static Operation *findNext(const Epilogue &epilogue,
   return first;
 }
 
-Epilogue findEpilogue(Operation *product,
-                      std::optional<FusionObstacle> &obstacle,
-                      function_ref<bool(Operation *)> isTaken) {
+/// epilogue_c5, of an op that moves the rows of `values`, an operand or what
+/// becomes the result, for `user`.
+static std::optional<FusionObstacle>
+findMoveObstacle(const Epilogue &epilogue, Value values, Operation *user) {
+  auto fail = [](StringRef found) {
+    return FusionObstacle{"epilogue_c5",
+                          "interleaved rows of one product without scales and "
+                          "groups, whose operand or result nothing else takes",
+                          found.str()};
+  };
+  auto product = cast<ProductOpInterface>(epilogue.products.front());
+  if (epilogue.products.size() > 1)
+    return fail("two products");
+  if (product.getScaleA() || product.getScaleB())
+    return fail("an operand with scales");
+  if (product.getGroupOperand().ends)
+    return fail("groups");
+  if (getOnlyUser(values) != user)
+    return fail("another use");
+  return std::nullopt;
+}
+
+/// Adds what gathers the rows of operands.
+static void addGathers(Epilogue &epilogue,
+                       function_ref<bool(Operation *)> isTaken) {
+  Operation *product = epilogue.products.front();
+  auto op = cast<ProductOpInterface>(product);
+  llvm::SmallSetVector<Value, 2> operands;
+  operands.insert_range(ValueRange{op.getA(), op.getB()});
+  for (Value operand : operands) {
+    Operation *move = operand.getDefiningOp();
+    if (!move || move->getBlock() != product->getBlock() ||
+        (isTaken && isTaken(move)) || !getGatheredRows(move))
+      continue;
+    if (auto found = findMoveObstacle(epilogue, operand, product))
+      epilogue.moveObstacle = found;
+    else
+      epilogue.gathers.push_back(cast<linalg::LinalgOp>(move));
+  }
+}
+
+/// What follows `product`, up to what scatters its rows.
+static Epilogue findFollowing(Operation *product,
+                              std::optional<FusionObstacle> &obstacle,
+                              function_ref<bool(Operation *)> isTaken) {
   Epilogue epilogue;
   epilogue.products.push_back(product);
   while (true) {
@@ -235,6 +287,12 @@ Epilogue findEpilogue(Operation *product,
     if (!user || user->getBlock() != product->getBlock() ||
         (!elementwise && !sink))
       return epilogue;
+    if (getScatteredRows(user)) {
+      epilogue.moveObstacle = findMoveObstacle(epilogue, value, user);
+      if (!epilogue.moveObstacle)
+        epilogue.scatter = elementwise;
+      return epilogue;
+    }
     obstacle = sink ? sink->findObstacle(user, product)
                     : addElementwise(epilogue, elementwise, isTaken);
     if (obstacle)
@@ -246,9 +304,19 @@ Epilogue findEpilogue(Operation *product,
   }
 }
 
+Epilogue findEpilogue(Operation *product,
+                      std::optional<FusionObstacle> &obstacle,
+                      function_ref<bool(Operation *)> isTaken) {
+  Epilogue epilogue = findFollowing(product, obstacle, isTaken);
+  addGathers(epilogue, isTaken);
+  return epilogue;
+}
+
 Epilogue findWholeEpilogue(ArrayRef<Operation *> ops,
                            std::optional<FusionObstacle> &obstacle) {
   Epilogue epilogue = findEpilogue(*llvm::find_if(ops, isProduct), obstacle);
+  if (!obstacle)
+    obstacle = epilogue.moveObstacle;
   SmallVector<Operation *> found = epilogue.getOps();
   for (Operation *op : ops)
     if (!obstacle && !llvm::is_contained(found, op))

@@ -246,3 +246,54 @@ func.func @cut(%x: tensor<1x32xbf16>, %w: tensor<96x32xbf16>) -> tensor<1x2x48xf
   } -> tensor<1x2x48xf32>
   return %g : tensor<1x2x48xf32>
 }
+
+// -----
+
+// Where the rows of an operand are gathered, the dimensions that make up the batch stay apart up
+// to the product, also those of the other operand and of the result.
+// CHECK-LABEL: func.func @gathered
+// CHECK-SAME: %[[X:.+]]: tensor<?x70x3x32xbf16>, %[[W:.+]]: tensor<?x64x32xbf16>
+// CHECK: %[[A:.+]] = linalg.transpose ins(%[[X]] : tensor<?x70x3x32xbf16>)
+// CHECK: %[[B:.+]] = tensor.expand_shape %[[W]] {{\[}}[0, 1], [2], [3]] output_shape [%{{.+}}, 3, 64, 32]
+// CHECK: %[[Y:.+]] = blockscale.scaled_mm %[[A]], %[[B]] scales(none, none) block [1, 16] : tensor<?x3x70x32xbf16>, tensor<?x3x64x32xbf16> -> tensor<?x3x70x64xf32>
+// CHECK: tensor.collapse_shape %[[Y]] {{\[}}[0, 1], [2], [3]]
+func.func @gathered(%x: tensor<?x70x3x32xbf16>, %w: tensor<?x64x32xbf16>, %e: tensor<?x3x70x32xbf16>) -> tensor<?x70x64xf32> {
+  %a = linalg.transpose ins(%x : tensor<?x70x3x32xbf16>) outs(%e : tensor<?x3x70x32xbf16>) permutation = [0, 2, 1, 3]
+  %c = tensor.collapse_shape %a [[0, 1], [2], [3]] : tensor<?x3x70x32xbf16> into tensor<?x70x32xbf16>
+  %y = blockscale.scaled_mm %c, %w scales(none, none) block [1, 16] : tensor<?x70x32xbf16>, tensor<?x64x32xbf16> -> tensor<?x70x64xf32>
+  return %y : tensor<?x70x64xf32>
+}
+
+// -----
+
+// The same where the rows of the result are scattered.
+// CHECK-LABEL: func.func @scattered
+// CHECK: %[[Y:.+]] = blockscale.scaled_mm {{.+}} -> tensor<2x3x70x64xf32>
+// CHECK-NEXT: linalg.transpose ins(%[[Y]] : tensor<2x3x70x64xf32>)
+func.func @scattered(%x: tensor<6x70x32xbf16>, %w: tensor<6x64x32xbf16>, %e: tensor<2x70x3x64xf32>) -> tensor<2x70x3x64xf32> {
+  %y = blockscale.scaled_mm %x, %w scales(none, none) block [1, 16] : tensor<6x70x32xbf16>, tensor<6x64x32xbf16> -> tensor<6x70x64xf32>
+  %s = tensor.expand_shape %y [[0, 1], [2], [3]] output_shape [2, 3, 70, 64] : tensor<6x70x64xf32> into tensor<2x3x70x64xf32>
+  %r = linalg.transpose ins(%s : tensor<2x3x70x64xf32>) outs(%e : tensor<2x70x3x64xf32>) permutation = [0, 2, 1, 3]
+  return %r : tensor<2x70x3x64xf32>
+}
+
+// -----
+
+// Two sizes of a batch that nobody knows do not follow from their product, which is all that the
+// other operand tells; and a matrix that is reshaped, too, is another matrix.
+// CHECK-LABEL: func.func @unknown
+// CHECK: blockscale.scaled_mm {{.+}} -> tensor<?x70x64xf32>
+// CHECK-LABEL: func.func @matrix
+// CHECK: blockscale.scaled_mm {{.+}} -> tensor<3x140x64xf32>
+func.func @unknown(%x: tensor<?x70x?x32xbf16>, %w: tensor<?x64x32xbf16>, %e: tensor<?x?x70x32xbf16>) -> tensor<?x70x64xf32> {
+  %a = linalg.transpose ins(%x : tensor<?x70x?x32xbf16>) outs(%e : tensor<?x?x70x32xbf16>) permutation = [0, 2, 1, 3]
+  %c = tensor.collapse_shape %a [[0, 1], [2], [3]] : tensor<?x?x70x32xbf16> into tensor<?x70x32xbf16>
+  %y = blockscale.scaled_mm %c, %w scales(none, none) block [1, 16] : tensor<?x70x32xbf16>, tensor<?x64x32xbf16> -> tensor<?x70x64xf32>
+  return %y : tensor<?x70x64xf32>
+}
+func.func @matrix(%x: tensor<70x3x2x32xbf16>, %w: tensor<3x64x32xbf16>, %e: tensor<3x2x70x32xbf16>) -> tensor<3x140x64xf32> {
+  %a = linalg.transpose ins(%x : tensor<70x3x2x32xbf16>) outs(%e : tensor<3x2x70x32xbf16>) permutation = [1, 2, 0, 3]
+  %c = tensor.collapse_shape %a [[0], [1, 2], [3]] : tensor<3x2x70x32xbf16> into tensor<3x140x32xbf16>
+  %y = blockscale.scaled_mm %c, %w scales(none, none) block [1, 16] : tensor<3x140x32xbf16>, tensor<3x64x32xbf16> -> tensor<3x140x64xf32>
+  return %y : tensor<3x140x64xf32>
+}

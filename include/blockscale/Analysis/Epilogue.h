@@ -3,11 +3,15 @@
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// Matrices of a batch whose rows alternate in memory, as those of the heads of
+// attention do, are read and written there, so that what gathers the rows of
+// each, or scatters them, has a part in the kernel, too.
+//
 //===----------------------------------------------------------------------===//
 //
-// A kernel of a product on tensor cores has results in registers, 32 columns of
-// a row in a thread. What is elementwise can go on from there, and so can a
-// quantization of rows, whose blocks are in one thread:
+// A kernel of a product on tensor cores has results in registers, up to 32
+// columns of a row in a thread. What is elementwise can go on from there, and
+// so can a quantization of rows, whose blocks are in one thread:
 //
 //   %g = blockscale.scaled_mm %a, %w ..
 //   %u = blockscale.scaled_mm %a, %v ..
@@ -25,7 +29,7 @@
 
 namespace blockscale {
 
-/// Columns of a row that a thread has at a time.
+/// The most columns of a row that a thread has at a time.
 inline constexpr int64_t kEpilogueColumns = 32;
 
 /// The most products that a kernel has.
@@ -38,11 +42,22 @@ struct Epilogue {
   /// The op at the end that takes the value and has the kernel's results, as a
   /// quantization; null where the value is stored.
   mlir::Operation *sink = nullptr;
+  /// What gathers the rows of operands, and what scatters those of the value,
+  /// which are interleaved in memory ("blockscale/Analysis/RowMoves.h").
+  llvm::SmallVector<mlir::linalg::LinalgOp, 2> gathers;
+  mlir::linalg::LinalgOp scatter = nullptr;
+  /// Why others that move rows are copies, where there are such.
+  std::optional<FusionObstacle> moveObstacle;
 
+  /// Whether nothing is computed behind the products.
   bool isEmpty() const { return elementwise.empty() && !sink; }
+  bool hasMoves() const { return scatter || !gathers.empty(); }
   llvm::SmallVector<mlir::Operation *> getOps() const;
-  /// The value that the kernel stores, or its sink takes.
+  /// The value that the kernel computes, and stores or gives its sink.
   mlir::Value getValue() const;
+  /// The value that memory holds where there is no sink: in the order of rows
+  /// there.
+  mlir::Value getStored() const;
 };
 
 bool isProduct(mlir::Operation *op);
@@ -59,6 +74,10 @@ bool isProduct(mlir::Operation *op);
 ///  - epilogue_c4: a second product has the A of the first, with its global
 ///    scale where that multiplies elements, its groups, types, sizes and the
 ///    forms of its other operands.
+///
+///  - epilogue_c5: rows that are interleaved in memory are those of the only
+///    product, which has no scales and no groups, and whose operand or result
+///    nothing else takes.
 ///
 /// and the clauses of elementwise ops ("blockscale/Analysis/Producers.h"). Ops
 /// that `isTaken` has, which other kernels compute, are not there; without it

@@ -487,7 +487,12 @@ def MoveReshapes
     quantization of rows that takes it. So the kernel of the product can compute
     these. A reshape of the last dimension stays where it is, and so does one before
     a quantization with scales in a layout, `offsets`, `rng`, `block_amax` or several
-    global values. No number changes.
+    global values.
+
+    A reshape of the batch comes behind a product of plain operands where the rows of
+    one are gathered before, or those of the result are scattered behind
+    (include/blockscale/Analysis/RowMoves.h), so that the kernel of the product can do
+    that; at most one size of the batch may be dynamic. No number changes.
 
     Example (test/Transforms/move-reshapes.mlir):
 

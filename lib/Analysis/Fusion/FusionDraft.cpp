@@ -9,6 +9,7 @@
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/Fusion/KernelFamily.h"
 #include "blockscale/Analysis/Producers.h"
+#include "blockscale/Analysis/RowMoves.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -108,9 +109,9 @@ bool FusionDraft::isAvailable(Value value, Operation *place, Ops ops) const {
 }
 
 /// Whether the sizes of what `op` makes follow from those of its operands,
-/// which are several.
+/// which are several, or in another order.
 static bool hasSizesOfOperands(Operation *op) {
-  return isProduct(op) || isa<tensor::ConcatOp>(op);
+  return isProduct(op) || isa<tensor::ConcatOp>(op) || getGatheredRows(op);
 }
 
 /// What `op` reads, for sizes what these are computed from: kernels have no

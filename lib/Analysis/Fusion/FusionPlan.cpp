@@ -36,7 +36,10 @@ static void planEpilogues(FunctionOpInterface function, FusionDraft &draft) {
         product, obstacle, [&](Operation *op) { return draft.isTaken(op); });
     if (obstacle)
       draft.remark(product, "is not computed with what follows", *obstacle);
-    if (epilogue.isEmpty())
+    if (epilogue.moveObstacle)
+      draft.remark(product, "reads or writes copies whose rows are moved",
+                   *epilogue.moveObstacle);
+    if (epilogue.isEmpty() && !epilogue.hasMoves())
       continue;
     SmallVector<Operation *> ops = epilogue.getOps();
     FusionDraft::Place place = draft.findPlace(ops);

@@ -7,12 +7,14 @@
 
 #include "CallSite.h"
 #include "AssertedSizes.h"
+#include "blockscale/Analysis/RowMoves.h"
 #include "blockscale/Conversion/AssertedNumber.h"
 #include "blockscale/Transforms/StoredDim.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 
@@ -117,6 +119,11 @@ static CallSite::Sizes getJoinedSizes(const CallSite &site,
 }
 
 CallSite::Sizes CallSite::getSizes(Value logical) const {
+  if (Value source = getGatheredSource(logical)) {
+    Sizes sizes = getSizes(source);
+    applyPermutationToVector(sizes, getPermutation(logical.getDefiningOp()));
+    return sizes;
+  }
   Value memref = lookup(logical);
   if (!memref) {
     while (auto hadamard = logical.getDefiningOp<HadamardOp>())
@@ -206,6 +213,12 @@ void CallSite::requireBelow(OpFoldResult size, int64_t bound,
 void CallSite::requireSizes(const Twine &name, Value logical,
                             ArrayRef<OpFoldResult> sizes, const Twine &source,
                             OpFoldResult groups) {
+  if (Value gathered = getGatheredSource(logical)) {
+    Sizes inMemory(sizes);
+    applyPermutationToVector(inMemory, invertPermutationVector(getPermutation(
+                                           logical.getDefiningOp())));
+    return requireSizes(name, gathered, inMemory, source, groups);
+  }
   Value memref = lookup(logical);
   if (!memref || isCheckedElsewhere(logical, memref))
     return;

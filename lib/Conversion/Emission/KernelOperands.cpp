@@ -7,6 +7,8 @@
 
 #include "KernelOperands.h"
 #include "blockscale/Analysis/Producers.h"
+#include "blockscale/Analysis/RoundTrip.h"
+#include "blockscale/Analysis/RowMoves.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -25,11 +27,20 @@ Value KernelOperands::lookup(Value logical) const {
   if (found == yield->operand_end()) {
     if (auto hadamard = logical.getDefiningOp<HadamardOp>())
       return lookup(hadamard.getX());
+    if (Value source = getGatheredSource(logical))
+      return lookup(source);
     auto elementwise = logical.getDefiningOp<linalg::LinalgOp>();
     return elementwise ? lookup(getSameSizedInput(elementwise)) : Value();
   }
   unsigned output = found.getIndex();
   return operands[op.getInputs().size() + output];
+}
+
+Value getGatheredSource(Value logical) {
+  Operation *move = logical ? logical.getDefiningOp() : nullptr;
+  return move && getGatheredRows(move) && !isStored(logical)
+             ? cast<linalg::LinalgOp>(move).getDpsInputs().front()
+             : Value();
 }
 
 RankedTensorType getTensorType(Value logical) {

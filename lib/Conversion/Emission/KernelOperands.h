@@ -23,13 +23,18 @@ public:
 
   /// The memref or scalar of an operand or result; null for an absent operand.
   /// A transform, or what an elementwise op makes, that no memory holds has the
-  /// sizes of its source, which is what is given for it.
+  /// sizes of its source, which is what is given for it, and matrices whose
+  /// rows are gathered have its memory.
   mlir::Value lookup(mlir::Value logical) const;
 
 private:
   KernelOp kernel;
   mlir::ValueRange operands;
 };
+
+/// What has the memory of matrices whose rows an op of the kernel gathers; null
+/// for other values ("blockscale/Analysis/RowMoves.h").
+mlir::Value getGatheredSource(mlir::Value logical);
 
 /// The type of a logical value, a ranked tensor.
 mlir::RankedTensorType getTensorType(mlir::Value logical);

@@ -10,9 +10,11 @@
 #include "Emission/OperandChecks.h"
 #include "SplitSum.h"
 #include "blockscale/Analysis/RoundTrip.h"
+#include "blockscale/Analysis/RowMoves.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -78,6 +80,37 @@ GemmSizes GemmRequest::getSizes(const LaunchSite &site) const {
           a[rank - 1], matrices};
 }
 
+/// Counts matrices of `interleaved`, of which dimension `rows` are the rows.
+static GemmRequest::Interleaving
+countMatrices(const LaunchSite &site, Value interleaved, int64_t rows) {
+  ImplicitLocOpBuilder &b = site.call.b;
+  emit::CallSite::Sizes sizes = site.call.getSizes(interleaved);
+  GemmRequest::Interleaving found{emit::getIndex(b, 1), emit::getIndex(b, 1)};
+  for (auto [dim, size] : llvm::enumerate(ArrayRef(sizes).drop_back()))
+    if (static_cast<int64_t>(dim) != rows) {
+      Value &count =
+          static_cast<int64_t>(dim) > rows ? found.inner : found.outer;
+      count = emit::mul(b, count, emit::toIndex(b, size));
+    }
+  return found;
+}
+
+GemmRequest::Interleaving GemmRequest::getInterleaving(const LaunchSite &site,
+                                                       Value data) const {
+  Value source = emit::getGatheredSource(data);
+  if (!source)
+    return {};
+  return countMatrices(site, source, *getGatheredRows(data.getDefiningOp()));
+}
+
+GemmRequest::Interleaving
+GemmRequest::getResultInterleaving(const LaunchSite &site) const {
+  if (!epilogue.scatter)
+    return {};
+  return countMatrices(site, epilogue.getStored(),
+                       *getScatteredRows(epilogue.getStored().getDefiningOp()));
+}
+
 GemmArguments GemmRequest::getResultArguments(LaunchSite &site,
                                               const GemmSpec &spec) const {
   GemmArguments arguments(spec);
@@ -86,7 +119,8 @@ GemmArguments GemmRequest::getResultArguments(LaunchSite &site,
     for (const EpilogueSpec::Kept &kept : spec.epilogue->kept)
       arguments.kept.push_back(kept.store->getArguments(site));
   } else
-    arguments.result = site.lookup(epilogue.getValue());
+    arguments.result = site.lookup(epilogue.getStored());
+  arguments.innerResult = getResultInterleaving(site).inner;
   for (auto [product, own] : llvm::zip_equal(products, arguments.products)) {
     own.factorA = site.lookup(product.factorA.value);
     own.factorB = site.lookup(product.factorB.value);
@@ -113,7 +147,8 @@ static void requireEpilogueSizes(const GemmRequest &request, LaunchSite &site,
     result.end()[-2] = sizes.rows;
     result.back() = sizes.cols;
   }
-  createSink(epilogue)->requireSizes(site.call, result);
+  if (!epilogue.scatter)
+    createSink(epilogue)->requireSizes(site.call, result);
   for (Operation *product : epilogue.products)
     if (isStored(product->getResult(0)))
       createStore(product->getResult(0))->requireSizes(site.call, result);
@@ -139,6 +174,14 @@ void GemmRequest::requireSizes(LaunchSite &site, const GemmSizes &sizes) const {
     requireOperands(product, site.call);
   if (!epilogue.isEmpty())
     requireEpilogueSizes(*this, site, sizes);
+  if (!epilogue.scatter)
+    return;
+  emit::CallSite::Sizes result = site.call.getSizes(getFirst().a);
+  result.back() = sizes.cols;
+  result.end()[-2] = sizes.rows;
+  Value stored = epilogue.getStored();
+  applyPermutationToVector(result, getPermutation(stored.getDefiningOp()));
+  site.call.requireSizes("the result", stored, result, "the product");
 }
 
 /// Whether some product, or part of K, may have no step of K.
@@ -169,6 +212,11 @@ void GemmRequest::setResults(GemmSpec &spec, const LaunchSite &site,
   spec.elementFactor = product.elementFactor;
   spec.mayBeEmptySum = mayBeEmptySum(product, spec, sizes.depth);
   spec.products = static_cast<int64_t>(products.size());
+  for (auto [name, data] : {std::pair("a", product.a), {"b", product.b}})
+    if (emit::getGatheredSource(data))
+      spec.interleaved += name;
+  if (epilogue.scatter)
+    spec.interleaved += "r";
   if (!epilogue.isEmpty())
     spec.epilogue =
         std::make_shared<const EpilogueSpec>(epilogue, site.getChip());

@@ -36,6 +36,15 @@ struct GemmRequest {
   const Product &getFirst() const { return products.front(); }
 
   GemmSizes getSizes(const LaunchSite &site) const;
+  /// Sets of matrices whose rows alternate in memory, index.
+  struct Interleaving {
+    /// The matrices of a set, and the sets; null where the rows of a matrix
+    /// follow each other.
+    mlir::Value inner, outer;
+  };
+  /// How an operand of the first product lies in memory, and the result.
+  Interleaving getInterleaving(const LaunchSite &site, mlir::Value data) const;
+  Interleaving getResultInterleaving(const LaunchSite &site) const;
   /// Asserts that operands, and memory of the epilogue, have the sizes of the
   /// products.
   void requireSizes(LaunchSite &site, const GemmSizes &sizes) const;

@@ -68,6 +68,8 @@ std::string GemmSpec::getName() const {
     os << (hasBiasOfEach ? "_biases_" : "_bias_") << bias;
   if (mayBeEmptySum)
     os << "_any_k";
+  if (!interleaved.empty())
+    os << "_interleaved_" << interleaved;
   if (products > 1)
     os << "_twice";
   if (epilogue)
@@ -81,6 +83,7 @@ void GemmSpec::keepSums() {
   hasBiasOfEach = false;
   factorA = factorB = {};
   scalesAfterRounding = false;
+  llvm::erase(interleaved, 'r');
 }
 
 void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
@@ -108,7 +111,8 @@ void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
       signature.add(operand,
                     input.isAlongRows() ? kCopyBytes : input.getBytes());
   signature.add(offsets, sizeof(int32_t));
-  for (Value *size : {&rows, &cols, &depth, &matrices, &dataCols})
+  for (Value *size : {&rows, &cols, &depth, &matrices, &dataCols, &innerA,
+                      &innerB, &innerResult})
     signature.add(*size);
   for (Value &size : sink.sizes)
     signature.add(size);
@@ -117,7 +121,8 @@ void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
 void GemmArguments::narrowSizes(KernelBuilder &b) {
   for (Value &size : sink.sizes)
     size = narrowSize(b, size);
-  for (Value *size : {&rows, &cols, &depth, &matrices, &dataCols})
+  for (Value *size : {&rows, &cols, &depth, &matrices, &dataCols, &innerA,
+                      &innerB, &innerResult})
     if (*size)
       *size = narrowSize(b, *size);
 }

@@ -51,6 +51,9 @@ struct GemmSpec {
   bool mayBeEmptySum = false;
   /// Whether an operand has scales.
   bool hasScales = true;
+  /// Of which of A, B and the result ("a", "b", "r") the rows of several
+  /// matrices alternate in memory.
+  std::string interleaved = {};
   /// Products of one A, each in its part of the columns of a tile.
   int64_t products = 1;
   /// The epilogue that products are followed by; null where results are stored
@@ -126,6 +129,9 @@ struct GemmArguments {
   mlir::Value offsets;
   /// M, N and K, and the number of matrices or of groups.
   mlir::Value rows, cols, depth, matrices;
+  /// The matrices of A, of B and of the result whose rows alternate in memory;
+  /// null where the rows of a matrix follow each other.
+  mlir::Value innerA, innerB, innerResult;
   /// Rows of B in memory where that is not N: sums of parts of K have longer
   /// rows, and there is no map that knows.
   mlir::Value dataCols;

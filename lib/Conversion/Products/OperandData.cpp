@@ -25,7 +25,11 @@ OperandData getData(const HostOperand &operand, int64_t bits) {
   Value rows = operand.rows, depth = emit::toIndex(site.b, operand.depth);
   if (operand.isMnMajor)
     std::swap(rows, depth);
-  return {site.lookup(operand.data), bits, operand.matrices, rows, depth};
+  OperandData data = {site.lookup(operand.data), bits, operand.matrices, rows,
+                      depth};
+  data.inner = operand.inner;
+  data.outer = operand.outer;
+  return data;
 }
 
 OperandData getAlignedData(const HostOperand &operand, int64_t bits) {
@@ -61,13 +65,23 @@ void addMap(LaunchSite &site, const GemmSpec &spec, OperandData &data,
   }
   Value bytes = data.bits < 8 ? emit::div(b, elements, 8 / data.bits)
                               : emit::mul(b, elements, data.bits / 8);
-  Value dims[] = {box.isPadded ? elements : bytes, rows, matrices};
   Value pitch = data.pitch ? data.pitch : bytes;
-  Value strides[] = {pitch, emit::mul(b, rows, pitch)};
+  SmallVector<Value> dims = {box.isPadded ? elements : bytes, rows};
+  SmallVector<Value> strides;
+  SmallVector<int64_t> sizes = {box.rowBytes, box.rows};
+  if (data.inner) {
+    // Rows of a matrix are as many rows of memory apart.
+    Value between = emit::mul(b, data.inner, pitch);
+    dims.append({data.inner, data.outer});
+    strides = {between, pitch, emit::mul(b, rows, between)};
+  } else {
+    dims.push_back(matrices);
+    strides = {pitch, emit::mul(b, rows, pitch)};
+  }
+  sizes.resize(dims.size(), 1);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   data.map = TensorMapOp::create(
-      b, pointer, getGlobalPointer(b, data.memory), dims, strides,
-      ArrayRef<int64_t>{box.rowBytes, box.rows, 1},
+      b, pointer, getGlobalPointer(b, data.memory), dims, strides, sizes,
       box.isPadded ? MapElement::U4Padded : MapElement::UInt8,
       /*swizzle=*/box.rowBytes);
 }

@@ -29,6 +29,9 @@ struct HostOperand {
   mlir::OpFoldResult depth;
   /// Whether memory has rows of `rows` elements, one for each of K.
   bool isMnMajor = false;
+  /// Of matrices whose rows alternate in memory, how many do, and how many such
+  /// sets there are; null where the rows of a matrix follow each other.
+  mlir::Value inner = {}, outer = {};
 };
 
 /// Its data as the kernel reads them; sizes are index.
@@ -43,6 +46,8 @@ struct OperandData {
   /// Whether the data are in a workspace, and not an operand as memory holds
   /// it.
   bool isWorkspace = false;
+  /// Those of the operand.
+  mlir::Value inner = {}, outer = {};
   /// A tensor map of the data; null where the kernel reads memory itself.
   mlir::Value map = {};
 };

@@ -8,6 +8,7 @@
 #include "Product.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/MatrixProduct.h"
+#include "blockscale/Analysis/RowMoves.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include <utility>
@@ -24,7 +25,7 @@ void Product::lookAtKernel() {
   siblings =
       llvm::count_if(body, [](Operation &each) { return isProduct(&each); });
   hasEpilogue = llvm::any_of(op->getUsers(), [](Operation *user) {
-    return !isa<YieldOp, tensor::DimOp>(user);
+    return !isa<YieldOp, tensor::DimOp>(user) && !getScatteredRows(user);
   });
 }
 

@@ -65,11 +65,13 @@ void launchGemm(const GemmRequest &request, LaunchSite &site,
   SmallVector<Value> workspaces;
   const Product &first = request.getFirst();
   auto setData = [&](Value data, bool isA, bool isBatch, OpFoldResult rows,
-                     Value &map, Value &packed) {
-    OperandData found =
-        kernel.getData({site, isA, data, isBatch ? sizes.matrices : one,
-                        emit::toIndex(b, rows), sizes.depth,
-                        isA ? first.isMnMajorA : first.isMnMajorB});
+                     Value &map, Value &packed, Value &inner) {
+    GemmRequest::Interleaving sets = request.getInterleaving(site, data);
+    inner = sets.inner;
+    OperandData found = kernel.getData(
+        {site, isA, data, isBatch ? sizes.matrices : one,
+         emit::toIndex(b, rows), sizes.depth,
+         isA ? first.isMnMajorA : first.isMnMajorB, sets.inner, sets.outer});
     map = found.map;
     if (!map)
       packed = found.memory;
@@ -77,12 +79,12 @@ void launchGemm(const GemmRequest &request, LaunchSite &site,
       workspaces.push_back(found.memory);
   };
   setData(first.a, /*isA=*/true, spec.groups == GroupDim::None, sizes.rows,
-          arguments.mapA, arguments.packedA);
+          arguments.mapA, arguments.packedA, arguments.innerA);
   arguments.scaleA = kernel.getScale(first.scaleA);
   for (auto [product, own] :
        llvm::zip_equal(request.products, arguments.products)) {
     setData(product.b, /*isA=*/false, spec.groups != GroupDim::Columns,
-            sizes.cols, own.mapB, own.packedB);
+            sizes.cols, own.mapB, own.packedB, arguments.innerB);
     own.scaleB = kernel.getScale(product.scaleB);
     own.elementFactor = site.lookup(product.elementFactor.value);
   }

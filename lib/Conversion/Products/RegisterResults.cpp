@@ -10,6 +10,7 @@
 #include "Arithmetic.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "EpilogueWriter.h"
+#include "InterleavedRows.h"
 #include "TilePadding.h"
 #include "blockscale/Numerics/Accumulators.h"
 
@@ -36,6 +37,10 @@ void RegisterResults::emitItems(
     const TileCoord &tile, Lanes part,
     function_ref<void(const ResultRow &row, Value place, Value col)> write) {
   int64_t count = parts.sharedRows * parts.fragments;
+  std::optional<MatrixRows> inMemory;
+  if (arguments.innerResult)
+    inMemory.emplace(b, tile.product.number, arguments.rows,
+                     arguments.innerResult);
   emitCount(b, b.i32(llvm::divideCeil(count, parts.threads)), {},
             [&](Lanes i, ValueRange) {
               Lanes item = i * parts.threads + parts.number;
@@ -53,10 +58,15 @@ void RegisterResults::emitItems(
                 else
                   row = row + part * parts.rows;
                 const ProductRange &product = tile.product;
-                write({product.number, tile.firstResult + toI64(b, row),
-                       isBelow(b, row, product.rows), row, product.rows,
-                       product.firstBand},
-                      inPart * parts.pitch + fragment, col);
+                ResultRow result{product.number,
+                                 tile.firstResult + toI64(b, row),
+                                 isBelow(b, row, product.rows),
+                                 row,
+                                 product.rows,
+                                 product.firstBand};
+                if (inMemory)
+                  result.inMemory = inMemory->get(toI64(b, row));
+                write(result, inPart * parts.pitch + fragment, col);
               };
               if (count % parts.threads == 0)
                 emitItem();

@@ -29,6 +29,11 @@ struct ResultRow {
   /// band `firstBand` of all bands of 128 rows, i32. Scales of results alone
   /// need them.
   mlir::Value inProduct, rows, firstBand;
+  /// The number of the row in memory that holds results, i64; null where it is
+  /// `number`, as the rows of a matrix follow each other there.
+  mlir::Value inMemory = {};
+
+  mlir::Value getStored() const { return inMemory ? inMemory : number; }
 };
 
 } // namespace blockscale::products

@@ -27,8 +27,9 @@ ResultWriter::ResultWriter(KernelBuilder &b, const GemmSpec &spec,
     : b(b), spec(spec), arguments(arguments),
       values(b, spec, arguments.products.front(), arguments.cols, row),
       width(width), rowExists(row.exists),
-      rowAddress(b.offset(arguments.result, spec.result,
-                          Lanes(b, row.number) * toI64(b, arguments.cols))) {
+      rowAddress(
+          b.offset(arguments.result, spec.result,
+                   Lanes(b, row.getStored()) * toI64(b, arguments.cols))) {
   for (int64_t bytes : kStoreBytes) {
     int64_t elements = bytes / getByteSize(spec.result);
     if (elements > width)

@@ -69,13 +69,13 @@ void emitStoreFragment(const SinkContext &context, Value memory,
     Lanes cols = toI64(b, context.cols), first = toI64(b, col);
     Lanes rowBytes = bits < 8 ? (cols + 1) >> 1 : cols * (bits / 8);
     Lanes byte = bits < 8 ? first >> 1 : first * (bits / 8);
-    Lanes row(b, context.row.number);
+    Lanes row(b, context.row.getStored());
     return emitStorePieces(
         context, b.offset(memory, b.getI8Type(), row * rowBytes + byte),
         llvm::to_vector(words), col, bits);
   }
-  Lanes element =
-      Lanes(b, context.row.number) * toI64(b, context.cols) + toI64(b, col);
+  Lanes element = Lanes(b, context.row.getStored()) * toI64(b, context.cols) +
+                  toI64(b, col);
   Lanes byte = bits < 8 ? element >> 1 : element * (bits / 8);
   int64_t bytes = kFragment * bits / 8;
   SmallVector<Value> stored(words);
@@ -139,7 +139,7 @@ std::unique_ptr<const Sink> createStore(Value result) {
 std::unique_ptr<const Sink> createSink(const Epilogue &epilogue) {
   if (epilogue.sink)
     return makeSink(epilogue.sink, SinkOps());
-  return createStore(epilogue.getValue());
+  return createStore(epilogue.getStored());
 }
 
 } // namespace blockscale::products

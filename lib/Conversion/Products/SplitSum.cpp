@@ -8,6 +8,7 @@
 #include "SplitSum.h"
 #include "Arithmetic.h"
 #include "DeviceEmission/DeviceCode.h"
+#include "InterleavedRows.h"
 #include "ResultWriter.h"
 
 using namespace mlir;
@@ -20,6 +21,8 @@ void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, Value sums,
                   GemmArguments arguments) {
   arguments.rows = narrowSize(b, arguments.rows);
   arguments.cols = narrowSize(b, arguments.cols);
+  if (arguments.innerResult)
+    arguments.innerResult = narrowSize(b, arguments.innerResult);
   Lanes rows(b, arguments.rows);
   Lanes fragments = emitCeilDiv(b, arguments.cols, kFragment);
 
@@ -47,6 +50,10 @@ void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, Value sums,
     ResultRow place;
     place.product = truncate(matrix, 32);
     place.number = matrix * toI64(b, rows) + row;
+    if (arguments.innerResult)
+      place.inMemory =
+          MatrixRows(b, place.product, arguments.rows, arguments.innerResult)
+              .get(row);
     place.exists = arith::ConstantOp::create(b, b.getBoolAttr(true));
     ResultWriter writer(b, spec, arguments, place);
     writer.emitFragment(sum, truncate(fragment, 32) * kFragment);

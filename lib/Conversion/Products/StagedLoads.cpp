@@ -16,7 +16,7 @@
 
 #include "StagedLoads.h"
 
-#include "Arithmetic.h"
+#include "InterleavedRows.h"
 #include "blockscale/Numerics/DataLayout.h"
 #include "blockscale/Numerics/SharedSwizzle.h"
 
@@ -45,12 +45,17 @@ public:
 
 private:
   void emitStage(const TileCoord &tile, Lanes stage, Value slot);
+  /// The last coordinates of a copy, which say the matrix of A or of B: its
+  /// number, or where rows of matrices alternate, that in its set and that of
+  /// the set.
+  SmallVector<Value, 2> getMatrix(const TileCoord &tile, bool isA);
   void emitCopy(Value target, Value map, ValueRange coordinates, Value slot,
                 Value policy = {});
   /// Copies a step of `rows` rows of an MN-major operand, from row `first` and
   /// element `depth` of K (i32) on: `kMnMajorRows` of them at a time.
   void emitColumns(Value target, Value map, Lanes first, Lanes depth,
-                   Value matrix, int64_t rows, Value slot, Value policy = {});
+                   ValueRange matrix, int64_t rows, Value slot,
+                   Value policy = {});
   void emitPlain(const TileCoord &tile, Lanes depth, Value slot);
   void emitCodes(const TileCoord &tile, Lanes depth, Value slot);
   /// Copies packed codes of `blocks` blocks of each row of blocks (i32), from
@@ -157,13 +162,31 @@ void StagedLoadEmitter::emitCopy(Value target, Value map,
       /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
 }
 
+/// The coordinates of a copy.
+static SmallVector<Value> join(Value first, Value second, ValueRange matrix) {
+  SmallVector<Value> coordinates = {first, second};
+  llvm::append_range(coordinates, matrix);
+  return coordinates;
+}
+
 void StagedLoadEmitter::emitColumns(Value target, Value map, Lanes first,
-                                    Lanes depth, Value matrix, int64_t rows,
-                                    Value slot, Value policy) {
+                                    Lanes depth, ValueRange matrix,
+                                    int64_t rows, Value slot, Value policy) {
   for (int64_t i = 0; i < rows; i += kMnMajorRows)
-    emitCopy(b.offset(target, b.getI8Type(), b.i32(i * kPlainStepBytes)), map,
-             {(first + i) * (kPlainStepBytes / kDecodedStep), depth, matrix},
-             slot, policy);
+    emitCopy(
+        b.offset(target, b.getI8Type(), b.i32(i * kPlainStepBytes)), map,
+        join((first + i) * (kPlainStepBytes / kDecodedStep), depth, matrix),
+        slot, policy);
+}
+
+SmallVector<Value, 2> StagedLoadEmitter::getMatrix(const TileCoord &tile,
+                                                   bool isA) {
+  Lanes matrix = isA ? tile.product.matrixA : tile.product.matrixB;
+  Value inner = isA ? arguments.innerA : arguments.innerB;
+  if (!inner)
+    return {matrix};
+  auto [set, inSet] = MatrixRows::split(b, matrix, inner);
+  return {inSet, set};
 }
 
 void StagedLoadEmitter::emitPlain(const TileCoord &tile, Lanes depth,
@@ -171,7 +194,7 @@ void StagedLoadEmitter::emitPlain(const TileCoord &tile, Lanes depth,
   bool isA = !format.isScaledA;
   int64_t rows = context.tile.plainRowsOfEach;
   Lanes row = getFirstRow(tile, isA, rows);
-  Value matrix = isA ? tile.product.matrixA : tile.product.matrixB;
+  SmallVector<Value, 2> matrix = getMatrix(tile, isA);
   Value target = context.memory.getShared(b, context.shared.plain, slot,
                                           context.shared.plainBytes);
   int64_t offset = 0;
@@ -184,7 +207,7 @@ void StagedLoadEmitter::emitPlain(const TileCoord &tile, Lanes depth,
         emitColumns(ofProduct, map, row, depth + i * kDecodedStep, matrix, rows,
                     slot);
       else
-        emitCopy(ofProduct, map, {byte, row, matrix}, slot);
+        emitCopy(ofProduct, map, join(byte, row, matrix), slot);
       offset += rows * kPlainStepBytes;
     }
   }
@@ -195,7 +218,7 @@ void StagedLoadEmitter::emitCodes(const TileCoord &tile, Lanes depth,
   bool isA = format.isScaledA;
   int64_t rows = context.tile.scaledRowsOfEach;
   Lanes row = getFirstRow(tile, isA, rows);
-  Value matrix = isA ? tile.product.matrixA : tile.product.matrixB;
+  SmallVector<Value, 2> matrix = getMatrix(tile, isA);
   const StagedLayout &shared = context.shared;
   Value target =
       context.memory.getShared(b, shared.codes, slot, shared.codeBytes);
@@ -210,8 +233,8 @@ void StagedLoadEmitter::emitCodes(const TileCoord &tile, Lanes depth,
                     depth + box / kPlainStepBytes * kDecodedStep, matrix, rows,
                     slot, getPolicy(tile));
       else
-        emitCopy(ofProduct, map, {getCodeByte(depth) + box, row, matrix}, slot,
-                 getPolicy(tile));
+        emitCopy(ofProduct, map, join(getCodeByte(depth) + box, row, matrix),
+                 slot, getPolicy(tile));
       offset += rows * shared.boxBytes;
     }
 }

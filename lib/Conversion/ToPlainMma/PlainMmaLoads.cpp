@@ -7,7 +7,7 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "PlainMmaRoles.h"
-#include "Products/Arithmetic.h"
+#include "Products/InterleavedRows.h"
 #include "blockscale/Numerics/SharedSwizzle.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -67,10 +67,11 @@ void PlainMmaLoads::addRows(bool isPlain) {
   Lanes piece = getFirstStep() * stepPieces + loadedPiece;
   auto [step, inStep] = numerics::splitBits(piece, stepPieces);
   Lanes pitch = getPitch(b, arguments.depth, bits);
-  Lanes matrixRows = toI64(b, isA ? arguments.rows : context.getDataCols(b));
-  Lanes matrix = toI64(b, isA ? product.matrixA : product.matrixB);
+  MatrixRows matrix(b, isA ? product.matrixA : product.matrixB,
+                    isA ? arguments.rows : Value(context.getDataCols(b)),
+                    isA ? arguments.innerA : arguments.innerB);
   Lanes row = (isA ? tile.row : tile.col) * rows + inTile;
-  Lanes before = matrix * matrixRows + toI64(b, row);
+  Lanes before = matrix.get(toI64(b, row));
   if (isA)
     before = before + toI64(b, product.firstRow);
   // The place in a row is computed again for each tile: kept from one to the
@@ -88,7 +89,7 @@ void PlainMmaLoads::addRows(bool isPlain) {
   own.row = row;
   own.rows = isA ? product.rows : context.getDataCols(b);
   own.rowDistance = threads / rowPieces;
-  own.sourceDistance = pitch * own.rowDistance;
+  own.sourceDistance = matrix.getDistance(pitch) * own.rowDistance;
   own.targetDistance = own.rowDistance * stepBytes;
   own.count = llvm::divideCeil(rows * rowPieces, threads);
   if (rows * rowPieces < threads)
@@ -121,7 +122,10 @@ void PlainMmaLoads::addColumns(bool isPlain) {
   Lanes firstStep = getFirstStep();
   Value length = isA ? arguments.rows : Value(context.getDataCols(b));
   Lanes pitch = getPitch(b, length, bits);
-  Lanes matrix = toI64(b, isA ? product.matrixA : product.matrixB);
+  // Lines are rows of the matrix as memory has it, one for each of K.
+  MatrixRows matrix(b, isA ? product.matrixA : product.matrixB, arguments.depth,
+                    isA ? arguments.innerA : arguments.innerB);
+  Lanes linePitch = matrix.getDistance(pitch);
   Pieces own;
   own.isMnMajor = true;
   own.first = firstStep * kDecodedStep + loadedLine;
@@ -133,8 +137,8 @@ void PlainMmaLoads::addColumns(bool isPlain) {
       minUnsigned((own.rows - own.row) * (bits / 8), own.row.like(kCopyBytes)),
       own.row.like(0));
   own.rowDistance = threads / linePieces;
-  own.sourceDistance = pitch * own.rowDistance;
-  own.stageDistance = pitch * spec.stageElements;
+  own.sourceDistance = linePitch * own.rowDistance;
+  own.stageDistance = linePitch * spec.stageElements;
   own.targetDistance = own.rowDistance * lineBytes;
   own.stepDistance = owners * rows * kPlainStepBytes;
   own.count = llvm::divideCeil(lines, own.rowDistance);
@@ -142,9 +146,8 @@ void PlainMmaLoads::addColumns(bool isPlain) {
     own.inRange = compare(Predicate::ult, loadedLine, lines);
   own.place = piece ^ numerics::getExchange(loadedLine, lineBytes);
   // The place in the operand is computed again for each tile, as that of rows.
-  Lanes firstLine = toI64(b, b.hide(own.first, tile.col)) +
-                    toI64(b, product.firstDepth) +
-                    matrix * toI64(b, arguments.depth);
+  Lanes firstLine = matrix.get(toI64(b, b.hide(own.first, tile.col)) +
+                               toI64(b, product.firstDepth));
   Lanes byte = firstLine * pitch + toI64(b, own.row) * (bits / 8);
   for (int64_t owner = 0; owner < owners; ++owner) {
     own.source =

@@ -10,9 +10,11 @@
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/Analysis/RoundTrip.h"
+#include "blockscale/Analysis/RowMoves.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -56,6 +58,24 @@ Value createEmptyTensor(OpBuilder &builder, OpResult result,
       .getResult(0);
 }
 
+/// The sizes of the result of an op of linalg, from an input that has them all,
+/// or of which it permutes the dimensions. `mapping` gives the input.
+static SmallVector<OpFoldResult> getResultSizes(OpBuilder &builder,
+                                                linalg::LinalgOp op,
+                                                const IRMapping &mapping) {
+  Value like = getSameSizedInput(op);
+  SmallVector<int64_t> permutation;
+  if (!like) {
+    permutation = getPermutation(op);
+    like = op.getDpsInputs().front();
+  }
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(
+      builder, op.getLoc(), mapping.lookupOrDefault(like));
+  if (!permutation.empty())
+    applyPermutationToVector(sizes, permutation);
+  return sizes;
+}
+
 /// A copy of `op` in the body of a kernel. Elementwise ops take constants and a
 /// destination there along.
 static void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
@@ -72,11 +92,9 @@ static void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
   for (Value constant : constants)
     if (!mapping.contains(constant))
       builder.clone(*constant.getDefiningOp(), mapping);
-  Location loc = op->getLoc();
-  Value like = mapping.lookup(getSameSizedInput(producer));
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   Value init = tensor::EmptyOp::create(
-      builder, loc, tensor::getMixedSizes(builder, loc, like),
+      builder, op->getLoc(), getResultSizes(builder, producer, mapping),
       type.getElementType());
   Operation *clone = builder.clone(*op, mapping);
   cast<linalg::LinalgOp>(clone).setDpsInitOperand(0, init);
@@ -111,8 +129,7 @@ static LogicalResult reifySizes(OpBuilder &builder, Operation *op,
                                 ReifiedRankedShapedTypeDims &shapes) {
   // Destinations may come later than the kernel.
   if (auto elementwise = dyn_cast<linalg::LinalgOp>(op)) {
-    shapes.push_back(tensor::getMixedSizes(builder, op->getLoc(),
-                                           getSameSizedInput(elementwise)));
+    shapes.push_back(getResultSizes(builder, elementwise, IRMapping()));
     return success();
   }
   if (succeeded(reifyResultShapes(builder, op, shapes)))
@@ -204,7 +221,8 @@ FailureOr<KernelOp> wrapInKernel(ArrayRef<Operation *> ops, ValueRange results,
       return failure();
     if (failed(replaceDecodedSizes(builder, ops, op)))
       return failure();
-    if (ops.size() > 1 && isa<PadGroupsOp, tensor::ConcatOp>(op))
+    if (ops.size() > 1 &&
+        (isa<PadGroupsOp, tensor::ConcatOp>(op) || getGatheredRows(op)))
       for (OpResult result : op->getResults())
         if (failed(replaceSizes(builder, result)))
           return failure();

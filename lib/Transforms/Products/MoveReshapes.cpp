@@ -17,6 +17,7 @@
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/OnlyUser.h"
 #include "blockscale/Analysis/Producers.h"
+#include "blockscale/Analysis/RowMoves.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 
@@ -199,6 +200,126 @@ struct GiveUnitsToRows : public OpRewritePattern<OpTy> {
   }
 };
 
+/// %a = linalg.transpose ins(%x) permutation = [0, 2, 1, 3] : BxMxHxK
+/// %c = tensor.collapse_shape %a [[0, 1], [2], [3]] : into tensor<?xMxKxbf16>
+/// %y = blockscale.scaled_mm %c, %d .. : tensor<?xMxKxbf16>, ..
+/// becomes
+///   %e = tensor.expand_shape %d [[0, 1], [2], [3]] ..
+///   %z = blockscale.scaled_mm %a, %e .. : tensor<BxHxMxKxbf16>, ..
+///   %y = tensor.collapse_shape %z [[0, 1], [2], [3]] ..
+///
+/// and so with B, and where the result is expanded before its rows are
+/// scattered, so that the kernel finds what moves rows beside the product.
+struct ExpandBatch : public OpRewritePattern<ScaledMMOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ScaledMMOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getScaleA() || op.getScaleB())
+      return rewriter.notifyMatchFailure(op, "an operand has scales");
+    Operation *reshape = findGathered(op);
+    if (!reshape)
+      reshape = findScattered(op);
+    if (!reshape)
+      return rewriter.notifyMatchFailure(
+          op, "no rows are moved beside a reshape of the batch");
+    std::optional<Batch> batch = getBatch(rewriter, reshape);
+    if (!batch)
+      return rewriter.notifyMatchFailure(
+          op, "matrices are reshaped, or several sizes are not known");
+    auto expand = [&](Value data) -> Value {
+      return tensor::ExpandShapeOp::create(
+          rewriter, op.getLoc(), batch->getExpanded(data.getType()), data,
+          batch->groups, batch->getSizes(rewriter, data));
+    };
+    auto expanded = cast<ScaledMMOp>(rewriter.clone(*op));
+    rewriter.setInsertionPoint(expanded);
+    expanded.getAMutable().assign(expand(op.getA()));
+    expanded.getBMutable().assign(expand(op.getB()));
+    expanded.getResult().setType(batch->getExpanded(op.getType()));
+    rewriter.setInsertionPointAfter(expanded);
+    rewriter.replaceOpWithNewOp<tensor::CollapseShapeOp>(
+        op, op.getType(), expanded.getResult(), batch->groups);
+    return success();
+  }
+
+private:
+  /// The leading dimensions that a batch is made of.
+  struct Batch {
+    SmallVector<ReassociationIndices> groups;
+    SmallVector<OpFoldResult> sizes;
+
+    RankedTensorType getExpanded(Type type) const {
+      SmallVector<int64_t> shape;
+      for (OpFoldResult size : sizes)
+        shape.push_back(
+            getConstantIntValue(size).value_or(ShapedType::kDynamic));
+      auto tensor = cast<RankedTensorType>(type);
+      llvm::append_range(shape, tensor.getShape().take_back(2));
+      return tensor.clone(shape);
+    }
+    SmallVector<OpFoldResult> getSizes(OpBuilder &b, Value data) const {
+      SmallVector<OpFoldResult> all(sizes);
+      llvm::append_range(
+          all,
+          ArrayRef(tensor::getMixedSizes(b, data.getLoc(), data)).take_back(2));
+      return all;
+    }
+  };
+
+  /// The batch that `reshape` joins, or splits into, if it leaves matrices as
+  /// they are and all sizes but one are known.
+  static std::optional<Batch> getBatch(PatternRewriter &rewriter,
+                                       Operation *reshape) {
+    auto collapse = dyn_cast<tensor::CollapseShapeOp>(reshape);
+    auto expand = dyn_cast<tensor::ExpandShapeOp>(reshape);
+    SmallVector<ReassociationIndices> groups =
+        collapse ? collapse.getReassociationIndices()
+                 : expand.getReassociationIndices();
+    RankedTensorType type =
+        collapse ? collapse.getSrcType() : expand.getResultType();
+    bool keepsMatrices = groups.size() > 2 && groups.back().size() == 1 &&
+                         groups.end()[-2].size() == 1;
+    ArrayRef<int64_t> batch = type.getShape().drop_back(2);
+    if (!keepsMatrices || llvm::count_if(batch, ShapedType::isDynamic) > 1)
+      return std::nullopt;
+    SmallVector<OpFoldResult> sizes =
+        collapse ? tensor::getMixedSizes(rewriter, reshape->getLoc(),
+                                         collapse.getSrc())
+                 : expand.getMixedOutputShape();
+    sizes.truncate(batch.size());
+    return Batch{groups, sizes};
+  }
+
+  /// What reshapes an operand whose rows are gathered before.
+  static Operation *findGathered(ScaledMMOp op) {
+    for (Value data : {op.getA(), op.getB()}) {
+      auto collapse = data.getDefiningOp<tensor::CollapseShapeOp>();
+      Operation *move = collapse ? collapse.getSrc().getDefiningOp() : nullptr;
+      if (move && getGatheredRows(move))
+        return collapse;
+    }
+    return nullptr;
+  }
+
+  /// What reshapes the result before its rows are scattered, into sizes that
+  /// are known before the product.
+  static Operation *findScattered(ScaledMMOp op) {
+    auto expand =
+        dyn_cast_if_present<tensor::ExpandShapeOp>(getOnlyUser(op.getResult()));
+    Operation *move = expand ? getOnlyUser(expand.getResult()) : nullptr;
+    auto isThere = [&](Value size) {
+      Operation *maker = size.getDefiningOp();
+      return !maker || (maker->getBlock() == op->getBlock() &&
+                        maker->isBeforeInBlock(op));
+    };
+    return move && getScatteredRows(move) &&
+                   llvm::all_of(expand.getOutputShape(), isThere)
+               ? expand
+               : nullptr;
+  }
+};
+
 struct MoveReshapesPass : public impl::MoveReshapesBase<MoveReshapesPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
@@ -229,7 +350,7 @@ struct MoveReshapesPass : public impl::MoveReshapesBase<MoveReshapesPass> {
 void populateMoveReshapePatterns(RewritePatternSet &patterns) {
   linalg::populateFoldReshapeOpsByCollapsingPatterns(patterns, isBehindReshape);
   linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, isBehindReshape);
-  patterns.add<GiveUnitsToRows<tensor::CollapseShapeOp>,
+  patterns.add<ExpandBatch, GiveUnitsToRows<tensor::CollapseShapeOp>,
                GiveUnitsToRows<tensor::ExpandShapeOp>,
                MoveBehindQuantize<tensor::CollapseShapeOp>,
                MoveBehindQuantize<tensor::ExpandShapeOp>>(

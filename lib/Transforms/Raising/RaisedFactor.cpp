@@ -7,6 +7,7 @@
 
 #include "RaisedFactor.h"
 #include "blockscale/Analysis/MatrixProduct.h"
+#include "blockscale/Analysis/RowMoves.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -27,39 +28,13 @@ static SmallVector<int64_t> getMatrixTransposition(int64_t rank) {
   return permutation;
 }
 
-/// A `linalg.generic` that moves the elements of its only input and writes each
-/// element of the result, in the order of its loops.
-static linalg::GenericOp getMove(Operation *op) {
-  auto generic = dyn_cast<linalg::GenericOp>(op);
-  if (!generic || generic.getNumDpsInputs() != 1 ||
-      generic.getNumDpsInits() != 1 ||
-      generic.getNumParallelLoops() != generic.getNumLoops() ||
-      !generic.getIndexingMapsArray().back().isIdentity())
-    return {};
-  auto yield = cast<linalg::YieldOp>(generic.getBody()->getTerminator());
-  return yield.getOperand(0) == generic.getBody()->getArgument(0)
-             ? generic
-             : linalg::GenericOp();
-}
-
 /// The operand of an op that transposes each matrix of it, and permutes nothing
 /// else; null of other ops.
 static Value getTransposed(Operation *op) {
-  if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {
-    int64_t rank = transpose.getPermutation().size();
-    return rank >= 2 && transpose.getPermutation() ==
-                            ArrayRef<int64_t>(getMatrixTransposition(rank))
-               ? transpose.getInput()
-               : Value();
-  }
-  linalg::GenericOp move = getMove(op);
-  if (!move)
-    return {};
-  int64_t rank = move.getNumLoops();
-  return rank >= 2 && move.getIndexingMapsArray().front() ==
-                          AffineMap::getPermutationMap(
-                              getMatrixTransposition(rank), op->getContext())
-             ? move.getDpsInputs().front()
+  SmallVector<int64_t> permutation = getPermutation(op);
+  return permutation.size() >= 2 &&
+                 permutation == getMatrixTransposition(permutation.size())
+             ? cast<linalg::LinalgOp>(op).getDpsInputs().front()
              : Value();
 }
 
