@@ -12,17 +12,27 @@ using namespace mlir;
 
 namespace blockscale::products {
 
-/// Whether the columns of the result of `product` are known to fill fragments.
-static bool isWholeFragments(Operation *product) {
+/// The most bytes of a row that a thread stores at a time, where others store
+/// what is beside them.
+static constexpr int64_t kStoredBytes = 16;
+
+/// Whether the columns of the result of `product` are known to be a multiple of
+/// `width`.
+static bool hasMultiple(Operation *product, int64_t width) {
   auto type = cast<RankedTensorType>(product->getResult(0).getType());
   int64_t cols = type.getShape().back();
-  return !ShapedType::isDynamic(cols) && cols % kFragment == 0;
+  return !ShapedType::isDynamic(cols) && cols % width == 0;
 }
 
-EpilogueSpec::EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip)
-    : chip(&chip),
-      hasWholeFragments(isWholeFragments(epilogue.products.front())),
-      source(epilogue.getValue()), sink(createSink(epilogue)) {
+EpilogueSpec::EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip,
+                           bool hasFragments)
+    : chip(&chip), source(epilogue.getValue()),
+      width(hasFragments || epilogue.sink
+                ? kFragment
+                : kStoredBytes * 8 /
+                      source.getElementType().getIntOrFloatBitWidth()),
+      isWhole(hasMultiple(epilogue.products.front(), width)),
+      sink(createSink(epilogue)) {
   for (const ElementSource::Input &input : source.getInputs()) {
     auto *product =
         llvm::find(epilogue.products, input.logical.getDefiningOp());
@@ -51,7 +61,7 @@ std::string EpilogueSpec::getName() const {
     name += product == kNone ? "_memory" : "_" + std::to_string(product);
   for (const Kept &each : kept)
     name += "_kept" + std::to_string(each.product);
-  if (!hasWholeFragments)
+  if (!isWhole)
     name += "_any_n";
   return name + sink->getName();
 }

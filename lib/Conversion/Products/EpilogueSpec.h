@@ -14,16 +14,23 @@ namespace blockscale::products {
 
 /// The elementwise ops that follow products in their kernel, and its sink.
 struct EpilogueSpec {
-  EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip);
+  /// `hasFragments` says that threads have fragments of a row of sums. Others
+  /// choose what they have.
+  EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip,
+               bool hasFragments);
 
   /// Inputs of the elementwise ops that are no products.
   llvm::SmallVector<ElementSource::Input> getOtherInputs() const;
   std::string getName() const;
 
   const target::Chip *chip;
-  /// Whether the columns of a row are known to be whole fragments.
-  bool hasWholeFragments;
   ElementSource source;
+  /// Columns that a thread computes at a time: those of a fragment, or, where
+  /// it stores values as they are, so many that it stores 16 bytes, and threads
+  /// beside each other whole lines.
+  int64_t width;
+  /// Whether the columns of a row are known to be a multiple of these.
+  bool isWhole;
   static constexpr int64_t kNone = -1;
   /// For each input of `source` the number of the product that it is; `kNone`
   /// for inputs that are no products.

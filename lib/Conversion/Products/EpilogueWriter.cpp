@@ -27,13 +27,13 @@ EpilogueWriter::EpilogueWriter(KernelBuilder &b, const GemmSpec &spec,
     values.emplace_back(b, spec, product, arguments.cols, this->row);
   sink = epilogue.sink->createWriter({b, *epilogue.chip, this->arguments.sink,
                                       epilogue.source.getElementType(),
-                                      arguments.cols,
-                                      epilogue.hasWholeFragments, this->row});
+                                      arguments.cols, epilogue.width,
+                                      epilogue.isWhole, this->row});
   for (auto [kept, memory] :
        llvm::zip_equal(epilogue.kept, this->arguments.kept))
     stores.push_back(kept.store->createWriter(
-        {b, *epilogue.chip, memory, spec.result, arguments.cols,
-         epilogue.hasWholeFragments, this->row}));
+        {b, *epilogue.chip, memory, spec.result, arguments.cols, epilogue.width,
+         epilogue.isWhole, this->row}));
 }
 
 static ElementWords toWords(KernelBuilder &b, Value vector) {
@@ -45,7 +45,7 @@ static ElementWords toWords(KernelBuilder &b, Value vector) {
 }
 
 Value EpilogueWriter::getCol(Value col, int64_t i, int64_t count) {
-  if (count == kFragment)
+  if (count == epilogue.width)
     return col;
   return minUnsigned(Lanes(b, col) + i, Lanes(b, arguments.cols) - count);
 }
@@ -58,7 +58,7 @@ ElementWords EpilogueWriter::loadInput(const ElementSource::Input &input,
     return epilogue.source.loadOne(b, input, argument, index);
   }
   ElementWords words;
-  for (int64_t i = 0; i < kFragment; i += count) {
+  for (int64_t i = 0; i < epilogue.width; i += count) {
     Lanes first = toI64(b, getCol(col, i, count));
     if (input.spread == Spread::Elements)
       first = first + Lanes(b, row.number) * toI64(b, arguments.cols);
@@ -83,19 +83,19 @@ ElementWords EpilogueWriter::emitProduct(int64_t product, ValueRange sums,
                                          Value col, int64_t count) {
   if (sums.empty())
     return toWords(
-        b, arith::ConstantOp::create(
-               b, b.getZeroAttr(VectorType::get({kFragment}, spec.result))));
+        b, arith::ConstantOp::create(b, b.getZeroAttr(VectorType::get(
+                                            {epilogue.width}, spec.result))));
   ElementWords words;
   SmallVector<Value> elements;
-  for (int64_t i = 0; i < kFragment; i += count) {
+  for (int64_t i = 0; i < epilogue.width; i += count) {
     Value first = getCol(col, i, count);
     if (count == 1) {
       Value sum = b.extract(sums[product], i);
       elements.push_back(values[product].emit(sum, first, count));
       continue;
     }
-    Value some =
-        count == kFragment ? sums[product] : b.slice(sums[product], i, count);
+    Value some = count == epilogue.width ? sums[product]
+                                         : b.slice(sums[product], i, count);
     llvm::append_range(words,
                        toWords(b, values[product].emit(some, first, count)));
   }
@@ -125,7 +125,8 @@ SmallVector<Value> EpilogueWriter::emitSomeColumns(
                             Lanes(b, arguments.cols) & (kPieceCols - 1), 0);
   SmallVector<Type> types(words, b.getI32Type());
   return emitIfElse(
-      b, isAligned, types, [&] { return emitSome(kPieceCols); },
+      b, isAligned, types,
+      [&] { return emitSome(std::min(epilogue.width, kPieceCols)); },
       [&] { return emitSome(1); });
 }
 
@@ -133,8 +134,9 @@ SmallVector<ElementWords> EpilogueWriter::emitAnyInputs(ValueRange sums,
                                                         Value col) {
   SmallVector<int64_t> counts;
   for (const ElementSource::Input &input : epilogue.source.getInputs())
-    counts.push_back(
-        input.isAlongRows() ? kFragment * input.getBytes() / kWordBytes : 1);
+    counts.push_back(input.isAlongRows()
+                         ? epilogue.width * input.getBytes() / kWordBytes
+                         : 1);
   auto emitAll = [&](int64_t count) {
     SmallVector<Value> all;
     for (const ElementWords &words : emitInputs(sums, col, count))
@@ -153,8 +155,8 @@ SmallVector<ElementWords> EpilogueWriter::emitAnyInputs(ValueRange sums,
 
 ElementWords EpilogueWriter::emitWords(ValueRange sums, Value col) {
   return epilogue.source
-      .evaluate(b, epilogue.hasWholeFragments ? emitInputs(sums, col, kFragment)
-                                              : emitAnyInputs(sums, col))
+      .evaluate(b, epilogue.isWhole ? emitInputs(sums, col, epilogue.width)
+                                    : emitAnyInputs(sums, col))
       .x;
 }
 
@@ -164,9 +166,9 @@ void EpilogueWriter::emitKept(ValueRange sums, Value col, Value exists) {
       auto emitSome = [&](int64_t count) {
         return emitProduct(product, sums, col, count);
       };
-      return epilogue.hasWholeFragments
-                 ? emitSome(kFragment)
-                 : emitSomeColumns(kFragment * getByteSize(spec.result) /
+      return epilogue.isWhole
+                 ? emitSome(epilogue.width)
+                 : emitSomeColumns(epilogue.width * getByteSize(spec.result) /
                                        kWordBytes,
                                    emitSome);
     });

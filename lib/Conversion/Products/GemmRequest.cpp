@@ -197,7 +197,7 @@ static bool mayBeEmptySum(const Product &product, const GemmSpec &spec,
 }
 
 void GemmRequest::setResults(GemmSpec &spec, const LaunchSite &site,
-                             const GemmSizes &sizes) const {
+                             const GemmSizes &sizes, bool hasFragments) const {
   const Product &product = getFirst();
   spec.result = product.result.getType().getElementType();
   spec.groups = product.groups;
@@ -218,8 +218,8 @@ void GemmRequest::setResults(GemmSpec &spec, const LaunchSite &site,
   if (epilogue.scatter)
     spec.interleaved += "r";
   if (!epilogue.isEmpty())
-    spec.epilogue =
-        std::make_shared<const EpilogueSpec>(epilogue, site.getChip());
+    spec.epilogue = std::make_shared<const EpilogueSpec>(
+        epilogue, site.getChip(), hasFragments);
 }
 
 void GemmRequest::setSizes(GemmArguments &arguments, LaunchSite &site,

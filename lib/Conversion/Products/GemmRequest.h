@@ -49,8 +49,9 @@ struct GemmRequest {
   /// products.
   void requireSizes(LaunchSite &site, const GemmSizes &sizes) const;
   /// Sets what `spec` says of results. Its formats and schedule are set.
+  /// `hasFragments` says that threads have fragments of a row of sums.
   void setResults(GemmSpec &spec, const LaunchSite &site,
-                  const GemmSizes &sizes) const;
+                  const GemmSizes &sizes, bool hasFragments) const;
   /// The result, and what it is made of besides sums.
   GemmArguments getResultArguments(LaunchSite &site,
                                    const GemmSpec &spec) const;

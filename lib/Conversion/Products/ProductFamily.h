@@ -90,6 +90,10 @@ struct FamilyDefaults {
   /// that every product can be parted.
   static constexpr bool addsInCluster = false;
 
+  /// Whether threads that write results have fragments of a row of sums, as
+  /// tensor memory gives them, and not sums that others can have as well.
+  static constexpr bool hasFragments = false;
+
   /// Whether kernels read data in the order of registers. For others, they are
   /// brought back to row-major order before.
   static constexpr bool readsPacked = false;
@@ -273,7 +277,7 @@ llvm::LogicalResult lowerProducts(llvm::ArrayRef<mlir::Operation *> ops,
       failed(Family::verifyMore(product, site, spec)))
     return llvm::failure();
 
-  request->setResults(spec, site, sizes);
+  request->setResults(spec, site, sizes, Family::hasFragments);
   auto launch = [&](const Spec &spec, mlir::Value cols,
                     const GemmArguments &arguments) {
     launchGemm(

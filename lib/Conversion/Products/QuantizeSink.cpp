@@ -191,7 +191,7 @@ QuantizeWriter::QuantizeWriter(const QuantizeSink &sink,
 }
 
 SmallVector<Value> QuantizeWriter::maskWords(ValueRange words, Value col) {
-  if (context.hasWholeFragments)
+  if (context.isWhole)
     return words;
   int64_t perWord = kWordBytes / getByteSize(context.element);
   SmallVector<Value> masked;
@@ -249,7 +249,7 @@ void QuantizeWriter::emitScales(Value bytes, Value col) {
   Lanes scaleCol = Lanes(b, col) >> llvm::Log2_64(block);
   // Where a fragment may have one block alone, its row need not have an even
   // number of scales.
-  bool mayBeOne = count > 1 && !context.hasWholeFragments;
+  bool mayBeOne = count > 1 && !context.isWhole;
   auto store = [&](Lanes byte) {
     Value address = b.offset(getScale(), b.getI8Type(), byte);
     if (!mayBeOne || sink.isSwizzled)
@@ -262,10 +262,9 @@ void QuantizeWriter::emitScales(Value bytes, Value col) {
     });
   };
   if (!sink.isSwizzled) {
-    Lanes rowScales =
-        toI64(b, context.hasWholeFragments
-                     ? Lanes(b, context.cols) >> llvm::Log2_64(block)
-                     : emitCeilDiv(b, context.cols, block));
+    Lanes rowScales = toI64(
+        b, context.isWhole ? Lanes(b, context.cols) >> llvm::Log2_64(block)
+                           : emitCeilDiv(b, context.cols, block));
     Value isInside = isBelow(b, col, context.cols);
     emit::emitIf(b, Lanes(b, row.exists) & Lanes(b, isInside), [&] {
       store(Lanes(b, row.number) * rowScales + toI64(b, scaleCol));

@@ -26,10 +26,10 @@ using Predicate = arith::CmpIPredicate;
 RegisterResults::RegisterResults(KernelBuilder &b, const GemmSpec &spec,
                                  const GemmArguments &arguments, Value thread,
                                  int64_t allThreads)
-    // What a sink takes has all columns of a fragment. Other results are stored
-    // by 16 bytes, so that threads beside each other store whole lines.
-    : b(b),
-      width(spec.epilogue ? kFragment : kCopyBytes / getByteSize(spec.result)),
+    // Results are stored by 16 bytes, so that threads beside each other store
+    // whole lines, unless a sink takes all columns of a fragment.
+    : b(b), width(spec.epilogue ? spec.epilogue->width
+                                : kCopyBytes / getByteSize(spec.result)),
       spec(spec), arguments(arguments), thread(thread), allThreads(allThreads) {
 }
 

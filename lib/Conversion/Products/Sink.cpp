@@ -35,10 +35,11 @@ static void emitStorePieces(const SinkContext &context, Value address,
     emit::emitIf(b, isBelow(b, first + i, context.cols), body);
   };
   auto storePieces = [&] {
-    int64_t bytes = kPieceCols * bits / 8;
-    for (int64_t i = 0; i < kFragment; i += kPieceCols)
+    int64_t cols = std::min(context.width, kPieceCols);
+    int64_t bytes = cols * bits / 8;
+    for (int64_t i = 0; i < context.width; i += cols)
       emitIfExists(i, [&] {
-        emitStoreBytes(b, words.slice(i * bits / 32, kPieceCols * bits / 32),
+        emitStoreBytes(b, words.slice(i * bits / 32, cols * bits / 32),
                        b.offset(address, b.getI8Type(), b.i64(i * bits / 8)),
                        bytes, bytes);
       });
@@ -46,7 +47,7 @@ static void emitStorePieces(const SinkContext &context, Value address,
   auto storeElements = [&] {
     int64_t stored = std::max<int64_t>(bits, 8);
     Type type = b.getIntegerType(stored);
-    for (int64_t i = 0; i < kFragment; i += stored / bits)
+    for (int64_t i = 0; i < context.width; i += stored / bits)
       emitIfExists(i, [&] {
         Lanes value = Lanes(b, words[i * bits / 32]) >> (i * bits % 32);
         // A last byte of one code has zero above it.
@@ -65,7 +66,7 @@ static void emitStorePieces(const SinkContext &context, Value address,
 void emitStoreFragment(const SinkContext &context, Value memory,
                        ValueRange words, Value col, int64_t bits) {
   KernelBuilder &b = context.b;
-  if (!context.hasWholeFragments) {
+  if (!context.isWhole) {
     Lanes cols = toI64(b, context.cols), first = toI64(b, col);
     Lanes rowBytes = bits < 8 ? (cols + 1) >> 1 : cols * (bits / 8);
     Lanes byte = bits < 8 ? first >> 1 : first * (bits / 8);
@@ -77,7 +78,7 @@ void emitStoreFragment(const SinkContext &context, Value memory,
   Lanes element = Lanes(b, context.row.getStored()) * toI64(b, context.cols) +
                   toI64(b, col);
   Lanes byte = bits < 8 ? element >> 1 : element * (bits / 8);
-  int64_t bytes = kFragment * bits / 8;
+  int64_t bytes = context.width * bits / 8;
   SmallVector<Value> stored(words);
   emitStoreBytes(b, stored, b.offset(memory, b.getI8Type(), byte), bytes,
                  std::min(bytes, kMostStoreBytes));

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The sink of an epilogue takes the values that products and elementwise ops
-// give, 32 columns of a row in a thread, and writes memory: it stores them, or
-// is an op as `quantize`. A kernel of products knows its sink by this interface
-// alone. A new op takes
+// give, a fragment of a row in a thread, and writes memory: it stores them, or
+// is an op as `quantize`, which takes fragments of 32 columns. A kernel of
+// products knows its sink by this interface alone. A new op takes
 //
 //  - a row of the table in Analysis/Epilogue.cpp: when it can be a sink;
 //  - a class in a file of its own, as QuantizeSink.cpp;
@@ -51,8 +51,10 @@ struct SinkContext {
   mlir::Type element;
   /// Columns of results, i32.
   mlir::Value cols;
-  /// Whether these are known to be whole fragments.
-  bool hasWholeFragments;
+  /// Columns of what is written at a time, and whether those of results are
+  /// known to be a multiple of them.
+  int64_t width;
+  bool isWhole;
   const ResultRow &row;
 };
 

@@ -64,6 +64,7 @@ struct Tcgen05Family : ScaledFamily {
   static constexpr int64_t kMinPartSteps = 4;
   static constexpr auto emit = emitTcgen05;
   static constexpr bool hasMulticast = true;
+  static constexpr bool hasFragments = true;
 
   static std::optional<GemmFormat> find(const Product &product,
                                         const target::Chip &chip) {
