@@ -73,8 +73,8 @@ def compile_candidate(compiler, module, target, about, choice, candidate, bundle
             "driver": "any", "policy": "none", "unit": "ns"})
         choices.write_choice(folder, choice["name"], choice["key"], candidate["schedule"],
                              "nowhere", [])
-        run_tool([compiler, module, f"--target={target}", "--emit=bundle", f"--tuned={root}",
-                  "-o", bundle])
+        run_tool([compiler, module, f"--target={target}", "--emit=bundle", "--branch-on-rows=0",
+                  f"--tuned={root}", "-o", bundle])
     if b'"source": "tuned"' not in bundle.read_bytes():
         raise Failure(f"expected {module} to be compiled with {candidate['schedule']}")
 
@@ -94,7 +94,7 @@ def pack(options):
     for module in options.modules:
         about = json.loads(run_tool(
             [compiler, module, f"--target={options.target}", "--emit=choices",
-             f"--candidates={options.candidates}", "-o", "-"]).stdout)
+             "--branch-on-rows=0", f"--candidates={options.candidates}", "-o", "-"]).stdout)
         for choice in about["choices"]:
             if choice["source"] != "model" or "candidates" not in choice:
                 print(f"{module}: the schedule in @{choice['function']} is by "

@@ -80,6 +80,7 @@ static std::vector<Stage> getChipStages(const CompileOptions &options,
   ToGPUOptions pipeline;
   pipeline.chip = chip;
   pipeline.fuse = options.fuse;
+  pipeline.branchOnRows = options.branchOnRows;
   pipeline.checks = options.checks;
   pipeline.tuned = options.tuned;
   pipeline.candidates =

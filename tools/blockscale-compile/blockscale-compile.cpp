@@ -95,6 +95,11 @@ struct CommandLine {
   cl::opt<bool> fuse{"fuse",
                      cl::desc("Let kernels have several ops (GPU; default 1)"),
                      cl::init(true), cl::cat(category)};
+  cl::opt<bool> branchOnRows{
+      "branch-on-rows",
+      cl::desc("Choose tiles of products by the rows of each call where types "
+               "do not have them (GPU; default 1)"),
+      cl::init(true), cl::cat(category)};
   cl::opt<bool> checks{
       "checks",
       cl::desc("Check at run time that sizes and indices of plain ops, and the "
@@ -169,6 +174,7 @@ static llvm::Expected<CompileOptions> getOptions() {
   options.ptxas = cli->ptxasFile;
   options.machineCode = cli->machineCode;
   options.fuse = cli->fuse;
+  options.branchOnRows = cli->branchOnRows;
   options.checks = cli->checks;
   options.tuned = cli->tuned;
   options.candidates = cli->candidates;

@@ -37,6 +37,9 @@ struct CompileOptions {
   bool machineCode = false;
   /// Whether kernels of a GPU may have several ops.
   bool fuse = true;
+  /// Whether products of a dynamic number of rows choose tiles by those of each
+  /// call.
+  bool branchOnRows = true;
   /// Whether sizes and indices that the compiler cannot prove to fit are
   /// checked at run time.
   bool checks = true;
