@@ -120,6 +120,45 @@ def hopper_plain():
                  [[name, *row[2:3], *row[4:6], *older[name][4:6]] for name, row in ours.items()])
 
 
+def hopper_rows():
+    """The share of the fastest peer that modules for any number of rows reach, by rows."""
+    log = read_rows("by-rows-h200.txt")
+    sizes = [label.split(", ") for label in log]
+    rows = list(dict.fromkeys(int(size.split("x")[0]) for _, size in sizes))
+    weights = dict.fromkeys((name, size.split("x", 1)[1]) for name, size in sizes)
+    return table(["weights, NxK", *map(str, rows)],
+                 [[f"{name}, {size}", *(log[f"{name}, {m}x{size}"]["share"] for m in rows)]
+                  for name, size in weights])
+
+
+def hopper_decoded():
+    """The share of the speed of products of weights alone, by rows."""
+    log = read_rows("decoded-h200.txt")
+    sizes = [label.split(", ")[1] for label in log]
+    rows = list(dict.fromkeys(int(size.split("x")[0]) for size in sizes))
+    share = "share of scaled_mm"
+    first = sizes[0].split("x", 1)[1]
+    return table(["weights, NxK", *map(str, rows)],
+                 [[size, *(log[f"NVFP4, {m}x{size}"][share] for m in rows)]
+                  for size in dict.fromkeys(size.split("x", 1)[1] for size in sizes)] +
+                 [["bar", *(log[f"NVFP4, {m}x{first}"]["bar"] for m in rows)]])
+
+
+def hopper_wgrad():
+    log = read_rows("wgrad-h200.txt")
+    kept = ("padded rows", "us", "groups padded before, us", "whole blocks of all tokens, us",
+            "share", "bar")
+    return table(["gradients, NxK", *kept], [[name, *(row[key] for key in kept)]
+                                             for name, row in log.items()])
+
+
+def minilm_plan():
+    log = read_rows("minilm-plan-h200.txt")
+    kept = ("us", "torch.compile, us", "max-autotune, us", "share of torch.compile")
+    return table(["sentences", *kept], [[name, *(row[key] for key in kept)]
+                                        for name, row in log.items()])
+
+
 def appends():
     log = read_rows("append-h200.txt")
     kept = [f"{work}, {size}, us" for work in ("ours", "index_copy_")
