@@ -220,13 +220,10 @@ findStripObstacle(Value value, function_ref<bool(Operation *)> isInside) {
 std::optional<FusionObstacle>
 findRowQuantizeObstacle(ArrayRef<QuantizeOp> ops,
                         function_ref<bool(Operation *)> isInside) {
-  for (QuantizeOp op : ops) {
-    if (op.getOffsets())
-      return FusionObstacle{"norm_c1", "no groups", "offsets"};
-    if (ops.size() > 1)
+  if (ops.size() > 1)
+    for (QuantizeOp op : ops)
       if (std::optional<FusionObstacle> obstacle = findOneReadObstacle(op))
         return obstacle;
-  }
   if (!takeStrips(ops))
     return std::nullopt;
   return findStripObstacle(QuantizeOp(ops.front()).getX(), isInside);

@@ -146,13 +146,15 @@ func.func @tall(%x: tensor<64x128xf32>) -> tensor<64x128xf8E4M3FN> {
 #row = affine_map<(d0, d1) -> (d0)>
 #column = affine_map<(d0, d1) -> (d1)>
 
-// norm_c1: groups.
-// CHECK-LABEL: func.func @norm_c1_offsets
+// norm_c1: groups that are padded before.
+// CHECK-LABEL: func.func @norm_c1
 // CHECK: blockscale.kernel
 // CHECK: "reduction"
 // CHECK: blockscale.yield
+// CHECK: blockscale.kernel
+// CHECK: blockscale.pad_groups
 // CHECK: blockscale.quantize
-func.func @norm_c1_offsets(%x: tensor<64x128xf32>, %ends: tensor<2xi32>) -> tensor<64x128xf8E4M3FN> {
+func.func @norm_c1(%x: tensor<64x128xf32>, %ends: tensor<2xi32>) -> tensor<96x128xf8E4M3FN> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<64xf32>
   %d = tensor.empty() : tensor<64x128xf32>
@@ -167,9 +169,42 @@ func.func @norm_c1_offsets(%x: tensor<64x128xf32>, %ends: tensor<2xi32>) -> tens
     %0 = arith.divf %a, %b : f32
     linalg.yield %0 : f32
   } -> tensor<64x128xf32>
-  // REMARK: remark: reads x in a kernel of its own (norm_c1): expected no groups, but got offsets
-  %q, %s = blockscale.quantize %y block [1, 32] offsets(%ends : tensor<2xi32>) : tensor<64x128xf32> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
-  return %q : tensor<64x128xf8E4M3FN>
+  %p, %e0 = blockscale.pad_groups %y offsets(%ends : tensor<2xi32>) unit 32 : tensor<64x128xf32> -> tensor<96x128xf32>
+  // REMARK: remark: reads x in a kernel of its own (norm_c1): expected x of whole rows that nothing pads, but got 'blockscale.pad_groups'
+  %q, %s = blockscale.quantize %p block [32, 1] offsets(%e0 : tensor<2xi32>) : tensor<96x128xf32> -> tensor<96x128xf8E4M3FN>, tensor<3x128xf8E8M0FNU>
+  return %q : tensor<96x128xf8E4M3FN>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// Groups of rows, whose scales are in tiles of their own.
+// CHECK-LABEL: func.func @groups
+// CHECK: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.quantize
+// CHECK: blockscale.yield
+// CHECK-NOT: blockscale.kernel
+func.func @groups(%x: tensor<64x128xf32>, %ends: tensor<2xi32>) -> (tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %d = tensor.empty() : tensor<64x128xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x128xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  %q, %s = blockscale.quantize %y block [1, 32] offsets(%ends : tensor<2xi32>) : tensor<64x128xf32> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>
+  return %q, %s : tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>
 }
 
 // -----

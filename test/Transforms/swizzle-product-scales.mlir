@@ -195,9 +195,9 @@ func.func @blocks(%ends: tensor<3xi32>, %x: tensor<48x?xf32>, %w: tensor<3x40x?x
   return %y : tensor<48x40xbf16>
 }
 
-// A norm quantizes its rows in its own kernel, which has no groups.
+// A norm quantizes its rows in its own kernel, in groups, too.
 // CHECK-LABEL: func.func @norm
-// CHECK: blockscale.quantize %{{.+}} block [1, 16] :
+// CHECK: blockscale.quantize %{{.+}} block [1, 16] offsets(%arg0
 func.func @norm(%ends: tensor<3xi32>, %x: tensor<48x64xbf16>, %w: tensor<3x40x64xf4E2M1FN>, %ws: tensor<3x40x4xf8E4M3FN, #swizzled>) -> tensor<48x40xbf16> {
   %zero = arith.constant 0.0 : bf16
   %r0 = tensor.empty() : tensor<48xbf16>

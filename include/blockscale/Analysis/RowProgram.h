@@ -79,7 +79,6 @@ bool takeStrips(llvm::ArrayRef<QuantizeOp> ops);
 
 /// Why `ops` cannot quantize what a row program computes in its kernel:
 ///
-///  - norm_c1: they have no groups.
 ///  - norm_c8: where they take strips, the ops of the program that compute
 ///    elements of x from others, or from values of rows, are elementwise ops as
 ///    quantizers compute them (Producers.h).
@@ -89,6 +88,7 @@ bool takeStrips(llvm::ArrayRef<QuantizeOp> ops);
 ///
 /// The planner (RowProgramPlan.cpp) adds what the ops around them decide:
 ///
+///  - norm_c1: nothing pads groups of x before.
 ///  - norm_c6: where they take strips, x has no amax and no transform, and they
 ///    are no members of a group.
 ///  - norm_c7: what the kernel computes beside is used after it alone.

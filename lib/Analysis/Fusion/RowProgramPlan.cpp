@@ -9,6 +9,7 @@
 #include "blockscale/Analysis/Cost/ShapeEvaluator.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/Fusion/KernelGroups.h"
+#include "blockscale/Analysis/Fusion/PaddingLegality.h"
 #include "blockscale/Analysis/RowProgram.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -265,6 +266,11 @@ findSlowStrips(Value x, const FusionChoice &choice, const FusionDraft &draft) {
 static void planWith(QuantizeOp op, FusionDraft &draft) {
   if (draft.isTaken(op))
     return;
+  if (PadGroupsOp padding = getPadding(op.getX());
+      padding && isOfRowProgram(padding.getX(), draft))
+    return draft.remark(op, "reads x in a kernel of its own",
+                        {"norm_c1", "x of whole rows that nothing pads",
+                         "'" + padding->getName().getStringRef().str() + "'"});
   RowProgram program(draft, op, op.getX(), op.getX().getType());
   if (!program.reducesRows())
     return program.remarkObstacles();

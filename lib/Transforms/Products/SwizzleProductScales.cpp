@@ -18,7 +18,6 @@
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -155,8 +154,6 @@ struct TakeOffsets : public OpRewritePattern<QuantizeOp> {
       return rewriter.notifyMatchFailure(op, "rows have global values");
     if (takesBlocks(op))
       return rewriter.notifyMatchFailure(op, "its kernel has blocks, not rows");
-    if (isOfNorm(op.getX()))
-      return rewriter.notifyMatchFailure(op, "a norm's kernel has no groups");
     ScaledGroupedMMOp product = findProduct(op);
     if (!product)
       return rewriter.notifyMatchFailure(
@@ -199,22 +196,6 @@ private:
           return {};
       }
     return found;
-  }
-
-  /// Whether elementwise ops make `x` of what reduces rows.
-  static bool isOfNorm(Value x) {
-    llvm::SmallSetVector<Operation *, 8> ops;
-    ops.insert(x.getDefiningOp());
-    for (size_t i = 0; i < ops.size(); ++i) {
-      auto linalg = dyn_cast_if_present<linalg::LinalgOp>(ops[i]);
-      if (!linalg)
-        continue;
-      if (linalg.getNumReductionLoops() != 0)
-        return true;
-      for (Value input : linalg.getDpsInputs())
-        ops.insert(input.getDefiningOp());
-    }
-    return false;
   }
 };
 

@@ -83,10 +83,10 @@ func.func @clause(%x: memref<64x96xf32>, %d: memref<64x96xf32>, %s: memref<64xf3
 #element = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>
 
-// Blocks of several rows, with groups (norm_c1).
-func.func @groups(%x: memref<64x96xf32>, %ends: memref<2xi32>, %q: memref<64x96xf8E4M3FN>, %t: memref<2x96xf8E8M0FNU>) {
-  blockscale.kernel ins(%x, %ends : memref<64x96xf32>, memref<2xi32>) outs(%q, %t : memref<64x96xf8E4M3FN>, memref<2x96xf8E8M0FNU>) {
-  ^bb0(%lx: tensor<64x96xf32>, %le: tensor<2xi32>, %lq: tensor<64x96xf8E4M3FN>, %lt: tensor<2x96xf8E8M0FNU>):
+// Groups that are padded (norm_c1).
+func.func @groups(%x: memref<64x96xf32>, %ends: memref<2xi32>, %q: memref<96x96xf8E4M3FN>, %t: memref<3x96xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %ends : memref<64x96xf32>, memref<2xi32>) outs(%q, %t : memref<96x96xf8E4M3FN>, memref<3x96xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x96xf32>, %le: tensor<2xi32>, %lq: tensor<96x96xf8E4M3FN>, %lt: tensor<3x96xf8E8M0FNU>):
     %zero = arith.constant 0.0 : f32
     %e = tensor.empty() : tensor<64xf32>
     %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
@@ -101,9 +101,10 @@ func.func @groups(%x: memref<64x96xf32>, %ends: memref<2xi32>, %q: memref<64x96x
       %0 = arith.divf %a, %b : f32
       linalg.yield %0 : f32
     } -> tensor<64x96xf32>
-    // expected-error @below {{'blockscale.quantize' op does not share its kernel (norm_c1): expected no groups, but got offsets}}
-    %0, %1 = blockscale.quantize %y block [32, 1] offsets(%le : tensor<2xi32>) : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
-    blockscale.yield %0, %1 : tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
+    // expected-error @below {{'blockscale.pad_groups' op expected a kernel that reduces rows to consist of linalg ops and a quantization on this target}}
+    %p, %pe = blockscale.pad_groups %y offsets(%le : tensor<2xi32>) unit 32 : tensor<64x96xf32> -> tensor<96x96xf32>
+    %0, %1 = blockscale.quantize %p block [32, 1] offsets(%pe : tensor<2xi32>) : tensor<96x96xf32> -> tensor<96x96xf8E4M3FN>, tensor<3x96xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<96x96xf8E4M3FN>, tensor<3x96xf8E8M0FNU>
   }
   return
 }

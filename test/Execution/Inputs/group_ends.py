@@ -17,6 +17,34 @@ from reference import group_fault
 
 ROWS = "#blockscale.layout<swizzle_128x4, groups = 3, dim = 0>"
 COLUMNS = "#blockscale.layout<swizzle_128x4, groups = 3, dim = 1>"
+
+
+def norm(x, rows):
+    """Lines of a softmax of x, of float32 in rows of 96, without its sum; the result is %y."""
+    maps = "affine_map<(i, j) -> (i, j)>", "affine_map<(i, j) -> (i)>"
+    kinds = 'iterator_types = ["parallel", "{}"]'
+    x_type, row_type = f"tensor<{rows}x96xf32>", f"tensor<{rows}xf32>"
+    return f"""  %low = arith.constant 0xFF800000 : f32
+  %r = tensor.empty() : {row_type}
+  %f = linalg.fill ins(%low : f32) outs(%r : {row_type}) -> {row_type}
+  %most = linalg.generic {{indexing_maps = [{maps[0]}, {maps[1]}], {kinds.format("reduction")}}}
+      ins({x} : {x_type}) outs(%f : {row_type}) {{
+  ^bb0(%v: f32, %m: f32):
+    %0 = arith.maximumf %v, %m : f32
+    linalg.yield %0 : f32
+  }} -> {row_type}
+  %d = tensor.empty() : {x_type}
+  %y = linalg.generic {{indexing_maps = [{", ".join(maps)}, {maps[0]}],
+                       {kinds.format("parallel")}}}
+      ins({x}, %most : {x_type}, {row_type}) outs(%d : {x_type}) {{
+  ^bb0(%v: f32, %m: f32, %o: f32):
+    %0 = arith.subf %v, %m : f32
+    %1 = math.exp %0 : f32
+    linalg.yield %1 : f32
+  }} -> {x_type}
+"""
+
+
 TEXT = f"""
 func.func @amax(%x: tensor<64x96xf32>, %e: tensor<3xi32>) -> tensor<3xf32> {{
   %y = blockscale.amax %x offsets(%e : tensor<3xi32>) group_dim 0
@@ -52,6 +80,20 @@ func.func @tall(%x: tensor<96x64xf32>, %e: tensor<3xi32>)
   %q, %s = blockscale.quantize %x block [32, 1] transposed offsets(%e : tensor<3xi32>)
       : tensor<96x64xf32> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU, {COLUMNS}>
   return %q, %s : tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU, {COLUMNS}>
+}}
+func.func @norm_rows(%x: tensor<64x96xf32>, %e: tensor<3xi32>)
+    -> (tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU, {ROWS}>) {{
+{norm("%x", 64)}
+  %q, %s = blockscale.quantize %y block [1, 32] offsets(%e : tensor<3xi32>)
+      : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU, {ROWS}>
+  return %q, %s : tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU, {ROWS}>
+}}
+func.func @norm_tall(%x: tensor<96x96xf32>, %e: tensor<3xi32>)
+    -> (tensor<96x96xf8E4M3FN>, tensor<96x3xf8E8M0FNU, {COLUMNS}>) {{
+{norm("%x", 96)}
+  %q, %s = blockscale.quantize %y block [32, 1] transposed offsets(%e : tensor<3xi32>)
+      : tensor<96x96xf32> -> tensor<96x96xf8E4M3FN>, tensor<96x3xf8E8M0FNU, {COLUMNS}>
+  return %q, %s : tensor<96x96xf8E4M3FN>, tensor<96x3xf8E8M0FNU, {COLUMNS}>
 }}
 func.func @no_rows(%x: tensor<?x96xf32>, %e: tensor<3xi32>)
     -> (tensor<?x96xf8E4M3FN>, tensor<?x3xf8E8M0FNU>) {{
@@ -129,6 +171,8 @@ OPS = {
     "pad": ("pad_groups", 64, 1, [X], 2),
     "rows": ("quantize", 64, 1, [X], 2), "blocks": ("quantize", 96, 16, [X], 2),
     "tall": ("quantize", 96, 32, [TALL], 2),
+    "norm_rows": ("quantize", 64, 1, [X], 2),
+    "norm_tall": ("quantize", 96, 32, [("x", (96, 96))], 2),
     "swizzle": ("swizzle", 96, 16, [("e4m3", (40, 6))], 1),
     "experts": ("scaled_grouped_mm", 64, 1,
                 [("bf16", (64, 96)), ("codes", (3, 32, 48)), ("e4m3", (3, 32, 6))], 1),

@@ -51,15 +51,18 @@ private:
   int64_t getAlignment(Value operand) const;
 
   void emit(KernelBuilder &b);
+  void emitBlock(KernelBuilder &b, Lanes block);
   void emitAmaxParts(KernelBuilder &b);
   void emitStrips(KernelBuilder &b);
   SmallVector<Lanes> emitRows(KernelBuilder &b, const RowPosition &position);
   SmallVector<Lanes> emitPass(KernelBuilder &b, RowEmitter &rows,
                               const RowPass &pass, const RowPosition &position);
+  SmallVector<Lanes> emitElements(KernelBuilder &b, RowEmitter &rows,
+                                  const RowPass &pass);
   Lanes computeAmax(KernelBuilder &b, FragmentVectors &vectors,
                     int64_t elements);
   void emitQuantize(KernelBuilder &b, RowEmitter &rows, const RowPass &pass,
-                    FragmentPosition position);
+                    FragmentPosition position, bool storesElements);
   SmallVector<BlockElements>
   getBlocks(KernelBuilder &b, FragmentVectors &vectors, int64_t elements);
   void storeElements(KernelBuilder &b, RowEmitter &rows, const RowPass &pass,
@@ -99,6 +102,8 @@ private:
   /// The parameters that inputs and outputs of the body arrive in.
   IRMapping values;
   std::optional<WarpBuffer> buffer;
+  /// The tiles of groups that scales are stored to; null where there are none.
+  const GroupedScales *grouped = nullptr;
 };
 
 } // namespace
@@ -307,6 +312,8 @@ void RowKernel::launch() {
           ? getCeilDiv(b, operands.rows, layout->getRowSetRows())
           : getCeilDiv(b, operands.rows, kTileRows) * layout->rowStride;
   Lanes blocks = getCeilDiv(b, rowSets, layout->rowSetsPerBlock);
+  if (spec)
+    blocks = addGroups(b, *spec, operands, blocks, layout->getThreads());
   KernelSignature signature;
   if (strips)
     blocks = strips->prepareLaunch(signature, operands.rows);
@@ -355,9 +362,21 @@ void RowKernel::emit(KernelBuilder &b) {
     return emitAmaxParts(b);
   if (strips)
     return emitStrips(b);
+  Lanes block = emitBlockNumber(b);
+  if (!spec)
+    return emitBlock(b, block);
+  emitInGroups(b, *spec, operands, block,
+               emitThreadNumber(b, layout->getThreads()), layout->getThreads(),
+               [&](Lanes other, const GroupedScales *tiles) {
+                 grouped = tiles;
+                 emitBlock(b, other);
+               });
+}
+
+/// The work of a CTA, of those on x the one of a number, an index.
+void RowKernel::emitBlock(KernelBuilder &b, Lanes block) {
   bool batched = spec && spec->batched;
-  RowPosition position =
-      RowPosition::emit(b, *layout, batched, emitBlockNumber(b));
+  RowPosition position = RowPosition::emit(b, *layout, batched, block);
   // Matrices beyond the last one are those of whole CTAs.
   if (batched)
     emit::emitIf(b, isBelow(position.fragment.matrix, operands.matrices),
@@ -431,12 +450,22 @@ SmallVector<Lanes> RowKernel::emitRows(KernelBuilder &b,
 SmallVector<Lanes> RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
                                        const RowPass &pass,
                                        const RowPosition &position) {
-  if (quantize) {
-    FragmentPosition place = position.fragment;
-    place.fragment = pass.fragment;
-    emitQuantize(b, rows, pass, place);
-    return {};
-  }
+  if (!quantize)
+    return emitElements(b, rows, pass);
+  // What no group has is not quantized, but has elements, too.
+  bool storesApart = spec->groupDim != GroupDim::None;
+  if (storesApart)
+    emitElements(b, rows, pass);
+  FragmentPosition place = position.fragment;
+  place.fragment = pass.fragment;
+  emitQuantize(b, rows, pass, place, /*storesElements=*/!storesApart);
+  return {};
+}
+
+/// Stores the elements of a fragment. Returns the bits of their amax, where the
+/// kernel computes it.
+SmallVector<Lanes> RowKernel::emitElements(KernelBuilder &b, RowEmitter &rows,
+                                           const RowPass &pass) {
   if (elementOutputs.empty() && !parts)
     return {};
   auto store = [&](int64_t elements) {
@@ -464,16 +493,18 @@ SmallVector<Lanes> RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
 }
 
 void RowKernel::emitQuantize(KernelBuilder &b, RowEmitter &rows,
-                             const RowPass &pass, FragmentPosition position) {
+                             const RowPass &pass, FragmentPosition position,
+                             bool storesElements) {
   Fragment fragment(b, *spec, *mapping, chip, operands, position);
   std::optional<StagedMoves> moves;
   if (buffer && mapping->isStaged)
     moves.emplace(*buffer, fragment.isFullWarp(),
                   mapping->fragmentElements * spec->getInputBytes());
-  quantizeFragment(fragment, moves ? &*moves : nullptr, /*grouped=*/nullptr,
+  quantizeFragment(fragment, moves ? &*moves : nullptr, grouped,
                    [&](int64_t elements) {
                      FragmentVectors vectors(rows, pass, elements);
-                     storeElements(b, rows, pass, vectors, elements);
+                     if (storesElements)
+                       storeElements(b, rows, pass, vectors, elements);
                      return getBlocks(b, vectors, elements);
                    });
 }

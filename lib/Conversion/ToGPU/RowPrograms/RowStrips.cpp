@@ -76,16 +76,28 @@ Lanes RowStrips::prepareLaunch(KernelSignature &signature, Lanes rows) {
 
   StripGrid grid(b, request, emit::getIndex(b, request.shape->columns));
   blockRows = grid.blockRows;
-  return getCeilDiv(b, emit::roundUp(b, rows, grid.rowGranule), blockRows);
+  return getCeilDiv(b, emit::roundUp(b, rows, grid.rowGranule), blockRows) +
+         countFillingBlocks(b, request, operands);
 }
 
 void RowStrips::emit(KernelBuilder &b, const RowLayout &layout,
                      const IRMapping &arguments, Lanes rows, Lanes matrices,
                      function_ref<void(Lanes)> emitPiece) {
-  Lanes block = emitBlockNumber(b);
-  ArrayRef<ElementSource::Input> inputs =
-      request.source->getWhole().getInputs();
-  for (const ElementSource::Input &input : inputs)
+  operands.rows = rows;
+  if (isBatched())
+    operands.matrices = matrices;
+  emitStripRows(b, request, site.getChip(), operands, emitBlockNumber(b),
+                [&](Lanes block) {
+                  emitRows(b, layout, block, emitPiece);
+                  return getInputs(b, arguments, block);
+                });
+}
+
+/// Computes the values of the rows of a CTA, of those on x the one of a number.
+void RowStrips::emitRows(KernelBuilder &b, const RowLayout &layout, Lanes block,
+                         function_ref<void(Lanes)> emitPiece) {
+  for (const ElementSource::Input &input :
+       request.source->getWhole().getInputs())
     if (input.isMade() && !shared.contains(input.logical))
       shared[input.logical] = createSharedArray(
           b, "rows" + std::to_string(shared.size()), input.element, blockRows);
@@ -101,25 +113,30 @@ void RowStrips::emit(KernelBuilder &b, const RowLayout &layout,
         // The next piece takes the shared memory of this one.
         gpu::BarrierOp::create(b);
       });
+}
 
-  // The strips ask for rows by their numbers.
+/// What the strips of that CTA compute the elements from. They ask for rows by
+/// their numbers.
+SmallVector<Value> RowStrips::getInputs(KernelBuilder &b,
+                                        const IRMapping &arguments,
+                                        Lanes block) {
   Lanes first(b, arith::IndexCastUIOp::create(b, b.getI64Type(), block));
   first = first * blockRows;
   if (isBatched()) {
-    operands.matrices = matrices;
     Lanes matrix(b, arith::IndexCastUIOp::create(b, b.getI64Type(),
                                                  emitMatrixNumber(b)));
-    first = first + matrix * rows;
+    first = first + matrix * operands.rows;
   }
-  operands.rows = rows;
   Lanes before = first.like(0) - first;
-  for (auto [i, input] : llvm::enumerate(inputs))
-    operands.inputs[i] = input.isMade() ? b.offset(shared.lookup(input.logical),
-                                                   input.element, before)
-                                        : arguments.lookup(input.logical);
-  for (auto [i, kept] : llvm::enumerate(request.source->getWhole().getKept()))
-    operands.inputs[inputs.size() + i] = arguments.lookup(kept);
-  emitStripRow(b, request, site.getChip(), operands, block);
+  const ElementSource &source = request.source->getWhole();
+  SmallVector<Value> inputs;
+  for (const ElementSource::Input &input : source.getInputs())
+    inputs.push_back(input.isMade() ? b.offset(shared.lookup(input.logical),
+                                               input.element, before)
+                                    : arguments.lookup(input.logical));
+  for (Value kept : source.getKept())
+    inputs.push_back(arguments.lookup(kept));
+  return inputs;
 }
 
 void RowStrips::storeRows(KernelBuilder &b, RowEmitter &rows,

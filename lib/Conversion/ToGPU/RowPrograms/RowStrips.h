@@ -56,6 +56,12 @@ public:
                  const RowPosition &position);
 
 private:
+  void emitRows(KernelBuilder &b, const RowLayout &layout, emit::Lanes block,
+                llvm::function_ref<void(emit::Lanes)> emitPiece);
+  llvm::SmallVector<mlir::Value> getInputs(KernelBuilder &b,
+                                           const mlir::IRMapping &arguments,
+                                           emit::Lanes block);
+
   LaunchSite &site;
   StripMember member;
   StripRequest request;

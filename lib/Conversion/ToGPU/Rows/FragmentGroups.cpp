@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/GroupCheck.h"
 #include "DeviceEmission/GroupSearch.h"
 #include "QuantizeArguments.h"
 #include "QuantizeFragment.h"
@@ -107,6 +108,31 @@ FragmentCodes encodeFragment(const Fragment &fragment, int64_t elements,
       });
   return {llvm::to_vector_of<Value>(ArrayRef(found).take_front(words)),
           llvm::to_vector(ArrayRef(found).drop_front(words))};
+}
+
+void emitInGroups(KernelBuilder &b, const QuantizeSpec &spec,
+                  const QuantizeOperands &arguments, Lanes block, Lanes thread,
+                  int64_t threads,
+                  function_ref<void(Lanes, const GroupedScales *)> body) {
+  if (spec.checksEnds) {
+    GroupEnds ends = getGroupEnds(b, spec, arguments);
+    emitCheckGroups(b, {runtime::ErrorOp::Quantize, ends.unit}, ends.offsets,
+                    ends.count, ends.extent, block);
+  }
+  if (!spec.groupedTiles)
+    return body(block, /*grouped=*/nullptr);
+  GroupedScales grouped(b, {{ScaleExtent{0, 1}, {1, spec.getBlockElements()}},
+                            spec.groupDim == GroupDim::Columns,
+                            spec.getGroupUnit(),
+                            arguments.scale,
+                            arguments.offsets,
+                            toIndex(b, arguments.groups),
+                            toIndex(b, arguments.rows),
+                            emit::getIndex(b, spec.rowElements),
+                            toIndex(b, arguments.tiles)});
+  grouped.emitBlocks(block, numerics::getWarp(thread),
+                     numerics::getLane(thread), threads / kWarpThreads,
+                     [&](Lanes other) { body(other, &grouped); });
 }
 
 } // namespace blockscale

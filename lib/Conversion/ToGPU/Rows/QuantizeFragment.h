@@ -111,6 +111,18 @@ void storeCodes(const Fragment &fragment, const StagedMoves *staged,
 void storeScales(const Fragment &fragment, const GroupedScales *grouped,
                  llvm::ArrayRef<emit::Lanes> pairs, int64_t blocks);
 
+/// Emits what CTA `block`, an index, of a kernel does with the ends of its
+/// groups: it checks them, and fills up tiles of groups or, behind the CTAs
+/// that do, runs `body`. This is given the number of the CTA among those on x,
+/// an index, and the tiles, null where there are none. The CTA has `threads`
+/// threads; `thread` is the number of one, an index.
+void emitInGroups(
+    KernelBuilder &b, const QuantizeSpec &spec,
+    const QuantizeOperands &arguments, emit::Lanes block, emit::Lanes thread,
+    int64_t threads,
+    llvm::function_ref<void(emit::Lanes block, const GroupedScales *grouped)>
+        body);
+
 /// Quantizes what the thread has: a full fragment, a tail, padding, or nothing.
 void quantizeFragment(const Fragment &fragment, const StagedMoves *staged,
                       const GroupedScales *grouped, BlockSource source);

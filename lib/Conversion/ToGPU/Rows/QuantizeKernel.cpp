@@ -7,7 +7,6 @@
 
 #include "QuantizeKernel.h"
 #include "DeviceEmission/DeviceCode.h"
-#include "DeviceEmission/GroupCheck.h"
 #include "DeviceEmission/LaunchSite.h"
 #include "QuantizeArguments.h"
 #include "QuantizeFragment.h"
@@ -88,28 +87,11 @@ void QuantizeKernelEmitter::emit() {
     arguments.global = spec.globalPrologue.emit(
         b, thread, ThreadMapping::kThreads / kWarpThreads,
         {arguments.global, arguments.storedAmax, arguments.storedScale});
-  if (spec.checksEnds) {
-    GroupEnds ends = getGroupEnds(b, spec, arguments);
-    emitCheckGroups(b, {runtime::ErrorOp::Quantize, ends.unit}, ends.offsets,
-                    ends.count, ends.extent, emitBlockNumber(b));
-  }
-  if (!spec.groupedTiles)
-    return emitBlock(emitBlockNumber(b), /*grouped=*/nullptr);
-  int64_t blockElements = spec.getBlockElements();
-  bool inColumns = spec.groupDim == GroupDim::Columns;
-  GroupedScales grouped(b, {{ScaleExtent{0, 1}, {1, blockElements}},
-                            inColumns,
-                            spec.getGroupUnit(),
-                            arguments.scale,
-                            arguments.offsets,
-                            toIndex(b, arguments.groups),
-                            toIndex(b, arguments.rows),
-                            emit::getIndex(b, spec.rowElements),
-                            toIndex(b, arguments.tiles)});
-  grouped.emitBlocks(emitBlockNumber(b), numerics::getWarp(number),
-                     numerics::getLane(number),
-                     ThreadMapping::kThreads / kWarpThreads,
-                     [&](Lanes other) { emitBlock(other, &grouped); });
+  emitInGroups(b, spec, arguments, emitBlockNumber(b), number,
+               ThreadMapping::kThreads,
+               [&](Lanes block, const GroupedScales *grouped) {
+                 emitBlock(block, grouped);
+               });
 }
 
 /// The work of a CTA on x, whose number along x is an index.

@@ -45,6 +45,17 @@ void requireSizes(ImplicitLocOpBuilder &b, Value operand, int64_t count,
   }
 }
 
+Lanes addGroups(ImplicitLocOpBuilder &b, const QuantizeSpec &spec,
+                QuantizeOperands &operands, Lanes blocks, int64_t threads) {
+  if (operands.offsets)
+    operands.groups = emit::getDim(b, operands.offsets, 0);
+  if (!spec.groupedTiles)
+    return blocks;
+  operands.tiles = emit::getDim(b, operands.scale, 0);
+  return blocks +
+         GroupedScales::countBlocks(b, operands.tiles, threads / kWarpThreads);
+}
+
 void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
                     QuantizeOperands operands) {
   ImplicitLocOpBuilder &b = site.b;
@@ -56,8 +67,6 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
   if (spec.takesBlocks)
     operands.rows = operands.rows / spec.blockElements;
   operands.matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
-  if (operands.offsets)
-    operands.groups = emit::getDim(b, operands.offsets, 0);
   spec.source->emitSizeAsserts(site);
 
   ThreadMapping mapping(spec, chip);
@@ -67,14 +76,8 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
     rowSets = getCeilDiv(b, rowSets, kTileRows) * ThreadMapping::kRowStride;
   Lanes groups = getCeilDiv(b, rowSets, mapping.rowSetsPerGroup);
   // An empty grid is not launched (docs/LaunchPlan.md).
-  Lanes blocks = groups * mapping.blocksPerGroup;
-  if (spec.groupedTiles) {
-    operands.tiles = emit::getDim(b, operands.scale, 0);
-    Lanes filling(
-        b, GroupedScales::countBlocks(b, operands.tiles,
-                                      ThreadMapping::kThreads / kWarpThreads));
-    blocks = blocks + filling;
-  }
+  Lanes blocks = addGroups(b, spec, operands, groups * mapping.blocksPerGroup,
+                           ThreadMapping::kThreads);
   // What the first CTA stores is asked for without elements, too.
   Lanes matrices = operands.matrices;
   if (operands.storedAmax || operands.storedScale) {

@@ -72,13 +72,16 @@ public:
                      const target::Chip &chip, const StripOperands &operands);
 
   void emit(Lanes block);
-  void emitRow(Lanes rowOfBlocks);
+  void emitRows(Lanes block, RowInputs getInputs);
 
 private:
+  SmallVector<GroupedScales *> emitGroups(Lanes block);
   void emitPosition(Lanes blockNumber);
   void emitPaddedGroup();
   void emitCheckEnds(Value block);
-  void emitBlocks(Lanes blockNumber, ArrayRef<GroupedScales *> tiled);
+  void emitBlocks(Lanes blockNumber, ArrayRef<GroupedScales *> tiled,
+                  function_ref<void(Lanes)> emitOnX);
+  void emitRow(Lanes rowOfBlocks);
   void emitBlock(Lanes blockNumber);
   SmallVector<Value> emitStrip(MutableArrayRef<StripScaleTable> tables);
   int64_t countBits() const;
@@ -428,7 +431,9 @@ void StripKernelEmitter::emitCheckEnds(Value block) {
                     sourceRows, block);
 }
 
-void StripKernelEmitter::emit(Lanes block) {
+/// Finds the place of the thread, and what it has to know of groups, whose ends
+/// it checks. Gives the tiles of groups that CTAs fill up.
+SmallVector<GroupedScales *> StripKernelEmitter::emitGroups(Lanes block) {
   thread = emitThreadNumber(b, request.getThreads());
   std::tie(warp, position.lane) = numerics::split(thread, kWarpThreads);
   emitCheckEnds(block);
@@ -459,29 +464,41 @@ void StripKernelEmitter::emit(Lanes block) {
     tiles = std::make_unique<GroupedScales>(b, own);
     tiled.push_back(tiles.get());
   }
+  return tiled;
+}
+
+void StripKernelEmitter::emit(Lanes block) {
+  SmallVector<GroupedScales *> tiled = emitGroups(block);
+  auto emitAll = [&] {
+    emitBlocks(block, tiled, [&](Lanes other) { emitBlock(other); });
+  };
   if (!padded)
-    return emitBlocks(block, tiled);
+    return emitAll();
   // The only CTA without rows had ends to store.
-  emit::emitIf(b, isBelow(getIndex(b, 0), rows),
-               [&] { emitBlocks(block, tiled); });
+  emit::emitIf(b, isBelow(getIndex(b, 0), rows), emitAll);
 }
 
 /// The work of CTA `blockNumber` of those that fill up the tiles of `tiled`,
 /// one result after the other, and of those on x behind them.
 void StripKernelEmitter::emitBlocks(Lanes blockNumber,
-                                    ArrayRef<GroupedScales *> tiled) {
+                                    ArrayRef<GroupedScales *> tiled,
+                                    function_ref<void(Lanes)> emitOnX) {
   if (tiled.empty())
-    return emitBlock(blockNumber);
+    return emitOnX(blockNumber);
   tiled.front()->emitBlocks(
       blockNumber, warp, position.lane, request.warps,
-      [&](Lanes other) { emitBlocks(other, tiled.drop_front()); });
+      [&](Lanes other) { emitBlocks(other, tiled.drop_front(), emitOnX); });
+}
+
+void StripKernelEmitter::emitRows(Lanes block, RowInputs getInputs) {
+  emitBlocks(block, emitGroups(block), [&](Lanes rowOfBlocks) {
+    inputs = getInputs(rowOfBlocks);
+    emitRow(rowOfBlocks);
+  });
 }
 
 /// The work of the CTAs side by side of a number, one after the other.
 void StripKernelEmitter::emitRow(Lanes rowOfBlocks) {
-  thread = emitThreadNumber(b, request.getThreads());
-  std::tie(warp, position.lane) = numerics::split(thread, kWarpThreads);
-  grouped.resize(results.size());
   Lanes blockColumns = StripGrid(b, request, columns).blockColumns;
   emit::emitLoop(b, getIndex(b, 0), blockColumns, [&](Lanes column) {
     // Places and values of rows are computed again: to keep them takes more
@@ -523,10 +540,10 @@ static StripOperands selectMember(KernelBuilder &b, const StripRequest &request,
   return selected;
 }
 
-void emitStripRow(KernelBuilder &b, const StripRequest &request,
-                  const target::Chip &chip, const StripOperands &operands,
-                  Lanes rowOfBlocks) {
-  StripKernelEmitter(b, request, chip, operands).emitRow(rowOfBlocks);
+void emitStripRows(KernelBuilder &b, const StripRequest &request,
+                   const target::Chip &chip, const StripOperands &operands,
+                   Lanes block, RowInputs getInputs) {
+  StripKernelEmitter(b, request, chip, operands).emitRows(block, getInputs);
 }
 
 void emitStripKernel(KernelBuilder &b, const StripRequest &request,

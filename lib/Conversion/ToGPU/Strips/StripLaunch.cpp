@@ -268,6 +268,16 @@ StripOperands getStripOperands(LaunchSite &site, const StripRequest &request,
   return mine;
 }
 
+Lanes countFillingBlocks(ImplicitLocOpBuilder &b, const StripRequest &request,
+                         const StripOperands &operands) {
+  Lanes blocks = getIndex(b, 0);
+  for (const StripOperands::Result &result : operands.results)
+    if (result.tiles)
+      blocks =
+          blocks + GroupedScales::countBlocks(b, result.tiles, request.warps);
+  return blocks;
+}
+
 void StripLauncher::addMember(const StripMember &member) {
   StripOperands mine = getStripOperands(site, request, member);
   matrices = mine.matrices;
@@ -295,10 +305,7 @@ void StripLauncher::addMember(const StripMember &member) {
                               : getIndex(b, request.shape->columns));
   Lanes padded = emit::roundUp(b, mine.rows, grid.rowGranule);
   blocks = blocks + getCeilDiv(b, padded, grid.blockRows) * grid.blockColumns;
-  for (const StripOperands::Result &result : operands.back().results)
-    if (result.tiles)
-      blocks =
-          blocks + GroupedScales::countBlocks(b, result.tiles, request.warps);
+  blocks = blocks + countFillingBlocks(b, request, operands.back());
 }
 
 /// Emits the work of CTA `block` of those of `launchers`, each of which has the

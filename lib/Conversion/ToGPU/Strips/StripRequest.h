@@ -112,11 +112,22 @@ void requireStripOperands(OpTy op, LaunchSite &site,
 StripOperands getStripOperands(LaunchSite &site, const StripRequest &request,
                                const StripMember &member);
 
-/// Emits what all CTAs side by side of a number, an index, do on the one
-/// member. All threads come there.
-void emitStripRow(KernelBuilder &b, const StripRequest &request,
-                  const target::Chip &chip, const StripOperands &operands,
-                  emit::Lanes rowOfBlocks);
+/// CTAs, of those of `request`, that fill up the tiles of groups of one member.
+emit::Lanes countFillingBlocks(mlir::ImplicitLocOpBuilder &b,
+                               const StripRequest &request,
+                               const StripOperands &operands);
+
+/// Gives the inputs of x for the rows of the CTAs side by side of a number, an
+/// index, as `StripOperands::inputs` has them.
+using RowInputs =
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(emit::Lanes rowOfBlocks)>;
+
+/// Emits what CTA `block`, an index, does on the one member: it checks ends of
+/// groups and fills up tiles of these or, behind the CTAs that do, takes all
+/// columns of its rows. All threads come there.
+void emitStripRows(KernelBuilder &b, const StripRequest &request,
+                   const target::Chip &chip, const StripOperands &operands,
+                   emit::Lanes block, RowInputs getInputs);
 
 /// Emits the body of a kernel for CTA `block` of those of `members`.
 void emitStripKernel(KernelBuilder &b, const StripRequest &request,
