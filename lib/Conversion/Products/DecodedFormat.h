@@ -66,6 +66,11 @@ struct DecodedFormat {
                      : plain.getIntOrFloatBitWidth();
   }
 
+  bool isNvfp4() const {
+    return hasScales && element == numerics::ElementFormat::E2M1 &&
+           scale == numerics::ScaleFormat::E4M3;
+  }
+
   bool isMnMajor(bool ofA) const { return ofA ? isMnMajorA : isMnMajorB; }
   /// The same of the plain operand, and of the other one.
   bool isPlainMnMajor() const { return isMnMajor(!isScaledA); }
@@ -95,10 +100,14 @@ struct DecodedFormat {
   /// wants a factor of 2^126 (2^14 beside f16). Scales of E4M3, which are at
   /// most 448, can take 2^118 (2^7) of it.
   int getSumShift() const {
-    bool takesFactor = hasScales && !scalesElements &&
-                       element == numerics::ElementFormat::E2M1 &&
-                       scale == numerics::ScaleFormat::E4M3;
+    bool takesFactor = isNvfp4() && !scalesElements;
     return !takesFactor ? 0 : plain.isBF16() ? 8 : 7;
+  }
+
+  /// Whether factors of blocks may be split into two numbers of the plain type,
+  /// depending on the global scale (Numerics/SplitFactor.h).
+  bool canSplitFactors() const {
+    return isNvfp4() && scalesElements && plain.isBF16();
   }
 
   /// The part of the names of kernels that stands for the formats, for example

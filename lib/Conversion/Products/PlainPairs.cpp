@@ -104,6 +104,19 @@ Value PlainPairs::dequantize(Value pair, Lanes factor) {
   return round(multiply(low), multiply(high));
 }
 
+PlainPairs::SplitPair PlainPairs::splitFactors(Lanes low, Lanes high) {
+  Lanes main(b, round(low, high));
+  Lanes part(b, round(low * numerics::kSplitPart, high * numerics::kSplitPart));
+  return numerics::splitFactor(
+      main, part, [&](Lanes x, Lanes y, Lanes z) { return b.fma(x, y, z); });
+}
+
+Value PlainPairs::multiplySplit(Value pair, const SplitPair &factor) {
+  return numerics::multiplySplit(
+      Lanes(b, pair), factor,
+      [&](Lanes x, Lanes y, Lanes z) { return b.fma(x, y, z); });
+}
+
 int PlainPairs::getBiasDistance(ElementFormat format) const {
   return plain.bias - getFormatInfo(format).bias;
 }
@@ -112,10 +125,12 @@ Lanes PlainPairs::spread(const CodePair &codes) {
   // PTX ISA, "prmt": the lower three bits of a place are the number of a byte
   // of both words, and the fourth one stands for the sign of that byte.
   auto place = [](int64_t byte) { return byte | (byte | 8) << 4; };
-  int64_t selector = place(codes.lowByte) | place(codes.highByte + kWordBytes)
-                                                << 8;
-  return {b, b.callIntrinsic("llvm.nvvm.prmt",
-                             {codes.low, codes.high, b.i32(selector)})};
+  Lanes selector(
+      b, b.i32(place(codes.lowByte) | place(codes.highByte + kWordBytes) << 8));
+  if (codes.moreBytes)
+    selector = selector + codes.moreBytes * 0x1111;
+  return {b,
+          b.callIntrinsic("llvm.nvvm.prmt", {codes.low, codes.high, selector})};
 }
 
 /// The fields of codes in those of the plain type. One of the many signs is at

@@ -20,6 +20,7 @@
 #include "DeviceEmission/KernelBuilder.h"
 #include "Emission/Lanes.h"
 #include "blockscale/Numerics/Codec.h"
+#include "blockscale/Numerics/SplitFactor.h"
 
 namespace blockscale::products {
 
@@ -33,6 +34,8 @@ struct CodePair {
   int lowByte;
   emit::Lanes high;
   int highByte;
+  /// A number (i32) that is added to those of both bytes; null is 0.
+  emit::Lanes moreBytes = {};
 };
 
 /// The pairs of codes of `word` (i32), which has as many of them as memory
@@ -61,6 +64,12 @@ public:
   /// Elements of NVFP4 times such a factor: each rounded to f32 and then to the
   /// plain type.
   mlir::Value dequantize(mlir::Value pair, emit::Lanes factor);
+  /// Two such factors (f32), as pairs; and what a pair of codes that moving
+  /// bits gave is times the factor that both numbers of each pair of `factor`
+  /// have. The plain type is bf16.
+  using SplitPair = numerics::SplitFactor<emit::Lanes>;
+  SplitPair splitFactors(emit::Lanes low, emit::Lanes high);
+  mlir::Value multiplySplit(mlir::Value pair, const SplitPair &factor);
 
   /// The elements of two codes times 2^`exponent`, which is 0 or more, and 0 in
   /// fixed point. Both the power and the largest product are numbers of the

@@ -22,6 +22,14 @@
 // moving bits (Products/PlainPairs.h). Then the product with the scale rounds
 // once, where a value is not exact at all.
 //
+// A global scale of elements makes an f32 of each scale, by which an element is
+// multiplied as f32, too. Beside bf16 most global scales let this factor be
+// split into two numbers of bf16 (Numerics/SplitFactor.h), for which the bits
+// of codes stay as they are. As it takes longer to make them than to exchange
+// them, each thread makes those of two scales. To make up for that, it loads
+// the codes of all four threads of its rows at once, and takes its bytes by the
+// same instruction that puts both codes of a byte into the halves of a word.
+//
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/CvtEmitter.h"
@@ -90,7 +98,7 @@ constexpr E2M1Places kF16Places = {{9, 10, 11, 15},
 class DecodeEmitter {
 public:
   DecodeEmitter(KernelBuilder &b, const WgmmaContext &context,
-                const WgmmaThread &thread, Value global)
+                const WgmmaThread &thread, const ElementScale &global)
       : b(b), context(context), thread(thread), format(context.spec.format),
         pairs(b, format.plain), cvt(createCvtEmitter(*context.spec.chip)),
         global(global) {}
@@ -107,6 +115,10 @@ private:
   /// scales.
   std::array<SmallVector<Value>, 2>
   emitFactors(ArrayRef<Lanes> scales, function_ref<Value(Lanes)> convert);
+  /// Split factors of the elements of both rows, one for each of the step's
+  /// scales.
+  using SplitPair = PlainPairs::SplitPair;
+  std::array<SmallVector<SplitPair>, 2> splitFactors(Lanes ownScales);
   /// Two scales of `bytes`, twice 8 bits, as a pair of the plain type.
   Value emitScalePair(Lanes bytes);
   /// Two scales of E8M0, each of which is 2 at most, times the factor of E2M1.
@@ -143,8 +155,7 @@ private:
   const DecodedFormat &format;
   PlainPairs pairs;
   std::unique_ptr<CvtEmitter> cvt;
-  /// The global scale of elements, f32; null where sums have it.
-  Value global;
+  ElementScale global;
 };
 
 } // namespace
@@ -208,7 +219,7 @@ SmallVector<Lanes> DecodeEmitter::loadScales(Value scales, Lanes row,
   };
   // Four threads have elements of the same rows. Where decoding sets the pace,
   // each decodes two scales, and they exchange them.
-  if (context.tile.plainRows <= kMaxExchangeRows)
+  if (context.tile.plainRows <= kMaxExchangeRows || global.isSplit)
     return {load(numerics::splitBits(thread.member, all).second)};
   SmallVector<Lanes> loaded;
   for (int64_t i = 0; i < all; ++i)
@@ -229,14 +240,36 @@ DecodeEmitter::emitFactors(ArrayRef<Lanes> scales,
                                    emitShuffleFrom(b, own, i, kRowThreads))
                        : convert(scales[i]);
     SmallVector<Value> &ofBoth = factors[i / ofRow];
-    if (global) {
+    if (global.value) {
       auto [first, second] = pairs.widen(both);
-      ofBoth.push_back(pairs.getBlockFactor(first, global));
-      ofBoth.push_back(pairs.getBlockFactor(second, global));
+      ofBoth.push_back(pairs.getBlockFactor(first, global.value));
+      ofBoth.push_back(pairs.getBlockFactor(second, global.value));
       continue;
     }
     for (int64_t j = 0; j < 2; ++j)
       ofBoth.push_back(b.splat(b.extract(both, j), 2));
+  }
+  return factors;
+}
+
+std::array<SmallVector<DecodeEmitter::SplitPair>, 2>
+DecodeEmitter::splitFactors(Lanes ownScales) {
+  auto [low, high] = cvt->decodeE4M3Pair(b, ownScales);
+  SplitPair own = pairs.splitFactors(pairs.getBlockFactor(low, global.value),
+                                     pairs.getBlockFactor(high, global.value));
+  auto getFrom = [&](int64_t thread, Lanes both) {
+    return b.bitcast(pairs.getType(),
+                     emitShuffleFrom(b, b.toBits(both), thread, kRowThreads));
+  };
+  auto getTwice = [&](Lanes both, int64_t i) {
+    return b.splat(b.extract(both, i), 2);
+  };
+  int64_t ofRow = format.getStepScales() / 2;
+  std::array<SmallVector<SplitPair>, 2> factors;
+  for (int64_t i = 0; i < 2 * ofRow; ++i) {
+    Lanes main = getFrom(i, own.main), rest = getFrom(i, own.rest);
+    for (int64_t j = 0; j < 2; ++j)
+      factors[i / ofRow].push_back({getTwice(main, j), getTwice(rest, j)});
   }
   return factors;
 }
@@ -300,8 +333,9 @@ DecodeEmitter::loadCodes(const WgmmaStep &step) {
   // Both rows of the thread are exchanged alike.
   Lanes row = thread.row;
   int64_t pairBytes = format.getBits() / 4;
-  Lanes own = numerics::getSwizzledByte(row, row.like(0), shared.boxBytes) +
-              thread.member * pairBytes;
+  Lanes own = numerics::getSwizzledByte(row, row.like(0), shared.boxBytes);
+  if (!global.isSplit)
+    own = own + thread.member * pairBytes;
   Type type = b.getIntegerType(8 * pairBytes);
   std::array<RowCodes, 2> rows;
   for (int64_t at = 0; at < format.getCodeBytes(); at += kPiece) {
@@ -311,13 +345,24 @@ DecodeEmitter::loadCodes(const WgmmaStep &step) {
     Value address = b.offset(
         codes, b.getI8Type(),
         (own ^ piece) + box * (context.tile.scaledRows * shared.boxBytes));
+    auto getAddress = [&](int64_t row, int64_t inPiece) {
+      int64_t offset = row * kRowDistance * shared.boxBytes + inPiece;
+      return b.offset(address, b.getI8Type(), b.i32(offset));
+    };
     // Pairs are eight elements apart.
+    if (global.isSplit) {
+      for (auto [i, row] : llvm::enumerate(rows))
+        for (Lanes word :
+             emitLoadWords(b, getAddress(i, /*inPiece=*/0), kPiece, kPiece)) {
+          CodePair pair = getCodePairs(format.element, word).front();
+          pair.moreBytes = thread.member;
+          row.push_back(b.toBits(pairs.decodeFields(format.element, pair)));
+        }
+      continue;
+    }
     for (int64_t inPiece = 0; inPiece < kPiece; inPiece += 4 * pairBytes)
       for (auto [i, row] : llvm::enumerate(rows)) {
-        int64_t offset = i * kRowDistance * shared.boxBytes + inPiece;
-        Lanes loaded(b, b.load(type,
-                               b.offset(address, b.getI8Type(), b.i32(offset)),
-                               pairBytes));
+        Lanes loaded(b, b.load(type, getAddress(i, inPiece), pairBytes));
         Lanes pair = extend(loaded, 32);
         row.push_back(format.getBits() == 4 ? emitE2M1Bits(pair) : pair);
       }
@@ -369,19 +414,33 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
   SmallVector<Lanes> loaded = loadScales(scales, scaleRow, tileStep);
   std::array<RowCodes, 2> codes =
       format.isPacked ? loadPackedCodes(step) : loadCodes(step);
+  // The registers of pairs, whose elements `scale` multiplies by the factor of
+  // a number of a row.
+  auto forEachPair =
+      [&](function_ref<Value(Lanes codes, int64_t row, int64_t number)> scale) {
+        SmallVector<Value> registers;
+        for (int64_t i = 0; i < 2 * kStepProducts; ++i)
+          for (int64_t row = 0; row < 2; ++row)
+            registers.push_back(b.toBits(scale(
+                codes[row][i], row, i * (kWgmmaElements / 2) / format.block)));
+        return registers;
+      };
+  if (global.isSplit) {
+    auto factors = splitFactors(loaded.front());
+    return forEachPair([&](Lanes codes, int64_t row, int64_t number) {
+      return pairs.multiplySplit(b.bitcast(pairs.getType(), codes),
+                                 factors[row][number]);
+    });
+  }
   auto multiply = [&](bool takesFactor, function_ref<Value(Lanes)> convert) {
     std::array<SmallVector<Value>, 2> factors = emitFactors(loaded, convert);
-    SmallVector<Value> registers;
-    for (int64_t i = 0; i < 2 * kStepProducts; ++i)
-      for (int64_t row = 0; row < 2; ++row) {
-        Value factor = factors[row][i * (kWgmmaElements / 2) / format.block];
-        Value elements = emitElements(codes[row][i], takesFactor);
-        Value scaled = global
-                           ? pairs.dequantize(elements, Lanes(b, factor))
-                           : Value(arith::MulFOp::create(b, elements, factor));
-        registers.push_back(b.toBits(scaled));
-      }
-    return registers;
+    return forEachPair([&](Lanes codes, int64_t row, int64_t number) -> Value {
+      Value factor = factors[row][number];
+      Value elements = emitElements(codes, takesFactor);
+      if (global.value)
+        return pairs.dequantize(elements, Lanes(b, factor));
+      return arith::MulFOp::create(b, elements, factor);
+    });
   };
   auto multiplyByScales = [&] {
     return multiply(/*takesFactor=*/format.getSumShift() != 0,
@@ -398,7 +457,7 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
 
 SmallVector<Value> emitDecode(KernelBuilder &b, const WgmmaContext &context,
                               const WgmmaThread &thread, const WgmmaStep &step,
-                              Value tileOfRows, Value global) {
+                              Value tileOfRows, const ElementScale &global) {
   return DecodeEmitter(b, context, thread, global).emit(step, tileOfRows);
 }
 

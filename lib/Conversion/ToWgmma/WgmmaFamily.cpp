@@ -26,11 +26,13 @@ static constexpr int64_t kPlainRows[] = {16, 32, 64, 128, 256};
 // Measured on an H100 and an H200, in microseconds. First decoding a step, by
 // whether data are packed, whether codes have eight bits, and whether tiles
 // have 64 rows instead of 128; then what it takes more where elements of E2M1
-// are multiplied twice. A global scale of elements, which was not measured,
-// takes five instructions a pair more.
+// are multiplied twice, and where a global scale multiplies elements by split
+// factors. Without those it takes five instructions a pair more, which was not
+// measured.
 static constexpr double kStepDecode[2][2][2] = {{{0.22, 0.14}, {0.26, 0.16}},
                                                 {{0.15, 0.09}, {0.20, 0.12}}};
 static constexpr double kTwiceDecode = 0.02;
+static constexpr double kSplitDecode = 0.04;
 static constexpr double kDequantizeDecode = 5 * kTwiceDecode;
 // Making results of a part of a tile, twice as long where CTAs add their sums;
 // what every product takes beside its steps, and what one of clusters takes
@@ -204,8 +206,9 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     if (spec.format.hasScales) {
       cost.decode =
           kStepDecode[spec.format.isPacked][isWide][spec.getTeams() > 1];
-      double more =
-          spec.format.scalesElements ? kDequantizeDecode : kTwiceDecode;
+      double more = spec.format.canSplitFactors() ? kSplitDecode
+                    : spec.format.scalesElements  ? kDequantizeDecode
+                                                  : kTwiceDecode;
       if (!isWide && !spec.format.getSumShift())
         cost.decode += more * scaled / kMaxScaledRows;
     }

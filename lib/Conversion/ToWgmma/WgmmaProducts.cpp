@@ -18,6 +18,7 @@
 #include "Products/Arithmetic.h"
 #include "Products/MatrixDescriptor.h"
 #include "WgmmaRoles.h"
+#include "blockscale/Numerics/SplitFactor.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/raw_ostream.h"
@@ -116,6 +117,10 @@ private:
   SmallVector<Value> emitLastStage(const TileCoord &tile, Lanes stage,
                                    Lanes left, const RingSlot &slot,
                                    ValueRange sums);
+  /// The sums of the stages that the team has of a tile: `full` whole ones
+  /// (i32) of all teams, and maybe a last one. `slot` is that of the first.
+  SmallVector<Value> emitTeamStages(const TileCoord &tile, Lanes full,
+                                    const RingSlot &slot);
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
 
   KernelBuilder &b;
@@ -127,9 +132,8 @@ private:
   /// The descriptors of the plain operand of stage 0 and, without scales, of
   /// the rows of the warpgroup, i64.
   Value plain, firstRows;
-  /// The global scale of the elements of the tile, f32; null where sums have
-  /// it.
-  Value global;
+  /// That of the tile.
+  ElementScale global;
 };
 
 } // namespace
@@ -371,25 +375,16 @@ SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
   return results;
 }
 
-/// Emits the products of a tile. `carried` is the slot of the ring, and the
-/// parity of parts of results.
-SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
-                                            ValueRange carried) {
-  int64_t stageElements = context.spec.stageElements;
+SmallVector<Value> ProductEmitter::emitTeamStages(const TileCoord &tile,
+                                                  Lanes full,
+                                                  const RingSlot &slot) {
   int64_t slots = context.spec.schedule.getStages();
-  Lanes depth = tile.product.depth;
   Lanes begin = tile.begin, end = tile.end;
-  global = loadElementFactor(b, context.spec, context.arguments,
-                             tile.product.number, thread.warpgroup);
-  // Full stages; a last one with fewer elements may follow.
-  Lanes stages =
-      minUnsigned(end, depth >> llvm::Log2_64(stageElements)) - begin;
-  RingSlot slot = RingSlot::of(carried);
   // Teams take turns. A slot is always that of the same one, which so sees each
   // phase of its barriers.
   Lanes distance = (Lanes(b, slot.index) ^ thread.team) & (teams - 1);
-  Lanes ofTeam = (stages + (teams - 1) - distance) >> llvm::Log2_64(teams);
-  Lanes hasAny = compare(Predicate::sgt, stages, 0);
+  Lanes ofTeam = (full + (teams - 1) - distance) >> llvm::Log2_64(teams);
+  Lanes hasAny = compare(Predicate::sgt, full, 0);
   Lanes hasOwn = hasAny & compare(Predicate::ugt, ofTeam, 0);
   SmallVector<Value> sums(count, b.f32(0));
   sums = emitIfElse(
@@ -400,15 +395,50 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
         return emitStages(tile, begin + distance, ofTeam, values);
       },
       [&] { return sums; });
-  Lanes hasLast = compare(Predicate::ugt, end - begin, stages);
-  Lanes isOwn = compare(Predicate::eq, stages & (teams - 1), distance);
-  sums = emitIfElse(
+  Lanes hasLast = compare(Predicate::ugt, end - begin, full);
+  Lanes isOwn = compare(Predicate::eq, full & (teams - 1), distance);
+  return emitIfElse(
       b, hasLast & isOwn, TypeRange(ValueRange(sums)),
       [&] {
-        return emitLastStage(tile, begin + stages, depth & (stageElements - 1),
-                             slot.getAfter(b, slots, stages), sums);
+        Lanes left = tile.product.depth & (context.spec.stageElements - 1);
+        return emitLastStage(tile, begin + full, left,
+                             slot.getAfter(b, slots, full), sums);
       },
       [&] { return sums; });
+}
+
+/// Emits the products of a tile. `carried` is the slot of the ring, and the
+/// parity of parts of results.
+SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
+                                            ValueRange carried) {
+  int64_t stageElements = context.spec.stageElements;
+  int64_t slots = context.spec.schedule.getStages();
+  Lanes depth = tile.product.depth;
+  Lanes begin = tile.begin, end = tile.end;
+  // Full stages; a last one with fewer elements may follow.
+  Lanes full = minUnsigned(end, depth >> llvm::Log2_64(stageElements)) - begin;
+  RingSlot slot = RingSlot::of(carried);
+  Value scale = loadElementFactor(b, context.spec, context.arguments,
+                                  tile.product.number, thread.warpgroup);
+  auto emitUnsplit = [&] {
+    global = {scale};
+    return emitTeamStages(tile, full, slot);
+  };
+  auto emitSplit = [&] {
+    auto [ofCodes, ofSums] = numerics::splitGlobal(Lanes(b, scale));
+    global = {ofCodes, /*isSplit=*/true};
+    SmallVector<Value> sums = emitTeamStages(tile, full, slot);
+    for (Value &sum : sums)
+      sum = Lanes(b, sum) * ofSums;
+    return sums;
+  };
+  SmallVector<Value> sums;
+  if (context.spec.format.canSplitFactors())
+    sums = emitIfElse(b, numerics::canSplit(Lanes(b, scale)),
+                      SmallVector<Type>(count, b.getF32Type()), emitSplit,
+                      emitUnsplit);
+  else
+    sums = emitUnsplit();
   Value parity = results.emitSums(tile, sums, carried.back()).front();
   SmallVector<Value> next = slot.getAfter(b, slots, end - begin).get();
   next.push_back(parity);

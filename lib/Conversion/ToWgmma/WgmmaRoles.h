@@ -111,14 +111,22 @@ struct WgmmaStep {
   emit::Lanes inStage, inProduct;
 };
 
+/// The global scale of the elements of a tile.
+struct ElementScale {
+  /// An f32; null where sums have it.
+  mlir::Value value;
+  /// Whether factors of blocks are split, and so made of this scale
+  /// (`numerics::SplitGlobal`).
+  bool isSplit = false;
+};
+
 /// The thread's elements of the scaled operand of a step, times their scales,
 /// as the first operand of the step's instructions: `kStepRegisters` i32.
-/// `tileOfRows` (i32) is the number of the tile along the rows with scales, and
-/// `global` the global scale (f32) of elements, null where sums have it.
+/// `tileOfRows` (i32) is the number of the tile along the rows with scales.
 llvm::SmallVector<mlir::Value>
 emitDecode(KernelBuilder &b, const WgmmaContext &context,
            const WgmmaThread &thread, const WgmmaStep &step,
-           mlir::Value tileOfRows, mlir::Value global);
+           mlir::Value tileOfRows, const ElementScale &global);
 
 /// Writes results. The threads of a warpgroup get here together. The parity
 /// (i32) of the parts of tiles so far is carried from one to the next.
