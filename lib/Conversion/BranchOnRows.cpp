@@ -69,15 +69,6 @@ rateUpTo(KernelOp kernel, int64_t rows, const target::Chip &chip) {
   return rated;
 }
 
-/// The groups that the rows of a product are in; 1 where there are none, or as
-/// many as a call says.
-static int64_t countRowGroups(const products::Product &product) {
-  if (product.groups != GroupDim::Rows)
-    return 1;
-  int64_t groups = product.offsets.getType().getDimSize(0);
-  return ShapedType::isDynamic(groups) ? 1 : std::max<int64_t>(groups, 1);
-}
-
 namespace {
 
 /// The times of a kernel's products by their rows and tiles.
@@ -254,8 +245,10 @@ void BranchOnRowsPass::visit(KernelOp kernel, const target::Chip &chip) {
   if (rated.empty())
     return;
   GemmScheduleAttr most = rated.front().schedule;
+  int64_t groups =
+      product.groups == GroupDim::Rows ? products::countGroups(product) : 1;
   SmallVector<RowBound> bounds =
-      RowTimes(kernel, most, countRowGroups(product), chip).findBounds(gain);
+      RowTimes(kernel, most, groups, chip).findBounds(gain);
   if (bounds.empty())
     return;
   OpBuilder b(kernel);

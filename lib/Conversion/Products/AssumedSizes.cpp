@@ -17,6 +17,12 @@ static double assume(int64_t size) {
   return static_cast<double>(ShapedType::isDynamic(size) ? kAssumedSize : size);
 }
 
+int64_t countGroups(const Product &product) {
+  if (!product.offsets || product.offsets.getType().isDynamicDim(0))
+    return 1;
+  return std::max<int64_t>(product.offsets.getType().getDimSize(0), 1);
+}
+
 AssumedSizes::AssumedSizes(const Product &product) {
   RankedTensorType a = product.a.getType(), b = product.b.getType();
   for (int64_t size : a.getShape().drop_back(2))
@@ -28,8 +34,8 @@ AssumedSizes::AssumedSizes(const Product &product) {
   cols = assume(b.getDimSize(getProductDims(op, /*ofB=*/true).rows)) *
          static_cast<double>(product.siblings);
   depth = assume(a.getDimSize(dims.depth));
-  if (product.offsets && !product.offsets.getType().isDynamicDim(0))
-    matrices = std::max<double>(product.offsets.getType().getDimSize(0), 1);
+  // Operands with groups are no batch.
+  matrices *= static_cast<double>(countGroups(product));
   if (product.groups == GroupDim::Rows)
     rows = std::ceil(rows / matrices);
   if (product.groups == GroupDim::Columns)

@@ -18,6 +18,9 @@ inline constexpr int64_t kAssumedSize = 8192;
 /// read from memory once for 1024 rows of A.
 inline constexpr int64_t kBandRows = 1024;
 
+/// The groups of a product: 1 where it has none, or as many as a call says.
+int64_t countGroups(const Product &product);
+
 /// The sizes of each of the products of a kernel: M, N of all products that
 /// have columns of a tile, K, and the number of matrices or groups. Groups are
 /// taken to be alike.
