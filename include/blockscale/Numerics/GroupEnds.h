@@ -19,19 +19,26 @@
 
 namespace blockscale::numerics {
 
+/// `end` where a group may end there, whatever begins before: at most at
+/// `extent` and at a multiple of `unit`; else 0.
+template <typename Index>
+constexpr Index keepGroupEnd(Index end, Index extent, int64_t unit) {
+  Index none = like(end, 0);
+  Index inside = select(isLess(extent, end), none, end);
+  return unit == 1 ? inside
+                   : select(isLess(none, Index(end % unit)), none, inside);
+}
+
 /// Where a group ends that begins at `begin`, the end of the group before. An
 /// end has to be at least `begin`, at most `extent` and a multiple of `unit`.
 /// What is no such end makes the group empty, and the next one begins where
 /// this one does: whatever the ends are, groups lie beside each other and in
-/// the extent.
+/// the extent. So each group ends at the largest of what `keepGroupEnd` gives
+/// of its end and of those before, which threads can find together.
 template <typename Index>
 constexpr Index getGroupEnd(Index end, Index begin, Index extent,
                             int64_t unit) {
-  Index whole =
-      unit == 1 ? end
-                : select(isLess(like(end, 0), Index(end % unit)), begin, end);
-  return select(isLess(end, begin), begin,
-                Index(select(isLess(extent, end), begin, whole)));
+  return maxSigned(keepGroupEnd(end, extent, unit), begin);
 }
 
 /// A step of the search for the group of `position`, which is the first group

@@ -18,10 +18,15 @@ using emit::Group;
 using emit::GroupedDim;
 using emit::Lanes;
 
-/// The least of `value` (i64), which is not negative, and the largest i32.
-static Lanes saturate(Lanes value) {
+Lanes toWord(KernelBuilder &b, Lanes value) {
+  if (!value.getType().isIndex())
+    return truncate(value, 32);
+  return {b, arith::IndexCastUIOp::create(b, b.getI32Type(), value)};
+}
+
+Lanes saturate(KernelBuilder &b, Lanes value) {
   Lanes most = value.like(std::numeric_limits<int32_t>::max());
-  return truncate(minUnsigned(value, most), 32);
+  return toWord(b, minUnsigned(value, most));
 }
 
 /// Finds groups by a loop over all ends: all threads read the same ends, and
@@ -29,10 +34,10 @@ static Lanes saturate(Lanes value) {
 /// is behind all of them.
 SmallVector<Lanes> emitFindGroups(KernelBuilder &b, const GroupEnds &ends,
                                   ValueRange positions) {
-  Lanes extent = saturate(ends.extent);
+  Lanes extent = saturate(b, ends.extent);
   SmallVector<Lanes> places;
   for (Value position : positions)
-    places.push_back(saturate(Lanes(b, position)));
+    places.push_back(saturate(b, Lanes(b, position)));
   SmallVector<Value> none(positions.size() + 1, b.i32(0));
   SmallVector<Value> found = emit::emitReduction(
       b, getIndex(b, 0), toIndex(b, ends.count), none,

@@ -23,6 +23,12 @@ struct GroupEnds {
   int64_t unit = 1;
 };
 
+/// The lower 32 bits of an index or an i64.
+emit::Lanes toWord(KernelBuilder &b, emit::Lanes value);
+/// The least of `value` (index or i64), which is not negative, and the largest
+/// i32: no end of a group is behind that. An i32.
+emit::Lanes saturate(KernelBuilder &b, emit::Lanes value);
+
 /// For each of `positions` (i64) the number of the group that has it, i64; the
 /// number of groups where none has.
 llvm::SmallVector<emit::Lanes> emitFindGroups(KernelBuilder &b,

@@ -7,9 +7,9 @@
 
 #include "GroupedScales.h"
 #include "DeviceCode.h"
-#include "GroupScan.h"
 #include "LaunchSite.h"
 #include "ScaleStore.h"
+#include "WarpExchange.h"
 
 using namespace mlir;
 
@@ -18,6 +18,24 @@ namespace blockscale {
 using emit::getIndex;
 using emit::Group;
 using emit::Lanes;
+
+/// Tiles that a warp fills up: it finds the groups of all of them at once.
+static constexpr int64_t kFilledTiles = 8;
+
+/// Whether a group has rows of scales, rather than columns.
+static bool areGroupsOfRows(const ScaleForm &form, unsigned groupDim) {
+  return form[0].dim == groupDim;
+}
+
+int64_t GroupedScales::getTileElements(const ScaleForm &form,
+                                       unsigned groupDim) {
+  return areGroupsOfRows(form, groupDim) ? kTileRows * form[0].divisor
+                                         : kTileCols * form[1].divisor;
+}
+
+bool GroupedScales::alongRows() const {
+  return areGroupsOfRows(operands.form, operands.groupDim);
+}
 
 GroupedScales::GroupedScales(KernelBuilder &b, const Operands &operands)
     : b(b), operands(operands) {
@@ -28,12 +46,10 @@ GroupedScales::GroupedScales(KernelBuilder &b, const Operands &operands)
   };
   rows = getExtent(form[0]);
   columns = getExtent(form[1]);
-  int64_t tileElements =
-      alongRows() ? kTileRows * form[0].divisor : kTileCols * form[1].divisor;
   Lanes size = operands.groupDim == 0 ? operands.rows : operands.columns;
-  groups =
-      getGroupedDim(b, operands.offsets, operands.groups, size / operands.unit,
-                    operands.unit, tileElements / operands.unit);
+  groups = getGroupedDim(
+      b, operands.offsets, operands.groups, size / operands.unit, operands.unit,
+      getTileElements(form, operands.groupDim) / operands.unit);
   groups.padUnit = operands.padUnit;
   groups.sourceExtent = operands.sourceRows;
 }
@@ -48,14 +64,27 @@ Lanes GroupedScales::getSize(const Group &group) const {
   return toScales(group.end - group.begin);
 }
 
+Lanes GroupedScales::countTilesAcross() const {
+  return alongRows() ? emit::ceilDiv(b, columns, kTileCols)
+                     : emit::ceilDiv(b, rows, kTileRows);
+}
+
 Lanes GroupedScales::getFirstTile(const Group &group) const {
-  Lanes across = alongRows() ? emit::ceilDiv(b, columns, kTileCols)
-                             : emit::ceilDiv(b, rows, kTileRows);
-  return group.tilesBefore * across;
+  return group.tilesBefore * countTilesAcross();
 }
 
 Lanes GroupedScales::getColumnTiles(const Group &group) const {
   return emit::ceilDiv(b, alongRows() ? columns : getSize(group), kTileCols);
+}
+
+Group GroupedScales::getGroup(const GroupStrip &strip,
+                              Lanes tilesBefore) const {
+  return {strip.group.index, strip.group.begin / operands.unit,
+          strip.group.end / operands.unit, tilesBefore};
+}
+
+Lanes GroupedScales::countStoredColumns(const Group &group) const {
+  return emit::roundUp(b, getSize(group), operands.storedColumns);
 }
 
 SmallVector<Value> GroupedScales::toBlocks(ArrayRef<Lanes> scales) const {
@@ -90,51 +119,60 @@ Value GroupedScales::getAddress(const Group &group, Lanes row,
 
 Lanes GroupedScales::countBlocks(ImplicitLocOpBuilder &b, Lanes tiles,
                                  int64_t warps) {
-  return getCeilDiv(b, tiles, warps);
+  return getCeilDiv(b, tiles, warps * kFilledTiles);
 }
 
 void GroupedScales::emitBlocks(Lanes block, Lanes warp, Lanes lane,
                                int64_t warps, function_ref<void(Lanes)> body) {
-  Lanes filling = emit::ceilDiv(b, operands.tiles, warps);
+  Lanes filling = emit::ceilDiv(b, operands.tiles, warps * kFilledTiles);
   emit::emitIf(
       b, isBelow(b, block, filling),
       [&] {
-        Lanes tile = block * warps + warp;
-        emit::emitIf(b, isBelow(b, tile, operands.tiles),
-                     [&] { emitFill(tile, lane); });
+        Lanes first = (block * warps + warp) * kFilledTiles;
+        Lanes end = emit::min(b, first + kFilledTiles, operands.tiles);
+        emit::emitIf(b, isBelow(first, end),
+                     [&] { emitFills(first, end, lane); });
       },
       [&] { body(block - filling); });
 }
 
-/// Zeros the bytes of a tile that are no scales of its group: all of them if it
-/// has no group.
-void GroupedScales::emitFill(Lanes tile, Lanes lane) {
-  Group group = emitFindGroup(b, groups, [&](const Group &each) -> Value {
-    Lanes along = emit::ceilDiv(b, each.end - each.begin, groups.tileSize);
-    Group behind = each;
-    behind.tilesBefore = each.tilesBefore + along;
-    return isIn(b, tile, getFirstTile(each), getFirstTile(behind));
+/// Fills up tiles [first, end), at most `kFilledTiles`, of each of which one
+/// thread finds the group.
+void GroupedScales::emitFills(Lanes first, Lanes end, Lanes lane) {
+  Lanes own = first + numerics::split(lane, kFilledTiles).second;
+  Lanes across = emit::max(b, countTilesAcross(), getIndex(b, 1));
+  Group found = emitFindTileGroupInWarp(b, groups, lane, own / across);
+  emit::emitLoop(b, getIndex(b, 0), end - first, [&](Lanes i) {
+    auto get = [&](Lanes value) {
+      Lanes word = emitShuffleFrom(b, toWord(b, value), toWord(b, i));
+      return toIndex(b, b.zext64(word));
+    };
+    Group group = {get(found.index), get(found.begin), get(found.end),
+                   get(found.tilesBefore)};
+    emitFill(first + i, group, lane);
   });
+}
+
+/// Zeros the bytes of a tile that are not stored with scales of its group: all
+/// of them if it has no group.
+void GroupedScales::emitFill(Lanes tile, const Group &group, Lanes lane) {
   Lanes width = emit::max(b, getColumnTiles(group), getIndex(b, 1));
   Lanes inGroup = tile - getFirstTile(group);
   Lanes firstRow = inGroup / width * kTileRows;
   Lanes firstColumn = inGroup % width * kTileCols;
   Lanes lastRow = alongRows() ? getSize(group) : rows;
-  Lanes lastColumn = alongRows() ? columns : getSize(group);
-  // A tile of no group has no scales, even where its rows are below the last
-  // one.
-  Lanes exists = isBelow(b, group.begin, group.end);
-  auto fill = [&](Lanes row, int64_t column, int64_t bytes) {
-    Lanes byte = numerics::k128x4.getTiledOffset(tile, row, row.like(column));
+  Lanes lastColumn = alongRows() ? columns : countStoredColumns(group);
+  auto store = [&](Lanes byte, int64_t bytes) {
     Type type = b.getIntegerType(bytes * 8);
     b.store(arith::ConstantOp::create(b, b.getIntegerAttr(type, 0)),
             emitAddress(b, operands.scales, b.getI8Type(), byte), bytes);
   };
-  for (int64_t part = 0; part < kTileRows; part += numerics::kTileRowGroup) {
-    Lanes inTile = lane + part;
-    Lanes hasScales = isBelow(b, firstRow + inTile, lastRow);
+  auto fill = [&](Lanes row, int64_t column, int64_t bytes) {
+    store(numerics::k128x4.getTiledOffset(tile, row, row.like(column)), bytes);
+  };
+  auto fillRow = [&](Lanes inTile) {
     emit::emitIf(
-        b, exists & hasScales,
+        b, isBelow(b, firstRow + inTile, lastRow),
         [&] {
           for (int64_t i = 0; i < kTileCols; ++i) {
             Lanes column = firstColumn + i;
@@ -144,7 +182,21 @@ void GroupedScales::emitFill(Lanes tile, Lanes lane) {
           }
         },
         [&] { fill(inTile, 0, kTileCols); });
-  }
+  };
+  constexpr int64_t kStores = numerics::kTileBytes / kTileCols / kWarpThreads;
+  emit::emitIf(
+      b, isBelow(b, group.begin, group.end),
+      [&] {
+        for (int64_t i = 0; i < kStores; ++i)
+          fillRow(lane + i * numerics::kTileRowGroup);
+      },
+      // A tile of no group has no scales, even where its rows are below the
+      // last one.
+      [&] {
+        Lanes first = tile * numerics::kTileBytes;
+        for (int64_t i = 0; i < kStores; ++i)
+          store(first + (lane + i * kWarpThreads) * kTileCols, kTileCols);
+      });
 }
 
 } // namespace blockscale

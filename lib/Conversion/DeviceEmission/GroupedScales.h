@@ -7,14 +7,15 @@
 //
 // A grouped layout has the tiles of one group after those of another. Threads
 // store the scales that they compute at the addresses given here; of what else
-// is in the tiles, zeros, each tile has one warp. These are of CTAs before
-// those that quantize.
+// is in the tiles, zeros, warps of CTAs before those that quantize have some
+// tiles each.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_GROUPEDSCALES_H
 #define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_GROUPEDSCALES_H
 
+#include "GroupScan.h"
 #include "GroupSearch.h"
 #include "blockscale/IR/ScaleForm.h"
 
@@ -35,11 +36,24 @@ public:
     /// `offsets` are ends of.
     int64_t padUnit = 0;
     emit::Lanes sourceRows = {};
+    /// Where groups have columns of scales: those that are stored together,
+    /// from the first one of a group on, with zeros behind its last one.
+    int64_t storedColumns = 1;
   };
   GroupedScales(KernelBuilder &b, const Operands &operands);
 
+  /// Elements along the groups that a tile of such scales has.
+  static int64_t getTileElements(const ScaleForm &form, unsigned groupDim);
+  /// The group of a strip, before which other groups take `tilesBefore` tiles.
+  emit::Group getGroup(const GroupStrip &strip, emit::Lanes tilesBefore) const;
+  /// Rows, or columns, of scales of a group.
+  emit::Lanes getSize(const emit::Group &group) const;
+  /// The number of columns of scales of `group` that are stored, with the
+  /// zeros that are stored along.
+  emit::Lanes countStoredColumns(const emit::Group &group) const;
+
   /// Whether a group has rows of scales, rather than columns.
-  bool alongRows() const { return operands.form[0].dim == operands.groupDim; }
+  bool alongRows() const;
 
   /// The group of each of some rows, or columns, of scales: without blocks
   /// where none has it.
@@ -57,9 +71,9 @@ public:
   /// CTAs, of `warps` warps, that fill the tiles up.
   static emit::Lanes countBlocks(mlir::ImplicitLocOpBuilder &b,
                                  emit::Lanes tiles, int64_t warps);
-  /// Emits the code of CTAs that fill up a tile in each warp, and `body` for
-  /// the other ones, which is given the number of the CTA among these. `block`
-  /// and `warp`, the number of the warp in its block, are of type index.
+  /// Emits the code of CTAs that fill up tiles, and `body` for the other ones,
+  /// which is given the number of the CTA among these. `block` and `warp`, the
+  /// number of the warp in its block, are of type index.
   void emitBlocks(emit::Lanes block, emit::Lanes warp, emit::Lanes lane,
                   int64_t warps, llvm::function_ref<void(emit::Lanes)> body);
 
@@ -68,11 +82,13 @@ private:
   /// The blocks that have these rows, or columns, of scales.
   llvm::SmallVector<mlir::Value>
   toBlocks(llvm::ArrayRef<emit::Lanes> scales) const;
-  emit::Lanes getSize(const emit::Group &group) const;
   emit::Lanes getFirstTile(const emit::Group &group) const;
   /// Columns of tiles of a group.
   emit::Lanes getColumnTiles(const emit::Group &group) const;
-  void emitFill(emit::Lanes tile, emit::Lanes lane);
+  /// Tiles beside each other across the groups.
+  emit::Lanes countTilesAcross() const;
+  void emitFills(emit::Lanes first, emit::Lanes end, emit::Lanes lane);
+  void emitFill(emit::Lanes tile, const emit::Group &group, emit::Lanes lane);
 
   KernelBuilder &b;
   Operands operands;

@@ -33,9 +33,9 @@ func.func @rows(%x: memref<2x4x128xf32>, %a: memref<2x4xf32>) {
 // CHECK-DAG:     [[C40:%.+]] = arith.constant 40 : index
 // CHECK:         scf.for [[GROUP:%.+]] = {{.+}} iter_args([[BEGIN:%[a-z0-9]+]] = {{.+}})
 // CHECK:           memref.load [[ENDS]][[[GROUP]]]
-// CHECK-DAG:       [[BELOW:%.+]] = arith.cmpi slt, {{%.+}}, [[BEGIN]]
-// CHECK-DAG:       arith.cmpi sgt, {{%.+}}, [[C40]]
-// CHECK:           [[END:%.+]] = arith.select [[BELOW]], [[BEGIN]],
+// CHECK:           arith.cmpi sgt, {{%.+}}, [[C40]]
+// CHECK:           [[INSIDE:%.+]] = arith.select
+// CHECK:           [[END:%.+]] = arith.maxsi [[INSIDE]], [[BEGIN]]
 // CHECK:           [[FROM:%.+]] = arith.maxsi [[BEGIN]], [[FIRST]]
 // CHECK:           [[TO:%.+]] = arith.minsi [[END]], [[LAST]]
 // CHECK:           scf.for [[ROW:%.+]] = [[FROM]] to [[TO]]
@@ -64,9 +64,9 @@ func.func @row_groups(%x: memref<40x64xbf16>, %ends: memref<3xi32>, %a: memref<3
 // CHECK-SAME:      [[FIRST:%.+]]: index, [[LAST:%.+]]: index)
 // CHECK-DAG:     [[C64:%.+]] = arith.constant 64 : index
 // CHECK:         scf.for [[GROUP:%.+]] = {{.+}} iter_args([[BEGIN:%[a-z0-9]+]] = {{.+}})
-// CHECK-DAG:       [[BELOW:%.+]] = arith.cmpi slt, {{%.+}}, [[BEGIN]]
-// CHECK-DAG:       arith.cmpi sgt, {{%.+}}, [[C64]]
-// CHECK:           [[END:%.+]] = arith.select [[BELOW]], [[BEGIN]],
+// CHECK:           arith.cmpi sgt, {{%.+}}, [[C64]]
+// CHECK:           [[INSIDE:%.+]] = arith.select
+// CHECK:           [[END:%.+]] = arith.maxsi [[INSIDE]], [[BEGIN]]
 // CHECK:           scf.for [[ROW:%.+]] = [[FIRST]] to [[LAST]]
 // CHECK:             scf.for [[COL:%.+]] = [[BEGIN]] to [[WHOLE:%.+]] step [[C64]]
 // CHECK:               vector.load [[X]][[[ROW]], [[COL]]]

@@ -17,8 +17,9 @@
 // CHECK:           scf.for [[GROUP:%.+]] = [[C0]] to [[C2]] step [[C1]] iter_args([[FIRST:%.+]] = [[C0]], [[TILES:%.+]] = [[C0]])
 // CHECK:             [[LOADED:%.+]] = memref.load [[OFFSETS]][[[GROUP]]]
 // CHECK:             arith.index_cast [[LOADED]]
-// CHECK-DAG:         arith.cmpi slt, {{%.+}}, [[FIRST]]
-// CHECK-DAG:         arith.cmpi sgt, {{%.+}}, [[C200]]
+// CHECK:             arith.cmpi sgt, {{%.+}}, [[C200]]
+// CHECK:             [[INSIDE:%.+]] = arith.select
+// CHECK:             arith.maxsi [[INSIDE]], [[FIRST]]
 // CHECK:             arith.cmpi uge, [[ITEM]], [[TILES]]
 // CHECK:             scf.if
 // CHECK:               memref.load [[G]][[[GROUP]]]

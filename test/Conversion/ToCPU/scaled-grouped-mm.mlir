@@ -18,10 +18,9 @@
 // CHECK:           [[COVERED:%.+]]:2 = scf.for [[GROUP:%.+]] = [[C0]] to [[C3]] {{.*}} iter_args([[BEGIN:%.+]] = [[C0]], {{%.+}} = [[C0]])
 // CHECK:             [[OFFSET:%.+]] = memref.load [[ENDS]][[[GROUP]]]
 // CHECK:             [[INDEX:%.+]] = arith.index_cast [[OFFSET]]
-// CHECK-DAG:         [[BELOW:%.+]] = arith.cmpi slt, [[INDEX]], [[BEGIN]]
-// CHECK-DAG:         [[BEYOND:%.+]] = arith.cmpi sgt, [[INDEX]], [[C200]]
-// CHECK:             [[INSIDE:%.+]] = arith.select [[BEYOND]], [[BEGIN]], [[INDEX]]
-// CHECK:             [[END:%.+]] = arith.select [[BELOW]], [[BEGIN]], [[INSIDE]]
+// CHECK:             [[BEYOND:%.+]] = arith.cmpi sgt, [[INDEX]], [[C200]]
+// CHECK:             [[INSIDE:%.+]] = arith.select [[BEYOND]], [[C0]], [[INDEX]]
+// CHECK:             [[END:%.+]] = arith.maxsi [[INSIDE]], [[BEGIN]]
 // CHECK:             [[LOW:%.+]] = arith.maxsi [[FIRST]], [[BEGIN]]
 // CHECK:             [[HIGH:%.+]] = arith.minsi [[LAST]], [[END]]
 // CHECK:             [[SHARED:%.+]] = arith.cmpi slt, [[LOW]], [[HIGH]]

@@ -116,10 +116,9 @@ func.func @rng(%x: memref<?x32xf32>, %r: memref<2xi64>, %q: memref<?x16xi8>, %s:
 // CHECK:   %[[I64:.+]] = arith.index_cast %[[I]] : index to i64
 // CHECK:   %[[P:.+]] = llvm.getelementptr %[[OFFSETS]][%[[I64]]]
 // CHECK:   %[[STORED:.+]] = llvm.load %[[P]] {alignment = 4 : i64} : !llvm.ptr<1> -> i32
-// CHECK:   %[[BELOW:.+]] = arith.cmpi slt, %[[STORED]], %[[BEGIN]] : i32
 // CHECK:   %[[BEYOND:.+]] = arith.cmpi slt, %{{.+}}, %[[STORED]] : i32
-// CHECK:   %[[INSIDE:.+]] = arith.select %[[BEYOND]], %[[BEGIN]], %[[STORED]] : i32
-// CHECK:   %[[END:.+]] = arith.select %[[BELOW]], %[[BEGIN]], %[[INSIDE]] : i32
+// CHECK:   %[[INSIDE:.+]] = arith.select %[[BEYOND]], %c0_i32, %[[STORED]] : i32
+// CHECK:   %[[END:.+]] = arith.maxsi %[[INSIDE]], %[[BEGIN]] : i32
 // CHECK:   %[[BEHIND:.+]] = arith.cmpi slt, %[[ROW:.+]], %[[END]] : i32
 // CHECK:   %[[NEXT:.+]] = arith.addi %[[BEFORE]], %c1_i32 : i32
 // CHECK:   %[[NUMBER:.+]] = arith.select %[[BEHIND]], %[[BEFORE]], %[[NEXT]] : i32
@@ -159,9 +158,10 @@ func.func @groups(%x: memref<?x32xf32>, %a: memref<?xf32>, %o: memref<?xi32>, %q
 // CHECK-LABEL: gpu.func @quantize_e2m1_te_f32_k32_column_groups(
 // CHECK-SAME: %[[COUNT:[a-z0-9]+]]: i64) kernel
 // CHECK: %[[FOUND:.+]]:3 = scf.for {{.+}} -> (i32, i32, i32) {
-// CHECK:   %[[REST:.+]] = arith.remui %[[STORED:.+]], %c16_i32 : i32
+// CHECK:   %[[REST:.+]] = arith.remui %{{.+}}, %c16_i32 : i32
 // CHECK:   %[[CUT:.+]] = arith.cmpi sgt, %[[REST]], %c0_i32 : i32
-// CHECK:   arith.select %[[CUT]], %{{.+}}, %[[STORED]] : i32
+// CHECK:   %[[WHOLE:.+]] = arith.select %[[CUT]], %c0_i32, %{{.+}} : i32
+// CHECK:   arith.maxsi %[[WHOLE]], %{{.+}} : i32
 // CHECK:   arith.cmpi sgt, %{{.+}}, %c15_i32 : i32
 // CHECK:   arith.cmpi sgt, %{{.+}}, %c31_i32 : i32
 // CHECK: %[[NUMBER:.+]] = arith.extui %[[FOUND]]#1 : i32 to i64

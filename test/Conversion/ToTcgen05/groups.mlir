@@ -17,10 +17,10 @@
 // CHECK: scf.for %[[GROUP:.+]] = %c0_i32 to %[[COUNT]]
 // CHECK: %[[PLACE:.+]] = llvm.getelementptr %[[OFFSETS]][%[[GROUP]]]
 // CHECK: %[[OFFSET:.+]] = llvm.load %[[PLACE]]
-// CHECK: %[[BELOW:.+]] = arith.cmpi slt, %[[OFFSET]], %[[BEGIN:.+]] : i32
 // CHECK: %[[BEYOND:.+]] = arith.cmpi slt, %{{.+}}, %[[OFFSET]] : i32
-// CHECK: %[[INSIDE:.+]] = arith.select %[[BEYOND]], %[[BEGIN]], %[[OFFSET]] : i32
-// CHECK: arith.select %[[BELOW]], %[[BEGIN]], %[[INSIDE]] : i32
+// CHECK: %[[INSIDE:.+]] = arith.select %[[BEYOND]], %c0_i32, %[[OFFSET]] : i32
+// CHECK: %[[END:.+]] = arith.maxsi %[[INSIDE]], %[[BEGIN:.+]] : i32
+// CHECK: arith.subi %[[END]], %[[BEGIN]] : i32
 // CHECK: scf.while
 // A row of A is one of all, the matrix of B that of the group.
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]], %{{.+}}, box[%{{.+}}, %{{.+}}, %c0_i32]
@@ -41,9 +41,10 @@
 // empty group has no sums to read.
 // CHECK-LABEL: gpu.func @scaled_grouped_mm_depth_e2m1_e2m1_e4m3_f32_256x256_stages4_band4_any_k
 // CHECK: nvvm.prefetch tensormap
-// CHECK: %[[REST:.+]] = arith.remui %[[OFFSET:.+]], %c16_i32
+// CHECK: %[[REST:.+]] = arith.remui %{{.+}}, %c16_i32
 // CHECK: %[[CUT:.+]] = arith.cmpi sgt, %[[REST]], %c0_i32
-// CHECK: arith.select %[[CUT]], %[[BEGIN:.+]], %[[OFFSET]] : i32
+// CHECK: %[[WHOLE:.+]] = arith.select %[[CUT]], %c0_i32, %{{.+}} : i32
+// CHECK: arith.maxsi %[[WHOLE]], %[[BEGIN:.+]] : i32
 // CHECK: %[[INCOPY:.+]] = arith.andi %[[BEGIN]], %c31_i32
 // CHECK: %[[STARTS:.+]] = arith.cmpi eq, %[[INCOPY]], %c0_i32
 // CHECK: %[[END:.+]] = arith.select %[[STARTS]], %{{.+}}, %[[BEGIN]]

@@ -2,8 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs kernels that pad groups where they load them in the emulator, under both schedules: tall and
 square blocks, rows beside transformed columns, every type of x, global scales and tiles of each
-group, random bits, rows of a dynamic length, an x without rows. The bytes are the CPU's, which pads
-in memory.
+group, whose warps have parts of a tile or all of it, random bits, rows of a dynamic length, an x
+without rows. The bytes are the CPU's, which pads in memory.
 
 Usage: padded_quantizers.py FOLDER
 """
@@ -26,7 +26,8 @@ PLACES = [ON_CPU, *(("--on=emulator", f"--target={chip}", *schedule)
 GROUPS = 3
 ENDS = f"tensor<{GROUPS}xi32>"
 TILES = f"#blockscale.layout<swizzle_128x4, groups = {GROUPS}, dim = 1>"
-ROWS = ((90, (1, 34, 83)), (64, (0, 64, 64)), (7, (0, 0, 0)), (0, (0, 0, 0)))
+ROWS = ((90, (1, 34, 83)), (400, (130, 130, 391)), (64, (0, 64, 64)), (7, (0, 0, 0)),
+        (0, (0, 0, 0)))
 random = np.random.default_rng(50)
 
 
@@ -80,6 +81,19 @@ def make_cases():
     yield ("groups of tiles", 48, "bf16", 32,
            *tall(48, "f4E2M1FN", f"f8E4M3FN, {TILES}", 16,
                  f"global_scale(%g : tensor<3xf32>) offsets(%e : {ENDS}) "),
+           {"%g: tensor<3xf32>": values})
+    # The warps of a CTA have whole tiles of scales, or parts of some.
+    for name, cols, element, unit, data, scale, block in (
+            ("a tile of a CTA", 256, "bf16", 32, "f8E4M3FN", "f8E8M0FNU", 32),
+            ("two tiles of a CTA", 128, "bf16", 16, "f4E2M1FN", "f8E4M3FN", 16),
+            ("half a tile of a CTA", 128, "f32", 64, "f8E5M2", "f8E8M0FNU", 32),
+            ("tiles of rows without columns", 160, "bf16", 48, "f4E2M1FN", "f8E4M3FN", 16)):
+        yield (name, cols, element, unit,
+               *tall(cols, data, f"{scale}, {TILES}", block, f"offsets(%e : {ENDS}) "), {})
+    yield ("tiles of other groups", 128, "bf16", 32,
+           *tall(128, "f4E2M1FN", f"f8E4M3FN, {TILES}", 16, f"offsets(%u : {ENDS}) "),
+           {f"%u: {ENDS}": np.array([16, 16, 64], np.int32)})
+    yield ("rows and columns in tiles of a CTA", 256, "bf16", 32, *rows_and_columns(256),
            {"%g: tensor<3xf32>": values})
     down = ["tensor<{n}x48xf8E4M3FN>", "tensor<{n32}x48xf8E8M0FNU>"]
     yield ("not transposed", 48, "bf16", 96,
@@ -135,7 +149,7 @@ def main():
             for i, (rows, ends) in enumerate(ROWS):
                 # Rows of a static and a dynamic number take turns; none is dynamic.
                 is_dynamic = rows == 0 or (number + i) % 2 == 1
-                if i > 1 and (number + i) % 3:
+                if i > 2 and (number + i) % 3:
                     continue
                 x = make_x(case[2], rows, case[1], ends[-1])
                 folder = Path(sys.argv[1]) / f"{number}-{i}"

@@ -19,7 +19,9 @@ namespace blockscale {
 
 using emit::Lanes;
 
-Lanes StripPosition::hasRow(int64_t i) const { return isBelow(row + i, rows); }
+Lanes StripPosition::hasRow(int64_t i) const {
+  return isBelow(row + i, rowEnd);
+}
 
 Lanes StripPosition::hasColumn(int64_t j) const {
   return isBelow(column + j, columns);

@@ -24,6 +24,9 @@ struct StripPosition {
   /// The numbers of rows and columns of the matrix.
   emit::Lanes rows;
   emit::Lanes columns;
+  /// The row behind the last one that the warp may have: of its group, where
+  /// strips begin where groups do, or of the matrix.
+  emit::Lanes rowEnd;
   /// The first row and column of the warp, and of the fragment.
   emit::Lanes warpRow;
   emit::Lanes warpColumn;

@@ -9,6 +9,13 @@
 // result it computes the amaxes of blocks by shuffles, and stores codes and
 // scales. The warps of a CTA lie side by side as far as x is wide enough.
 //
+// Where groups are padded, strips begin where groups do, so that tiles of
+// scales, which begin anew in each group, are those of strips:
+//
+//   group 0: | strip 0 | strip 1 | strip 2 (a part) |
+//   group 1: | strip 3 | strip 4 (a part) |
+//   behind:  | strip 5 | ...
+//
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/AmaxRaise.h"
@@ -77,6 +84,11 @@ public:
 private:
   SmallVector<GroupedScales *> emitGroups(Lanes block);
   void emitPosition(Lanes blockNumber);
+  /// Finds strip `number` of all, that of the warp, of which the CTA has
+  /// `warpColumns` side by side.
+  void findStrip(Lanes number, int64_t warpColumns);
+  /// The words of a strip that one warp finds for all of the CTA.
+  SmallVector<Value> shareStrip(Lanes number, ArrayRef<int64_t> tileRows);
   void emitPaddedGroup();
   void emitCheckEnds(Value block);
   void emitBlocks(Lanes blockNumber, ArrayRef<GroupedScales *> tiled,
@@ -109,6 +121,8 @@ private:
   SmallVector<std::unique_ptr<GroupedScales>> grouped;
   SmallVector<StripOperands::Amax> amaxes;
   StripPosition position;
+  /// Where strips begin where groups do, that of the warp.
+  std::optional<GroupStrip> strip;
   /// The first row of the CTA.
   Lanes blockRow;
   Lanes thread, warp;
@@ -141,6 +155,46 @@ StripKernelEmitter::StripKernelEmitter(KernelBuilder &b,
   sourceRows = toIndex(b, operands.sourceRows);
   padded = getPaddedDim(b, padOffsets, toIndex(b, padGroups), rows, sourceRows,
                         request.padUnit);
+  if (request.followsGroups())
+    padded->tileSize = shape.getWarpRows();
+}
+
+SmallVector<Value> StripKernelEmitter::shareStrip(Lanes number,
+                                                  ArrayRef<int64_t> tileRows) {
+  size_t count = GroupStrip::countWords(tileRows.size());
+  Value shared = createSharedArray(b, "strip", b.getI32Type(),
+                                   static_cast<int64_t>(count));
+  auto getAddress = [&](size_t i) {
+    return b.offset(shared, b.getI32Type(), b.i64(i));
+  };
+  emit::emitIf(b, isBelow(warp, 1), [&] {
+    SmallVector<Value> words =
+        emitFindStripInWarp(b, *padded, position.lane, number, tileRows);
+    emit::emitIf(b, isBelow(position.lane, 1), [&] {
+      for (auto [i, word] : llvm::enumerate(words))
+        b.store(word, getAddress(i), kWordBytes);
+    });
+  });
+  gpu::BarrierOp::create(b);
+  SmallVector<Value> words;
+  for (size_t i = 0; i < count; ++i)
+    words.push_back(b.load(b.getI32Type(), getAddress(i), kWordBytes));
+  return words;
+}
+
+void StripKernelEmitter::findStrip(Lanes number, int64_t warpColumns) {
+  SmallVector<int64_t> tileRows;
+  for (const StripSpec &spec : request.specs)
+    if (spec.groupedTiles)
+      tileRows.push_back(GroupedScales::getTileElements(
+          spec.scaleForm, spec.groupDim == GroupDim::Columns));
+  // Warps side by side have the same strip.
+  strip = getStrip(b, warpColumns == request.warps
+                          ? shareStrip(number, tileRows)
+                          : emitFindStripInWarp(b, *padded, position.lane,
+                                                number, tileRows));
+  position.warpRow = strip->firstRow;
+  position.rowEnd = strip->group.end;
 }
 
 /// `blockNumber` is that of the CTA along x.
@@ -165,6 +219,9 @@ void StripKernelEmitter::emitPosition(Lanes blockNumber) {
   std::tie(position.laneRow, position.laneColumn) =
       numerics::split(position.lane, shape.getLaneColumns());
   position.warpRow = warpRow * shape.getWarpRows();
+  position.rowEnd = rows;
+  if (request.followsGroups())
+    findStrip(warpRow, grid.warpColumns);
   position.warpColumn = warpColumn * shape.getWarpColumns();
   position.row = position.warpRow + position.laneRow * shape.fragmentRows;
   position.column =
@@ -173,10 +230,15 @@ void StripKernelEmitter::emitPosition(Lanes blockNumber) {
 
 /// Finds the padded group that has the fragment. All threads of the warp do.
 void StripKernelEmitter::emitPaddedGroup() {
-  emit::Group group =
-      emitFindGroupsInWarp(b, *padded, position.lane, Value(position.row))
-          .front();
-  position.hasGroup = isBelow(group.begin, group.end);
+  emit::Group group;
+  if (strip) {
+    group = strip->group;
+    position.hasGroup = strip->hasGroup() & position.hasRow(0);
+  } else {
+    group = emitFindGroupsInWarp(b, *padded, position.lane, Value(position.row))
+                .front();
+    position.hasGroup = isBelow(group.begin, group.end);
+  }
   position.group =
       select(position.hasGroup, group.index, toIndex(b, padGroups));
   position.source = group.source + (position.row - group.begin);
@@ -197,12 +259,18 @@ std::vector<StripScaleTable> StripKernelEmitter::createTables() {
       createSharedArray(b, "tables", b.getI8Type(), request.warps * bytes);
   Value first = emitAddress(b, all, b.getI8Type(), warp * bytes);
   std::vector<StripScaleTable> tables;
-  for (auto [result, tiles, offset] :
-       llvm::zip_equal(results, grouped, offsets))
-    tables.emplace_back(
-        b, result.spec, position,
-        emitAddress(b, first, b.getI8Type(), getIndex(b, offset)),
-        result.scales, tiles.get());
+  size_t kind = 0;
+  for (auto [result, tiles, own] : llvm::zip_equal(results, grouped, offsets)) {
+    auto getTable = [&, offset = own](Value ofWarp) {
+      return emitAddress(b, ofWarp, b.getI8Type(), getIndex(b, offset));
+    };
+    StripScaleTable &table = tables.emplace_back(
+        b, result.spec, position, getTable(first), result.scales, tiles.get());
+    if (strip && tiles)
+      table.setGroup(
+          tiles->getGroup(*strip, strip->tilesBefore[kind++]),
+          {getTable(all), bytes, warp, request.warps, strip->hasGroup()});
+  }
   return tables;
 }
 
@@ -319,7 +387,7 @@ void StripKernelEmitter::emitBlock(Lanes blockNumber) {
   std::vector<StripScaleTable> tables = createTables();
   // These conditions are the same in all threads of a warp.
   auto emitWarp = [&] {
-    Lanes hasData = isBelow(position.warpRow, rows);
+    Lanes hasData = isBelow(position.warpRow, position.rowEnd);
     bool hasPadding = shape.columnUnit % shape.getWarpColumns() != 0;
     if (hasPadding)
       hasData = hasData & isBelow(position.warpColumn, columns);
@@ -460,6 +528,8 @@ SmallVector<GroupedScales *> StripKernelEmitter::emitGroups(Lanes block) {
       own.groups = toIndex(b, padGroups);
       own.padUnit = request.padUnit;
       own.sourceRows = sourceRows;
+      if (spec.groupRows != 0)
+        own.storedColumns = StripScaleTable::getStoredColumns(spec);
     }
     tiles = std::make_unique<GroupedScales>(b, own);
     tiled.push_back(tiles.get());

@@ -19,6 +19,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <numeric>
 #include <vector>
 
 using namespace mlir;
@@ -77,6 +78,12 @@ std::string StripRequest::getKernelName(const target::Chip &chip) const {
   return name + source->getName() + std::string(chip.kernelSuffix);
 }
 
+bool StripRequest::followsGroups() const {
+  return padUnit != 0 && llvm::none_of(specs, [](const StripSpec &spec) {
+           return spec.swizzled || (spec.groupedTiles && !spec.hasPaddedGroups);
+         });
+}
+
 bool StripRequest::wantsRegisters(const target::Chip &chip) const {
   if (!chip.hasFp4Cvt() || llvm::any_of(specs, [](const StripSpec &spec) {
         return spec.signMask.has_value();
@@ -131,11 +138,18 @@ StripRequest::StripRequest(ArrayRef<StripMember> members,
       spec.rowTails |= other.rowTails;
       hasPartialBlocks |= other.shape->hasPartialBlocks;
     }
+  auto followGroups = [&] {
+    if (followsGroups())
+      for (StripSpec &spec : specs)
+        spec.followGroups(padUnit);
+  };
   if (members.size() == 1 && amaxes.empty() && specs.size() == 1) {
     const StripSpec &only = specs.front();
     shape = only.shape;
-    if (!only.signMask && !only.hasRowBlocks())
+    if (!only.signMask && !only.hasRowBlocks()) {
+      followGroups();
       return;
+    }
   }
   auto isTransformed = [](const auto &of) { return of.signMask.has_value(); };
   auto shared = std::make_shared<StripShape>(
@@ -149,6 +163,7 @@ StripRequest::StripRequest(ArrayRef<StripMember> members,
     spec.widen(*shared);
   for (StripSpec &spec : specs)
     spec.share(shape);
+  followGroups();
 }
 
 void StripRequest::setLaneRows(int64_t laneRows) {
@@ -304,6 +319,13 @@ void StripLauncher::addMember(const StripMember &member) {
                  mine.columns ? mine.columns
                               : getIndex(b, request.shape->columns));
   Lanes padded = emit::roundUp(b, mine.rows, grid.rowGranule);
+  if (request.followsGroups()) {
+    // The last strip of a group, and of the rows behind all, may have rows of
+    // no group.
+    int64_t stripRows = request.shape->getWarpRows();
+    int64_t most = stripRows - std::gcd(stripRows, request.padUnit);
+    padded = (padded + (mine.padGroups + 1) * most) / stripRows * stripRows;
+  }
   blocks = blocks + getCeilDiv(b, padded, grid.blockRows) * grid.blockColumns;
   blocks = blocks + countFillingBlocks(b, request, operands.back());
 }

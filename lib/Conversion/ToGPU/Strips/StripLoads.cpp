@@ -197,34 +197,45 @@ Rows StripLoads::loadRows(Value pointer) {
 Rows StripLoads::loadPaddedRows(Value pointer) {
   int64_t access = std::min(sliceBytes, shape.getWidestLoad());
   int64_t perRow = count * (sliceBytes / access);
-  SmallVector<Type> types(perRow * shape.fragmentRows, getSliceType(b, access));
-  Lanes last = position.sourceEnd - 1;
-  // A fragment of padding alone loads nothing: x may have no rows.
-  SmallVector<Value> loaded = emitIfElseZero(
-      b, isBelow(position.source, position.sourceEnd), types, [&] {
+  Type slice = getSliceType(b, access);
+  Value zero = arith::ConstantOp::create(b, slice, b.getZeroAttr(slice));
+  auto loadRow = [&](int64_t i) {
+    Lanes row = position.source + i;
+    Value address = emitAddress(b, pointer, b.getI8Type(), row * rowBytes);
+    if (!shape.hasColumnTails())
+      address = emitAddress(b, address, b.getI8Type(), first);
+    SmallVector<Value> slices;
+    loadSlices(address, slices);
+    return slices;
+  };
+  auto hasRow = [&](int64_t i) {
+    return isBelow(position.source + i, position.sourceEnd);
+  };
+  // Most fragments have all of their rows, which are loaded without a condition
+  // for each.
+  SmallVector<Type> types(perRow * shape.fragmentRows, slice);
+  SmallVector<Value> loaded = emitIfElse(
+      b, hasRow(shape.fragmentRows - 1), types,
+      [&] {
         SmallVector<Value> slices;
-        for (int64_t i = 0; i < shape.fragmentRows; ++i) {
-          Lanes row = minSigned(position.source + i, last);
-          Value address =
-              emitAddress(b, pointer, b.getI8Type(), row * rowBytes);
-          if (!shape.hasColumnTails())
-            address = emitAddress(b, address, b.getI8Type(), first);
-          loadSlices(address, slices);
-        }
+        for (int64_t i = 0; i < shape.fragmentRows; ++i)
+          llvm::append_range(slices, loadRow(i));
+        return slices;
+      },
+      [&] {
+        SmallVector<Value> slices;
+        SmallVector<Value> zeros(perRow, zero);
+        for (int64_t i = 0; i < shape.fragmentRows; ++i)
+          llvm::append_range(
+              slices, emitIfElse(
+                          b, hasRow(i), ArrayRef(types).take_front(perRow),
+                          [&] { return loadRow(i); }, [&] { return zeros; }));
         return slices;
       });
   Rows rows;
   for (ArrayRef<Value> rest = loaded; !rest.empty();
-       rest = rest.drop_front(perRow)) {
-    Lanes exists = isBelow(position.source + static_cast<int64_t>(rows.size()),
-                           position.sourceEnd);
-    SmallVector<Value> &row = rows.emplace_back();
-    for (Value slice : rest.take_front(perRow)) {
-      Type type = slice.getType();
-      Value zero = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
-      row.push_back(select(exists, Lanes(b, slice), zero));
-    }
-  }
+       rest = rest.drop_front(perRow))
+    rows.emplace_back(rest.take_front(perRow));
   return rows;
 }
 

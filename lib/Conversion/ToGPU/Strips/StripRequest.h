@@ -28,6 +28,9 @@ struct StripRequest {
   bool wantsRegisters(const target::Chip &chip) const;
 
   int64_t getThreads() const { return warps * kWarpThreads; }
+  /// Whether strips begin where padded groups do, so that each is of one group:
+  /// not where tiles of scales have rows of several groups, or are of others.
+  bool followsGroups() const;
 
   /// Changes the fragments of a warp below each other.
   void setLaneRows(int64_t laneRows);

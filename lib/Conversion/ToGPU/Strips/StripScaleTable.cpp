@@ -43,8 +43,10 @@ int64_t StripScaleTable::getBytes(const StripSpec &spec) {
 static int64_t getStaticWidth(const StripSpec &spec) {
   const ScaleExtent &minor = spec.scaleForm[1];
   int64_t width = std::min(kStoreBytes, getWarpBlocks(spec, minor.dim));
-  if (spec.swizzled || spec.groupedTiles || minor.dim == 0)
+  if (spec.swizzled || spec.groupedTiles)
     return width;
+  if (minor.dim == 0)
+    return std::gcd(width, spec.groupRows / minor.divisor);
   return std::gcd(width,
                   llvm::divideCeil(spec.shape->columnUnit, minor.divisor));
 }
@@ -59,9 +61,13 @@ static int64_t getWordsBeside(const StripSpec &spec) {
   return std::gcd(rows / kWarpThreads, numerics::kTileLineRows);
 }
 
+int64_t StripScaleTable::getStoredColumns(const StripSpec &spec) {
+  return getStaticWidth(spec);
+}
+
 int64_t StripScaleTable::getAlignment(const StripSpec &spec) {
   if (spec.groupedTiles)
-    return kTileCols;
+    return spec.groupRows != 0 ? numerics::kTileLineBytes : kTileCols;
   return getStaticWidth(spec) * getWordsBeside(spec);
 }
 
@@ -72,6 +78,12 @@ StripScaleTable::StripScaleTable(KernelBuilder &b, const StripSpec &spec,
       grouped(grouped), tableRows(getWarpBlocks(spec, spec.scaleForm[0].dim)),
       tableColumns(getWarpBlocks(spec, spec.scaleForm[1].dim)),
       repeats(spec.block[spec.scaleForm[0].dim] / spec.scaleForm[0].divisor) {}
+
+void StripScaleTable::setGroup(const emit::Group &ownGroup,
+                               const Beside &ownBeside) {
+  group = ownGroup;
+  beside = ownBeside;
+}
 
 //===----------------------------------------------------------------------===//
 // Filling
@@ -118,6 +130,12 @@ Lanes StripScaleTable::getCount(int dimension) {
   if (extent.dim == 1)
     return emit::ceilDiv(b, position.columns, extent.divisor);
   return emit::ceilDiv(b, position.rows, extent.divisor);
+}
+
+Lanes StripScaleTable::getEnd(int dimension) {
+  const ScaleExtent &extent = spec.scaleForm[dimension];
+  return extent.dim == 1 ? getCount(dimension)
+                         : emit::ceilDiv(b, position.rowEnd, extent.divisor);
 }
 
 Lanes StripScaleTable::getPlace(int dimension, Lanes inWarp) {
@@ -168,7 +186,7 @@ void StripScaleTable::emitLinear(int64_t width, bool isZero) {
     Lanes rows = getCount(0), columns = getCount(1);
     emitEachWord(width, /*beside=*/1, [&](const Word &word) {
       Lanes row = getPlace(0, word.row), column = getPlace(1, word.column);
-      Lanes exists = isBelow(row, rows) & isBelow(column, columns);
+      Lanes exists = isBelow(row, getEnd(0)) & isBelow(column, getEnd(1));
       emit::emitIf(b, exists, [&] {
         Lanes at = position.matrix * rows + row;
         at = at * columns + column;
@@ -194,6 +212,20 @@ void StripScaleTable::storeBytes(const Word &word, int64_t width,
       b.store(truncate(width > 1 ? value >> (8 * i) : value, 8), getAddress(i),
               1);
     });
+}
+
+void StripScaleTable::storeWord(const Word &word, int64_t width, Value address,
+                                Lanes column, Lanes columns) {
+  auto emitWhole = [&] {
+    b.store(loadWord(word, width, /*isZero=*/false), address, width);
+  };
+  if (!columns)
+    return emitWhole();
+  emit::emitIf(b, isBelow(column + (width - 1), columns), emitWhole, [&] {
+    storeBytes(
+        word, width, [&](int64_t i) { return isBelow(column + i, columns); },
+        [&](int64_t i) { return b.offset(address, b.getI8Type(), b.i64(i)); });
+  });
 }
 
 /// The columns of the scales of a word.
@@ -238,26 +270,79 @@ void StripScaleTable::emitGrouped(int64_t width) {
     emit::Group group = grouped->find(row).front();
     Lanes exists = isCovered(group) & isBelow(column, columns);
     emit::emitIf(b, exists, [&] {
-      Value address = grouped->getAddress(group, row, column);
-      auto emitWhole = [&] {
-        b.store(loadWord(word, width, /*isZero=*/false), address, width);
-      };
-      if (!hasTails)
-        return emitWhole();
-      auto getEnd = [&](int64_t i) { return column + i; };
-      emit::emitIf(b, isBelow(getEnd(width - 1), columns), emitWhole, [&] {
-        storeBytes(
-            word, width, [&](int64_t i) { return isBelow(getEnd(i), columns); },
-            [&](int64_t i) {
-              return b.offset(address, b.getI8Type(), b.i64(i));
-            });
-      });
+      storeWord(word, width, grouped->getAddress(group, row, column), column,
+                hasTails ? columns : Lanes());
     });
   });
 }
 
+void StripScaleTable::emitInGroup(int64_t width) {
+  Lanes rows = getEnd(0);
+  Lanes columns = getEnd(1);
+  if (!grouped->alongRows())
+    columns = getGroupColumns();
+  const ScaleExtent &minor = spec.scaleForm[1];
+  bool hasTails =
+      minor.dim == 1 &&
+      llvm::divideCeil(spec.shape->columnUnit, minor.divisor) % width != 0;
+  emitEachWord(width, /*beside=*/1, [&](const Word &word) {
+    Lanes row = getPlace(0, word.row), column = getPlace(1, word.column);
+    Lanes exists = isBelow(row, rows) & isBelow(column, columns);
+    emit::emitIf(b, exists & beside.hasGroup, [&] {
+      storeWord(word, width, grouped->getAddress(*group, row, column), column,
+                hasTails ? columns : Lanes());
+    });
+  });
+}
+
+/// The column of scales behind those of the group that are stored.
+Lanes StripScaleTable::getGroupColumns() {
+  Lanes first = emit::ceilDiv(b, position.rowEnd, spec.scaleForm[1].divisor) -
+                grouped->getSize(*group);
+  return first + grouped->countStoredColumns(*group);
+}
+
+bool StripScaleTable::ownsTiles() const {
+  int64_t columns = spec.shape->getWarpColumns() * beside.warps;
+  return group && !grouped->alongRows() && repeats == 1 &&
+         tableRows % kWarpThreads == 0 && columns % kTileRows == 0 &&
+         spec.shape->columns % columns == 0 && tableColumns % kTileCols == 0;
+}
+
+/// Stores tiles: a warp has one at a time, and a thread the scales of rows that
+/// are 32 apart, 16 bytes, from the tables of all warps.
+void StripScaleTable::emitTiles() {
+  int64_t tilesBeside = tableColumns / kTileCols;
+  int64_t tiles = tableRows * beside.warps / kTileRows * tilesBeside;
+  Lanes firstRow = position.warpColumn - beside.warp * tableRows;
+  Lanes end = getGroupColumns();
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    int64_t row = tile / tilesBeside * kTileRows;
+    int64_t column = tile % tilesBeside * kTileCols;
+    Lanes place = getPlace(1, getIndex(b, column));
+    Lanes isOwn = emit::isEqual(beside.warp, tile % beside.warps);
+    emit::emitIf(b, isOwn & beside.hasGroup & isBelow(place, end), [&] {
+      SmallVector<Value> words;
+      for (int64_t part = 0; part < kTileRows; part += kWarpThreads) {
+        int64_t inTables = row + part;
+        Lanes byte = (position.lane + inTables % tableRows) * tableColumns +
+                     (inTables / tableRows * beside.bytes + column);
+        words.push_back(b.load(
+            b.getI32Type(), emitAddress(b, beside.first, b.getI8Type(), byte),
+            kTileCols));
+      }
+      b.store(
+          b.pack(words),
+          grouped->getAddress(*group, firstRow + position.lane + row, place),
+          numerics::kTileLineBytes);
+    });
+  }
+}
+
 void StripScaleTable::emitWords(bool isZero) {
   int64_t width = getStaticWidth(spec);
+  if (group)
+    return emitInGroup(width);
   if (grouped)
     return emitGrouped(width);
   if (!spec.swizzled)
@@ -295,6 +380,10 @@ void StripScaleTable::emitWords(bool isZero) {
 void StripScaleTable::emitStore() {
   if (!scales)
     return;
+  if (ownsTiles()) {
+    gpu::BarrierOp::create(b);
+    return emitTiles();
+  }
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   emitWords(/*isZero=*/false);
 }

@@ -109,9 +109,17 @@ void StripSpec::chooseStore(bool mayExchange) {
   storeBytes = startsAnywhere ? 1 : std::gcd(rowBytes, storeBytes);
 }
 
+void StripSpec::followGroups(int64_t rows) {
+  groupRows = rows;
+  if (transposed)
+    storeBytes = std::gcd(storeBytes, rows * getDataBits() / 8);
+}
+
 int64_t StripSpec::getDecodedStoreBytes() const {
   int64_t bytes = decoding->getValueBits() / 8;
   int64_t width = std::gcd(getAdjacentCodes() * bytes, kAccessBytes);
+  if (transposed && groupRows != 0)
+    width = std::gcd(width, groupRows * bytes);
   return transposed ? width : std::gcd(shape->columnUnit * bytes, width);
 }
 

@@ -90,6 +90,8 @@ struct StripSpec {
   void widen(StripShape &shared) const;
   /// Takes such a shape.
   void share(std::shared_ptr<const StripShape> shared);
+  /// Lets strips begin at any multiple of `rows` rows.
+  void followGroups(int64_t rows);
 
   int64_t getDataBits() const {
     return numerics::getFormatInfo(format).storageBits;
@@ -160,6 +162,9 @@ struct StripSpec {
   bool checksEnds;
   /// Whether the groups are those that the kernel pads.
   bool hasPaddedGroups = false;
+  /// Where strips begin where padded groups do, the rows that these are
+  /// multiples of; 0 elsewhere.
+  int64_t groupRows = 0;
   /// How threads divide x, for all results of the kernel.
   std::shared_ptr<const StripShape> shape;
   /// Whether the codes of a thread that are adjacent become a store of 16 bytes
