@@ -11,17 +11,29 @@ instructions of a thread from one stage to the next in the warps that decode: th
 smallest loop around all of their stores to tensor memory (STTM), waits and addresses among them,
 for 16 elements. Prints a log with a table and the figures of peers; the exit status is 1 if a
 kernel spills registers.
+
+A second table estimates how near products come to the limit of a B200. The kernels run in the
+emulator, which counts what each role does: bytes that copies bring, elements that are stored to
+tensor memory, and MMAs. Rates are those that blockscale-print-roofline prints: of memory, of
+tensor cores, and of four warps a clock that issue the instructions of the first table. CTAs have
+the activations from caches, but for the first one. Roles work at the same time, so a product takes
+as long as the slowest one; `added` is the share if none overlapped. Of products of many rows four
+tiles are run for all, which multiprocessors take in whole rounds.
 """
 
 import argparse
 import fnmatch
 import json
 import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
-from static import compile_case, find_nvdisasm, print_head
+import numpy as np
+
+from static import BUILD, compile_case, find_nvdisasm, print_head
 
 SIZE = 8192
 # Elements, scales and block of weights.
@@ -30,14 +42,19 @@ FORMATS = {"nvfp4": ("f4E2M1FN", "f8E4M3FN", 16), "mxfp4": ("f4E2M1FN", "f8E8M0F
 ROWS = (1, 16, 64, 128, 8192)
 MODULE = """
 #sw = #blockscale.layout<swizzle_128x4>
-func.func @f(%x: tensor<{m}x{size}xbf16>, %w: tensor<{size}x{size}x{element}>,
-             %s: tensor<{size}x{scales}x{scale}, #sw>) -> tensor<{m}x{size}xbf16> {{
-  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, {block}]
-      : tensor<{m}x{size}xbf16>, tensor<{size}x{size}x{element}>,
-        tensor<{size}x{scales}x{scale}, #sw> -> tensor<{m}x{size}xbf16>
-  return %y : tensor<{m}x{size}xbf16>
+func.func @f(%x: tensor<{m}x{k}xbf16>, %w: tensor<{n}x{k}x{element}>,
+             %s: tensor<{n}x{scales}x{scale}, #sw>) -> tensor<{m}x{n}xbf16> {{
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, {block}]{attributes}
+      : tensor<{m}x{k}xbf16>, tensor<{n}x{k}x{element}>,
+        tensor<{n}x{scales}x{scale}, #sw> -> tensor<{m}x{n}xbf16>
+  return %y : tensor<{m}x{n}xbf16>
 }}
 """
+# The rows of the second table, and the GPU whose rates it takes. From MANY_ROWS on, the limit is
+# that of tensor cores.
+TIMED_ROWS, GPU, MANY_ROWS = (1, 16, 8192), "B200", 1024
+# Weights, and K, of an MMA, and elements in a register of tensor memory.
+MMA_WEIGHTS, MMA_DEPTH, WORD_ELEMENTS = 128, 16, 2
 # Columns of 32 bits of a store: its registers.
 STORE = re.compile(r"STTM\.x(\d+)")
 # Counted the same way for sm_100a, nvcc 13.0.88: 128 elements of a thread in 348 instructions
@@ -60,6 +77,85 @@ def count_decode(kernel):
     return min(loops)[0], 2 * registers
 
 
+def make_module(name, m, n, attributes=""):
+    element, scale, block = FORMATS[name]
+    return MODULE.format(m=m, n=n, k=SIZE, element=element, scale=scale, scales=SIZE // block,
+                         block=block, attributes=attributes)
+
+
+def read_rates():
+    """Multiprocessors of the GPU, and what it does in a second: bytes, instructions of warps, and
+    FLOP of bf16."""
+    with tempfile.NamedTemporaryFile("w", suffix=".mlir") as module:
+        done = subprocess.run([BUILD / "bin/blockscale-opt", module.name, "-o", "/dev/null",
+                               f"--blockscale-print-roofline=gpu={GPU}"],
+                              check=True, capture_output=True, text=True)
+    count, gigabytes, lanes, tensor_cores = re.search(
+        r": (\d+) multiprocessors; (\d+) GB/s.*TFLOP/s ([\d.]+), ([\d.]+)", done.stderr).groups()
+    # A lane's multiply-add is 2 FLOP, and a warp has 32 lanes.
+    return int(count), float(gigabytes) * 1e9, float(lanes) * 1e12 / 64, float(tensor_cores) * 1e12
+
+
+def count_roles(target, name, m, n, attributes):
+    """Bytes, decoded elements and MMAs of a product in the emulator."""
+    random = np.random.default_rng(0)
+    element, _, block = FORMATS[name]
+    codes = (n, SIZE // (2 if "f4" in element else 1))
+    scales = (n // 128, SIZE // block // 4, 32, 4, 4)
+    arrays = [random.integers(0x3F00, 0x3FFF, (m, SIZE)).astype(np.uint16),
+              random.integers(0, 0x70, codes).astype(np.uint8),
+              random.integers(0x70, 0x78, scales).astype(np.uint8)]
+    with tempfile.TemporaryDirectory() as folder:
+        module = Path(folder) / "m.mlir"
+        module.write_text(make_module(name, m, n, attributes))
+        command = [BUILD / "bin/blockscale-run", module, "--on=emulator", f"--target={target}",
+                   "--profile=instructions", f"--out={folder}/y.npy"]
+        for i, array in enumerate(arrays):
+            np.save(f"{folder}/{i}.npy", array)
+            command.append(f"--in={folder}/{i}.npy")
+        done = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    bytes_moved = sum(int(read) + int(written) for read, written in re.findall(
+        r": (\d+) bytes of .global read .*?(\d+) written", done))
+    elements = sum(int(count) * int(words) * WORD_ELEMENTS for count, words in re.findall(
+        r"(\d+) tcgen05\.st\.\S*\.x(\d+)\.b32", done))
+    mmas = sum(int(count) for count in re.findall(r"(\d+) tcgen05\.mma\.", done))
+    return bytes_moved, elements, mmas
+
+
+def estimate(target, row):
+    """The cells of a row of the second table."""
+    name, m = row["weights"], row["rows"]
+    rows, columns, stages, band = re.match(
+        r"(\d+)x(\d+)_stages(\d+)_band(\d+)", row["kernel"]).groups()
+    rows, columns = int(rows), int(columns)
+    multiprocessors, memory, issue, tensor_cores = read_rates()
+    n, share, attributes = SIZE, 1, ""
+    if m >= MANY_ROWS:
+        # Four tiles, and how many of them the busiest multiprocessor has a part of.
+        tiles = -(-m // rows) * (SIZE // columns)
+        share = -(-tiles // multiprocessors) * multiprocessors / 4
+        m, n = 2 * rows, 2 * columns
+        attributes = (f" {{blockscale.schedule = #blockscale.gemm_schedule<rows = {rows}, "
+                      f"cols = {columns}, stages = {stages}, band = {band}, "
+                      f"ctas = {multiprocessors}>}}")
+    moved, elements, mmas = count_roles(target, name, m, n, attributes)
+    element, _, block = FORMATS[name]
+    least = SIZE * SIZE * (0.5 if "f4" in element else 1) + SIZE * SIZE / block + (
+        2 * 2 * row["rows"] * SIZE)
+    if row["rows"] < MANY_ROWS:
+        moved -= (SIZE // columns - 1) * rows * SIZE * 2
+    else:
+        # Tiles side by side, and below each other, read the same.
+        moved = least / share
+    seconds = {"memory": share * moved / memory,
+               "decoding": share * elements / 16 * row["each"] / 32 / issue,
+               "MMAs": share * mmas * 2 * MMA_WEIGHTS * rows * MMA_DEPTH / tensor_cores}
+    limit = max(least / memory, 2 * row["rows"] * SIZE * SIZE / tensor_cores)
+    slowest = max(seconds.values())
+    return [name, row["rows"], *(f"{1e6 * value:.1f}" for value in seconds.values()),
+            f"{1e6 * limit:.1f}", f"{limit / slowest:.2f}", f"{limit / sum(seconds.values()):.2f}"]
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -73,12 +169,11 @@ def main():
     print("| weights | rows | kernel | registers | spills | instructions | elements "
           "| / 16 elements |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for name, (element, scale, block) in FORMATS.items():
+    for name in FORMATS:
         for m in ROWS:
             if not fnmatch.fnmatch(f"{name}_{m}", options.only):
                 continue
-            case = SimpleNamespace(module=MODULE.format(
-                m=m, size=SIZE, element=element, scale=scale, scales=SIZE // block, block=block))
+            case = SimpleNamespace(module=make_module(name, m, SIZE))
             # Beside the product stands the kernel that adds its parts.
             [(resources, kernel)] = [
                 each for each in compile_case(case, options.target, nvdisasm)
@@ -96,6 +191,12 @@ def main():
     print("| what | weights | / 16 elements |\n| --- | --- | --- |")
     for peer in PEERS:
         print("|", " | ".join(peer), "|")
+    print(f"\nOn a {GPU}, in us, and the share of the limit's speed:\n")
+    print("| weights | rows | memory | decoding | MMAs | limit | share | added |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for row in rows:
+        if row["rows"] in TIMED_ROWS:
+            print("|", " | ".join(map(str, estimate(options.target, row))), "|", flush=True)
     if options.json:
         options.json.write_text(json.dumps({"target": options.target, "rows": rows}, indent=1))
     return 1 if any(row["spills"] for row in rows) else 0

@@ -116,7 +116,11 @@ Status EmulatorDevice::launch(const runtime::DeviceLaunch &launch) {
   if (!report.empty())
     return Status::failure("the emulator has findings about kernel '" +
                            *launch.kernel + "'");
-  profiles.push_back({*launch.kernel, std::move(*profile)});
+  std::map<std::string, uint64_t> instructions;
+  if (options.profile)
+    instructions = emulator::countBySpelling(*program, *profile);
+  profiles.push_back(
+      {*launch.kernel, std::move(*profile), std::move(instructions)});
   return Status::success();
 }
 

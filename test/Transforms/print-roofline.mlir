@@ -5,7 +5,7 @@
 
 // The table of the pass's description: 2 bytes an element to read, half a one
 // to write, and a scale byte for 16 of them. The module is the only function.
-// CHECK:      roofline of B200, model exact
+// CHECK:      roofline of B200, model exact: 148 multiprocessors; 7672 GB/s * 0.92; TFLOP/s 70.3, 2250.0, 4500.0, 9000.0 * 0.78
 // CHECK-NEXT: bytes FLOP launches us limit
 // CHECK-NEXT: @quantize 107479040 83886080 1 15.227
 // CHECK-NEXT: quantize 8192x5120xbf16 107479040 83886080 1 15.227 memory

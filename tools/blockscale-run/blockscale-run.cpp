@@ -33,6 +33,9 @@ namespace cl = llvm::cl;
 
 namespace {
 
+/// What is printed of launches of the emulator.
+enum class ProfileForm : uint8_t { None, Bytes, Instructions };
+
 /// The options. Only the program registers them, since another one in the same
 /// library may have options of these names.
 struct CommandLine {
@@ -103,10 +106,17 @@ struct CommandLine {
       cl::desc("Let NaN among the scales of a product of SM100 give NaN "
                "in the emulator, where it is a finding otherwise"),
       cl::cat(category)};
-  cl::opt<bool> profile{
+  cl::opt<ProfileForm> profile{
       "profile",
-      cl::desc("Print what each launch of the emulator read and wrote in "
-               "global memory"),
+      cl::ValueOptional,
+      cl::desc("Print what each launch of the emulator did"),
+      cl::init(ProfileForm::None),
+      cl::values(
+          clEnumValN(ProfileForm::Bytes, "bytes",
+                     "what it read and wrote in global memory"),
+          clEnumValN(ProfileForm::Instructions, "instructions",
+                     "that, and the instructions of its threads by spelling"),
+          clEnumValN(ProfileForm::Bytes, "", "as bytes")),
       cl::cat(category)};
   cl::opt<std::string> entry{
       "entry", cl::desc("Function to call (default: the only public one)"),
@@ -304,18 +314,22 @@ static CallOptions getCallOptions(int threads) {
   options.emulator.maxSteps = cli->maxSteps;
   options.emulator.allowNanScales = cli->nanScales;
   options.emulator.jobs = threads;
-  options.emulator.profile = cli->profile;
+  options.emulator.profile = cli->profile != ProfileForm::None;
   return options;
 }
 
-/// Prints a line for each launch.
+/// Prints a line for each launch, and below it lines for its instructions.
 static void printProfiles(ArrayRef<LaunchProfile> profiles) {
   constexpr auto global = static_cast<size_t>(emulator::StateSpace::Global);
-  for (const auto &[kernel, profile] : profiles)
+  for (const auto &[kernel, profile, instructions] : profiles) {
     llvm::outs() << kernel << ": " << profile.bytesRead[global]
                  << " bytes of .global read in " << profile.sectorsRead
                  << " sectors, " << profile.bytesWritten[global]
                  << " written in " << profile.sectorsWritten << " sectors\n";
+    if (cli->profile == ProfileForm::Instructions)
+      for (const auto &[spelling, count] : instructions)
+        llvm::outs() << "  " << count << ' ' << spelling << '\n';
+  }
 }
 
 static Status checkRun(const Signature &signature) {
@@ -388,7 +402,7 @@ Status Runs::run(llvm::SourceMgr &sources) {
                       getCallOptions(*runtime::getDefaultNumThreads()), report);
   // Findings go to standard error, and profiles to standard output.
   llvm::errs() << report.findings;
-  if (cli->profile)
+  if (cli->profile != ProfileForm::None)
     printProfiles(report.profiles);
   return results.ok() ? writeResults(*results, report.seconds)
                       : results.status();

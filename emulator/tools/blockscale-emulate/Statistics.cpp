@@ -58,11 +58,7 @@ void printProfile(const Program &program, const Profile &profile,
        << profile.sectorsWritten << " written\n";
   os << "shared bank conflicts: " << profile.bankConflicts << "\n"
      << "tensor core instructions: " << profile.mmas << "\n";
-  Counts counts;
-  for (auto [op, count] : llvm::zip(program.getOps(), profile.byOp))
-    if (count && op.instruction)
-      counts[op.instruction->getSpelling()] += count;
-  printSorted(counts, os);
+  printSorted(countBySpelling(program, profile), os);
 }
 
 } // namespace blockscale::emulate

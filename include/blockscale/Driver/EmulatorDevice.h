@@ -16,6 +16,8 @@ namespace blockscale {
 struct LaunchProfile {
   std::string kernel;
   emulator::Profile profile;
+  /// Thread instructions by their spelling; empty without a profile.
+  std::map<std::string, uint64_t> instructions;
 };
 
 /// Runs the kernels of one PTX module. A launch that the emulator has findings

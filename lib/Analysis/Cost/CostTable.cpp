@@ -75,8 +75,17 @@ static llvm::Error printKernel(Operation *op, CostModel &costModel, Cost &sum,
 
 LogicalResult printCosts(Operation *module, CostModel &costModel,
                          llvm::raw_ostream &os) {
-  os << "roofline of " << costModel.getGpu().name << ", model "
-     << getName(costModel.getModel()) << "\n"
+  const target::Gpu &gpu = costModel.getGpu();
+  os << "roofline of " << gpu.name << ", model "
+     << getName(costModel.getModel())
+     << llvm::formatv(": {0} multiprocessors; {1:F0} GB/s * {2:F2}; TFLOP/s "
+                      "{3:F1}, {4:F1}, {5:F1}, {6:F1} * {7:F2}\n",
+                      gpu.multiprocessors, gpu.peakBytes / 1e9, gpu.bytesShare,
+                      gpu.getPeakFlops(target::Unit::F32) / 1e12,
+                      gpu.getPeakFlops(target::Unit::Bf16) / 1e12,
+                      gpu.getPeakFlops(target::Unit::Fp8) / 1e12,
+                      gpu.getPeakFlops(target::Unit::Fp4) / 1e12,
+                      gpu.flopsShare)
      << llvm::formatv("{0,-48} {1,14} {2,18} {3,8} {4,12}  {5}\n", "", "bytes",
                       "FLOP", "launches", "us", "limit");
   Cost total;

@@ -12,6 +12,8 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <map>
+
 namespace blockscale::emulator {
 
 /// An extent or an index in x, y and z.
@@ -93,6 +95,10 @@ struct Profile {
 
   void add(const Profile &other);
 };
+
+/// Thread instructions of a run of `program`, by their spelling.
+std::map<std::string, uint64_t> countBySpelling(const Program &program,
+                                                const Profile &profile);
 
 /// Runs a kernel to its end. Faults go to `report`, also those of a launch that
 /// breaks a limit, which does not run. The error names an unknown kernel or

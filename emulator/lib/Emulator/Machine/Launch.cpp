@@ -58,6 +58,15 @@ void Profile::add(const Profile &other) {
   mmas += other.mmas;
 }
 
+std::map<std::string, uint64_t> countBySpelling(const Program &program,
+                                                const Profile &profile) {
+  std::map<std::string, uint64_t> counts;
+  for (auto [op, count] : llvm::zip(program.getOps(), profile.byOp))
+    if (count && op.instruction)
+      counts[op.instruction->getSpelling()] += count;
+  return counts;
+}
+
 //===----------------------------------------------------------------------===//
 // Host threads
 //===----------------------------------------------------------------------===//

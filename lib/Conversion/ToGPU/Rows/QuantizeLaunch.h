@@ -22,9 +22,9 @@ void requireSizes(mlir::ImplicitLocOpBuilder &b, mlir::Value operand,
 emit::Lanes getSizeProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                            int64_t begin, int64_t end);
 
-/// Reads the numbers of groups and of their tiles off the buffers of `operands`.
-/// Gives the number of CTAs, of `threads` threads: `blocks`, which are those on
-/// x, and those that fill up tiles of groups.
+/// Reads the numbers of groups and of their tiles off the buffers of
+/// `operands`. Gives the number of CTAs, of `threads` threads: `blocks`, which
+/// are those on x, and those that fill up tiles of groups.
 emit::Lanes addGroups(mlir::ImplicitLocOpBuilder &b, const QuantizeSpec &spec,
                       QuantizeOperands &operands, emit::Lanes blocks,
                       int64_t threads);
