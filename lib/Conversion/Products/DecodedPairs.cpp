@@ -8,7 +8,9 @@
 #include "DecodedPairs.h"
 
 #include "DeviceEmission/CvtEmitter.h"
+#include "DeviceEmission/DeviceCode.h"
 #include "blockscale/Numerics/Codec.h"
+#include "blockscale/Numerics/SplitFactor.h"
 
 using namespace mlir;
 
@@ -31,14 +33,37 @@ Value DecodedPairs::emitScalePair(const CodePair &scales) {
   return pairs.decode(numerics::ElementFormat::E4M3, scales, exponent);
 }
 
+SmallVector<Value> emitSumsOfTile(
+    KernelBuilder &b, const DecodedFormat &format, Value scale, Value canSplit,
+    int64_t count,
+    function_ref<SmallVector<Value>(const ElementScale &)> emitSums) {
+  if (!format.canSplitFactors())
+    return emitSums({scale});
+  auto emitSplit = [&] {
+    auto [ofCodes, ofSums] = numerics::splitGlobal(Lanes(b, scale));
+    SmallVector<Value> sums = emitSums({ofCodes, /*isSplit=*/true});
+    for (Value &sum : sums)
+      sum = Lanes(b, sum) * ofSums;
+    return sums;
+  };
+  return emitIfElse(b, canSplit, SmallVector<Type>(count, b.getF32Type()),
+                    emitSplit, [&] { return emitSums({scale}); });
+}
+
 SmallVector<Value> DecodedPairs::emitFactors(const CodePair &scales,
-                                             Value global) {
+                                             const ElementScale &global) {
   SmallVector<Value> factors;
   Value both = emitScalePair(scales);
-  if (global) {
+  if (global.value) {
     auto [first, second] = pairs.widen(both);
-    for (Lanes scale : {first, second})
-      factors.push_back(b.toBits(pairs.getBlockFactor(scale, global)));
+    Lanes low = pairs.getBlockFactor(first, global.value);
+    Lanes high = pairs.getBlockFactor(second, global.value);
+    if (!global.isSplit)
+      return {b.toBits(low), b.toBits(high)};
+    PlainPairs::SplitPair split = pairs.splitFactors(low, high);
+    for (int64_t i = 0; i < 2; ++i)
+      factors.push_back(b.toBits(
+          b.pack({b.extract(split.main, i), b.extract(split.rest, i)})));
     return factors;
   }
   for (int64_t i = 0; i < 2; ++i)
@@ -46,7 +71,7 @@ SmallVector<Value> DecodedPairs::emitFactors(const CodePair &scales,
   return factors;
 }
 
-SmallVector<Value> DecodedPairs::decodeElements(Lanes word) {
+SmallVector<Value> DecodedPairs::decodeElements(Lanes word, bool haveIt) {
   const DecodedFormat &format = spec.format;
   SmallVector<Value> elements;
   if (hasConversion(spec)) {
@@ -58,20 +83,28 @@ SmallVector<Value> DecodedPairs::decodeElements(Lanes word) {
     return elements;
   }
   for (const CodePair &codes : getCodePairs(format.element, word))
-    elements.push_back(format.getSumShift()
-                           ? pairs.decodeFields(format.element, codes)
-                           : pairs.decode(format.element, codes));
+    elements.push_back(haveIt ? pairs.decodeFields(format.element, codes)
+                              : pairs.decode(format.element, codes));
   return elements;
 }
 
-SmallVector<Value> DecodedPairs::decodeWord(Lanes word, Value factor) {
+SmallVector<Value> DecodedPairs::decodeWord(Lanes word, Value factor,
+                                            bool isSplit) {
+  const DecodedFormat &format = spec.format;
+  Lanes ofPair = format.scalesElements && !isSplit
+                     ? b.toFloat(factor)
+                     : b.bitcast(pairs.getType(), factor);
+  PlainPairs::SplitPair split;
+  if (isSplit)
+    split = {b.splat(b.extract(ofPair, 0), 2),
+             b.splat(b.extract(ofPair, 1), 2)};
   SmallVector<Value> products;
-  bool scalesElements = spec.format.scalesElements;
-  Lanes scale =
-      scalesElements ? b.toFloat(factor) : b.bitcast(pairs.getType(), factor);
-  for (Value both : decodeElements(word))
-    products.push_back(b.toBits(scalesElements ? pairs.dequantize(both, scale)
-                                               : pairs.multiply(both, scale)));
+  for (Value both :
+       decodeElements(word, /*haveIt=*/isSplit || format.getSumShift() != 0))
+    products.push_back(b.toBits(isSplit ? pairs.multiplySplit(both, split)
+                                : format.scalesElements
+                                    ? pairs.dequantize(both, ofPair)
+                                    : pairs.multiply(both, ofPair)));
   return products;
 }
 

@@ -12,6 +12,11 @@
 // Then the product with the scale rounds once, where a value is not exact at
 // all.
 //
+// A global scale of elements makes an f32 of each scale. Beside bf16 most
+// global scales let this factor be split into two numbers of bf16
+// (Numerics/SplitFactor.h), for which the bits of codes stay as they are. Then
+// a kernel has the loops of a tile twice.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_DECODEDPAIRS_H
@@ -29,6 +34,26 @@ inline bool hasConversion(const DecodedSpec &spec) {
          spec.chip->hasFp8Cvt();
 }
 
+/// The global scale of the elements of a tile.
+struct ElementScale {
+  /// An f32; null where sums have it.
+  mlir::Value value;
+  /// Whether factors of blocks are split, and so made of this scale
+  /// (`numerics::SplitGlobal`).
+  bool isSplit = false;
+};
+
+/// The `count` sums (f32) of a tile whose elements have the global scale
+/// `scale`, or whose sums have it if that is null. `emitSums` gives those by a
+/// scale, and runs for split factors where `canSplit` (i1) holds. That is the
+/// same for all threads that wait for each other there.
+llvm::SmallVector<mlir::Value>
+emitSumsOfTile(KernelBuilder &b, const DecodedFormat &format, mlir::Value scale,
+               mlir::Value canSplit, int64_t count,
+               llvm::function_ref<
+                   llvm::SmallVector<mlir::Value>(const ElementScale &scale)>
+                   emitSums);
+
 /// Emits what decodes the operand with scales.
 class DecodedPairs {
 public:
@@ -36,20 +61,21 @@ public:
       : b(b), spec(spec), pairs(b, spec.format.plain) {}
 
   /// The factors of two scales, with the part of the factor of E2M1 that they
-  /// take: each twice in a pair of the plain type, as i32. Where `global`
-  /// (f32), the global scale of elements, is there, each is an f32, as i32.
+  /// take: each twice in a pair of the plain type, as i32. With the global
+  /// scale `global` of elements each is an f32, or both parts of a split one,
+  /// as i32.
   llvm::SmallVector<mlir::Value> emitFactors(const CodePair &scales,
-                                             mlir::Value global);
+                                             const ElementScale &global);
   /// The pairs of elements of a word of codes (i32) times `factor`, in their
   /// order, as i32.
   llvm::SmallVector<mlir::Value> decodeWord(emit::Lanes word,
-                                            mlir::Value factor);
+                                            mlir::Value factor, bool isSplit);
 
 private:
   mlir::Value emitScalePair(const CodePair &scales);
   /// The pairs of elements of a word of codes. They lack the factor of E2M1
   /// where scales have it.
-  llvm::SmallVector<mlir::Value> decodeElements(emit::Lanes word);
+  llvm::SmallVector<mlir::Value> decodeElements(emit::Lanes word, bool haveIt);
 
   KernelBuilder &b;
   const DecodedSpec &spec;

@@ -14,6 +14,7 @@
 #include "PlainMmaRoles.h"
 #include "blockscale/Numerics/Codec.h"
 #include "blockscale/Numerics/OperandFragments.h"
+#include "blockscale/Numerics/SplitFactor.h"
 
 using namespace mlir;
 
@@ -56,13 +57,21 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
   return words;
 }
 
-void PlainMmaDecoder::beginTile(const TileCoord &tile) {
+std::pair<Value, Value> PlainMmaDecoder::loadGlobal(const TileCoord &tile) {
   if (!format.scalesElements)
-    return;
+    return {};
+  auto load = [&](Lanes owner) {
+    return Lanes(b, loadElementFactor(b, context.spec, context.arguments,
+                                      tile.product.number, owner));
+  };
   // Rows of a warp are of one product.
-  Lanes owner = thread.warpRow >> llvm::Log2_64(context.tile.scaledRowsOfEach);
-  global = loadElementFactor(b, context.spec, context.arguments,
-                             tile.product.number, owner);
+  Lanes own =
+      load(thread.warpRow >> llvm::Log2_64(context.tile.scaledRowsOfEach));
+  Lanes canSplit = numerics::canSplit(own);
+  if (context.tile.scaledOwners > 1)
+    for (int64_t i = 0; i < context.tile.scaledOwners; ++i)
+      canSplit = canSplit & numerics::canSplit(load({b, b.i32(i)}));
+  return {own, canSplit};
 }
 
 PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
@@ -104,15 +113,15 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadFactors(const TileCoord &tile,
   for (int64_t i = 0; i < kThreadRows; ++i) {
     Value address = b.offset(base, b.getI8Type(), b.i32(i * distance));
     Lanes byte = extend(Lanes(b, b.load(b.getI8Type(), address, 1)), 32);
-    bytes.push_back(isCut && !global ? select(exists, byte, byte.like(0))
-                                     : byte);
+    bytes.push_back(isCut && !global.value ? select(exists, byte, byte.like(0))
+                                           : byte);
   }
   Words factors;
   for (int64_t i = 0; i < kThreadRows; i += 2)
     llvm::append_range(
         factors, pairs.emitFactors({bytes[i], 0, bytes[i + 1], 0}, global));
   // A scale of 0 times a global one may be NaN.
-  if (isCut && global)
+  if (isCut && global.value)
     for (Value &factor : factors)
       factor = select(exists, Lanes(b, factor), Lanes(b, b.i32(0)));
   return factors;
@@ -124,8 +133,8 @@ PlainMmaDecoder::Words PlainMmaDecoder::decodeRow(ArrayRef<Value> codes,
   int64_t rowWords = getRowWords(), halfWords = rowWords / 2;
   Words elements;
   for (Value word : codes.slice(row * rowWords + half * halfWords, halfWords))
-    llvm::append_range(elements,
-                       pairs.decodeWord(Lanes(b, word), factors[row]));
+    llvm::append_range(elements, pairs.decodeWord(Lanes(b, word), factors[row],
+                                                  global.isSplit));
   return elements;
 }
 

@@ -48,8 +48,10 @@ static constexpr double kDecodedRows = 64;
 static constexpr double kDecodeFours = 0.13;
 static constexpr double kDecodeConverted = 0.2;
 static constexpr double kDecodeOthers = 0.27;
-/// What codes of 4 bits that a global scale multiplies take was not measured:
-/// nine instructions a pair where others have four.
+/// What codes of 4 bits that a global scale multiplies take goes by
+/// instructions: where others have four for a pair, five by split factors,
+/// which take eight for those of a thread, and nine without them.
+static constexpr double kDecodeSplit = kDecodeFours * 6 / 4;
 static constexpr double kDecodeDequantized = kDecodeFours * 9 / 4;
 /// How much longer decoding takes where a multiprocessor has half of the CTAs
 /// that it has room for, in tiles of more plain rows than this.
@@ -76,6 +78,8 @@ static constexpr double kReadShare = 0.65;
 static double getDecode(const PlainMmaSpec &spec) {
   if (!spec.format.hasScales)
     return 0;
+  if (spec.format.canSplitFactors())
+    return kDecodeSplit;
   if (spec.format.scalesElements)
     return kDecodeDequantized;
   if (spec.format.getBits() == 4)

@@ -171,6 +171,8 @@ private:
   PlainMmaPipeline emitStage(const TileCoord &tile, Lanes stage,
                              PlainMmaLoads &loads,
                              const PlainMmaPipeline &pipeline);
+  /// The `count` sums that the thread has of a tile.
+  SmallVector<Value> emitStages(const TileCoord &tile, int64_t count);
   /// The slots of the ring after and before `slot` (i32).
   Value getNext(Value slot);
   Value getPrevious(Value slot);
@@ -365,30 +367,17 @@ PlainMmaPipeline ProductEmitter::emitStage(const TileCoord &tile, Lanes stage,
   return next;
 }
 
-void ProductEmitter::emitTile(const TileCoord &given,
-                              PlainMmaResults &results) {
+SmallVector<Value> ProductEmitter::emitStages(const TileCoord &tile,
+                                              int64_t count) {
   int64_t stages = spec.schedule.getStages();
-  TileCoord tile = given;
-  // All tiles of a group of K have its size. Where plain elements are loaded
-  // ahead, what follows from it is computed again for each tile: kept from one
-  // to the next, it takes registers that sums need.
-  if (spec.groups == GroupDim::Columns && getAhead() > 0) {
-    Lanes depth(b, b.hide(tile.product.depth, tile.col));
-    tile.product.depth = depth;
-    tile.product.bandTiles = getScaleTiles(b, spec, depth);
-    tile.end = getSteps(b, spec, depth);
-  }
   Lanes begin = tile.begin, end = tile.end;
-  decoder.beginTile(tile);
   PlainMmaLoads loads(b, context, thread, tile);
   for (int64_t i = 0; i < stages - 1; ++i)
     loads.emitStage(begin + i, b.i32(i));
   emitWait(stages - 2);
   PlainMmaPipeline first;
   first.slot = b.i32(0);
-  first.sums.append(spec.getWarpPlainRows() / kPlainFragment *
-                        spec.getWarpFragments() * kFragmentSums,
-                    b.f32(0));
+  first.sums.append(count, b.f32(0));
   loadStep(tile, first.slot, begin, 0, first);
   SmallVector<SmallVector<Value>> units;
   for (int64_t unit = 0; unit < getUnits(); ++unit)
@@ -403,7 +392,29 @@ void ProductEmitter::emitTile(const TileCoord &given,
   // Sums take the place of stages.
   NVVM::CpAsyncWaitGroupOp::create(b, 0);
   gpu::BarrierOp::create(b);
-  results.emitSums(tile, first.with(last).sums);
+  return first.with(last).sums;
+}
+
+void ProductEmitter::emitTile(const TileCoord &given,
+                              PlainMmaResults &results) {
+  TileCoord tile = given;
+  // All tiles of a group of K have its size. Where plain elements are loaded
+  // ahead, what follows from it is computed again for each tile: kept from one
+  // to the next, it takes registers that sums need.
+  if (spec.groups == GroupDim::Columns && getAhead() > 0) {
+    Lanes depth(b, b.hide(tile.product.depth, tile.col));
+    tile.product.depth = depth;
+    tile.product.bandTiles = getScaleTiles(b, spec, depth);
+    tile.end = getSteps(b, spec, depth);
+  }
+  auto [scale, canSplit] = decoder.loadGlobal(tile);
+  int64_t count = spec.getWarpPlainRows() / kPlainFragment *
+                  spec.getWarpFragments() * kFragmentSums;
+  results.emitSums(tile, emitSumsOfTile(b, spec.format, scale, canSplit, count,
+                                        [&](const ElementScale &ofTile) {
+                                          decoder.setGlobal(ofTile);
+                                          return emitStages(tile, count);
+                                        }));
 }
 
 void emitPlainMma(KernelBuilder &b, const PlainMmaSpec &spec,

@@ -172,13 +172,14 @@ public:
   using Words = llvm::SmallVector<mlir::Value>;
   /// The codes of step `inStage` (i32) of a stage.
   Words loadCodes(mlir::Value slot, emit::Lanes inStage);
-  /// Loads what the elements of a tile have in common. Steps of it are decoded
-  /// from here on.
-  void beginTile(const TileCoord &tile);
-  /// A pair of the plain type for each row: its scale twice; or an f32, its
-  /// scale times the global one, where that multiplies elements. What is beyond
-  /// `depth` (i32) has a scale that is no NaN. `step` (i32) is the number of
-  /// the step along K.
+  /// The global scale (f32) of the elements of a tile that the thread has, null
+  /// where sums have it, and whether all threads' can be split (i1).
+  std::pair<mlir::Value, mlir::Value> loadGlobal(const TileCoord &tile);
+  /// Steps are decoded with this one from here on.
+  void setGlobal(const ElementScale &scale) { global = scale; }
+  /// What `DecodedPairs::emitFactors` makes of the scale of each row. What is
+  /// beyond `depth` (i32) has a scale that is no NaN. `step` (i32) is the
+  /// number of the step along K.
   Words loadFactors(const TileCoord &tile, mlir::Value slot,
                     emit::Lanes inStage, emit::Lanes step, emit::Lanes depth);
   /// Rows of a thread in a step.
@@ -200,9 +201,7 @@ private:
   const PlainMmaThread &thread;
   const DecodedFormat &format;
   DecodedPairs pairs;
-  /// The global scale of the elements of the tile; null where it multiplies
-  /// sums.
-  mlir::Value global;
+  ElementScale global;
 };
 
 /// Writes results. All threads of the CTA get here together. Sums are, for each

@@ -118,8 +118,8 @@ SmallVector<Value> DecodeEmitter::loadFactors(const TileCoord &tile, Value slot,
   SmallVector<Value> factors;
   for (int i = 0; i < scales; i += 2)
     llvm::append_range(
-        factors,
-        pairs.emitFactors({bytes, i, bytes, scales == 1 ? i : i + 1}, global));
+        factors, pairs.emitFactors({bytes, i, bytes, scales == 1 ? i : i + 1},
+                                   {global}));
   factors.resize(scales);
   return factors;
 }
@@ -134,7 +134,8 @@ void DecodeEmitter::emitStep(const TileCoord &tile, Value slot, Lanes inStage,
   for (auto [i, word] : llvm::enumerate(codes))
     llvm::append_range(
         decoded,
-        pairs.decodeWord(word, factors[i * wordElements / format.block]));
+        pairs.decodeWord(word, factors[i * wordElements / format.block],
+                         /*isSplit=*/false));
   NVVM::Tcgen05StOp::create(
       b, /*unpack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B,
       getTensorPointer(b, column + inStage * kDecodedColumns +

@@ -420,25 +420,15 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
   RingSlot slot = RingSlot::of(carried);
   Value scale = loadElementFactor(b, context.spec, context.arguments,
                                   tile.product.number, thread.warpgroup);
-  auto emitUnsplit = [&] {
-    global = {scale};
-    return emitTeamStages(tile, full, slot);
-  };
-  auto emitSplit = [&] {
-    auto [ofCodes, ofSums] = numerics::splitGlobal(Lanes(b, scale));
-    global = {ofCodes, /*isSplit=*/true};
-    SmallVector<Value> sums = emitTeamStages(tile, full, slot);
-    for (Value &sum : sums)
-      sum = Lanes(b, sum) * ofSums;
-    return sums;
-  };
-  SmallVector<Value> sums;
-  if (context.spec.format.canSplitFactors())
-    sums = emitIfElse(b, numerics::canSplit(Lanes(b, scale)),
-                      SmallVector<Type>(count, b.getF32Type()), emitSplit,
-                      emitUnsplit);
-  else
-    sums = emitUnsplit();
+  Value canSplit;
+  if (scale)
+    canSplit = numerics::canSplit(Lanes(b, scale));
+  SmallVector<Value> sums =
+      emitSumsOfTile(b, context.spec.format, scale, canSplit, count,
+                     [&](const ElementScale &ofTile) {
+                       global = ofTile;
+                       return emitTeamStages(tile, full, slot);
+                     });
   Value parity = results.emitSums(tile, sums, carried.back()).front();
   SmallVector<Value> next = slot.getAfter(b, slots, end - begin).get();
   next.push_back(parity);

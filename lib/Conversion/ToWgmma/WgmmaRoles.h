@@ -23,6 +23,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOWGMMA_WGMMAROLES_H
 
 #include "Products/Barriers.h"
+#include "Products/DecodedPairs.h"
 #include "Products/RegisterResults.h"
 #include "Products/SharedMemory.h"
 #include "WgmmaLayout.h"
@@ -109,15 +110,6 @@ struct WgmmaStep {
   emit::Lanes slot;
   /// The numbers of the step in its stage and in the product.
   emit::Lanes inStage, inProduct;
-};
-
-/// The global scale of the elements of a tile.
-struct ElementScale {
-  /// An f32; null where sums have it.
-  mlir::Value value;
-  /// Whether factors of blocks are split, and so made of this scale
-  /// (`numerics::SplitGlobal`).
-  bool isSplit = false;
 };
 
 /// The thread's elements of the scaled operand of a step, times their scales,

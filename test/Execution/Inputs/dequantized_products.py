@@ -45,6 +45,7 @@ class Form:
     is_shared: bool = False  # one w for all matrices
     is_extended: bool = False  # both to f32
     is_rounded: bool = False  # the result, to `plain`
+    growth: float = 1  # of global scales from one product to the next
 
     @property
     def lead(self):
@@ -149,16 +150,17 @@ class Form:
             xs.append(x.astype(np.float32))
             arguments.append(to_bf16(xs[-1]) if self.plain == "bf16"
                              else xs[-1].astype(np.float16))
-        for _ in range(1 if is_a else self.products):
+        for number in range(1 if is_a else self.products):
             shape = (*self.lead_of_w, self.cols)
             codes = random.integers(0, 16, (*shape, self.depth)).astype(np.uint8)
             scales = random.integers(*SCALES, (*shape, self.depth // 16)).astype(np.uint8)
-            g = random.uniform(0.011, 0.012, self.lead_of_w).astype(np.float32)
+            g = random.uniform(0.011, 0.012, self.lead_of_w) * self.growth**number
+            g = np.asarray(g, np.float32)
             values = factors(codes, "f4E2M1FN", scales, "f8E4M3FN", self.plain,
                              g[..., None, None] if g.ndim else g)
             for x in xs:
                 exact.demand(x.astype(np.float64), values)
-            arguments += [pack(codes), scales, np.asarray(g, np.float32)]
+            arguments += [pack(codes), scales, g]
         return arguments
 
 
@@ -171,6 +173,8 @@ FORMS = {
     "values on the left": Form("f16", 45, 140, 272, side="a"),
     "one B for all matrices": Form("bf16", 20, 96, 160, batch=2, is_shared=True),
     "two products, each with a scale": Form("bf16", 24, 192, 256, products=2),
+    "two products, one with factors that are not split": Form("bf16", 24, 192, 256, products=2,
+                                                              growth=2.0**8),
     "two products with values on the left": Form("bf16", 64, 130, 128, products=2, side="a"),
 }
 

@@ -1,12 +1,12 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every scale of E4M3 times every code of E2M1 and a global scale that multiplies elements, one for
-each matrix of a batch: those whose factors kernels of sm_90a split, the first ones that they do
-not, and infinite, subnormal and NaN ones. Kernels of each tile in the emulator under both
-schedules give numpy's values exactly, as no sum has two elements that are not zero: elements of a
-full stage and of the last one, prepacked and not.
+each matrix of a batch: those whose factors kernels split, the first ones that they do not, and
+infinite, subnormal and NaN ones. Kernels of each chip and tile in the emulator, of sm_90a under
+both schedules, give numpy's values exactly, as no sum has two elements that are not zero: elements
+of a full stage and of the last one, prepacked and not.
 
-Usage: sm90_element_scales.py FOLDER
+Usage: element_scales.py FOLDER
 """
 
 import sys
@@ -29,12 +29,18 @@ GLOBALS = np.array([float.fromhex(each) for each in (
     "0x0p0", "-0x0p0")], np.float32)
 # Those of which each finite scale gives finite elements.
 FINITE = 10
-# The places of tiles: of four teams, of two, and of one with many plain rows; and whether data are
-# prepacked.
-CASES = (("rows = 16, cols = 64, stages = 8", False), ("rows = 64, cols = 64, stages = 4", True),
-         ("rows = 128, cols = 128, stages = 4", False),
-         ("rows = 256, cols = 128, stages = 5", False),
-         ("rows = 256, cols = 128, stages = 5", True))
+# Chips, tiles, and whether data are prepacked. Of sm_90a: tiles of four teams, of two, and of one
+# with many plain rows. Of others: tiles of four teams and of one.
+CASES = (("sm_90a", "rows = 16, cols = 64, stages = 8", False),
+         ("sm_90a", "rows = 64, cols = 64, stages = 4", True),
+         ("sm_90a", "rows = 128, cols = 128, stages = 4", False),
+         ("sm_90a", "rows = 256, cols = 128, stages = 5", False),
+         ("sm_90a", "rows = 256, cols = 128, stages = 5", True),
+         ("sm_80", "rows = 16, cols = 64, stages = 5", False),
+         ("sm_80", "rows = 128, cols = 128, stages = 3", False),
+         ("sm_89", "rows = 128, cols = 256, stages = 3", False),
+         ("sm_120a", "rows = 64, cols = 128, stages = 3", False),
+         ("sm_100a", "", False))
 # A stage of 256, or several, and a tail; the blocks whose elements rows of X take.
 DEPTH, BLOCK, BLOCKS, COLS = 336, 16, (5, 20), 128
 ROWS = len(BLOCKS) * BLOCK
@@ -61,22 +67,24 @@ def make_case(is_prepacked):
 
 def main():
     folder, expect = Path(sys.argv[1]), Expectations()
-    for number, (tile, is_prepacked) in enumerate(CASES):
+    for number, (chip, tile, is_prepacked) in enumerate(CASES):
         with np.errstate(invalid="ignore", over="ignore"):
             op, case = make_case(is_prepacked)
         expected = case.results(case.product.value)
-        schedule = f"#blockscale.gemm_schedule<{tile}, band = 1, ctas = 8>"
-        text = op.text().replace(
-            "\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
-        places = [["--on=emulator", "--target=sm_90a", "--nan-scales", *each] for each in SCHEDULES]
-        for name, (said, results) in zip(
-                ("prompt", "adversarial"),
-                run_places(text, case.arguments, 1, folder / f"{number}", places), strict=True):
-            expect.record(f"{tile}, prepacked {is_prepacked}, {name}",
-                          said or first_difference([expected], results))
+        text, name = op.text(), f"{chip}, {tile or 'any tile'}, prepacked {is_prepacked}"
+        if tile:
+            schedule = f"#blockscale.gemm_schedule<{tile}, band = 1, ctas = 8>"
+            text = text.replace(
+                "\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
+        places = [["--on=emulator", f"--target={chip}", "--nan-scales", *each]
+                  for each in SCHEDULES[:2 if chip == "sm_90a" else 1]]
+        for place, (said, results) in zip(
+                places, run_places(text, case.arguments, 1, folder / f"{number}", places),
+                strict=True):
+            expect.record(f"{name}, {place[-1]}", said or first_difference([expected], results))
         # Of most matrices, columns of scales that are numbers have numbers, and most differ.
         finite = np.isfinite(expected[:FINITE])
-        expect.record(f"{tile}, prepacked {is_prepacked}: numbers", None
+        expect.record(f"{name}: numbers", None
                       if finite.mean() > 0.97 and len(np.unique(expected[0])) > 400 else "few")
     expect.finish()
 
