@@ -21,6 +21,10 @@ RingSlot RingSlot::getFirst(KernelBuilder &b) { return {b.i32(0), b.i32(0)}; }
 RingSlot RingSlot::getNext(KernelBuilder &b, int64_t slots) const {
   if (slots == 1)
     return {index, Lanes(b, parity) ^ Lanes(b, b.i32(1))};
+  // Behind slot 1 of two a turn ends.
+  if (slots == 2)
+    return {Lanes(b, index) ^ Lanes(b, b.i32(1)),
+            Lanes(b, parity) ^ Lanes(b, index)};
   Lanes next = Lanes(b, index) + 1;
   Lanes isAround = compare(arith::CmpIPredicate::eq, next, slots);
   return {select(isAround, next.like(0), next),

@@ -196,6 +196,14 @@ static bool mayBeEmptySum(const Product &product, const GemmSpec &spec,
   return (splits - 1) * part >= steps;
 }
 
+/// Whether no product has a step of K behind its end.
+static bool hasWholeStages(const Product &product, const GemmSpec &spec,
+                           OpFoldResult size) {
+  std::optional<int64_t> depth = getConstantIntValue(size);
+  return depth && *depth % spec.stageElements == 0 &&
+         product.groups != GroupDim::Columns;
+}
+
 void GemmRequest::setResults(GemmSpec &spec, const LaunchSite &site,
                              const GemmSizes &sizes, bool hasFragments) const {
   const Product &product = getFirst();
@@ -211,6 +219,8 @@ void GemmRequest::setResults(GemmSpec &spec, const LaunchSite &site,
   spec.scalesAfterRounding = product.scalesAfterRounding;
   spec.elementFactor = product.elementFactor;
   spec.mayBeEmptySum = mayBeEmptySum(product, spec, sizes.depth);
+  if (spec.hasWholeStages)
+    spec.hasWholeStages = hasWholeStages(product, spec, sizes.depth);
   spec.products = static_cast<int64_t>(products.size());
   for (auto [name, data] : {std::pair("a", product.a), {"b", product.b}})
     if (emit::getGatheredSource(data))

@@ -68,6 +68,8 @@ std::string GemmSpec::getName() const {
     os << (hasBiasOfEach ? "_biases_" : "_bias_") << bias;
   if (mayBeEmptySum)
     os << "_any_k";
+  if (hasWholeStages.value_or(false))
+    os << "_whole_stages";
   if (!interleaved.empty())
     os << "_interleaved_" << interleaved;
   if (products > 1)

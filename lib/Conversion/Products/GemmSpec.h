@@ -49,6 +49,9 @@ struct GemmSpec {
   GlobalOperand elementFactor = {};
   /// Whether K can be 0, so that nothing is in the accumulator.
   bool mayBeEmptySum = false;
+  /// Whether K is known to be stages as a whole, so that none has a step behind
+  /// K; nullopt where code does not depend on that.
+  std::optional<bool> hasWholeStages = {};
   /// Whether an operand has scales.
   bool hasScales = true;
   /// Of which of A, B and the result ("a", "b", "r") the rows of several

@@ -169,10 +169,16 @@ SmallVector<Value> DecodeEmitter::emitTile(const TileCoord &tile,
           emitStep(tile, stage.index, firstStep, stageStep, column);
         for (int64_t i = 0; i < ownSteps; ++i) {
           Lanes inStage = firstStep + i;
+          auto emitOwn = [&] {
+            emitStep(tile, stage.index, inStage, stageStep, column);
+          };
           // Behind K there are no scales.
-          emit::emitIf(
-              b, compare(Predicate::ugt, left, inStage * kDecodedStep),
-              [&] { emitStep(tile, stage.index, inStage, stageStep, column); });
+          if (*context.spec.hasWholeStages)
+            emitOwn();
+          else
+            emit::emitIf(b,
+                         compare(Predicate::ugt, left, inStage * kDecodedStep),
+                         emitOwn);
         }
         NVVM::Tcgen05WaitOp::create(b, NVVM::Tcgen05WaitKind::STORE);
         NVVM::Tcgen05FenceOp::create(

@@ -21,6 +21,7 @@ PlainTcgen05Spec::PlainTcgen05Spec(const DecodedFormat &format,
                                    const target::Chip &chip)
     : StagedSpec(format, schedule, chip) {
   stageElements = chooseStageSteps(getPlainRows()) * kDecodedStep;
+  hasWholeStages = false;
 }
 
 // A part of the sums has columns of both products.
