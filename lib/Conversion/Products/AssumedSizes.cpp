@@ -34,6 +34,8 @@ AssumedSizes::AssumedSizes(const Product &product) {
   cols = assume(b.getDimSize(getProductDims(op, /*ofB=*/true).rows)) *
          static_cast<double>(product.siblings);
   depth = assume(a.getDimSize(dims.depth));
+  areKnown = a.hasStaticShape() && b.hasStaticShape() &&
+             (!product.offsets || product.offsets.getType().hasStaticShape());
   // Operands with groups are no batch.
   matrices *= static_cast<double>(countGroups(product));
   if (product.groups == GroupDim::Rows)

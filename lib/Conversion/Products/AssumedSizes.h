@@ -31,6 +31,8 @@ struct AssumedSizes {
       : rows(rows), cols(cols), depth(depth) {}
 
   double rows, cols, depth, matrices = 1;
+  /// Whether types say them all.
+  bool areKnown = true;
 };
 
 } // namespace blockscale::products

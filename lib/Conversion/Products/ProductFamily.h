@@ -86,6 +86,8 @@ struct RingChoice {
 struct FamilyDefaults {
   /// Whether pairs of CTAs can share loads.
   static constexpr bool hasMulticast = false;
+  /// Rows of results in a band of tiles.
+  static int64_t getBandRows(const TileChoice &) { return kBandRows; }
   /// Whether the CTAs of a cluster have the parts of K and add their sums, so
   /// that every product can be parted.
   static constexpr bool addsInCluster = false;
@@ -201,7 +203,8 @@ rateSchedules(const Product &product, const typename Family::Format &format,
     auto createSpec = [&](RingChoice ring) {
       auto schedule = GemmScheduleAttr::get(
           product.op->getContext(), tile.rows, tile.cols, ring.stages,
-          kBandRows / tile.rows, ring.ctas, tile.multicast, splits);
+          Family::getBandRows(tile) / tile.rows, ring.ctas, tile.multicast,
+          splits);
       return Family::createSpec(format, schedule, product.siblings, chip);
     };
     auto spec = createSpec({1, 1});

@@ -49,13 +49,16 @@ private:
   /// number, or where rows of matrices alternate, that in its set and that of
   /// the set.
   SmallVector<Value, 2> getMatrix(const TileCoord &tile, bool isA);
+  /// `isShared`: the copy is for all that share rows of A.
   void emitCopy(Value target, Value map, ValueRange coordinates, Value slot,
-                Value policy = {});
-  /// Copies a step of `rows` rows of an MN-major operand, from row `first` and
-  /// element `depth` of K (i32) on: `kMnMajorRows` of them at a time.
-  void emitColumns(Value target, Value map, Lanes first, Lanes depth,
-                   ValueRange matrix, int64_t rows, Value slot,
-                   Value policy = {});
+                bool isShared, Value policy = {});
+  /// Copies `rows` rows of a step or box, of `rowBytes` bytes each, of A or B
+  /// from row `first` on; of rows that CTAs share the part of this one. `place`
+  /// is the byte of a row that the box begins at, and `depth` the element of K,
+  /// both i32: an MN-major operand comes `kMnMajorRows` rows at a time.
+  void emitRows(bool isA, Value target, Value map, Lanes first, Lanes place,
+                Lanes depth, ValueRange matrix, int64_t rows, int64_t rowBytes,
+                Value slot, Value policy = {});
   void emitPlain(const TileCoord &tile, Lanes depth, Value slot);
   void emitCodes(const TileCoord &tile, Lanes depth, Value slot);
   /// Copies packed codes of `blocks` blocks of each row of blocks (i32), from
@@ -154,11 +157,15 @@ static Value toCluster(KernelBuilder &b, Value pointer) {
 
 void StagedLoadEmitter::emitCopy(Value target, Value map,
                                  ValueRange coordinates, Value slot,
-                                 Value policy) {
+                                 bool isShared, Value policy) {
+  Value mask;
+  if (isShared)
+    mask = arith::ConstantOp::create(
+        b,
+        b.getI16IntegerAttr(static_cast<int16_t>((1 << context.sharers) - 1)));
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
       b, toCluster(b, target), map, coordinates, context.stageFull.get(b, slot),
-      /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(), policy,
-      NVVM::TMALoadMode::TILE,
+      /*im2colOffsets=*/ValueRange(), mask, policy, NVVM::TMALoadMode::TILE,
       /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
 }
 
@@ -169,14 +176,25 @@ static SmallVector<Value> join(Value first, Value second, ValueRange matrix) {
   return coordinates;
 }
 
-void StagedLoadEmitter::emitColumns(Value target, Value map, Lanes first,
-                                    Lanes depth, ValueRange matrix,
-                                    int64_t rows, Value slot, Value policy) {
+void StagedLoadEmitter::emitRows(bool isA, Value target, Value map, Lanes first,
+                                 Lanes place, Lanes depth, ValueRange matrix,
+                                 int64_t rows, int64_t rowBytes, Value slot,
+                                 Value policy) {
+  bool isShared = isA && context.sharers > 1;
+  if (isShared) {
+    rows /= context.sharers;
+    Lanes before = context.sharer * rows;
+    first = first + before;
+    target = b.offset(target, b.getI8Type(), before * rowBytes);
+  }
+  if (!format.isMnMajor(isA))
+    return emitCopy(target, map, join(place, first, matrix), slot, isShared,
+                    policy);
   for (int64_t i = 0; i < rows; i += kMnMajorRows)
     emitCopy(
         b.offset(target, b.getI8Type(), b.i32(i * kPlainStepBytes)), map,
         join((first + i) * (kPlainStepBytes / kDecodedStep), depth, matrix),
-        slot, policy);
+        slot, isShared, policy);
 }
 
 SmallVector<Value, 2> StagedLoadEmitter::getMatrix(const TileCoord &tile,
@@ -203,11 +221,8 @@ void StagedLoadEmitter::emitPlain(const TileCoord &tile, Lanes depth,
     for (const ProductArguments &product : getOwners(isA)) {
       Value ofProduct = b.offset(target, b.getI8Type(), b.i32(offset));
       Value map = isA ? arguments.mapA : product.mapB;
-      if (format.isMnMajor(isA))
-        emitColumns(ofProduct, map, row, depth + i * kDecodedStep, matrix, rows,
-                    slot);
-      else
-        emitCopy(ofProduct, map, join(byte, row, matrix), slot);
+      emitRows(isA, ofProduct, map, row, byte, depth + i * kDecodedStep, matrix,
+               rows, kPlainStepBytes, slot);
       offset += rows * kPlainStepBytes;
     }
   }
@@ -228,13 +243,9 @@ void StagedLoadEmitter::emitCodes(const TileCoord &tile, Lanes depth,
     for (const ProductArguments &product : getOwners(isA)) {
       Value ofProduct = b.offset(target, b.getI8Type(), b.i32(offset));
       Value map = isA ? arguments.mapA : product.mapB;
-      if (format.isMnMajor(isA))
-        emitColumns(ofProduct, map, row,
-                    depth + box / kPlainStepBytes * kDecodedStep, matrix, rows,
-                    slot, getPolicy(tile));
-      else
-        emitCopy(ofProduct, map, join(getCodeByte(depth) + box, row, matrix),
-                 slot, getPolicy(tile));
+      emitRows(isA, ofProduct, map, row, getCodeByte(depth) + box,
+               depth + box / kPlainStepBytes * kDecodedStep, matrix, rows,
+               shared.boxBytes, slot, getPolicy(tile));
       offset += rows * shared.boxBytes;
     }
 }
@@ -403,9 +414,11 @@ OperandData getStagedData(const HostOperand &operand, const StagedSpec &spec,
     return data;
   }
   DecodedTile tile(spec);
+  int64_t rows = isScaled ? tile.scaledRowsOfEach : tile.plainRowsOfEach;
+  if (operand.isA)
+    rows /= spec.schedule.getMulticast();
   addMap(operand.site, spec, data,
-         {isScaled ? tile.scaledRowsOfEach : tile.plainRowsOfEach,
-          isScaled ? boxBytes : kPlainStepBytes,
+         {rows, isScaled ? boxBytes : kPlainStepBytes,
           /*multiple=*/kCopyBytes * 8 / bits});
   return data;
 }

@@ -58,13 +58,18 @@ struct StagedOperands {
   const StagedLayout &shared;
   const TileOrder &order;
   const BarrierRing &stageFull, &stageEmpty;
+  /// CTAs of a cluster that need the same rows of A, of which each copies a
+  /// part for all, and the number of this one among them, i32.
+  int64_t sharers = 1;
+  emit::Lanes sharer = {};
 };
 
 /// Those of the context of a kernel.
 template <typename Context>
 StagedOperands getStagedOperands(const Context &context) {
   return {context,        context.spec,  context.arguments, context.tile,
-          context.shared, context.order, context.stageFull, context.stageEmpty};
+          context.shared, context.order, context.stageFull, context.stageEmpty,
+          /*sharers=*/1,  /*sharer=*/{}};
 }
 
 /// Emits the role that loads one of the operands, the plain one or the one with

@@ -20,6 +20,9 @@ using namespace mlir;
 
 namespace blockscale::products {
 
+/// The most CTAs that share rows of A, and the fewest rows of tiles that do.
+static constexpr int64_t kMaxSharers = 2;
+static constexpr int64_t kSharedRows = 128;
 /// Rows of the plain operand that tiles have.
 static constexpr int64_t kPlainRows[] = {16, 32, 64, 128, 256};
 
@@ -44,6 +47,9 @@ static constexpr double kClusterStart = 2.0;
 static constexpr double kShownMultiply = 0.65;
 /// Bytes that come from the L2 cache to all multiprocessors, a microsecond.
 static constexpr double kCacheBytes = 1e7;
+/// The share of the time of multiplying where CTAs share rows of A: what comes
+/// from the L2 cache takes power, by which the clock rate goes.
+static constexpr double kSharedMultiply = 0.985;
 /// The share of the memory's rate at which products read that wait for it:
 /// they are over before its rate is reached.
 static constexpr double kReadShare = 0.65;
@@ -74,6 +80,7 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
   static constexpr ProductKernel kernel = ProductKernel::Wgmma;
   static constexpr int64_t kMinPartSteps = 4;
   static constexpr auto emit = emitWgmma;
+  static constexpr bool hasMulticast = true;
   static constexpr bool addsInCluster = true;
   static constexpr bool readsPacked = true;
 
@@ -147,6 +154,13 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
              << "expected a schedule with a multiple of " << spec.getTeams()
              << " stages, which so many teams of warpgroups share, but got "
              << schedule.getStages();
+    bool canShare = !spec.format.hasScales && spec.products == 1 &&
+                    spec.getParts() == 1 && schedule.getRows() >= kSharedRows;
+    if (schedule.getMulticast() > (canShare ? kMaxSharers : 1))
+      return refuseProduct(product, site, ProductClause::Schedule)
+             << "expected a schedule without multicast"
+             << (canShare ? " or of pairs" : "") << ", but got "
+             << schedule.getMulticast();
     if (!llvm::isPowerOf2_64(schedule.getSplits()) ||
         schedule.getSplits() > kMaxParts)
       return refuseProduct(product, site, ProductClause::Schedule)
@@ -159,7 +173,8 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
 
   /// Threads that multiply need all registers of a multiprocessor.
   static KernelBlock getBlock(const WgmmaSpec &spec) {
-    return {getWgmmaThreads(spec), WgmmaLayout(spec).bytes, spec.getParts()};
+    return {getWgmmaThreads(spec), WgmmaLayout(spec).bytes,
+            spec.getClusterBlocks()};
   }
 
   static OperandData getData(const HostOperand &operand,
@@ -182,13 +197,32 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     if (!format.hasScales && products == 1)
       for (int64_t rows : {kMaxScaledRows, kWarpgroupRows})
         tiles.push_back({rows, 2 * kMaxScaledRows, kMaxParts});
+    if (!format.hasScales && products == 1)
+      tiles.push_back(
+          {2 * kMaxScaledRows, kMaxScaledRows, /*maxSplits=*/1, kMaxSharers});
     return tiles;
   }
 
+  /// Tiles of pairs that run at a time are as many rows as columns.
+  static int64_t getBandRows(const TileChoice &tile) {
+    return tile.multicast * kBandRows;
+  }
+
   static RingChoice chooseRing(const RingStages &stages, const WgmmaSpec &spec,
-                               const AssumedSizes &, const target::Gpu &gpu) {
-    int64_t parts = spec.getParts();
-    return {stages.most, countClusters(gpu, parts) * parts};
+                               const AssumedSizes &sizes,
+                               const target::Gpu &gpu) {
+    int64_t blocks = spec.getClusterBlocks();
+    int64_t clusters = countClusters(gpu, blocks);
+    if (spec.getSharers() > 1 && sizes.areKnown) {
+      // As few as take as many tiles each: those that would be without one in
+      // the end leave power to the others.
+      auto tiles = static_cast<int64_t>(
+                       countTiles(sizes, spec.schedule, addsInCluster)) /
+                   spec.getSharers();
+      int64_t waves = std::max<int64_t>(llvm::divideCeil(tiles, clusters), 1);
+      clusters = std::max<int64_t>(llvm::divideCeil(tiles, waves), 1);
+    }
+    return {stages.most, clusters * blocks};
   }
 
   static KernelCost getCost(const AssumedSizes &sizes, const WgmmaSpec &spec,
@@ -196,7 +230,7 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     WgmmaLayout shared(spec);
     auto plain = static_cast<double>(spec.getPlainRows());
     auto scaled = static_cast<double>(spec.getScaledRows());
-    bool isCluster = spec.getParts() > 1;
+    bool addsSums = spec.getParts() > 1;
     KernelCost cost;
     cost.peak = gpu.getPeakFlops(target::Unit::Bf16) / kMicroseconds;
     cost.multiply = 2.0 * scaled * plain * kDecodedStep * gpu.multiprocessors *
@@ -213,13 +247,21 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
         cost.decode += more * scaled / kMaxScaledRows;
     }
     cost.shownMultiply = kShownMultiply;
-    cost.load = static_cast<double>(shared.plainBytes + shared.codeBytes +
-                                    shared.scaleBytes) /
+    int64_t loaded = shared.plainBytes + shared.codeBytes + shared.scaleBytes;
+    if (spec.getSharers() > 1) {
+      cost.multiply *= kSharedMultiply;
+      int64_t ofA =
+          spec.format.isScaledA ? shared.codeBytes : shared.plainBytes;
+      loaded -= ofA - ofA / spec.getSharers();
+    }
+    cost.load = static_cast<double>(loaded) /
                 static_cast<double>(spec.getStageSteps()) *
                 gpu.multiprocessors / kCacheBytes;
-    cost.slots = static_cast<double>(countClusters(gpu, spec.getParts()));
-    cost.write = std::ceil(plain / 64) * kPartWrite * (isCluster ? 2 : 1);
-    cost.start = kStart + (isCluster ? kClusterStart : 0);
+    int64_t blocks = spec.getClusterBlocks();
+    cost.slots =
+        static_cast<double>(countClusters(gpu, blocks) * spec.getSharers());
+    cost.write = std::ceil(plain / 64) * kPartWrite * (addsSums ? 2 : 1);
+    cost.start = kStart + (blocks > 1 ? kClusterStart : 0);
     cost.memory = countOperandBytes(sizes, spec.format) /
                   (gpu.peakBytes * kReadShare / kMicroseconds);
     return cost;

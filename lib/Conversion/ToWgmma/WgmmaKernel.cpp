@@ -31,14 +31,16 @@ static ThreadRegisters getRegisters(const WgmmaSpec &spec) {
                                    : ThreadRegisters{112, 32};
 }
 
-WgmmaCluster::WgmmaCluster(KernelBuilder &b, int64_t parts)
-    : parts(parts), part(b.i32(0)) {
-  if (parts > 1)
-    part = {b, NVVM::ClusterId::create(b, b.getI32Type())};
+WgmmaCluster::WgmmaCluster(KernelBuilder &b, const WgmmaSpec &spec)
+    : blocks(spec.getClusterBlocks()), parts(spec.getParts()),
+      sharers(spec.getSharers()), part(b, b.i32(0)), sharer(b, b.i32(0)) {
+  if (blocks > 1)
+    (parts > 1 ? part : sharer) = {b,
+                                   NVVM::ClusterId::create(b, b.getI32Type())};
 }
 
 void WgmmaCluster::emitBarrier(KernelBuilder &b) const {
-  if (parts == 1) {
+  if (blocks == 1) {
     gpu::BarrierOp::create(b);
     return;
   }
@@ -48,12 +50,25 @@ void WgmmaCluster::emitBarrier(KernelBuilder &b) const {
 
 Value WgmmaCluster::getPlace(KernelBuilder &b, Value pointer,
                              Value number) const {
-  if (parts == 1)
+  if (blocks == 1)
     return pointer;
   auto type = LLVM::LLVMPointerType::get(
       b.getContext(),
       static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
   return NVVM::MapaOp::create(b, type, pointer, number);
+}
+
+void WgmmaCluster::emitArrive(KernelBuilder &b, Value barrier, Lanes lane,
+                              NVVM::MemScopeKind scope) const {
+  // Each CTA has a thread that arrives there for all of a warp, whose accesses
+  // come before, so that the warp waits for these once.
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  Value place = getPlace(b, barrier, numerics::splitBits(lane, blocks).second);
+  emit::emitIf(b, isBelow(b, lane, b.i32(static_cast<int32_t>(blocks))), [&] {
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), place, /*count=*/Value(),
+                                   scope);
+  });
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 
 /// The warps whose sums make results together.
@@ -66,14 +81,15 @@ static int64_t countSumWarps(const WgmmaSpec &spec) {
 WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
                            const GemmArguments &arguments)
     : SharedMemory(b), spec(spec), arguments(arguments), tile(spec),
-      shared(spec), cluster(b, spec.getParts()),
+      shared(spec), cluster(b, spec),
       order(b, spec, arguments,
-            {/*blocks=*/cluster.parts, /*tiles=*/1, /*tile=*/b.i32(0),
-             cluster.parts, cluster.part}),
+            {cluster.blocks, cluster.sharers, cluster.sharer, cluster.parts,
+             cluster.part}),
       stageFull(getShared(b, shared.stageFull), spec.schedule.getStages(),
                 /*arrivals=*/kLoadWarps),
       stageEmpty(getShared(b, shared.stageEmpty), spec.schedule.getStages(),
-                 /*arrivals=*/getTeamThreads(spec) / kWarpThreads),
+                 /*arrivals=*/cluster.sharers * getTeamThreads(spec) /
+                     kWarpThreads),
       sumsFull(getShared(b, shared.sumsFull), kTeamWarpgroups,
                countSumWarps(spec)),
       sumsEmpty(getShared(b, shared.sumsEmpty), kTeamWarpgroups,
@@ -134,16 +150,19 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
         for (int64_t i = 0; i < kLoadWarps; ++i)
           emit::emitIf(b, compare(Predicate::eq, warp, firstLoader + i), [&] {
             emitInOneThread(b, [&] {
-              emitStagedLoads(b, getStagedOperands(context),
-                              /*isPlain=*/i > 0);
+              StagedOperands operands = getStagedOperands(context);
+              operands.sharers = context.cluster.sharers;
+              operands.sharer = context.cluster.sharer;
+              emitStagedLoads(b, operands, /*isPlain=*/i > 0);
             });
           });
         // A warp that has nothing else to do.
         context.order.emitCheckGroups(
             b, compare(Predicate::eq, warp, firstLoader + kLoadWarps), thread);
       });
-  // Others of the cluster read sums in memory that must still be there.
-  if (spec.getParts() > 1)
+  // Others of the cluster read sums in memory that must still be there, or copy
+  // to it and arrive at its barriers.
+  if (context.cluster.blocks > 1)
     context.cluster.emitBarrier(b);
 }
 

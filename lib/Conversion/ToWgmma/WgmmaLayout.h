@@ -43,6 +43,11 @@ struct WgmmaSpec : StagedSpec {
   /// CTAs of a cluster, each of which has a part of K of the same tiles. They
   /// add their sums by the memory that clusters share.
   int64_t getParts() const { return schedule.getSplits(); }
+  /// CTAs of a cluster whose tiles are beside each other, so that they read the
+  /// same rows of A: each copies a part of these for all.
+  int64_t getSharers() const { return schedule.getMulticast(); }
+  /// CTAs of a cluster. They share a tile, or rows of A.
+  int64_t getClusterBlocks() const { return getParts() * getSharers(); }
   /// Teams, which take turns at the stages. A tile of 128 rows with scales has
   /// one of two warpgroups. One of 64, so that few rows of weights are enough
   /// for all multiprocessors, has several of one warpgroup: four where few

@@ -259,6 +259,9 @@ SmallVector<Value> ProductEmitter::emitFirstStep(const TileCoord &tile,
 }
 
 void ProductEmitter::emitRelease(Value slot) {
+  if (context.cluster.sharers > 1)
+    return context.cluster.emitArrive(b, context.stageEmpty.get(b, slot),
+                                      thread.lane, NVVM::MemScopeKind::CTA);
   // One thread arrives for all of a warp, whose reads come before.
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   emitInOneThread(b, [&] {

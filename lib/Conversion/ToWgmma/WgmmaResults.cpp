@@ -79,17 +79,7 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
 
 void WgmmaResults::emitArrive(const BarrierRing &barriers,
                               NVVM::MemScopeKind scope) {
-  // Each CTA has a thread that arrives there for all of a warp, whose accesses
-  // come before, so that the warp waits for these once.
-  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  int64_t parts = context.cluster.parts;
-  Value place = context.cluster.getPlace(
-      b, barriers.get(b, ring), numerics::splitBits(thread.lane, parts).second);
-  emit::emitIf(b, isBelow(b, thread.lane, b.i32(parts)), [&] {
-    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), place, /*count=*/Value(),
-                                   scope);
-  });
-  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  context.cluster.emitArrive(b, barriers.get(b, ring), thread.lane, scope);
 }
 
 void WgmmaResults::emitBegin(ValueRange carried) {
@@ -131,6 +121,9 @@ Value WgmmaResults::getSumAddress(int64_t copy, Value place) {
   int64_t first = shared.sums + copy % teams * shared.sumBytes;
   Type type = parts.areRounded ? context.spec.result : b.getF32Type();
   Value address = b.offset(context.getShared(b, first), type, place);
+  // CTAs that share rows of A have sums of their own.
+  if (context.cluster.parts == 1)
+    return address;
   return context.cluster.getPlace(b, address, b.i32(copy / teams));
 }
 
@@ -182,6 +175,14 @@ void WgmmaResults::emitStoreSums(ValueRange sums) {
   storeFragments(numerics::kWgmmaAccumulator, sums, base, scaledPitch,
                  plainPitch,
                  [](int64_t) { return numerics::ElementIndex<int64_t>{0, 0}; });
+}
+
+void WgmmaResults::emitRest(const ProductRange &product, Value cluster,
+                            Value clusters) {
+  auto emitOwn = [&] { RegisterResults::emitRest(product, cluster, clusters); };
+  if (context.cluster.sharers == 1)
+    return emitOwn();
+  emit::emitIf(b, emit::isEqual(context.cluster.sharer, 0), emitOwn);
 }
 
 void WgmmaResults::emitOnce(function_ref<void()> body) {

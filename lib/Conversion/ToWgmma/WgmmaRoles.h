@@ -46,9 +46,10 @@ inline int64_t getTeamThreads(const WgmmaSpec &spec) {
   return getProductThreads(spec) / spec.getTeams();
 }
 
-/// The CTAs of a cluster, each of which has a part of K of the same tiles.
+/// The CTAs of a cluster: each has a part of K of the same tiles, or its own
+/// one of tiles beside each other.
 struct WgmmaCluster {
-  WgmmaCluster(KernelBuilder &b, int64_t parts);
+  WgmmaCluster(KernelBuilder &b, const WgmmaSpec &spec);
 
   /// Waits for all threads of the cluster.
   void emitBarrier(KernelBuilder &b) const;
@@ -56,10 +57,15 @@ struct WgmmaCluster {
   /// `pointer` where there is one CTA.
   mlir::Value getPlace(KernelBuilder &b, mlir::Value pointer,
                        mlir::Value number) const;
+  /// Arrives at the barriers of all CTAs that are at `barrier` in this one, for
+  /// a warp, of which `lane` (i32) is the number of the thread. What the warp
+  /// has done before is done.
+  void emitArrive(KernelBuilder &b, mlir::Value barrier, emit::Lanes lane,
+                  mlir::NVVM::MemScopeKind scope) const;
 
-  int64_t parts;
-  /// The number of the CTA, i32.
-  emit::Lanes part;
+  int64_t blocks, parts, sharers;
+  /// The numbers of the part of K and of the tile, i32.
+  emit::Lanes part, sharer;
 };
 
 /// The values and places that the roles of a kernel share.
@@ -134,7 +140,9 @@ private:
   void emitStored(mlir::ValueRange carried) override;
   llvm::SmallVector<mlir::Value> emitRead(mlir::ValueRange carried) override;
   mlir::Value getSumAddress(int64_t copy, mlir::Value place) override;
-  /// Runs `body` in one team of the cluster.
+  void emitRest(const ProductRange &product, mlir::Value cluster,
+                mlir::Value clusters) override;
+  /// Runs `body` in one team of those that share a tile.
   void emitOnce(llvm::function_ref<void()> body) override;
   /// Arrives at the barriers of all CTAs of the cluster, for a warp.
   void emitArrive(const BarrierRing &barriers, mlir::NVVM::MemScopeKind scope);

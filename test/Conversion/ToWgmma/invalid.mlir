@@ -86,15 +86,30 @@ func.func @sm90_mm_c4_scaled_a(%a: memref<48x32xi8>, %b: memref<40x64xbf16>, %s:
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// CTAs are in no clusters here.
+// CTAs whose threads decode share no rows.
 func.func @sm90_mm_c4_multicast(%a: memref<48x64xbf16>, %b: memref<40x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x40xf32>) {
   blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<40x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x40xf32>) {
   ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<40x64xf4E2M1FN>, %ls: tensor<40x4xf8E4M3FN, #swizzled>, %ly: tensor<48x40xf32>):
     // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule without multicast, but got 2}}
     %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
-        {blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 128, stages = 1, band = 1, ctas = 1, multicast = 2>}
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 128, stages = 2, band = 1, ctas = 2, multicast = 2>}
         : tensor<48x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN, #swizzled> -> tensor<48x40xf32>
     blockscale.yield %0 : tensor<48x40xf32>
+  }
+  return
+}
+
+// -----
+
+// CTAs share rows of A or a tile, not both.
+func.func @sm90_mm_c4_shared_parts(%a: memref<512x512xbf16>, %b: memref<256x512xbf16>, %y: memref<512x256xf32>) {
+  blockscale.kernel ins(%a, %b : memref<512x512xbf16>, memref<256x512xbf16>) outs(%y : memref<512x256xf32>) {
+  ^bb0(%la: tensor<512x512xbf16>, %lb: tensor<256x512xbf16>, %ly: tensor<512x256xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule without multicast, but got 2}}
+    %0 = blockscale.scaled_mm %la, %lb scales(none, none) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 128, stages = 2, band = 1, ctas = 4, multicast = 2, splits = 2>}
+        : tensor<512x512xbf16>, tensor<256x512xbf16> -> tensor<512x256xf32>
+    blockscale.yield %0 : tensor<512x256xf32>
   }
   return
 }
