@@ -84,11 +84,6 @@ class ByRows(Benchmark):
                 "share": min(times["static"], times["both"]) / times["any"],
                 "bar": BAR if case.rows in BARRED else None}
 
-    def verdict(self, row):
-        if row["problem"] or row["bar"] is None:
-            return row["problem"]
-        return "met" if row["share"] >= row["bar"] else "MISSED"
-
     def make_cells(self, row):
         times = (f"{row['us'][form]:.1f}" for form in FORMS)
         return [row["label"], *times, f"{row['share']:.2f}", str(row["bar"] or "")]

@@ -129,11 +129,6 @@ class Plain(Benchmark):
                 "share": times["torch"] / times["ours"], "bar": self.get_bar(case),
                 "tflops": 2e-6 * case.rows * case.cols * case.depth / times["ours"]}
 
-    def verdict(self, row):
-        if row["problem"] or row["bar"] is None:
-            return row["problem"]
-        return "met" if row["share"] >= row["bar"] else "MISSED"
-
     def make_cells(self, row):
         return [row["label"], f"{row['us']['ours']:.1f}", f"{row['tflops']:.0f}",
                 f"{row['us']['torch']:.1f}", f"{row['share']:.2f}", str(row["bar"] or "")]

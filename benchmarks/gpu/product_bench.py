@@ -113,8 +113,11 @@ class Benchmark:
         raise NotImplementedError
 
     def verdict(self, row):
-        """`met`, nothing if there is no bar, or what is wrong."""
-        raise NotImplementedError
+        """`met`, nothing if there is no bar, or what is wrong. By default rows have a `share` and
+        a `bar`, which is None where there is none."""
+        if row["problem"] or row["bar"] is None:
+            return row["problem"]
+        return "met" if row["share"] >= row["bar"] else "MISSED"
 
     def make_cells(self, row):
         """The cells of a row, by `columns`."""

@@ -313,11 +313,6 @@ class WeightOnly(Benchmark):
         row = measure_rows(machine, case, self.humming, self.orders)
         return {**row, "bar": self.get_bar(case)}
 
-    def verdict(self, row):
-        if row["problem"] or row["bar"] is None:
-            return row["problem"]
-        return "met" if row["share"] >= row["bar"] else "MISSED"
-
     def make_cells(self, row):
         missing = dict.fromkeys((*ORDERS, *PEERS), "")
         missing[humming_peer.NAME] = "-" if row["bar"] else ""

@@ -47,6 +47,14 @@ bool isProduct(Operation *op) {
   return isa_and_present<ProductOpInterface>(op);
 }
 
+SmallVector<Operation *> getProducts(KernelOp kernel) {
+  SmallVector<Operation *> products;
+  for (Operation &op : kernel.getBody().front())
+    if (isProduct(&op))
+      products.push_back(&op);
+  return products;
+}
+
 /// Groups of rows; null where a product has none.
 static Value getRowGroups(Operation *product) {
   GroupOperand groups = cast<ProductOpInterface>(product).getGroupOperand();

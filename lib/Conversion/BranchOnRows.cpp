@@ -30,8 +30,8 @@ static constexpr std::array<int64_t, 7> kRows = {16,  32,  64,  128,
                                                  256, 512, 1024};
 /// The most bounds of a product, each of which costs a kernel.
 static constexpr size_t kMostBounds = 3;
-/// The share of the time of a tile that each of its rows adds that has no data.
-/// Measured on an H200: 64 empty rows of 128 add 0.31, 63 of 64 add 0.5.
+/// The share of the time of a tile that each of its rows adds that has no data,
+/// about that of Hopper's tiles of 64 and 128 rows.
 static constexpr double kEmptyRow = 0.006;
 
 /// Rows up to which a kernel multiplies with a tile.
@@ -39,15 +39,6 @@ struct RowBound {
   int64_t rows;
   GemmScheduleAttr schedule;
 };
-
-/// The products of a kernel.
-static SmallVector<Operation *> getProducts(KernelOp kernel) {
-  SmallVector<Operation *> products;
-  for (Operation &op : kernel.getBody().front())
-    if (isProduct(&op))
-      products.push_back(&op);
-  return products;
-}
 
 /// Says that the products of a kernel have at most so many rows.
 static void setMaxRows(KernelOp kernel, int64_t rows) {
@@ -186,6 +177,15 @@ static void remarkBounds(Operation *product, ArrayRef<RowBound> bounds,
                      products::printTile(most));
 }
 
+/// Says at the product why there is one kernel for all rows.
+static void remarkUnknownRows(Operation *product) {
+  remark::missed(product->getLoc(),
+                 remark::RemarkOpts::name("rows").category("gpu-launch"))
+      << remark::add("one tile for any number of rows: expected A in memory "
+                     "whose type has its rows, but got one that the kernel "
+                     "computes or has in a layout");
+}
+
 /// Chooses a kernel by the rows of a call.
 ///
 ///   blockscale.kernel ins(%x, ...) { scaled_mm ... }
@@ -253,9 +253,8 @@ void BranchOnRowsPass::visit(KernelOp kernel, const target::Chip &chip) {
     return;
   OpBuilder b(kernel);
   Value rows = createRows(b, kernel);
-  // A is computed in the kernel.
   if (!rows)
-    return;
+    return remarkUnknownRows(product.op);
   remarkBounds(product.op, bounds, most);
   branchOnRows(b, kernel, rows, bounds);
 }

@@ -27,13 +27,8 @@ namespace blockscale {
 
 /// The products of the kernel that a product is in, in order.
 static SmallVector<Operation *> getSiblings(Operation *product) {
-  if (!isa<KernelOp>(product->getParentOp()))
-    return {product};
-  SmallVector<Operation *> siblings;
-  for (Operation &op : *product->getBlock())
-    if (isProduct(&op))
-      siblings.push_back(&op);
-  return siblings;
+  auto kernel = dyn_cast<KernelOp>(product->getParentOp());
+  return kernel ? getProducts(kernel) : SmallVector<Operation *>{product};
 }
 
 /// The schedule of one of these products; null if there is none.

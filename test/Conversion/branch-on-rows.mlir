@@ -3,6 +3,7 @@
 // RUN: blockscale-opt %s --split-input-file --blockscale-branch-on-rows='chip=sm_90a' | FileCheck %s
 // RUN: blockscale-opt %s --split-input-file --blockscale-branch-on-rows='chip=sm_90a' --remarks-filter-analyse=gpu-launch -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: blockscale-opt %s --split-input-file --blockscale-branch-on-rows='chip=sm_90a gain=100' | FileCheck %s --check-prefix=RARELY
+// RUN: blockscale-opt %s --split-input-file --blockscale-branch-on-rows='chip=sm_90a' --remarks-filter-missed=gpu-launch -o /dev/null 2>&1 | FileCheck %s --check-prefix=MISSED
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 #id = affine_map<(m, n) -> (m, n)>
@@ -107,6 +108,26 @@ func.func @groups(%any: memref<?x4096xbf16>, %each: memref<2x4096x4096xbf16>, %e
   ^bb0(%a: tensor<?x4096xbf16>, %b: tensor<2x4096x4096xbf16>, %o: tensor<2xi32>, %out: tensor<?x4096xbf16>):
     %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(none, none) block [1, 16] : tensor<?x4096xbf16>, tensor<2x4096x4096xbf16>, tensor<2xi32> -> tensor<?x4096xbf16>
     blockscale.yield %0 : tensor<?x4096xbf16>
+  }
+  return
+}
+
+// -----
+
+// Heads of attention: the kernel gathers the rows of A, whose type in memory has them elsewhere. A
+// remark says that there is one kernel.
+// MISSED: remark: [Missed] rows | Category:gpu-launch | Remark="one tile for any number of rows: expected A in memory whose type has its rows, but got one that the kernel computes or has in a layout"
+// CHECK-LABEL: func.func @gathered
+// CHECK-NOT:   scf.if
+func.func @gathered(%x: memref<?x4x4096xbf16>, %w: memref<4x4096x4096xbf16>, %y: memref<4x?x4096xbf16>) {
+  blockscale.kernel ins(%x, %w : memref<?x4x4096xbf16>, memref<4x4096x4096xbf16>) outs(%y : memref<4x?x4096xbf16>) {
+  ^bb0(%a: tensor<?x4x4096xbf16>, %b: tensor<4x4096x4096xbf16>, %out: tensor<4x?x4096xbf16>):
+    %c0 = arith.constant 0 : index
+    %n = tensor.dim %a, %c0 : tensor<?x4x4096xbf16>
+    %e = tensor.empty(%n) : tensor<4x?x4096xbf16>
+    %t = linalg.transpose ins(%a : tensor<?x4x4096xbf16>) outs(%e : tensor<4x?x4096xbf16>) permutation = [1, 0, 2]
+    %0 = blockscale.scaled_mm %t, %b scales(none, none) block [1, 16] : tensor<4x?x4096xbf16>, tensor<4x4096x4096xbf16> -> tensor<4x?x4096xbf16>
+    blockscale.yield %0 : tensor<4x?x4096xbf16>
   }
   return
 }

@@ -61,6 +61,8 @@ struct Epilogue {
 };
 
 bool isProduct(mlir::Operation *op);
+/// The products of a kernel, in order.
+llvm::SmallVector<mlir::Operation *> getProducts(KernelOp kernel);
 
 /// What can follow `product` in its kernel; empty where nothing can, for the
 /// reason that `obstacle` gets if there is something:

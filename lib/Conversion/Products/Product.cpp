@@ -21,9 +21,7 @@ void Product::lookAtKernel() {
   auto kernel = op->getParentOfType<KernelOp>();
   if (!kernel)
     return;
-  Block &body = kernel.getBody().front();
-  siblings =
-      llvm::count_if(body, [](Operation &each) { return isProduct(&each); });
+  siblings = static_cast<int64_t>(getProducts(kernel).size());
   hasEpilogue = llvm::any_of(op->getUsers(), [](Operation *user) {
     return !isa<YieldOp, tensor::DimOp>(user) && !getScatteredRows(user);
   });

@@ -154,11 +154,9 @@ struct MoveBehindQuantize : public OpRewritePattern<QuantizeOp> {
       SmallVector<int64_t> sizes(shape);
       sizes.back() = type.getShape().back();
       after.setType(type.clone(sizes));
-    }
-    for (auto [before, after] :
-         llvm::zip_equal(op->getResults(), moved->getResults()))
       rewriter.replaceAllUsesWith(before,
                                   createRowReshape(rewriter, reshape, after));
+    }
     rewriter.eraseOp(op);
     return success();
   }
