@@ -13,7 +13,7 @@ namespace blockscale::products {
 /// stages small: one wait for two or four steps costs less, and copies, of
 /// which a thread cannot begin many, bring longer rows of codes.
 static int64_t chooseStageSteps(int64_t plainRows) {
-  return plainRows <= 32 ? 4 : plainRows <= 128 ? 2 : 1;
+  return plainRows <= 64 ? 4 : plainRows <= 128 ? 2 : 1;
 }
 
 PlainTcgen05Spec::PlainTcgen05Spec(const DecodedFormat &format,

@@ -7,7 +7,7 @@
 // One warp makes the barriers and takes the tensor memory. The copies of each operand of a stage
 // arrive once. Each of the eight warps that decode says that it has read a stage, and so do the
 // products. Two decoded stages are between them.
-// CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_bf16_64x128_stages3_band2
+// CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_bf16_128x128_stages3_band2
 // CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_B:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},
 // CHECK-SAME: nvvm.reqntid = array<i32: 480, 1, 1>
 // CHECK-COUNT-3: nvvm.mbarrier.init %{{.+}}, %c2_i32
@@ -66,14 +66,14 @@
 // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]]
 // CHECK-NOT: nvvm.cp.async
 
-// One thread multiplies 128 lanes of tensor memory by 64 rows: a wait for the accumulator, and one
+// One thread multiplies 128 lanes of tensor memory by 128 rows: a wait for the accumulator, and one
 // for each stage, with one fence behind both. A step behind K is left out, and so are the
 // instructions behind K of the step that K ends in.
 // CHECK-COUNT-2: nvvm.mbarrier.try_wait
 // CHECK-NOT: nvvm.mbarrier.try_wait
 // CHECK: nvvm.tcgen05.fence <after>
 // CHECK-NOT: nvvm.tcgen05.fence <after>
-// CHECK: nvvm.tcgen05.mma %{{.+}}, %{{.+}}, %{{.+}}, %c135267472_i32, %{{.+}} {ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.tcgen05_mma_kind<f16>} : (!llvm.ptr<6>, !llvm.ptr<6>, i64, i32, i1)
+// CHECK: nvvm.tcgen05.mma %{{.+}}, %{{.+}}, %{{.+}}, %c136316048_i32, %{{.+}} {ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.tcgen05_mma_kind<f16>} : (!llvm.ptr<6>, !llvm.ptr<6>, i64, i32, i1)
 // CHECK: arith.cmpi ugt, %[[LEFT:.+]], %c16_i32
 // CHECK: nvvm.tcgen05.mma
 // CHECK: arith.cmpi ugt, %[[LEFT]], %c32_i32
@@ -102,11 +102,11 @@
 // Rows of the plain operand are 128 bytes, which are swizzled; those of codes are 64 for the
 // two steps of a stage.
 // CHECK-LABEL: func.func @weight_only
-// CHECK: blockscale.tensor_map {{.+}} box [128, 64, 1] element uint8 swizzle 128
+// CHECK: blockscale.tensor_map {{.+}} box [128, 128, 1] element uint8 swizzle 128
 // CHECK: blockscale.tensor_map {{.+}} box [64, 128, 1] element uint8 swizzle 64
 func.func @weight_only(%x: tensor<100x224xbf16>, %w: tensor<200x224xf4E2M1FN>, %s: tensor<200x14xf8E4M3FN, #swizzled>) -> tensor<100x200xbf16> {
   %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16]
-      {blockscale.schedule = #blockscale.gemm_schedule<rows = 64, cols = 128, stages = 3, band = 2, ctas = 4>}
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 3, band = 2, ctas = 4>}
       : tensor<100x224xbf16>, tensor<200x224xf4E2M1FN>, tensor<200x14xf8E4M3FN, #swizzled> -> tensor<100x200xbf16>
   return %y : tensor<100x200xbf16>
 }
