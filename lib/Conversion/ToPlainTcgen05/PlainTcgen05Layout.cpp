@@ -11,16 +11,20 @@ namespace blockscale::products {
 
 /// Steps of a stage. Where a tile has few plain rows, steps are short and
 /// stages small: one wait for two or four steps costs less, and copies, of
-/// which a thread cannot begin many, bring longer rows of codes.
-static int64_t chooseStageSteps(int64_t plainRows) {
-  return plainRows <= 64 ? 4 : plainRows <= 128 ? 2 : 1;
+/// which a thread cannot begin many, bring longer rows of codes. Where no
+/// operand has codes, as few rows take as much memory.
+static int64_t chooseStageSteps(int64_t plainRows, bool hasScales) {
+  if (plainRows <= (hasScales ? 64 : 32))
+    return 4;
+  return plainRows <= 128 ? 2 : 1;
 }
 
 PlainTcgen05Spec::PlainTcgen05Spec(const DecodedFormat &format,
                                    GemmScheduleAttr schedule,
                                    const target::Chip &chip)
     : StagedSpec(format, schedule, chip) {
-  stageElements = chooseStageSteps(getPlainRows()) * kDecodedStep;
+  stageElements =
+      chooseStageSteps(getPlainRows(), format.hasScales) * kDecodedStep;
   hasWholeStages = false;
 }
 
