@@ -96,7 +96,7 @@ def read_rates():
     return int(count), float(gigabytes) * 1e9, float(lanes) * 1e12 / 64, float(tensor_cores) * 1e12
 
 
-def count_roles(target, name, m, n, attributes):
+def count_roles(target, name, m, n, attributes=""):
     """Bytes, decoded elements and MMAs of a product in the emulator."""
     random = np.random.default_rng(0)
     element, _, block = FORMATS[name]
@@ -119,40 +119,40 @@ def count_roles(target, name, m, n, attributes):
     elements = sum(int(count) * int(words) * WORD_ELEMENTS for count, words in re.findall(
         r"(\d+) tcgen05\.st\.\S*\.x(\d+)\.b32", done))
     mmas = sum(int(count) for count in re.findall(r"(\d+) tcgen05\.mma\.", done))
+    if elements % (n * SIZE) or not elements * mmas:
+        sys.exit(f"decode.py: expected all {n * SIZE} weights to be decoded, some times, and "
+                 f"multiplied, but got {elements} elements and {mmas} MMAs")
     return bytes_moved, elements, mmas
 
 
-def estimate(target, row):
-    """The cells of a row of the second table."""
+def estimate(target, row, rates):
+    """The cells of a row of the second table; `rates` are those of read_rates."""
     name, m = row["weights"], row["rows"]
-    rows, columns, stages, band = re.match(
-        r"(\d+)x(\d+)_stages(\d+)_band(\d+)", row["kernel"]).groups()
-    rows, columns = int(rows), int(columns)
-    multiprocessors, memory, issue, tensor_cores = read_rates()
-    n, share, attributes = SIZE, 1, ""
-    if m >= MANY_ROWS:
-        # Four tiles, and how many of them the busiest multiprocessor has a part of.
-        tiles = -(-m // rows) * (SIZE // columns)
-        share = -(-tiles // multiprocessors) * multiprocessors / 4
-        m, n = 2 * rows, 2 * columns
+    element, _, block = FORMATS[name]
+    rows, columns, stages, band = map(int, re.match(
+        r"(\d+)x(\d+)_stages(\d+)_band(\d+)", row["kernel"]).groups())
+    multiprocessors, memory, issue, tensor_cores = rates
+    least = SIZE * SIZE * (0.5 if "f4" in element else 1) + SIZE * SIZE / block + 2 * 2 * m * SIZE
+    if m < MANY_ROWS:
+        moved, elements, mmas = count_roles(target, name, m, SIZE)
+        moved -= (SIZE // columns - 1) * rows * SIZE * 2
+    else:
         attributes = (f" {{blockscale.schedule = #blockscale.gemm_schedule<rows = {rows}, "
                       f"cols = {columns}, stages = {stages}, band = {band}, "
                       f"ctas = {multiprocessors}>}}")
-    moved, elements, mmas = count_roles(target, name, m, n, attributes)
-    element, _, block = FORMATS[name]
-    least = SIZE * SIZE * (0.5 if "f4" in element else 1) + SIZE * SIZE / block + (
-        2 * 2 * row["rows"] * SIZE)
-    if row["rows"] < MANY_ROWS:
-        moved -= (SIZE // columns - 1) * rows * SIZE * 2
-    else:
+        _, *of_four = count_roles(target, name, 2 * rows, 2 * columns, attributes)
+        # All multiprocessors have as many tiles as the busiest one.
+        tiles = -(-m // rows) * (SIZE // columns)
+        rounds = -(-tiles // multiprocessors)
+        elements, mmas = (count * rounds * multiprocessors / 4 for count in of_four)
         # Tiles side by side, and below each other, read the same.
-        moved = least / share
-    seconds = {"memory": share * moved / memory,
-               "decoding": share * elements / 16 * row["each"] / 32 / issue,
-               "MMAs": share * mmas * 2 * MMA_WEIGHTS * rows * MMA_DEPTH / tensor_cores}
-    limit = max(least / memory, 2 * row["rows"] * SIZE * SIZE / tensor_cores)
+        moved = least
+    seconds = {"memory": moved / memory,
+               "decoding": elements / 16 * row["each"] / 32 / issue,
+               "MMAs": mmas * 2 * MMA_WEIGHTS * rows * MMA_DEPTH / tensor_cores}
+    limit = max(least / memory, 2 * m * SIZE * SIZE / tensor_cores)
     slowest = max(seconds.values())
-    return [name, row["rows"], *(f"{1e6 * value:.1f}" for value in seconds.values()),
+    return [name, m, *(f"{1e6 * value:.1f}" for value in seconds.values()),
             f"{1e6 * limit:.1f}", f"{limit / slowest:.2f}", f"{limit / sum(seconds.values()):.2f}"]
 
 
@@ -194,9 +194,10 @@ def main():
     print(f"\nOn a {GPU}, in us, and the share of the limit's speed:\n")
     print("| weights | rows | memory | decoding | MMAs | limit | share | added |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    rates = read_rates()
     for row in rows:
         if row["rows"] in TIMED_ROWS:
-            print("|", " | ".join(map(str, estimate(options.target, row))), "|", flush=True)
+            print("|", " | ".join(map(str, estimate(options.target, row, rates))), "|", flush=True)
     if options.json:
         options.json.write_text(json.dumps({"target": options.target, "rows": rows}, indent=1))
     return 1 if any(row["spills"] for row in rows) else 0

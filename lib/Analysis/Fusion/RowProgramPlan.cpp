@@ -270,7 +270,7 @@ static void planWith(QuantizeOp op, FusionDraft &draft) {
       padding && isOfRowProgram(padding.getX(), draft))
     return draft.remark(op, "reads x in a kernel of its own",
                         {"norm_c1", "x of whole rows that nothing pads",
-                         "'" + padding->getName().getStringRef().str() + "'"});
+                         "'" + llvm::to_string(padding->getName()) + "'"});
   RowProgram program(draft, op, op.getX(), op.getX().getType());
   if (!program.reducesRows())
     return program.remarkObstacles();

@@ -176,7 +176,8 @@ def main():
     options = parser.parse_args()
     random = np.random.default_rng(options.seed)
     cases = [*CASES, *(draw_case(random) for _ in range(options.random)),
-             *(draw_case(random, has_groups=True) for _ in range(RANDOM_GROUPS))]
+             *(draw_case(random, has_groups=True)
+               for _ in range(options.random * RANDOM_GROUPS // RANDOM_CASES))]
     check(options.folder, [Call(random, n, case) for n, case in enumerate(cases)],
           options.target)
 

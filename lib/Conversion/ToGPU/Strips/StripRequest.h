@@ -115,7 +115,7 @@ void requireStripOperands(OpTy op, LaunchSite &site,
 StripOperands getStripOperands(LaunchSite &site, const StripRequest &request,
                                const StripMember &member);
 
-/// CTAs, of those of `request`, that fill up the tiles of groups of one member.
+/// The number of CTAs that fill up the tiles of groups of one member.
 emit::Lanes countFillingBlocks(mlir::ImplicitLocOpBuilder &b,
                                const StripRequest &request,
                                const StripOperands &operands);
