@@ -29,12 +29,14 @@ from .nvfp4 import global_scale, nonzero_amax, quantize_nvfp4
 from .packing import pack, unpack
 from .stochastic import encode_stochastic, philox4x32, random_bytes
 from .sweep import scale_sweep
+from .tensor_core import TensorCoreSum, multiply_on_tensor_cores, tensor_core_sum
 
 __all__ = [
-    "E2M1", "E2M3", "E3M2", "E4M3", "E5M2", "INT8", "Product", "amax", "decode_e8m0",
-    "dequantize_mx", "dequantize_nvfp4", "encode_stochastic", "expand_scale", "from_bf16",
-    "global_scale", "group_amax", "group_bounds", "group_fault", "hadamard", "nonzero_amax", "pack",
-    "pad_groups", "philox4x32", "prepack", "quantize_groups", "quantize_mx", "quantize_nvfp4",
-    "random_bytes", "scale_sweep", "scaled_grouped_matmul", "scaled_matmul", "swizzle",
-    "swizzle_groups", "to_bf16", "unpack", "unprepack", "unswizzle",
+    "E2M1", "E2M3", "E3M2", "E4M3", "E5M2", "INT8", "Product", "TensorCoreSum", "amax",
+    "decode_e8m0", "dequantize_mx", "dequantize_nvfp4", "encode_stochastic", "expand_scale",
+    "from_bf16", "global_scale", "group_amax", "group_bounds", "group_fault", "hadamard",
+    "multiply_on_tensor_cores", "nonzero_amax", "pack", "pad_groups", "philox4x32", "prepack",
+    "quantize_groups", "quantize_mx", "quantize_nvfp4", "random_bytes", "scale_sweep",
+    "scaled_grouped_matmul", "scaled_matmul", "swizzle", "swizzle_groups", "tensor_core_sum",
+    "to_bf16", "unpack", "unprepack", "unswizzle",
 ]

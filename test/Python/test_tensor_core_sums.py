@@ -1,0 +1,150 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sums of tensor cores: those of the numpy reference and of Numerics/TensorCoreSum.h, and what
+scripts/gpu/sums.py says of a GPU."""
+
+import contextlib
+import io
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+from golden import ROOT, reference
+
+SCRIPT = f"{ROOT}/scripts/gpu/sums.py"
+
+sys.path.insert(0, f"{ROOT}/scripts/gpu")
+import sum_draws
+import sum_model
+import sums
+from sum_kernels import KINDS
+
+MODEL_FOLDER = tempfile.TemporaryDirectory()
+_models = []
+
+
+def get_model():
+    """The header, compiled once."""
+    if not _models:
+        _models.append(sum_model.Model(MODEL_FOLDER.name))
+    return _models[0]
+
+
+def tearDownModule():
+    MODEL_FOLDER.cleanup()
+
+
+def decode(kind, codes):
+    """The values of codes, by the definition of their type."""
+    codes = codes.astype(np.uint32)
+    if kind in ("bf16", "tf32"):
+        values = (codes << (16 if kind == "bf16" else 13)).view(np.float32)
+    elif kind == "f16":
+        values = codes.astype(np.uint16).view(np.float16)
+    else:
+        values = {"e4m3": reference.E4M3, "e5m2": reference.E5M2}[kind].decode(
+            codes.astype(np.uint8))
+    # NaN may be signaling.
+    with np.errstate(invalid="ignore"):
+        return values.astype(np.float64)
+
+
+def multiply(how, kinds, operands):
+    """The bits of the reference's sums."""
+    a, b = (decode(kind, codes) for kind, codes in zip(kinds, (operands.a, operands.b)))
+    return reference.multiply_on_tensor_cores(how, a[:, None], b[None], kinds,
+                                              operands.starts.view(np.float32)).view(np.uint32)
+
+
+def get_numbers(how):
+    return sum_model.Numbers(how.products, how.fraction_bits, how.result_bits, how.least_exponent,
+                             how.pairs_apart)
+
+
+class KnownTest(unittest.TestCase):
+    def test_both_know_the_same(self):
+        known = 0
+        for tensor_cores in sum_model.TENSOR_CORES:
+            for instruction in sum_model.INSTRUCTIONS:
+                for kind in sum_model.FORMATS:
+                    how = reference.tensor_core_sum(tensor_cores, instruction, kind)
+                    self.assertEqual(get_model().find(tensor_cores, instruction, kind),
+                                     how and get_numbers(how))
+                    known += how is not None
+        # Two types of FP8 count as two.
+        self.assertEqual(known, 3 + 5 + 5 + 5 + 3 + 2)
+
+
+class ReferenceTest(unittest.TestCase):
+    # Half a million sums, of every instruction that is known and every class.
+    def test_is_the_header(self):
+        model, count = get_model(), 0
+        for (tensor_cores, instruction, bits), how in reference.tensor_core.SUMS.items():
+            for types in sorted({kind.types for kind in KINDS}):
+                if sum_draws.FIELDS[types[0]][0] != bits:
+                    continue
+                for name, start in sum_draws.list_classes(types):
+                    seed = sums.make_seed(tensor_cores, instruction, types, name, start)
+                    operands = sum_draws.draw(seed, types, name, start, 40, 32, 1 + seed % 70)
+                    a, b = (model.decode(kind, codes)
+                            for kind, codes in zip(types, (operands.a, operands.b)))
+                    with self.subTest(f"{tensor_cores} {instruction} {types}, {name}, {start}"):
+                        np.testing.assert_array_equal(
+                            multiply(how, types, operands),
+                            model.multiply(get_numbers(how), a, b, operands.starts))
+                    count += operands.starts.size
+        self.assertGreater(count, 5e5)
+
+
+class FakeMachine:
+    """A GPU that adds by numbers of its own."""
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def multiply(self, kind, operands):
+        model = get_model()
+        return model.multiply(self.numbers, model.decode(kind.a, operands.a),
+                              model.decode(kind.b, operands.b), operands.starts)
+
+
+class SearchTest(unittest.TestCase):
+    def search(self, kind, machine):
+        run = sums.Run.__new__(sums.Run)
+        run.machine, run.model = machine, get_model()
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            found = run.search_kind(kind)
+        return found, out.getvalue()
+
+    def test_finds_numbers(self):
+        bf16 = next(kind for kind in KINDS if kind.types == ("bf16", "bf16"))
+        for numbers in (sum_model.Numbers(8, 24, 23, -132), sum_model.Numbers(16, 26, 23, -131)):
+            self.assertEqual(self.search(bf16, FakeMachine(numbers)),
+                             (True, f"{bf16}: {numbers}\n"))
+
+    def test_says_that_none_fits(self):
+        class Exact(FakeMachine):
+            def multiply(self, kind, operands):
+                with np.errstate(all="ignore"):
+                    exact = decode("bf16", operands.a) @ decode("bf16", operands.b).T
+                    return exact.astype(np.float32).view(np.uint32)
+
+        bf16 = next(kind for kind in KINDS if kind.types == ("bf16", "bf16"))
+        self.assertEqual(self.search(bf16, Exact(None)),
+                         (False, f"{bf16}: none fits (of the ordinary numbers alone: none)\n"))
+
+
+class ScriptTest(unittest.TestCase):
+    def test_refuses_a_machine_without_a_gpu(self):
+        run = subprocess.run([sys.executable, SCRIPT, "search", "--library", "libnone.so"],
+                             capture_output=True, text=True)
+        self.assertEqual((run.returncode, run.stdout), (2, ""))
+        self.assertTrue(run.stderr.startswith(
+            "error: expected a GPU with tensor cores and its driver: libnone.so"), run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
