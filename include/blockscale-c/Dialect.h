@@ -82,6 +82,11 @@ MLIR_CAPI_EXPORTED MlirAttribute
 mlirBlockScaleGlobalScalingAttrGet(MlirContext context, MlirStringRef name);
 MLIR_CAPI_EXPORTED bool
 mlirAttributeIsABlockScaleGlobalScaling(MlirAttribute attribute);
+/// #blockscale<order chain>
+MLIR_CAPI_EXPORTED MlirAttribute mlirBlockScaleOrderAttrGet(MlirContext context,
+                                                            MlirStringRef name);
+MLIR_CAPI_EXPORTED bool
+mlirAttributeIsABlockScaleOrder(MlirAttribute attribute);
 /// The word of any of them; empty for an attribute that is none.
 MLIR_CAPI_EXPORTED MlirStringRef
 mlirBlockScaleAttrGetName(MlirAttribute attribute);

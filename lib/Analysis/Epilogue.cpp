@@ -155,8 +155,8 @@ static std::optional<FusionObstacle> findTwinObstacle(Operation *first,
   };
   if (first->getName() != second->getName())
     return fail("'" + llvm::to_string(second->getName()) + "'");
-  // These say which operands are shared.
-  for (StringRef name : {"global_scaling", "mn_major_a", "mn_major_b"})
+  // These say which operands are shared, and how sums are made.
+  for (StringRef name : {"global_scaling", "order", "mn_major_a", "mn_major_b"})
     if (first->getAttr(name) != second->getAttr(name))
       return fail("another " + name.str());
   ProductOperands mine(cast<ProductOpInterface>(first));

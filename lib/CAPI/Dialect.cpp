@@ -175,6 +175,17 @@ bool mlirAttributeIsABlockScaleGlobalScaling(MlirAttribute attribute) {
   return bool(getIf<GlobalScalingAttr>(attribute));
 }
 
+MlirAttribute mlirBlockScaleOrderAttrGet(MlirContext context,
+                                         MlirStringRef name) {
+  return getWord<SumOrderAttr, SumOrder>(context, name, symbolizeSumOrder,
+                                         stringifySumOrder,
+                                         getMaxEnumValForSumOrder());
+}
+
+bool mlirAttributeIsABlockScaleOrder(MlirAttribute attribute) {
+  return bool(getIf<SumOrderAttr>(attribute));
+}
+
 MlirStringRef mlirBlockScaleAttrGetName(MlirAttribute attribute) {
   // The words are literals.
   if (auto recipe = getIf<RecipeAttr>(attribute))
@@ -183,6 +194,8 @@ MlirStringRef mlirBlockScaleAttrGetName(MlirAttribute attribute) {
     return wrap(stringifyScaleDim(dim.getValue()));
   if (auto scaling = getIf<GlobalScalingAttr>(attribute))
     return wrap(stringifyGlobalScaling(scaling.getValue()));
+  if (auto order = getIf<SumOrderAttr>(attribute))
+    return wrap(stringifySumOrder(order.getValue()));
   return wrap(StringRef());
 }
 

@@ -62,6 +62,24 @@ struct DropGlobalScaling : public OpRewritePattern<OpTy> {
   }
 };
 
+/// The default order is dropped.
+///
+///   blockscale.scaled_mm .. order free ..
+/// becomes
+///   blockscale.scaled_mm ..
+template <typename OpTy>
+struct DropFreeOrder : public OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getOrder() != SumOrder::Free)
+      return rewriter.notifyMatchFailure(op, "no order, or that of a chain");
+    rewriter.modifyOpInPlace(op, [&] { op.removeOrderAttr(); });
+    return success();
+  }
+};
+
 /// Two constant global scales that are one: a product multiplies them with each
 /// other before it multiplies the sum.
 ///
@@ -196,8 +214,8 @@ static void addPatterns(RewritePatternSet &patterns, MLIRContext *context) {
       context, &OpTy::getGlobalScaleAMutable, whyLastGlobalScaleStays<OpTy>);
   patterns.add<DropUnitGlobalScale<OpTy>>(
       context, &OpTy::getGlobalScaleBMutable, whyLastGlobalScaleStays<OpTy>);
-  patterns.add<DropGlobalScaling<OpTy>, MergeConstantGlobals<OpTy>,
-               MergeNumber<OpTy>>(context);
+  patterns.add<DropGlobalScaling<OpTy>, DropFreeOrder<OpTy>,
+               MergeConstantGlobals<OpTy>, MergeNumber<OpTy>>(context);
 }
 
 void ScaledMMOp::getCanonicalizationPatterns(RewritePatternSet &patterns,

@@ -368,7 +368,7 @@ def scale_sweep(x: Value, global_amax: Value, *, hessian: Value | None = None,
 def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value | None,
              offsets: Value | None, result: Spec, block: tuple[int, int] | None,
              global_scale_a: Value | None, global_scale_b: Value | None,
-             bias: Value | None, global_scaling: str | None,
+             bias: Value | None, global_scaling: str | None, order: str | None,
              unchecked_origins: bool, mn_major: str) -> Value:
     scales = [_check(name, scale, dtypes=("f8E4M3FN", "f8E8M0FNU"))
               for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)) if scale is not None]
@@ -389,6 +389,7 @@ def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value 
     text.operand("global_scale_b", global_scale_b)
     text.one_of("global_scaling", global_scaling,
                 ("before_rounding", "after_rounding", "in_elements"))
+    text.one_of("order", order, ("free", "chain"))
     text.operand("bias", bias).flag("unchecked_origins", unchecked_origins)
     types = ", ".join(str(value.spec) for value in operands)
     return text.emit("y", op, f"{types} -> {result}", [result])[0]
@@ -410,8 +411,8 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
               dtype: Any = "bf16",
               block: tuple[int, int] | None = None, global_scale_a: Value | None = None,
               global_scale_b: Value | None = None, bias: Value | None = None,
-              global_scaling: str | None = None, unchecked_origins: bool = False,
-              mn_major: str = "") -> Value:
+              global_scaling: str | None = None, order: str | None = None,
+              unchecked_origins: bool = False, mn_major: str = "") -> Value:
     """a times the transpose of b, summed in f32.
 
     Args:
@@ -424,6 +425,8 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
       bias: [N], of the result's dtype.
       global_scaling: "before_rounding" (None), "after_rounding", or "in_elements" beside a
         plain operand: elements are multiplied and rounded to its type, as by dequantize().
+      order: "free" (None), sums along K in any order, or "chain": in ascending steps of bf16 or
+        f16 tensor cores, so that a result has the same bits in every batch and schedule.
       unchecked_origins: accept scales and global scales that are not those of the
         quantize() that made the data.
       mn_major: "a", "b" or "ab", where neither has scales: a is [.., K, M] and b
@@ -435,14 +438,14 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
     _check("b", b, least=2)
     result = Spec((*a.shape[:-2], *_rows(a, b, mn_major)), element_name(dtype))
     return _product("scaled_mm", a, b, scale_a, scale_b, None, result, block, global_scale_a,
-                    global_scale_b, bias, global_scaling, unchecked_origins, mn_major)
+                    global_scale_b, bias, global_scaling, order, unchecked_origins, mn_major)
 
 
 def scaled_grouped_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None,
                       offsets: Value, *, dtype: Any = "bf16", block: tuple[int, int] | None = None,
                       global_scale_a: Value | None = None,
                       global_scale_b: Value | None = None, bias: Value | None = None,
-                      global_scaling: str | None = None,
+                      global_scaling: str | None = None, order: str | None = None,
                       unchecked_origins: bool = False, mn_major: str = "") -> Value:
     """A product for each group of rows of a, or of columns of a and b.
 
@@ -462,5 +465,5 @@ def scaled_grouped_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value 
     shape = _rows(a, b, mn_major)
     result = Spec(shape if b.spec.rank == 3 else (groups, *shape), element_name(dtype))
     return _product("scaled_grouped_mm", a, b, scale_a, scale_b, offsets, result, block,
-                    global_scale_a, global_scale_b, bias, global_scaling, unchecked_origins,
-                    mn_major)
+                    global_scale_a, global_scale_b, bias, global_scaling, order,
+                    unchecked_origins, mn_major)

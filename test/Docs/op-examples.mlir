@@ -37,6 +37,14 @@ func.func @global_scaling(%a: tensor<48x256xf4E2M1FN>, %b: tensor<40x256xf4E2M1F
   return
 }
 
+func.func @order(%x: tensor<48x256xbf16>, %b: tensor<40x256xf4E2M1FN>,
+                 %sb: tensor<40x16xf8E4M3FN>) {
+  %w = blockscale.scaled_mm %x, %b scales(none, %sb) block [1, 16] order chain
+      : tensor<48x256xbf16>, tensor<40x256xf4E2M1FN>, tensor<40x16xf8E4M3FN>
+        -> tensor<48x40xbf16>
+  return
+}
+
 func.func @amax(%x: tensor<64x128xbf16>, %w: tensor<8x64x128xbf16>, %ends: tensor<3xi32>) {
   %a = blockscale.amax %x : tensor<64x128xbf16> -> tensor<f32>
   %r = blockscale.amax %x : tensor<64x128xbf16> -> tensor<64xf32>

@@ -94,6 +94,11 @@ class TraceTest(unittest.TestCase):
             [plain, codes, scales, bs.Spec((), "f32")], "tensor<48x48xbf16>")
         self.assert_types(lambda x, w: bs.scaled_mm(x, w, None, None), [plain, plain],
                           "tensor<48x48xbf16>")
+        chain = bs.jit(lambda x, w, s: bs.scaled_mm(x, w, None, s, order="chain"))
+        self.assertIn("order chain", str(chain.trace(plain, codes, scales)))
+        with self.assertRaisesRegex(ValueError, "order to be free, chain, but got 'tree'"):
+            bs.jit(lambda x, w, s: bs.scaled_mm(x, w, None, s, order="tree")).trace(
+                plain, codes, scales)
         with self.assertRaisesRegex(bs.CompileError, "operands without scales to be both bf16"):
             bs.jit(lambda x, w: bs.scaled_mm(x, w, None, None)).trace(codes, codes)
         for shape, result in (((3, 40, 64), "96x40"), ((40, 64), "3x96x40")):

@@ -177,6 +177,26 @@ func.func @epilogue_c4_place_of_scales(%w: tensor<64x64xf4E2M1FN>, %s: tensor<64
 
 #id = affine_map<(i, j) -> (i, j)>
 
+// A kernel has one order of sums.
+// CHECK-LABEL: func.func @epilogue_c4_order
+// CHECK-COUNT-3: blockscale.kernel
+func.func @epilogue_c4_order(%x: tensor<64x64xbf16>, %v: tensor<64x64xf4E2M1FN>, %w: tensor<64x64xf4E2M1FN>, %s: tensor<64x4xf8E4M3FN>, %e: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // expected-remark @below {{(epilogue_c4): expected a second product of the same A, groups, types and forms of operands, but got another order}}
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16] order chain : tensor<64x64xbf16>, tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN> -> tensor<64x64xf32>
+  // expected-remark @below {{(epilogue_c4): expected a second product of the same A, groups, types and forms of operands, but got another order}}
+  %z = blockscale.scaled_mm %x, %v scales(none, %s) block [1, 16] : tensor<64x64xbf16>, tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN> -> tensor<64x64xf32>
+  %t = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%y, %z : tensor<64x64xf32>, tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%l: f32, %r: f32, %o: f32):
+    %0 = arith.mulf %l, %r : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x64xf32>
+  return %t : tensor<64x64xf32>
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
 // Results of two products of one A, of which an elementwise op makes something, are stored where
 // others need them as well.
 // CHECK-LABEL: func.func @kept

@@ -43,6 +43,8 @@ FunctionWriter::productOperands(const FuzzType &a, const FuzzType &b,
     operands += bytes.pick<const char *>({" global_scaling after_rounding",
                                           " global_scaling before_rounding",
                                           " global_scaling in_elements"});
+  if (rarelyWider(4))
+    operands += bytes.pick<const char *>({" order chain", " order free"});
   return operands;
 }
 

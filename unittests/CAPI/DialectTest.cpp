@@ -116,6 +116,14 @@ TEST_F(DialectTest, Words) {
       toString(mlirBlockScaleAttrGetName(
           mlirBlockScaleGlobalScalingAttrGet(context, ref("in_elements")))),
       "in_elements");
+  MlirAttribute order = mlirBlockScaleOrderAttrGet(context, ref("chain"));
+  EXPECT_TRUE(mlirAttributeIsABlockScaleOrder(order));
+  EXPECT_FALSE(mlirAttributeIsABlockScaleOrder(scaling));
+  EXPECT_EQ(print(order), "#blockscale<order chain>");
+  EXPECT_EQ(toString(mlirBlockScaleAttrGetName(order)), "chain");
+  EXPECT_TRUE(
+      mlirAttributeIsNull(mlirBlockScaleOrderAttrGet(context, ref("tree"))));
+  EXPECT_TRUE(contains(diagnostics, "free, chain, but got 'tree'"));
   EXPECT_TRUE(
       mlirAttributeIsNull(mlirBlockScaleRecipeAttrGet(context, ref("fast"))));
   EXPECT_TRUE(contains(diagnostics, "te_4over6_mae, te_4over6_mse, tosa, "

@@ -156,6 +156,39 @@ def BlockScale_GlobalScalingAttr
   let assemblyFormat = "$value";
 }
 
+def BlockScale_Order : I32EnumAttr<"SumOrder", "order of the sums of a product", [
+    I32EnumAttrCase<"Free", 0, "free">,
+    I32EnumAttrCase<"Chain", 1, "chain">]> {
+  let cppNamespace = "::blockscale";
+  let genSpecializedAttr = 0;
+}
+
+def BlockScale_OrderAttr
+    : EnumAttr<BlockScale_Dialect, BlockScale_Order, "order"> {
+  let summary = "Whether the sums of a product may have any order along K, or have defined bits";
+  let description = [{
+    `free` (the default) sums in f32 in any order, within the bound of the
+    product. `chain` adds along K in the order of its elements, by the steps in
+    which the device multiplies bf16 or f16: each step adds the products of
+    consecutive elements (16 on Hopper) and the sum so far, as docs/Numerics.md,
+    section 13, defines. The elements are those of a plain operand and those of
+    a scaled one times their scales, rounded to the type of the plain operand; of
+    two scaled operands both are rounded to bf16. A group along K has a chain of
+    its own. So a result depends on its row of A and its row of B alone: not on
+    other rows, on the place in a batch or a group, or on the schedule. Global
+    scales and the bias follow the sum as `global_scaling` says.
+
+    Example:
+
+    ```mlir
+    %w = blockscale.scaled_mm %x, %b scales(none, %sb) block [1, 16] order chain
+        : tensor<48x256xbf16>, tensor<40x256xf4E2M1FN>, tensor<40x16xf8E4M3FN>
+          -> tensor<48x40xbf16>
+    ```
+  }];
+  let assemblyFormat = "$value";
+}
+
 //===----------------------------------------------------------------------===//
 // Layout
 //===----------------------------------------------------------------------===//

@@ -78,6 +78,12 @@ def BlockScale_ProductOpInterface : OpInterface<"ProductOpInterface"> {
                     "bool", "scalesElements", (ins), "", [{
       return $_op.getGlobalScaling() == ::blockscale::GlobalScaling::InElements;
     }]>,
+    InterfaceMethod<"The order of sums; absent where it is free.",
+                    "::std::optional<::blockscale::SumOrder>", "getOrder">,
+    InterfaceMethod<"Whether sums have the bits of one chain along K.",
+                    "bool", "keepsChain", (ins), "", [{
+      return $_op.getOrder() == ::blockscale::SumOrder::Chain;
+    }]>,
     InterfaceMethod<"The groups that offsets make.",
                     "::blockscale::GroupOperand", "getGroupOperand">,
     InterfaceMethod<"Whether the data of A are [K, M].", "bool", "getMnMajorA">,

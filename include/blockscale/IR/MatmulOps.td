@@ -20,7 +20,8 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
 
     with f32 accumulation in any order: a result differs from the exact sum by
     at most 1e-6 * max(1, K/256) * sum_k |a sa b sb|, plus its own final
-    rounding. Both operands run along K, so B is given transposed, [N, K]. The
+    rounding. `order chain` makes the sum one of defined bits: that of a chain of
+    bf16 or f16 tensor-core steps along K. Both operands run along K, so B is given transposed, [N, K]. The
     product of the global scales multiplies the sum in f32 and the bias is added
     in f32 before the rounding to the result type; `global_scaling after_rounding`
     does both in the result type instead. Either operand may have its own data
@@ -109,6 +110,7 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     Optional<BlockScale_BiasTensor>:$bias,
     DenseI64ArrayAttr:$block,
     OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling,
+    OptionalAttr<BlockScale_OrderAttr>:$order,
     UnitAttr:$unchecked_origins,
     UnitAttr:$mn_major_a,
     UnitAttr:$mn_major_b);
@@ -120,6 +122,7 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
     (`global_scaling` custom<Word>($global_scaling)^)?
+    (`order` custom<Word>($order)^)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
     (`unchecked_origins` $unchecked_origins^)? attr-dict `:` type($a) `,` type($b) ``
     custom<ProductScaleTypes>(ref($scale_a), ref($scale_b), type($scale_a), type($scale_b))
@@ -197,6 +200,7 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     Optional<BlockScale_BiasTensor>:$bias,
     DenseI64ArrayAttr:$block,
     OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling,
+    OptionalAttr<BlockScale_OrderAttr>:$order,
     UnitAttr:$unchecked_origins,
     UnitAttr:$mn_major_a,
     UnitAttr:$mn_major_b);
@@ -208,6 +212,7 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
     (`global_scaling` custom<Word>($global_scaling)^)?
+    (`order` custom<Word>($order)^)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
     (`unchecked_origins` $unchecked_origins^)? attr-dict `:` type($a) `,` type($b) `,` type($offsets) ``
     custom<ProductScaleTypes>(ref($scale_a), ref($scale_b), type($scale_a), type($scale_b))

@@ -24,6 +24,7 @@ std::optional<DecodedFormat> DecodedFormat::find(const Product &product) {
     format.block = kPlainBlockSize;
     format.isMnMajorA = product.isMnMajorA;
     format.isMnMajorB = product.isMnMajorB;
+    format.keepsChain = product.keepsChain;
     return format;
   }
   bool isScaledA = static_cast<bool>(product.scaleA);
@@ -39,7 +40,10 @@ std::optional<DecodedFormat> DecodedFormat::find(const Product &product) {
                        plain,
                        numerics::getBlockFormat(scaleFormat).blockSize,
                        isPrepacked(scaled),
-                       product.elementFactor.isPresent()};
+                       product.elementFactor.isPresent(),
+                       /*isMnMajorA=*/false,
+                       /*isMnMajorB=*/false,
+                       product.keepsChain};
 }
 
 std::string DecodedFormat::getName() const {
@@ -47,7 +51,7 @@ std::string DecodedFormat::getName() const {
   llvm::raw_string_ostream os(name);
   if (!hasScales) {
     os << plain << (isMnMajorA ? "_km_" : "_") << plain
-       << (isMnMajorB ? "_kn" : "");
+       << (isMnMajorB ? "_kn" : "") << (keepsChain ? "_chain" : "");
     return name;
   }
   auto code = StringRef(numerics::getFormatInfo(element).name);
@@ -58,6 +62,8 @@ std::string DecodedFormat::getName() const {
   os << (scale == numerics::ScaleFormat::E4M3 ? "_e4m3" : "_e8m0");
   if (isPacked)
     os << "_packed";
+  if (keepsChain)
+    os << "_chain";
   return name;
 }
 

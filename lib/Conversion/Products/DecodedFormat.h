@@ -59,6 +59,10 @@ struct DecodedFormat {
   bool scalesElements = false;
   /// Whether plain data of A are [K, M], and those of B [K, N].
   bool isMnMajorA = false, isMnMajorB = false;
+  /// Whether sums have the bits of one chain along K (`order chain`): steps of
+  /// instructions come in the order of K, one accumulator takes them all, and
+  /// elements are multiplied as they are, without a power of two.
+  bool keepsChain = false;
 
   /// Bits that an element takes in memory.
   int64_t getBits() const {
@@ -100,14 +104,14 @@ struct DecodedFormat {
   /// wants a factor of 2^126 (2^14 beside f16). Scales of E4M3, which are at
   /// most 448, can take 2^118 (2^7) of it.
   int getSumShift() const {
-    bool takesFactor = isNvfp4() && !scalesElements;
+    bool takesFactor = isNvfp4() && !scalesElements && !keepsChain;
     return !takesFactor ? 0 : plain.isBF16() ? 8 : 7;
   }
 
   /// Whether factors of blocks may be split into two numbers of the plain type,
   /// depending on the global scale (Numerics/SplitFactor.h).
   bool canSplitFactors() const {
-    return isNvfp4() && scalesElements && plain.isBF16();
+    return isNvfp4() && scalesElements && plain.isBF16() && !keepsChain;
   }
 
   /// The part of the names of kernels that stands for the formats, for example

@@ -88,24 +88,24 @@ SmallVector<Value> DecodedPairs::decodeElements(Lanes word, bool haveIt) {
   return elements;
 }
 
-SmallVector<Value> DecodedPairs::decodeWord(Lanes word, Value factor,
+SmallVector<Value> DecodedPairs::decodeWord(Lanes word, ArrayRef<Value> factors,
                                             bool isSplit) {
   const DecodedFormat &format = spec.format;
-  Lanes ofPair = format.scalesElements && !isSplit
-                     ? b.toFloat(factor)
-                     : b.bitcast(pairs.getType(), factor);
-  PlainPairs::SplitPair split;
-  if (isSplit)
-    split = {b.splat(b.extract(ofPair, 0), 2),
-             b.splat(b.extract(ofPair, 1), 2)};
-  SmallVector<Value> products;
-  for (Value both :
-       decodeElements(word, /*haveIt=*/isSplit || format.getSumShift() != 0))
-    products.push_back(b.toBits(isSplit ? pairs.multiplySplit(both, split)
-                                : format.scalesElements
-                                    ? pairs.dequantize(both, ofPair)
-                                    : pairs.multiply(both, ofPair)));
-  return products;
+  auto multiply = [&](Value both, Value factor) {
+    if (format.scalesElements && !isSplit)
+      return pairs.dequantize(both, b.toFloat(factor));
+    Lanes ofPair = b.bitcast(pairs.getType(), factor);
+    if (!isSplit)
+      return pairs.multiply(both, ofPair);
+    return pairs.multiplySplit(both, {b.splat(b.extract(ofPair, 0), 2),
+                                      b.splat(b.extract(ofPair, 1), 2)});
+  };
+  SmallVector<Value> elements =
+      decodeElements(word, /*haveIt=*/isSplit || format.getSumShift() != 0);
+  size_t ofFactor = elements.size() / factors.size();
+  for (auto [i, both] : llvm::enumerate(elements))
+    both = b.toBits(multiply(both, factors[i / ofFactor]));
+  return elements;
 }
 
 } // namespace blockscale::products

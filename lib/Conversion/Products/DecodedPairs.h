@@ -66,10 +66,11 @@ public:
   /// as i32.
   llvm::SmallVector<mlir::Value> emitFactors(const CodePair &scales,
                                              const ElementScale &global);
-  /// The pairs of elements of a word of codes (i32) times `factor`, in their
-  /// order, as i32.
+  /// The pairs of elements of a word of codes (i32), in their order, as i32:
+  /// each of as many parts of them as there are factors times its own.
   llvm::SmallVector<mlir::Value> decodeWord(emit::Lanes word,
-                                            mlir::Value factor, bool isSplit);
+                                            llvm::ArrayRef<mlir::Value> factors,
+                                            bool isSplit);
 
 private:
   mlir::Value emitScalePair(const CodePair &scales);

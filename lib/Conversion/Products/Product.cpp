@@ -34,7 +34,8 @@ Product::Product(ProductOpInterface op)
       offsets(llvm::cast_if_present<Tensor>(op.getGroupOperand().ends)),
       factorA(op.getGlobalOperandA()), factorB(op.getGlobalOperandB()),
       bias(op.getBias()), scalesAfterRounding(op.getGlobalScaling() ==
-                                              GlobalScaling::AfterRounding) {
+                                              GlobalScaling::AfterRounding),
+      keepsChain(op.keepsChain()) {
   if (op.scalesElements())
     elementFactor = std::exchange(scaleA ? factorA : factorB, {});
   lookAtKernel();

@@ -32,6 +32,8 @@ struct Product {
   GlobalOperand elementFactor;
   Tensor bias;
   bool scalesAfterRounding;
+  /// Whether sums have the bits of one chain along K (`order chain`).
+  bool keepsChain;
 
   /// The rows of A, or the most that they are known to be where M is dynamic;
   /// dynamic if neither is known.

@@ -51,6 +51,10 @@ enum class ProductClause {
   GroupBegins,
   /// c7 (sm90_mm): prepacked data has a static number of rows and K.
   PackedSizes,
+  /// c8 (all): of `order chain`, the bits of the instruction's sums are known,
+  /// so that one operand at most has scales, and the schedule has all of K in
+  /// one part (`verifySchedule`) and a tile that keeps the chain.
+  Chain,
 };
 
 /// An error at the op, with the name of `clause`, for example "sm100_mm_c2" for

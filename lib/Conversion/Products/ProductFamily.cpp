@@ -48,6 +48,11 @@ LogicalResult verifySchedule(const Product &product, const LaunchSite &site,
            << schedule.getMulticast();
   if (failed(verifyStages(product, site, schedule, stages, leastBytes)))
     return failure();
+  if (product.keepsChain && schedule.getSplits() > 1)
+    return refuseProduct(product, site, ProductClause::Chain)
+           << "expected a schedule of order chain to have K in one part, whose "
+              "sums have one order, but got "
+           << schedule.getSplits();
   if (!addsInCluster && product.needsWholeSums() && schedule.getSplits() > 1)
     return refuseProduct(product, site, ProductClause::Schedule)
            << "expected a schedule of groups, or with ops that follow, to have "

@@ -218,9 +218,10 @@ rateSchedules(const Product &product, const typename Family::Format &format,
     rated.push_back({spec.schedule, {sizes, spec, gpu, cost}});
   };
   bool canSplit =
-      Family::addsInCluster ||
-      (!product.needsWholeSums() && product.a.getType().hasStaticShape() &&
-       product.b.getType().hasStaticShape());
+      !product.keepsChain &&
+      (Family::addsInCluster ||
+       (!product.needsWholeSums() && product.a.getType().hasStaticShape() &&
+        product.b.getType().hasStaticShape()));
   double steps = std::ceil(sizes.depth / static_cast<double>(stepElements));
   for (const TileChoice &tile : Family::getTiles(format, product.siblings)) {
     add(tile, /*splits=*/1);

@@ -69,7 +69,7 @@ static std::string getGlobals(const Product &product) {
 }
 
 /// The order of the data of both operands.
-static std::string getOrder(const Product &product) {
+static std::string getDataOrder(const Product &product) {
   if (isPrepacked(product.a.getType()) || isPrepacked(product.b.getType()))
     return "prepacked";
   if (!product.isMnMajorA && !product.isMnMajorB)
@@ -96,12 +96,13 @@ ProductKey::ProductKey(const Product &product) {
       {"b", getElement(product.b), ""},
       {"scale_b", getElement(product.scaleB), "", "none"},
       {"block", std::to_string(block), "block"},
-      {"data", getOrder(product), "", "row-major"},
+      {"data", getDataOrder(product), "", "row-major"},
       {"result", getElement(product.result), ""},
       {"products", std::to_string(product.siblings), "products", "1"},
       {"epilogue", product.hasEpilogue ? "ops" : "none", "epilogue_", "none"},
       {"bias", getElement(product.bias), "bias_", "none"},
       {"globals", getGlobals(product), "globals_", "none"},
+      {"order", product.keepsChain ? "chain" : "free", "", "free"},
       {"m", getBucket(product.getMaxRows()), "m"},
       {"n", getSize(product.b, dimsB.rows), "n"},
       {"k", getSize(product.a, dimsA.depth), "k"},

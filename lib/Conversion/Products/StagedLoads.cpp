@@ -83,7 +83,7 @@ private:
   Value getPolicy(const TileCoord &tile);
   /// Whether tiles begin at different stages of K.
   bool canRotate() const {
-    return context.tile.plainRows <= kRotatedTileRows &&
+    return context.tile.plainRows <= kRotatedTileRows && !format.keepsChain &&
            spec.getStageSteps() % format.getTileSteps() == 0;
   }
   /// The rows of the plain operand of a product.

@@ -39,6 +39,10 @@ static LogicalResult verifyForm(Operation *op) {
         !getScaleLayout(scale).isLinear() && !getGroupedLayout(scale))
       return refuse();
   }
+  if (auto product = dyn_cast<ProductOpInterface>(op);
+      product && product.keepsChain())
+    return op->emitOpError("expected sums of free order on the CPU, but got "
+                           "order chain, which is of tensor cores");
   if (auto product = dyn_cast<ProductOpInterface>(op))
     return failed(emit::verifyRowMajor(product)) ? failure()
                                                  : emit::verifyKMajor(product);

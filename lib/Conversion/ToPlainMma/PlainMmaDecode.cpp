@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/WarpExchange.h"
 #include "PlainMmaRoles.h"
 #include "blockscale/Numerics/Codec.h"
 #include "blockscale/Numerics/OperandFragments.h"
@@ -27,6 +28,9 @@ static constexpr int64_t kRowDistance =
     numerics::kMmaOperandA.getElementOf<int64_t>(numerics::kOperandRegister, 1)
         .row;
 
+/// Threads that have elements of a row.
+static constexpr int64_t kRowThreads = kDecodedStep / kThreadElements;
+
 PlainMmaDecoder::PlainMmaDecoder(KernelBuilder &b,
                                  const PlainMmaContext &context,
                                  const PlainMmaThread &thread)
@@ -37,7 +41,52 @@ int64_t PlainMmaDecoder::getRowWords() const {
   return kThreadElements * format.getBits() / 8 / kWordBytes;
 }
 
+/// The codes of a thread's elements of the instructions of a step, in the order
+/// of K, from `words`, all codes of its row: of each eight elements the pair
+/// that is its own by its number `member` (i32) among the threads of the row.
+static SmallVector<Value> takeOrderedCodes(KernelBuilder &b, Lanes member,
+                                           ArrayRef<Lanes> words) {
+  auto permute = [&](Lanes low, Lanes high, Lanes bytes) {
+    return Lanes(b, b.callIntrinsic("llvm.nvvm.prmt", {low, high, bytes}));
+  };
+  // Two words are one piece of eight elements, whose pair is two bytes, or two
+  // of them, in which it is one byte each.
+  bool isByte = words.size() * kWordBytes < kDecodedStep;
+  Lanes first = isByte ? member : member * 2;
+  Lanes places = first | (first + (isByte ? kWordBytes : 1)) << 4;
+  Lanes lowHalves(b, b.i32(0x5410));
+  SmallVector<Value> codes;
+  for (size_t i = 0; i < words.size(); i += 4)
+    codes.push_back(permute(permute(words[i], words[i + 1], places),
+                            permute(words[i + 2], words[i + 3], places),
+                            lowHalves));
+  return codes;
+}
+
+PlainMmaDecoder::Words PlainMmaDecoder::loadOrderedCodes(Value slot,
+                                                         Lanes inStage) {
+  const PlainMmaLayout &shared = context.shared;
+  int64_t rowBytes = format.getCodeBytes();
+  Lanes own = (thread.warpRow + thread.row) * rowBytes +
+              inStage * (context.tile.scaledRows * rowBytes);
+  Value base =
+      b.offset(context.getShared(b, shared.codes, slot, shared.codeBytes),
+               b.getI8Type(), own);
+  Words words;
+  for (int64_t i = 0; i < kThreadRows; ++i)
+    llvm::append_range(
+        words, takeOrderedCodes(
+                   b, thread.member,
+                   emitLoadWords(b,
+                                 b.offset(base, b.getI8Type(),
+                                          b.i32(i * kRowDistance * rowBytes)),
+                                 rowBytes, kCopyBytes)));
+  return words;
+}
+
 PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
+  if (format.keepsChain)
+    return loadOrderedCodes(slot, inStage);
   const PlainMmaLayout &shared = context.shared;
   int64_t rowBytes = context.spec.format.getCodeBytes();
   int64_t threadBytes = getRowWords() * kWordBytes;
@@ -131,10 +180,34 @@ PlainMmaDecoder::Words PlainMmaDecoder::decodeRow(ArrayRef<Value> codes,
                                                   ArrayRef<Value> factors,
                                                   int64_t half, int64_t row) {
   int64_t rowWords = getRowWords(), halfWords = rowWords / 2;
+  ArrayRef<Value> words =
+      codes.slice(row * rowWords + half * halfWords, halfWords);
+  if (format.keepsChain)
+    return decodeOrdered(words, factors[row], half);
   Words elements;
-  for (Value word : codes.slice(row * rowWords + half * halfWords, halfWords))
+  for (Value word : words)
     llvm::append_range(elements, pairs.decodeWord(Lanes(b, word), factors[row],
                                                   global.isSplit));
+  return elements;
+}
+
+/// Instructions of a half of a step follow each other, and the factor of each
+/// is that of the thread whose own elements these would be.
+PlainMmaDecoder::Words PlainMmaDecoder::decodeOrdered(ArrayRef<Value> words,
+                                                      Value factor,
+                                                      int64_t half) {
+  constexpr int64_t instructions = kDecodedStep / kPlainMmaDepth / 2;
+  Words factors;
+  for (int64_t i = 0; i < instructions; ++i)
+    factors.push_back(emitShuffleFrom(b, Lanes(b, factor),
+                                      half * instructions + i, kRowThreads));
+  size_t ofWord = factors.size() / words.size();
+  Words elements;
+  for (auto [i, word] : llvm::enumerate(words))
+    llvm::append_range(
+        elements, pairs.decodeWord(Lanes(b, word),
+                                   ArrayRef(factors).slice(i * ofWord, ofWord),
+                                   global.isSplit));
   return elements;
 }
 

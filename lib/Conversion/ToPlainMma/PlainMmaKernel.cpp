@@ -156,6 +156,8 @@ private:
   SmallVector<Value> joinUnits(ArrayRef<SmallVector<Value>> units);
   /// The plain elements that the thread has of group `group` of a stage.
   SmallVector<Value> loadPlain(Value slot, const PlainMmaGroup &group);
+  /// The same of a chain: in the order of K beside elements that are decoded.
+  SmallVector<Value> loadOrderedPlain(Value slot, const PlainMmaGroup &group);
   /// Adds the products of a group.
   void emitGroup(const PlainMmaGroup &group, ArrayRef<Value> elements,
                  ArrayRef<Value> plain, MutableArrayRef<Value> sums);
@@ -238,6 +240,8 @@ SmallVector<Value> ProductEmitter::loadPlain(Value slot,
   if (!spec.format.hasScales)
     return matrices.load(slot, getInStage(group.step), /*isPlain=*/true,
                          group.fragment / kTogether, group.part);
+  if (spec.format.keepsChain)
+    return loadOrderedPlain(slot, group);
   // A thread has two pieces of a row, one for each part of a step.
   Lanes row = thread.row;
   Lanes first =
@@ -255,6 +259,22 @@ SmallVector<Value> ProductEmitter::loadPlain(Value slot,
     for (Lanes word : emitLoadWords(b, address, kCopyBytes, kCopyBytes))
       words.push_back(word);
   }
+  return words;
+}
+
+SmallVector<Value>
+ProductEmitter::loadOrderedPlain(Value slot, const PlainMmaGroup &group) {
+  int64_t instructions = getPartInstructions();
+  SmallVector<SmallVector<Value>> loaded;
+  for (int64_t i = 0; i < instructions; ++i)
+    loaded.push_back(matrices.load(slot, getInStage(group.step),
+                                   /*isPlain=*/true, group.fragment / kTogether,
+                                   group.part * instructions + i));
+  SmallVector<Value> words;
+  for (int64_t fragment = 0; fragment < kTogether; ++fragment)
+    for (const SmallVector<Value> &each : loaded)
+      llvm::append_range(words, ArrayRef(each).slice(fragment * kPlainRegisters,
+                                                     kPlainRegisters));
   return words;
 }
 

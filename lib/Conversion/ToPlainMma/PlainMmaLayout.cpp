@@ -34,19 +34,25 @@ static constexpr int64_t kMaxTeamLoadRows = 16;
 static constexpr int64_t kLoneRows = 64;
 static constexpr int64_t kLoneThreads = 128;
 
+/// Threads that copy a step of eight plain rows: with fewer of them, the rows
+/// of a thread would not all be exchanged alike.
+static constexpr int64_t kStepThreads = 8 * kPlainStepBytes / kCopyBytes;
+
 /// Steps of a stage. Where a tile has few rows, stages are small: longer ones
 /// cost fewer waits, and copies bring longer parts of rows of codes.
-static int64_t chooseStageSteps(int64_t plainRows, int64_t teams) {
+static int64_t chooseStageSteps(int64_t plainRows, int64_t teams,
+                                int64_t threads) {
   int64_t steps = plainRows <= kMaxLongRows   ? 4
                   : plainRows <= kMaxTeamRows ? 2
                                               : 1;
-  return std::max(steps, teams);
+  return std::min(std::max(steps, teams), threads / kStepThreads);
 }
 
 PlainMmaSpec::PlainMmaSpec(const DecodedFormat &format,
                            GemmScheduleAttr schedule, const target::Chip &chip)
     : DecodedSpec(format, schedule, chip) {
-  stageElements = chooseStageSteps(getPlainRows(), getTeams()) * kDecodedStep;
+  stageElements =
+      chooseStageSteps(getPlainRows(), getTeams(), getThreads()) * kDecodedStep;
 }
 
 bool PlainMmaSpec::hasSquareWarps() const {
@@ -62,7 +68,7 @@ int64_t PlainMmaSpec::getWarpPlainRows() const {
 }
 
 int64_t PlainMmaSpec::getTeams() const {
-  if (getPlainRows() > kMaxTeamRows)
+  if (getPlainRows() > kMaxTeamRows || format.keepsChain)
     return 1;
   return std::max<int64_t>(kTeamWarps / getRowWarps(), 1);
 }

@@ -27,6 +27,12 @@
 // registers of the first one, which has two rows in an instruction, are then
 // those of instructions as they are, and none is moved.
 //
+// Sums of one chain along K (`order chain`) want each instruction to have 16
+// elements that follow each other, its first eight before the others. Then a
+// thread reads the codes of its rows as a whole, and takes those of its own
+// elements of each instruction; ldmatrix loads the plain elements; the four
+// threads of a row exchange the factors of blocks; and there is one team.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOPLAINMMA_PLAINMMALAYOUT_H

@@ -128,6 +128,12 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
       least = kMnMajorRows;
     if (isScaledA && !isOne)
       least = most = 2 * kFragment;
+    if (format.keepsChain && scaled == kWarpgroupRows && plain > kMaxHandedRows)
+      return refuseProduct(product, site, ProductClause::Chain)
+             << "expected a schedule of order chain with tiles of at most "
+             << kMaxHandedRows << (isScaledA ? " columns" : " rows")
+             << " beside 64, whose sums teams of warpgroups hand over, but got "
+             << plain;
     if (!llvm::isPowerOf2_64(plain) || plain < least || plain > most)
       return refuseProduct(product, site, ProductClause::Schedule)
              << "expected a schedule with tiles of a power of two from "
@@ -189,7 +195,9 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
       for (int64_t scaled : {kMaxScaledRows, kWarpgroupRows}) {
         if (!format.hasFragments(plain, products) ||
             (format.isPlainMnMajor() && plain < kMnMajorRows) ||
-            (products > 1 && scaled < kMaxScaledRows))
+            (products > 1 && scaled < kMaxScaledRows) ||
+            (format.keepsChain && scaled == kWarpgroupRows &&
+             plain > kMaxHandedRows))
           continue;
         tiles.push_back({format.isScaledA ? scaled : plain,
                          format.isScaledA ? plain : scaled, kMaxParts});

@@ -14,7 +14,7 @@ using namespace mlir;
 namespace blockscale::products {
 
 /// Rows of the plain operand whose sums go through shared memory at a time.
-static constexpr int64_t kSumPart = 64;
+static constexpr int64_t kSumPart = kMaxHandedRows;
 
 /// Steps of a stage. Where a tile has few rows, steps are short and stages
 /// small: one wait for two or four steps costs less, and copies, of which a

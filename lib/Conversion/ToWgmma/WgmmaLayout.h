@@ -34,6 +34,9 @@ inline constexpr int64_t kMaxScaledRows = kTeamWarpgroups * kWarpgroupRows;
 /// sums of a row at least.
 inline constexpr int64_t kManyTeamsRows = 16;
 inline constexpr int64_t kManyTeamsParts = 4;
+/// The most plain rows of a tile whose teams hand over their sums, for which
+/// they have the memory of sums.
+inline constexpr int64_t kMaxHandedRows = 64;
 
 /// All that the code of a kernel depends on.
 struct WgmmaSpec : StagedSpec {
@@ -51,15 +54,19 @@ struct WgmmaSpec : StagedSpec {
   /// Teams, which take turns at the stages. A tile of 128 rows with scales has
   /// one of two warpgroups. One of 64, so that few rows of weights are enough
   /// for all multiprocessors, has several of one warpgroup: four where few
-  /// plain rows need few registers, so that some decode while others wait, else
-  /// two.
+  /// plain rows need few registers, or where sums are handed over, so that some
+  /// decode while others wait, else two.
   int64_t getTeams() const {
     if (getScaledRows() == kMaxScaledRows)
       return 1;
     bool areMany =
         getPlainRows() <= kManyTeamsRows && getParts() <= kManyTeamsParts;
-    return areMany ? 4 : 2;
+    return areMany || format.keepsChain ? 4 : 2;
   }
+  /// Whether teams hand the sums of a tile on from stage to stage, so that
+  /// these are those of one chain along K. Else each has sums of its own, which
+  /// are added in the end.
+  bool handsOverSums() const { return format.keepsChain && getTeams() > 1; }
   /// Warpgroups that multiply.
   int64_t getWarpgroups() const {
     return getTeams() * getScaledRows() / kWarpgroupRows;

@@ -12,12 +12,21 @@
 // their registers, which the wait takes as operands, so that they are not used
 // again before.
 //
+// Teams that hand over sums (`order chain`) take turns at the stages of a tile,
+// as others do. Each decodes its stage into registers, all steps of it, waits
+// for the sums of the stage before, which the team before it has stored in
+// shared memory, adds its products to them, and stores what the next team waits
+// for. So teams decode at the same time, and instructions follow each other
+// along K. The team of the last stage has the sums in the end, and others have
+// zeros, which are added to them.
+//
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
 #include "Products/Arithmetic.h"
 #include "Products/MatrixDescriptor.h"
 #include "WgmmaRoles.h"
+#include "blockscale/IR/Upstream.h"
 #include "blockscale/Numerics/SplitFactor.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -38,6 +47,10 @@ static constexpr uint64_t getTileDescriptor(bool isMnMajor) {
 
 /// No slot of the ring.
 static constexpr int64_t kNoSlot = -1;
+
+/// The barrier in hardware by which the first team gets sums from another one.
+/// Those of other teams follow. Results have the ones before.
+static constexpr int64_t kHandOverBarrier = 1 + kTeamWarpgroups;
 
 namespace {
 
@@ -88,13 +101,23 @@ private:
   SmallVector<Value> emitWait(ValueRange sums, ArrayRef<Value> registers,
                               int64_t pending = 0);
   StepDescriptors getDescriptors(const WgmmaStep &step);
+  WgmmaCodes emitLoad(const TileCoord &tile, const WgmmaStep &step) {
+    return emitLoadCodes(b, context, thread, step,
+                         context.spec.format.isScaledA ? tile.row : tile.col,
+                         global);
+  }
+  SmallVector<Value> emitDecode(const WgmmaCodes &codes) {
+    return products::emitDecode(b, context, thread, codes, global);
+  }
   SmallVector<Value> emitDecode(const TileCoord &tile, const WgmmaStep &step) {
     if (!context.spec.format.hasScales)
       return {};
-    return products::emitDecode(
-        b, context, thread, step,
-        context.spec.format.isScaledA ? tile.row : tile.col, global);
+    return emitDecode(emitLoad(tile, step));
   }
+  /// Whether codes of all steps of a stage are loaded before instructions of
+  /// the first one: packed ones, of which a thread has few words, so that
+  /// threads wait once for all steps.
+  bool loadsAhead() const { return context.spec.format.isPacked; }
   void emitWaitFull(const RingSlot &slot);
   /// Waits for the first step of a stage and decodes it. Where nothing is
   /// decoded, gives that no stage before is being multiplied.
@@ -117,6 +140,19 @@ private:
   SmallVector<Value> emitLastStage(const TileCoord &tile, Lanes stage,
                                    Lanes left, const RingSlot &slot,
                                    ValueRange sums);
+  /// The sums (of stage `stage` on, i32, counted from the first of the tile)
+  /// that the team before has stored for this one; zeros for the first stage.
+  SmallVector<Value> emitTakeSums(Lanes stage);
+  /// Stores sums for the next team if stage `stage` (i32) of `stages` is not
+  /// the last one. Gives the sums that the team keeps: these or zeros.
+  SmallVector<Value> emitHandOver(Lanes stage, Lanes stages, ValueRange sums);
+  /// The place of number `sum` among the sums that the thread hands to `team`
+  /// (i32), or gets if that is its own.
+  Value getHandedSum(Value team, int64_t sum);
+  /// Adds the product of stage `stage` (i32) of the tile's `stages` to what the
+  /// team before hands over. Values are the slot and the sums.
+  SmallVector<Value> emitHandedStage(const TileCoord &tile, Lanes stage,
+                                     Lanes stages, ValueRange values);
   /// The sums of the stages that the team has of a tile: `full` whole ones
   /// (i32) of all teams, and maybe a last one. `slot` is that of the first.
   SmallVector<Value> emitTeamStages(const TileCoord &tile, Lanes full,
@@ -279,10 +315,17 @@ void ProductEmitter::emitStage(const TileCoord &tile, Lanes stage, bool hasNext,
   for (int64_t i = 0; i < teams; ++i)
     pipeline.slot = pipeline.slot.getNext(b, context.spec.schedule.getStages());
   SmallVector<Value> used;
-  for (int64_t i = 0; i < steps; ++i) {
-    WgmmaStep step{{b, slot.index}, b.i32(i), stage * steps + i};
+  SmallVector<WgmmaStep> numbers;
+  SmallVector<WgmmaCodes> codes(steps);
+  for (int64_t i = 0; i < steps; ++i)
+    numbers.push_back({{b, slot.index}, b.i32(i), stage * steps + i});
+  if (loadsAhead())
+    for (int64_t i = 1; i < steps; ++i)
+      codes[i] = emitLoad(tile, numbers[i]);
+  for (auto [i, step] : llvm::enumerate(numbers)) {
     if (i > 0)
-      pipeline.next = emitDecode(tile, step);
+      pipeline.next =
+          emitDecode(loadsAhead() ? codes[i] : emitLoad(tile, step));
     llvm::append_range(used, pipeline.next);
     pipeline.sums = emitMma(pipeline.sums, pipeline.next, getDescriptors(step),
                             0, kStepProducts);
@@ -378,10 +421,77 @@ SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
   return results;
 }
 
+Value ProductEmitter::getHandedSum(Value team, int64_t sum) {
+  // The words of a thread are as far apart as all threads have one each.
+  Lanes place = thread.number + sum * kWarpgroupThreads;
+  return b.offset(
+      context.getShared(b, context.shared.sums, team, context.shared.sumBytes),
+      b.getF32Type(), place);
+}
+
+SmallVector<Value> ProductEmitter::emitTakeSums(Lanes stage) {
+  SmallVector<Value> zeros(count, b.f32(0));
+  return emitIfElse(
+      b, compare(Predicate::ne, stage, 0), TypeRange(ValueRange(zeros)),
+      [&] {
+        upstream::createBarrier<NVVM::BarrierOp>(
+            b, thread.team + kHandOverBarrier, b.i32(2 * kWarpgroupThreads));
+        SmallVector<Value> sums;
+        for (int64_t i = 0; i < count; ++i)
+          sums.push_back(
+              b.load(b.getF32Type(), getHandedSum(thread.team, i), kWordBytes));
+        return sums;
+      },
+      [&] { return zeros; });
+}
+
+SmallVector<Value> ProductEmitter::emitHandOver(Lanes stage, Lanes stages,
+                                                ValueRange sums) {
+  return emitIfElse(
+      b, compare(Predicate::ult, stage + 1, stages),
+      TypeRange(ValueRange(sums)),
+      [&] {
+        Lanes next = (thread.team + 1) & (teams - 1);
+        for (int64_t i = 0; i < count; ++i)
+          b.store(sums[i], getHandedSum(next, i), kWordBytes);
+        NVVM::BarrierArriveOp::create(b, next + kHandOverBarrier,
+                                      b.i32(2 * kWarpgroupThreads));
+        return SmallVector<Value>(count, b.f32(0));
+      },
+      [&] { return SmallVector<Value>(sums); });
+}
+
+SmallVector<Value> ProductEmitter::emitHandedStage(const TileCoord &tile,
+                                                   Lanes stage, Lanes stages,
+                                                   ValueRange values) {
+  RingSlot slot = RingSlot::of(values);
+  emitWaitFull(slot);
+  SmallVector<SmallVector<Value>> registers;
+  SmallVector<WgmmaStep> numbers;
+  for (int64_t i = 0; i < steps; ++i) {
+    numbers.push_back(
+        {{b, slot.index}, b.i32(i), (tile.begin + stage) * steps + i});
+    registers.push_back(emitDecode(tile, numbers.back()));
+  }
+  SmallVector<Value> sums = emitTakeSums(stage), used;
+  for (auto [step, elements] : llvm::zip_equal(numbers, registers)) {
+    sums = emitMma(sums, elements, getDescriptors(step), 0, kStepProducts);
+    llvm::append_range(used, elements);
+  }
+  sums = emitWait(sums, used);
+  sums = emitHandOver(stage, stages, sums);
+  emitRelease(slot.index);
+  SmallVector<Value> next =
+      slot.getAfter(b, context.spec.schedule.getStages(), b.i32(teams)).get();
+  llvm::append_range(next, sums);
+  return next;
+}
+
 SmallVector<Value> ProductEmitter::emitTeamStages(const TileCoord &tile,
                                                   Lanes full,
                                                   const RingSlot &slot) {
   int64_t slots = context.spec.schedule.getStages();
+  bool handsOver = context.spec.handsOverSums();
   Lanes begin = tile.begin, end = tile.end;
   // Teams take turns. A slot is always that of the same one, which so sees each
   // phase of its barriers.
@@ -395,9 +505,17 @@ SmallVector<Value> ProductEmitter::emitTeamStages(const TileCoord &tile,
       [&] {
         SmallVector<Value> values = slot.getAfter(b, slots, distance).get();
         llvm::append_range(values, sums);
-        return emitStages(tile, begin + distance, ofTeam, values);
+        if (!handsOver)
+          return emitStages(tile, begin + distance, ofTeam, values);
+        values =
+            emitCount(b, ofTeam, values, [&](Lanes number, ValueRange carried) {
+              return emitHandedStage(tile, distance + number * teams,
+                                     end - begin, carried);
+            });
+        return SmallVector<Value>(ArrayRef(values).take_back(count));
       },
       [&] { return sums; });
+  // Where sums are handed over, those so far come with the last stage.
   Lanes hasLast = compare(Predicate::ugt, end - begin, full);
   Lanes isOwn = compare(Predicate::eq, full & (teams - 1), distance);
   return emitIfElse(
@@ -405,7 +523,8 @@ SmallVector<Value> ProductEmitter::emitTeamStages(const TileCoord &tile,
       [&] {
         Lanes left = tile.product.depth & (context.spec.stageElements - 1);
         return emitLastStage(tile, begin + full, left,
-                             slot.getAfter(b, slots, full), sums);
+                             slot.getAfter(b, slots, full),
+                             handsOver ? emitTakeSums(full) : sums);
       },
       [&] { return sums; });
 }

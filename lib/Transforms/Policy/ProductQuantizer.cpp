@@ -347,10 +347,10 @@ Value ProductQuantizer::create(const ProductOperand *weight) {
   shape.push_back(product.getSize(product.a.rows));
   shape.push_back(product.getSize(product.b.rows));
   SmallVector<int64_t, 2> block = {1, decision.form->weight.format->blockSize};
-  auto matrix =
-      ScaledMMOp::create(rewriter, loc, RankedTensorType::get(shape, element),
-                         a.data, b.data, a.scale, b.scale, a.global, b.global,
-                         /*bias=*/Value(), block, GlobalScalingAttr());
+  auto matrix = ScaledMMOp::create(
+      rewriter, loc, RankedTensorType::get(shape, element), a.data, b.data,
+      a.scale, b.scale, a.global, b.global,
+      /*bias=*/Value(), block, GlobalScalingAttr(), SumOrderAttr());
   if (decision.maxRows)
     matrix->setAttr(kMaxRowsAttrName,
                     rewriter.getI64IntegerAttr(*decision.maxRows));

@@ -523,7 +523,7 @@ private:
     bool isUnchecked = hasUncheckedOrigins(a) || hasUncheckedOrigins(b);
     Value y = ScaledMMOp::create(
         rewriter, loc, flat, rowsA, rowsB, scaleA, scaleB, globalA, globalB,
-        /*bias=*/Value(), block, scaling,
+        /*bias=*/Value(), block, scaling, /*order=*/SumOrderAttr(),
         isUnchecked ? rewriter.getUnitAttr() : UnitAttr(),
         isMnMajorA ? rewriter.getUnitAttr() : UnitAttr(),
         isMnMajorB ? rewriter.getUnitAttr() : UnitAttr());

@@ -383,7 +383,8 @@ private:
                               /*global_scale_a=*/Value(),
                               /*global_scale_b=*/Value(), /*bias=*/Value(),
                               getBlockAttr(builder, op.getBlockSize()),
-                              /*global_scaling=*/GlobalScalingAttr());
+                              /*global_scaling=*/GlobalScalingAttr(),
+                              /*order=*/SumOrderAttr());
   }
 
   /// Each matrix of A times that of B.

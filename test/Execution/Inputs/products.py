@@ -62,6 +62,7 @@ class Op:
     bias: str = ""
     has_bias_each: bool = False  # one row of bias a group
     scaling: str = ""  # global_scaling: before_rounding, after_rounding or in_elements
+    order: str = ""  # of sums: free or chain
     are_units: bool = False  # global scales are constants of 1.0
     mn_major: str = ""  # of "ab", the operands whose rows run along M or N
     is_prepacked: bool = False  # the function brings data with scales to register order
@@ -133,6 +134,8 @@ class Op:
                 types[f"g{side}"] = type
         if self.scaling:
             attributes += f" global_scaling {self.scaling}"
+        if self.order:
+            attributes += f" order {self.order}"
         if self.bias:
             types["bias"] = self.tensor("GN" if self.has_bias_each else "N", self.bias)
             attributes += f" bias(%bias : {types['bias']})"
