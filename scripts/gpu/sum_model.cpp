@@ -20,13 +20,15 @@ using namespace blockscale::numerics;
 namespace {
 
 /// Products that a search may suppose to be added at once.
-static_assert(AdditionTerms::kMost >= 32);
+static_assert(AdditionTerms<uint32_t>::kMost >= 32);
 
 template <typename Visit>
 void forEachRow(int64_t rows, Visit visit) {
   int64_t threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  threads = std::min(threads, rows);
   std::vector<std::thread> all;
-  for (int64_t thread = 0; thread < std::min(threads, rows); ++thread)
+  all.reserve(static_cast<size_t>(threads));
+  for (int64_t thread = 0; thread < threads; ++thread)
     all.emplace_back([=] {
       for (int64_t row = thread; row < rows; row += threads)
         visit(row);

@@ -49,9 +49,9 @@ VECTOR_ROWS, VECTOR_COLS = 32, 24
 VECTOR_DEPTHS = (7, 16, 33, 64, 100)
 SMALLEST = {8: np.uint8, 16: np.uint16}  # types of codes, by their bits
 
-# What a search tries.
+# What a search tries. Words of the model hold sums of terms of at most 26 bits.
 PRODUCTS = (4, 8, 16, 32)
-BITS = range(10, 31)
+BITS = range(10, 27)
 LEAST_EXPONENTS = (-10000, *range(-150, -119))
 
 

@@ -275,77 +275,99 @@ constexpr Word roundTotal(const TensorCoreSum &sum, Word high, Word low,
 /// The NaN that instructions give, whatever NaN they got.
 inline constexpr uint32_t kTensorCoreNan = 0x7FFFFFFF;
 
-/// The terms of an addition. Those behind its products are 0.
+/// What the formulas ask of a word in addition to Bits.h: a number with sign as
+/// f64, the words of an f64, and one of two values that are computed as needed.
+constexpr double convertToF64(uint32_t x) { return static_cast<int32_t>(x); }
+template <typename Word>
+struct WordPair {
+  Word high, low;
+};
+constexpr WordPair<uint32_t> getWords(double x) {
+  uint64_t bits = __builtin_bit_cast(uint64_t, x);
+  return {static_cast<uint32_t>(bits >> 32), static_cast<uint32_t>(bits)};
+}
+template <typename First, typename Second>
+constexpr uint32_t choose(bool condition, First first, Second second) {
+  return condition ? first() : second();
+}
+
+/// The products of an addition. Those behind them are 0.
+template <typename Word>
 struct AdditionTerms {
   static constexpr int kMost = 32;
   /// Terms that are looked at together, which compilers make vectors of.
   static constexpr int kTogether = 8;
-  uint32_t significands[kMost] = {};
-  uint32_t exponents[kMost] = {};
+  Word significands[kMost] = {};
+  Word exponents[kMost] = {};
 
-  constexpr AdditionTerms() {
+  constexpr explicit AdditionTerms(Word shape) {
     for (int i = 0; i < kMost; ++i)
-      clear(i);
+      clear(i, shape);
   }
-  constexpr void set(int i, const Term<uint32_t> &a, const Term<uint32_t> &b) {
+  constexpr void set(int i, const Term<Word> &a, const Term<Word> &b) {
     significands[i] = a.significand * b.significand;
     exponents[i] = a.exponent + b.exponent;
   }
-  constexpr void clear(int i) {
-    significands[i] = 0;
-    exponents[i] = kZeroExponent;
+  constexpr void clear(int i, Word shape) {
+    significands[i] = like(shape, 0u);
+    exponents[i] = like(shape, kZeroExponent);
+  }
+  constexpr Term<Word> get(int i) const {
+    return {significands[i], exponents[i]};
   }
 };
 
 /// The sum of terms of which some are infinite or NaN.
-constexpr uint32_t addSpecialTerms(const TensorCoreSum &sum,
-                                   const AdditionTerms &terms,
-                                   const Term<uint32_t> &accumulator) {
-  bool isNan = false, isUp = false, isDown = false;
-  auto add = [&](uint32_t significand, uint32_t exponent) {
-    if (isLessSigned(exponent, kFirstSpecialExponent))
-      return;
-    isNan |= significand == 0;
-    isUp |= isLessSigned(0, significand);
-    isDown |= isLessSigned(significand, 0);
+template <typename Word>
+constexpr Word addSpecialTerms(const TensorCoreSum &sum,
+                               const AdditionTerms<Word> &terms,
+                               const Term<Word> &accumulator) {
+  // What a term brings: NaN, or an infinity.
+  constexpr uint32_t kUp = 1, kDown = 2, kNan = 4;
+  auto getKind = [](const Term<Word> &term) {
+    Word zero = like(term.significand, 0u);
+    Word special = select(isEqual(term.significand, zero), like(zero, kNan),
+                          like(zero, kUp) + (term.significand >> 31));
+    return select(
+        isLessSigned(term.exponent, like(zero, kFirstSpecialExponent)), zero,
+        special);
   };
-  add(accumulator.significand, accumulator.exponent);
+  Word kinds = getKind(accumulator);
   for (int i = 0; i < sum.products; ++i)
-    add(terms.significands[i], terms.exponents[i]);
-  if (isNan || (isUp && isDown))
-    return kTensorCoreNan;
-  return kFloatInfinityBits | (isDown ? kFloatSignMask : 0);
+    kinds = kinds | getKind(terms.get(i));
+  Word infinity = ((kinds & kDown) << 30) | kFloatInfinityBits;
+  return select(isBelow(kinds, like(kinds, kUp | kDown)), infinity,
+                like(kinds, kTensorCoreNan));
 }
 
 /// The accumulator after an addition, as bits of f32. `termBits`: the bits
 /// behind the point of a product's significand.
-constexpr uint32_t addTerms(const TensorCoreSum &sum, int termBits,
-                            const AdditionTerms &terms, uint32_t accumulator) {
-  Term<uint32_t> start = decodeTerm(kAccumulatorFormat, accumulator);
-  int32_t most = static_cast<int32_t>(start.exponent);
-  most = most < sum.leastExponent ? sum.leastExponent : most;
-  for (int first = 0; first < sum.products; first += AdditionTerms::kTogether)
-    for (int i = first; i < first + AdditionTerms::kTogether; ++i) {
-      int32_t exponent = static_cast<int32_t>(terms.exponents[i]);
-      most = most < exponent ? exponent : most;
+template <typename Word>
+constexpr Word addTerms(const TensorCoreSum &sum, int termBits,
+                        const AdditionTerms<Word> &terms, Word accumulator) {
+  constexpr int kTogether = AdditionTerms<Word>::kTogether;
+  Term<Word> start = decodeTerm(kAccumulatorFormat, accumulator);
+  Word largest =
+      maxSigned(start.exponent,
+                like(accumulator, static_cast<uint32_t>(sum.leastExponent)));
+  for (int first = 0; first < sum.products; first += kTogether)
+    for (int i = first; i < first + kTogether; ++i)
+      largest = maxSigned(largest, terms.exponents[i]);
+  auto addFinite = [&] {
+    auto total = convertToF64(
+        alignTerm(sum, start, kAccumulatorFormat.fields.mantissaBits, largest));
+    for (int first = 0; first < sum.products; first += kTogether) {
+      // A word holds it: each term is below 2^(fractionBits + 2).
+      Word partial = like(largest, 0u);
+      for (int i = first; i < first + kTogether; ++i)
+        partial = partial + alignTerm(sum, terms.get(i), termBits, largest);
+      total = total + convertToF64(partial);
     }
-  uint32_t largest = static_cast<uint32_t>(most);
-  if (!isLessSigned(largest, kFirstSpecialExponent))
-    return addSpecialTerms(sum, terms, start);
-  double total = static_cast<int32_t>(
-      alignTerm(sum, start, kAccumulatorFormat.fields.mantissaBits, largest));
-  for (int first = 0; first < sum.products; first += AdditionTerms::kTogether) {
-    // A word holds it: each term is below 2^(fractionBits + 2).
-    uint32_t partial = 0;
-    for (int i = first; i < first + AdditionTerms::kTogether; ++i)
-      partial += alignTerm(
-          sum, Term<uint32_t>{terms.significands[i], terms.exponents[i]},
-          termBits, largest);
-    total += static_cast<int32_t>(partial);
-  }
-  uint64_t bits = __builtin_bit_cast(uint64_t, total);
-  return roundTotal(sum, static_cast<uint32_t>(bits >> 32),
-                    static_cast<uint32_t>(bits), largest);
+    auto [high, low] = getWords(total);
+    return roundTotal(sum, high, low, largest);
+  };
+  return choose(isLessSigned(largest, like(largest, kFirstSpecialExponent)),
+                addFinite, [&] { return addSpecialTerms(sum, terms, start); });
 }
 
 /// a + b as bits of f32.
@@ -361,14 +383,14 @@ template <typename GetA, typename GetB>
 constexpr uint32_t addProducts(const TensorCoreSum &sum, int termBits,
                                GetA getA, GetB getB, int64_t depth,
                                uint32_t accumulator = 0) {
-  AdditionTerms terms;
+  AdditionTerms<uint32_t> terms(0);
   auto addNext = [&](int64_t addition, uint32_t start) {
     for (int i = 0; i < sum.products; ++i) {
       int64_t k = sum.getElement(addition, i);
       if (k < depth)
         terms.set(i, getA(k), getB(k));
       else
-        terms.clear(i);
+        terms.clear(i, 0);
     }
     return addTerms(sum, termBits, terms, start);
   };
