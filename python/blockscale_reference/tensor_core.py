@@ -26,7 +26,7 @@ class TensorCoreSum:
     `fraction_bits` of each are kept below the largest exponent, which is at least
     `least_exponent`, and `result_bits` of the sum. `pairs_apart`: an addition takes two of
     each four consecutive products, and the next one the other two; both begin with 0, and
-    their sum is added to the accumulator in f32, to nearest.
+    their sum is added to the accumulator in f32, to nearest. Their factors are brought to f16.
     """
 
     products: int
@@ -101,6 +101,7 @@ def multiply_on_tensor_cores(how, a, b, kinds, start=0.0):
     """
     shape = np.broadcast_shapes(a.shape, b.shape)
     unit = how.products * (2 if how.pairs_apart else 1)
+    types = ("f16", "f16") if how.pairs_apart else kinds
     tail = [(0, 0)] * (len(shape) - 1) + [(0, -shape[-1] % unit)]
     a, b = (np.pad(np.broadcast_to(x, shape), tail) for x in (a, b))
     order = np.arange(a.shape[-1])
@@ -114,7 +115,7 @@ def multiply_on_tensor_cores(how, a, b, kinds, start=0.0):
             total = np.zeros_like(c) if how.pairs_apart else c
             for places in order[k : k + unit].reshape(-1, how.products):
                 x, y = a[..., places], b[..., places]
-                e = _of_factors(x, kinds[0]) + _of_factors(y, kinds[1])
+                e = _of_factors(x, types[0]) + _of_factors(y, types[1])
                 total = _add_terms(how, x * y, e, total)
             # f64 has the sum of two f32 exactly, or so that it rounds alike.
             c = (c + total).astype(np.float32).astype(np.float64) if how.pairs_apart else total

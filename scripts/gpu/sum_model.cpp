@@ -37,17 +37,30 @@ void forEachRow(int64_t rows, Visit visit) {
     thread.join();
 }
 
+TensorCoreSum makeSum(const int32_t *numbers) {
+  return {numbers[0],
+          numbers[1],
+          numbers[2],
+          numbers[3],
+          static_cast<AdditionOrder>(numbers[4]),
+          SumSource::Measured};
+}
+
 } // namespace
 
-/// Terms of codes: significands and exponents.
-extern "C" void decodeTerms(int format, const uint32_t *codes, int64_t count,
-                            int32_t *significands, int32_t *exponents) {
-  TermFormat terms = getTermFormat(static_cast<FactorFormat>(format));
+/// Terms of codes, for a sum of such numbers: significands, exponents, and the
+/// bits behind a point of the former, which it returns.
+extern "C" int decodeTerms(const int32_t *numbers, int format,
+                           const uint32_t *codes, int64_t count,
+                           int32_t *significands, int32_t *exponents) {
+  TensorCoreSum sum = makeSum(numbers);
+  FactorFormat factors = static_cast<FactorFormat>(format);
   for (int64_t i = 0; i < count; ++i) {
-    Term<uint32_t> term = decodeTerm(terms, codes[i]);
+    Term<uint32_t> term = decodeFactor(sum, factors, codes[i]);
     significands[i] = static_cast<int32_t>(term.significand);
     exponents[i] = static_cast<int32_t>(term.exponent);
   }
+  return getTermBits(sum, factors, factors) / 2;
 }
 
 /// The numbers of a sum that is known: products, fraction bits, result bits,
@@ -77,12 +90,7 @@ extern "C" void multiplyTerms(const int32_t *numbers, int termBits,
                               const int32_t *exponentsB, int64_t rows,
                               int64_t cols, int64_t depth,
                               const uint32_t *starts, uint32_t *results) {
-  TensorCoreSum sum = {numbers[0],
-                       numbers[1],
-                       numbers[2],
-                       numbers[3],
-                       static_cast<AdditionOrder>(numbers[4]),
-                       SumSource::Measured};
+  TensorCoreSum sum = makeSum(numbers);
   auto getTerms = [depth](const int32_t *significands, const int32_t *exponents,
                           int64_t row) {
     return [significands = significands + row * depth,

@@ -22,7 +22,6 @@ FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-DBLOCKSCAL
 FORMATS = ("bf16", "f16", "tf32", "e4m3", "e5m2")
 TENSOR_CORES = ("ampere", "ada", "hopper", "blackwell")
 INSTRUCTIONS = ("mma.sync", "wgmma", "tcgen05")
-MANTISSA_BITS = {"bf16": 7, "f16": 10, "tf32": 10, "e4m3": 3, "e5m2": 2}
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,10 @@ class Numbers:
     result_bits: int
     least_exponent: int
     pairs_apart: bool = False
+
+    def as_array(self):
+        return (ctypes.c_int32 * 5)(self.products, self.fraction_bits, self.result_bits,
+                                    self.least_exponent, self.pairs_apart)
 
     def __str__(self):
         order = ", pairs apart" if self.pairs_apart else ""
@@ -75,25 +78,29 @@ class Model:
             return None
         return Numbers(*numbers[:4], bool(numbers[4]))
 
-    def decode(self, kind, codes):
+    def decode(self, numbers, kind, codes):
+        """The terms of factors that are added by `numbers`."""
         codes = np.ascontiguousarray(codes, np.uint32)
         significands, exponents = (np.empty(codes.shape, np.int32) for _ in range(2))
-        self._library.decodeTerms(
-            FORMATS.index(kind), _pointer(codes), ctypes.c_int64(codes.size),
+        bits = self._library.decodeTerms(
+            numbers.as_array(), FORMATS.index(kind), _pointer(codes), ctypes.c_int64(codes.size),
             _pointer(significands), _pointer(exponents))
-        return Terms(significands, exponents, MANTISSA_BITS[kind])
+        return Terms(significands, exponents, bits)
+
+    def multiply_codes(self, numbers, kinds, operands):
+        """The same as multiply, of the codes of sum_draws.Operands."""
+        a, b = (self.decode(numbers, kind, codes)
+                for kind, codes in zip(kinds, (operands.a, operands.b)))
+        return self.multiply(numbers, a, b, operands.starts)
 
     def multiply(self, numbers, a, b, starts):
         """The bits of A B^T + starts [rows, cols], as u32, of terms."""
         starts = np.ascontiguousarray(starts, np.uint32)
         results = np.empty(starts.shape, np.uint32)
-        values = (ctypes.c_int32 * 5)(
-            numbers.products, numbers.fraction_bits, numbers.result_bits, numbers.least_exponent,
-            numbers.pairs_apart)
         operands = [np.ascontiguousarray(array) for terms in (a, b)
                     for array in (terms.significands, terms.exponents)]
         sizes = (*starts.shape, a.significands.shape[1])
         self._library.multiplyTerms(
-            values, a.bits + b.bits, *map(_pointer, operands), *map(ctypes.c_int64, sizes),
-            _pointer(starts), _pointer(results))
+            numbers.as_array(), a.bits + b.bits, *map(_pointer, operands),
+            *map(ctypes.c_int64, sizes), _pointer(starts), _pointer(results))
         return results

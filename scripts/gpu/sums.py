@@ -93,13 +93,13 @@ class Run:
         self.model = Model(folder)
         print(make_head(options.commit or describe_commit(ROOT),
                         f"{self.cuda.name}, driver {find_driver_release()} of CUDA "
-                        f"{self.cuda.version}", f"scripts/gpu/sums.py {options.action}"
-                        f"{f' --sums {options.sums}' if options.action == 'check' else ''}"))
+                        f"{self.cuda.version}", " ".join(
+                            ["scripts/gpu/sums.py", options.action,
+                             *(["--only", options.only] if options.only else [])])))
 
     def count(self, numbers, kind, operands, results):
         """The results that are not those of the model."""
-        a, b = (self.model.decode(*each) for each in ((kind.a, operands.a), (kind.b, operands.b)))
-        return int((self.model.multiply(numbers, a, b, operands.starts) != results).sum())
+        return int((self.model.multiply_codes(numbers, kind.types, operands) != results).sum())
 
     def check(self, sums):
         total = differing = unknown = 0

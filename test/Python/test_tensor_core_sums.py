@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sums of tensor cores: those of the numpy reference and of Numerics/TensorCoreSum.h, and what
-scripts/gpu/sums.py says of a GPU."""
+"""Sums of tensor cores: those of an H200 (test/Data/sums), of the numpy reference and of
+Numerics/TensorCoreSum.h, and what scripts/gpu/sums.py says of a GPU."""
 
 import contextlib
 import io
@@ -9,12 +9,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from dataclasses import replace
 
 import numpy as np
 
 from golden import ROOT, reference
 
 SCRIPT = f"{ROOT}/scripts/gpu/sums.py"
+H200 = f"{ROOT}/test/Data/sums/h200.npz"
 
 sys.path.insert(0, f"{ROOT}/scripts/gpu")
 import sum_draws
@@ -78,6 +80,73 @@ class KnownTest(unittest.TestCase):
         self.assertEqual(known, 3 + 5 + 5 + 5 + 3 + 2)
 
 
+class SiliconTest(unittest.TestCase):
+    """The bits of an H200, of each class."""
+
+    @classmethod
+    def setUpClass(cls):
+        with np.load(H200) as archive:
+            cls.arrays = {key: archive[key] for key in archive.files}
+
+    def cases(self):
+        """Instruction, types, class, operands and the results of the H200."""
+        for key, results in self.arrays.items():
+            types, name, array = key.split("; ")
+            if array in ("a", "b", "start"):
+                continue
+            of_class = f"{types}; {name}"
+            starts = self.arrays.get(f"{of_class}; start", np.zeros_like(results))
+            operands = sum_draws.Operands(self.arrays[f"{of_class}; a"],
+                                          self.arrays[f"{of_class}; b"], starts)
+            yield array, tuple(types.split(" x ")), name, operands, results
+
+    def test_has_all_classes(self):
+        found = {(instruction, types, name)
+                 for instruction, types, name, _, _ in self.cases()}
+        wanted = {(kind.instruction, kind.types, sum_draws.describe_class(*each))
+                  for kind in KINDS for each in sum_draws.list_classes(kind.types)}
+        self.assertEqual(found, wanted)
+
+    def test_reference(self):
+        for instruction, types, name, operands, results in self.cases():
+            with self.subTest(f"{instruction} {types}, {name}"):
+                how = reference.tensor_core_sum("hopper", instruction, types[0])
+                np.testing.assert_array_equal(multiply(how, types, operands), results)
+
+    def test_header(self):
+        model = get_model()
+        for instruction, types, name, operands, results in self.cases():
+            with self.subTest(f"{instruction} {types}, {name}"):
+                numbers = model.find("hopper", instruction, types[0])
+                np.testing.assert_array_equal(
+                    model.multiply_codes(numbers, types, operands), results)
+
+    # The vectors tell each number of each instruction from its neighbours.
+    def test_tells_numbers_apart(self):
+        model, cases = get_model(), list(self.cases())
+        for instruction in ("mma.sync", "wgmma"):
+            for types in sorted({case[1] for case in cases}):
+                right = model.find("hopper", instruction, types[0])
+                wrong = [replace(right, products=right.products // 2),
+                         replace(right, products=8 if right.products == 16 else 16),
+                         replace(right, fraction_bits=right.fraction_bits - 1),
+                         replace(right, fraction_bits=right.fraction_bits + 1),
+                         replace(right, result_bits=right.result_bits - 1),
+                         replace(right, pairs_apart=not right.pairs_apart)]
+                # Narrow types have no products so small.
+                if types[0] in ("bf16", "tf32"):
+                    wrong += [replace(right, least_exponent=least)
+                              for least in (-10000, -134, -132, -126)]
+                for numbers in wrong:
+                    if numbers == right:
+                        continue
+                    with self.subTest(f"{instruction} {types}: {numbers}"):
+                        self.assertTrue(any(
+                            (model.multiply_codes(numbers, types, operands) != results).any()
+                            for at, of, _, operands, results in cases
+                            if (at, of) == (instruction, types)))
+
+
 class ReferenceTest(unittest.TestCase):
     # Half a million sums, of every instruction that is known and every class.
     def test_is_the_header(self):
@@ -89,12 +158,10 @@ class ReferenceTest(unittest.TestCase):
                 for name, start in sum_draws.list_classes(types):
                     seed = sums.make_seed(tensor_cores, instruction, types, name, start)
                     operands = sum_draws.draw(seed, types, name, start, 40, 32, 1 + seed % 70)
-                    a, b = (model.decode(kind, codes)
-                            for kind, codes in zip(types, (operands.a, operands.b)))
                     with self.subTest(f"{tensor_cores} {instruction} {types}, {name}, {start}"):
                         np.testing.assert_array_equal(
                             multiply(how, types, operands),
-                            model.multiply(get_numbers(how), a, b, operands.starts))
+                            model.multiply_codes(get_numbers(how), types, operands))
                     count += operands.starts.size
         self.assertGreater(count, 5e5)
 
@@ -106,9 +173,7 @@ class FakeMachine:
         self.numbers = numbers
 
     def multiply(self, kind, operands):
-        model = get_model()
-        return model.multiply(self.numbers, model.decode(kind.a, operands.a),
-                              model.decode(kind.b, operands.b), operands.starts)
+        return get_model().multiply_codes(self.numbers, kind.types, operands)
 
 
 class SearchTest(unittest.TestCase):

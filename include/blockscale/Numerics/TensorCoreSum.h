@@ -80,8 +80,8 @@ enum class AdditionOrder : uint8_t {
   Ascending,
   /// Of each four the first two, and the next addition the other two. The two
   /// begin with 0, and their sum is added to the accumulator in f32, to
-  /// nearest. So does an instruction of FP8 that is two of F16 and an addition:
-  /// the two take halves of each register.
+  /// nearest. So does an instruction of FP8 that brings its factors to F16 and
+  /// is two instructions, each of halves of the registers, and an addition.
   PairsApart
 };
 
@@ -406,21 +406,46 @@ constexpr uint32_t addProducts(const TensorCoreSum &sum, int termBits,
   return accumulator;
 }
 
+/// The format that factors of a format are brought to before they are
+/// multiplied.
+constexpr FactorFormat getMultipliedFormat(const TensorCoreSum &sum,
+                                           FactorFormat format) {
+  return sum.order == AdditionOrder::PairsApart ? FactorFormat::F16 : format;
+}
+
+/// The term of a factor's code, in the format that it is multiplied in.
+constexpr Term<uint32_t> decodeFactor(const TensorCoreSum &sum,
+                                      FactorFormat format, uint32_t code) {
+  FactorFormat multiplied = getMultipliedFormat(sum, format);
+  if (multiplied != format) {
+    ElementFormat element = format == FactorFormat::E4M3 ? ElementFormat::E4M3
+                                                         : ElementFormat::E5M2;
+    code = encodeF16Bits(decodeBits(element, code)) & 0xFFFFu;
+  }
+  return decodeTerm(getTermFormat(multiplied), code);
+}
+
+/// The bits behind the point of a product of two formats.
+constexpr int getTermBits(const TensorCoreSum &sum, FactorFormat a,
+                          FactorFormat b) {
+  return getTermFormat(getMultipliedFormat(sum, a)).fields.mantissaBits +
+         getTermFormat(getMultipliedFormat(sum, b)).fields.mantissaBits;
+}
+
 /// The same, of codes of formats `a` and `b`.
 template <typename Code>
 constexpr uint32_t addProductsOfCodes(const TensorCoreSum &sum, FactorFormat a,
                                       const Code *codesA, FactorFormat b,
                                       const Code *codesB, int64_t depth,
                                       uint32_t accumulator = 0) {
-  TermFormat termsA = getTermFormat(a), termsB = getTermFormat(b);
   auto getA = [&](int64_t k) {
-    return decodeTerm(termsA, uint32_t{codesA[k]});
+    return decodeFactor(sum, a, uint32_t{codesA[k]});
   };
   auto getB = [&](int64_t k) {
-    return decodeTerm(termsB, uint32_t{codesB[k]});
+    return decodeFactor(sum, b, uint32_t{codesB[k]});
   };
-  int termBits = termsA.fields.mantissaBits + termsB.fields.mantissaBits;
-  return addProducts(sum, termBits, getA, getB, depth, accumulator);
+  return addProducts(sum, getTermBits(sum, a, b), getA, getB, depth,
+                     accumulator);
 }
 
 } // namespace blockscale::numerics
