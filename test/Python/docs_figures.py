@@ -54,6 +54,13 @@ def ratio(first, second):
     return f"{float(benchmark(first, 'us')) / float(benchmark(second, 'us')):.2f}"
 
 
+def sums():
+    """The sums of an H200, the instructions, and the sums that differ."""
+    log = read_log("sums-h200.txt")
+    total, differing = re.search(r"(?m)^(\d+) sums, (\d+) differ$", log).groups()
+    return f"{int(total):,}", len(re.findall(r"(?m) classes, \d+ sums, ", log)), differing
+
+
 NORM = "RMSNorm, NVFP4 1x16, swizzled, 8192x{}"
 
 
@@ -133,6 +140,8 @@ SENTENCES = [
              lambda: races("accepted")[:1]),
     Sentence(EMULATOR, "Of the {} that it reports, {} had more than 100 results",
              lambda: races("reported")),
+    Sentence("docs/Numerics.md",
+             "on an H200: {} sums of {} instructions, of which {} differ", sums),
     Sentence(EMULATOR, "the emulator answered {} calls of", calls),
     Sentence(TESTING, "| {} calls, answers of an H200 |", calls),
     Sentence(TESTING, "| {} cases; an H200, {} launches |",
