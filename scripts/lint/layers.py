@@ -73,6 +73,7 @@ EMULATOR_HEADERS = {
     "InstructionSet": "InstructionSet",
     "Device": "Memory", "Memory": "Memory", "Swizzle": "Memory",
     "Op": "Program", "Program": "Program",
+    "SumDevice": "Matrix",
     "TensorMap": "Async",
     "Launch": "Machine"}
 EMULATOR_INCLUDE = re.compile(r'(?:Emulator/(\w+)|blockscale/Emulator)/(\w+)\.h')

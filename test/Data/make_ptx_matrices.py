@@ -40,10 +40,12 @@ mov.u32 %l, %laneid;
 class Kernel:
     """PTX text, with words that threads read and write in rows of their own."""
 
+    head = HEAD
+
     def __init__(self, name, seed, threads=32):
         self.name, self.threads = name, threads
         self.random = random.Random(name + str(seed))
-        self.text, self.words, self.outputs = HEAD, [], 0
+        self.text, self.words, self.outputs = self.head, [], 0
 
     def add(self, text):
         self.text += text + "\n"
@@ -68,10 +70,12 @@ class Kernel:
             self.add(f"st.global.b{bits} [%q0+{base * 4 + i * per * 4}], "
                      f"{register}{i};")
 
-    def fill_shared(self, count, make):
-        """`count` words of shared memory `s` from the input."""
+    def fill_shared(self, count, make, more=0, make_more=None):
+        """`count` words of shared memory `s` from the input, and `more` behind them."""
         base = len(self.words)
         self.words += [make() for _ in range(count)]
+        self.words += [make_more() for _ in range(more)]
+        count += more
         self.add(f".shared .align 1024 .b8 s[{count * 4}];")
         for i in range(0, count, self.threads):
             self.add(f"add.u32 %w0, %t, {i};\nmad.wide.u32 %q0, %w0, 4, %in;\n"
@@ -439,13 +443,12 @@ def npy(data, type):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data
 
 
-def main():
-    gpu = Gpu()
-    with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as archive:
+def write_archive(path, gpu, kernels):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         def write(name, data, type):
             info = zipfile.ZipInfo(name + ".npy", (1980, 1, 1, 0, 0, 0))
             archive.writestr(info, npy(data, type), zipfile.ZIP_DEFLATED)
-        for kernel in kernels():
+        for kernel in kernels:
             try:
                 result = gpu.run(kernel)
             except RuntimeError as error:
@@ -459,4 +462,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    write_archive(sys.argv[1], Gpu(), kernels())

@@ -106,6 +106,11 @@ struct CommandLine {
       cl::desc("Let NaN among the scales of a product of SM100 give NaN "
                "in the emulator, where it is a finding otherwise"),
       cl::cat(category)};
+  cl::opt<std::string> sums{
+      "sums",
+      cl::desc("The chip whose tensor cores add products in the emulator "
+               "(default: the target), or exact"),
+      cl::value_desc("chip"), cl::cat(category)};
   cl::opt<ProfileForm> profile{
       "profile",
       cl::ValueOptional,
@@ -237,6 +242,7 @@ static Status checkOptions() {
       {&cli->profile, onEmulator, "--on=emulator"},
       {&cli->seed, onEmulator, "--on=emulator"},
       {&cli->nanScales, onEmulator, "--on=emulator"},
+      {&cli->sums, onEmulator, "--on=emulator"},
       {&cli->gpu, onGpu, "--on=cuda"},
       {&cli->repeat, !onEmulator, "--on=cpu or --on=cuda"}};
   for (auto [option, hasEffect, where] : options) {
@@ -247,6 +253,10 @@ static Status checkOptions() {
   if (!target::findChip(cli->chipName.getValue()))
     return Status::failure("expected --target to be " + target::listChips() +
                            ", but got '" + cli->chipName + "'");
+  if (cli->sums.getNumOccurrences() && !emulator::findSumDevice(cli->sums))
+    return Status::failure("expected --sums to be " +
+                           emulator::kSumDeviceNames.str() + ", but got '" +
+                           cli->sums + "'");
   return Status::success();
 }
 
@@ -313,6 +323,8 @@ static CallOptions getCallOptions(int threads) {
   options.emulator.seed = cli->seed;
   options.emulator.maxSteps = cli->maxSteps;
   options.emulator.allowNanScales = cli->nanScales;
+  if (cli->sums.getNumOccurrences())
+    options.emulator.sums = emulator::findSumDevice(cli->sums);
   options.emulator.jobs = threads;
   options.emulator.profile = cli->profile != ProfileForm::None;
   return options;

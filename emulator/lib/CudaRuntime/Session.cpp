@@ -138,6 +138,12 @@ static Session *makeSession() {
   session->options.strict = getNumber(kStrictVariable) != 0;
   session->options.requireFences = getNumber(kRequireFencesVariable) != 0;
   session->options.allowNanScales = getNumber(kNanScalesVariable) != 0;
+  if (std::getenv(kSumsVariable)) {
+    llvm::StringRef sums = getVariable(kSumsVariable, "");
+    session->options.sums = emulator::findSumDevice(sums);
+    if (!session->options.sums)
+      refuse(kSumsVariable, emulator::kSumDeviceNames, sums);
+  }
   session->printsLaunches = getNumber(kProfileVariable) != 0;
   session->writeReport();
   // A stream that is first used behind this would end before the report.

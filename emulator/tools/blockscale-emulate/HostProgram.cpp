@@ -37,6 +37,8 @@ static void setEnvironment(const HostProgram &program, llvm::StringRef folder,
               llvm::Twine(options.requireFences ? 1 : 0));
   setVariable(cuda::kNanScalesVariable,
               llvm::Twine(options.allowNanScales ? 1 : 0));
+  if (options.sums)
+    setVariable(cuda::kSumsVariable, emulator::getName(*options.sums));
   setVariable(cuda::kProfileVariable, llvm::Twine(options.profile ? 1 : 0));
   setVariable(cuda::kReportVariable, reports);
   const char *path = std::getenv("LD_LIBRARY_PATH");

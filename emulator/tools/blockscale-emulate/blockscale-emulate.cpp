@@ -146,6 +146,11 @@ struct CommandLine {
           "Report missing fences of tensor memory and of new mbarriers also "
           "in modules that have none of them"),
       cl::cat(category)};
+  cl::opt<std::string> sums{
+      "sums",
+      cl::desc("The chip whose tensor cores add products (default: the target "
+               "of the PTX), or exact"),
+      cl::value_desc("chip"), cl::cat(category)};
   cl::opt<bool> nanScales{
       "nan-scales",
       cl::desc("Let NaN among the scale factors of a product give NaN"),
@@ -213,6 +218,8 @@ static RunOptions getRunOptions() {
   options.strict = cli->strict;
   options.requireFences = cli->requireFences;
   options.allowNanScales = cli->nanScales;
+  if (cli->sums.getNumOccurrences())
+    options.sums = findSumDevice(cli->sums);
   return options;
 }
 
@@ -273,8 +280,11 @@ static llvm::Error checkOptions(bool runsProgram) {
                                    std::addressof(cli->argumentOptions),
                                    &cli->trace};
   const cl::Option *ofRuns[] = {
-      &cli->schedule, &cli->seed,    &cli->maxSteps,      &cli->jobs,
-      &cli->strict,   &cli->profile, &cli->requireFences, &cli->nanScales};
+      &cli->schedule,      &cli->seed,      &cli->maxSteps,
+      &cli->jobs,          &cli->strict,    &cli->profile,
+      &cli->requireFences, &cli->nanScales, &cli->sums};
+  if (cli->sums.getNumOccurrences() && !findSumDevice(cli->sums))
+    return emulate::unexpected("--sums to be " + kSumDeviceNames, cli->sums);
   auto refuse = [](llvm::ArrayRef<const cl::Option *> options,
                    const llvm::Twine &what) -> llvm::Error {
     for (const cl::Option *option : options)

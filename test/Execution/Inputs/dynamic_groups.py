@@ -229,6 +229,12 @@ class Draw:
     def bf16(self, *shape):
         return (self.floats(*shape).view(np.uint32) >> 16).astype(np.uint16)
 
+    def exact(self, rows, columns):
+        """Numbers whose products have exact sums, of unlike scales in each block of rows."""
+        factors = 1 << self.random.integers(0, 3, (-(-rows // 32), columns)).repeat(32, 0)[:rows]
+        values = self.random.integers(-8, 9, (rows, columns)) * factors
+        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
     def tiles(self, rows, cols):
         """Scales in tiles of each group of rows, none of which is NaN where it is padding."""
         most = (rows + self.g * 127) // 128 * -(-cols // 4)
@@ -257,7 +263,8 @@ class Draw:
             return [self.fp4(M, K), self.e4m3(M, K // 16), self.fp4(N, K),
                     self.e4m3(N, K // 16), self.ends_of_k]
         if form == "gradients":
-            return [self.bf16(M, N), self.bf16(M, 40), self.ends]
+            # How many parts K has depends on whether the number of groups is known.
+            return [self.exact(M, N), self.exact(M, 40), self.ends]
         if form == "experts":
             return [self.bf16(M, K), self.codes(g, N, K), self.e8m0(g, 1, 1, 32, 4, 4),
                     self.codes(g, N, K), self.e8m0(g, 1, 1, 32, 4, 4), self.ends]

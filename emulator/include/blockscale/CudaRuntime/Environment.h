@@ -38,6 +38,9 @@ inline constexpr const char *kRequireFencesVariable =
     "BLOCKSCALE_EMULATE_REQUIRE_FENCES";
 inline constexpr const char *kNanScalesVariable =
     "BLOCKSCALE_EMULATE_NAN_SCALES";
+/// The chip whose tensor cores add products, or "exact"; without it that of the
+/// PTX.
+inline constexpr const char *kSumsVariable = "BLOCKSCALE_EMULATE_SUMS";
 /// "1" to count the instructions of each launch on standard error.
 inline constexpr const char *kProfileVariable = "BLOCKSCALE_EMULATE_PROFILE";
 /// A folder for the findings of each process: a file that its number names,

@@ -9,6 +9,7 @@
 
 #include "blockscale/Emulator/Program.h"
 #include "blockscale/Emulator/Report.h"
+#include "blockscale/Emulator/SumDevice.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -57,6 +58,9 @@ struct RunOptions {
   /// Report missing fences that compilers are known to leave out, tcgen05.fence
   /// and those behind mbarrier.init, also where the module has none of them.
   bool requireFences = false;
+  /// The device whose tensor cores add products; without it that of the PTX's
+  /// target, and Exact where nobody has told how the target adds.
+  std::optional<SumDevice> sums;
   /// Let NaN among the scale factors of a product give NaN, without a finding.
   bool allowNanScales = false;
 };

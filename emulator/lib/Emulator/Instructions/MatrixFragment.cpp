@@ -7,11 +7,6 @@
 
 #include "Emulator/Instructions/MatrixFragment.h"
 
-#include "Emulator/Arithmetic/FloatFormats.h"
-
-#include <algorithm>
-#include <limits>
-
 namespace blockscale::emulator {
 
 static double getValue(const FragmentFormat &format, uint64_t word,
@@ -50,41 +45,35 @@ void readFragmentB(FragmentRegisters registers, const FragmentFormat &format,
     }
 }
 
-std::vector<double> multiply(const MmaMatrix &a, const MmaMatrix &b) {
-  size_t rows = a.values.size() / a.k, columns = b.values.size() / b.k;
-  // B by K, so that the sums of a row advance side by side.
-  std::vector<double> byK(b.values.size());
-  for (size_t n = 0; n < columns; ++n)
-    for (unsigned k = 0; k < b.k; ++k)
-      byK[k * columns + n] = b.row(n)[k];
-  std::vector<double> sums(rows * columns);
-  for (size_t m = 0; m < rows; ++m) {
-    double *row = sums.data() + m * columns;
-    for (unsigned k = 0; k < a.k; ++k) {
-      double factor = a.row(m)[k];
-      const double *other = byK.data() + k * columns;
-      for (size_t n = 0; n < columns; ++n)
-        row[n] += factor * other[n];
-    }
-  }
-  return sums;
+std::vector<uint32_t> readAccumulators(FragmentRegisters registers,
+                                       const AccumulatorFormat &format,
+                                       unsigned rows, unsigned columns) {
+  unsigned count = format.getCount(), bits = 32 / count;
+  uint32_t mask = ~uint32_t(0) >> (32 - bits);
+  std::vector<uint32_t> codes(size_t(rows) * columns);
+  for (unsigned i = 0; i < registers.size(); ++i)
+    for (unsigned lane = 0; lane < kWarpSize; ++lane)
+      for (unsigned j = 0; j < count; ++j) {
+        FragmentPlace place = getAccumulatorPlace(lane, i * count + j);
+        codes[size_t(place.row) * columns + place.column] =
+            static_cast<uint32_t>(registers[i][lane] >> (j * bits)) & mask;
+      }
+  return codes;
 }
 
-uint32_t AccumulatorFormat::add(double sum, std::optional<uint32_t> old) const {
-  switch (type) {
-  case MmaAccumulator::F16:
-    return F16::encode(old ? sum + F16::decode(*old & 0xFFFF) : sum);
-  case MmaAccumulator::F32:
-    return F32::encode(old ? sum + F32::decode(*old) : sum);
-  case MmaAccumulator::S32:
-    break;
+void getAccumulators(llvm::ArrayRef<uint32_t> codes,
+                     const AccumulatorFormat &format, unsigned columns,
+                     unsigned i, uint64_t *values) {
+  unsigned count = format.getCount(), bits = 32 / count;
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    values[lane] = 0;
+    for (unsigned j = 0; j < count; ++j) {
+      FragmentPlace place = getAccumulatorPlace(lane, i * count + j);
+      values[lane] |=
+          uint64_t(codes[size_t(place.row) * columns + place.column])
+          << (j * bits);
+    }
   }
-  auto total =
-      static_cast<int64_t>(sum) + (old ? static_cast<int32_t>(*old) : 0);
-  if (saturate)
-    total = std::clamp<int64_t>(total, std::numeric_limits<int32_t>::min(),
-                                std::numeric_limits<int32_t>::max());
-  return static_cast<uint32_t>(total);
 }
 
 bool checkWholeWarp(Warp &warp, const Op &op, LaneMask active) {

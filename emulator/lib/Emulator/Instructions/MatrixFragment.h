@@ -22,7 +22,7 @@
 #define BLOCKSCALE_LIB_EMULATOR_INSTRUCTIONS_MATRIXFRAGMENT_H
 
 #include "Emulator/Machine/Warp.h"
-#include "Emulator/Matrix/MmaOperand.h"
+#include "Emulator/Matrix/ProductSums.h"
 
 namespace blockscale::emulator {
 
@@ -57,21 +57,15 @@ inline FragmentPlace getAccumulatorPlace(unsigned lane, unsigned index) {
           lane % 4 * 2 + index % 2 + index / 4 * 8};
 }
 
-/// Sums of the products of each row of A with each row of B, in the order of K,
-/// row by row of A. Products are exact in f64.
-std::vector<double> multiply(const MmaMatrix &a, const MmaMatrix &b);
-
-/// Rounds a sum once into the bits of an accumulator, with what it held before
-/// if that counts. PTX ISA leaves order and rounding of the sum open.
-struct AccumulatorFormat {
-  MmaAccumulator type;
-  /// Whether a sum of S32 is clamped; else it wraps.
-  bool saturate = false;
-
-  /// Values in a register.
-  unsigned getCount() const { return type == MmaAccumulator::F16 ? 2 : 1; }
-  uint32_t add(double sum, std::optional<uint32_t> old) const;
-};
+/// Codes of the accumulators of `columns` columns, row by row, from the
+/// registers that hold them in each lane.
+std::vector<uint32_t> readAccumulators(FragmentRegisters registers,
+                                       const AccumulatorFormat &format,
+                                       unsigned rows, unsigned columns);
+/// Register `i` of each lane, from all the codes.
+void getAccumulators(llvm::ArrayRef<uint32_t> codes,
+                     const AccumulatorFormat &format, unsigned columns,
+                     unsigned i, uint64_t *values);
 
 /// Faults unless all lanes of the warp execute a matrix instruction.
 bool checkWholeWarp(Warp &warp, const Op &op, LaneMask active);

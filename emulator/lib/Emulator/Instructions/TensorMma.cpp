@@ -118,6 +118,7 @@ static Step runMmaOp(Warp &warp, const Op &op, LaneMask active) {
   for (unsigned lane : lanesOf(known)) {
     MmaInstruction instruction = {};
     instruction.variant = data.variant;
+    instruction.sums = warp.getCluster().getContext().sums;
     instruction.d = uint32_t(addresses[0].scratch[lane]);
     instruction.isAInTensorMemory = data.isAInTensorMemory;
     instruction.collectorUse = data.collectorUse;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // PTX ISA, "Matrix multiply-accumulate using mma instruction" and "Block
-// Scaling for mma.sync". Arithmetic as MatrixFragment.h has it; f64 adds one
+// Scaling for mma.sync". Arithmetic as ProductSums.h has it; f64 adds one
 // product after the other, each rounded once with its sum.
 //
 // Scale factors, with g = row % 8 or column: of row r of A they are in lane
@@ -148,20 +148,18 @@ static Step executeMma(Warp &warp, const Op &op, LaneMask active) {
       (!applyWarpScales(warp, op, sources, a, scales, /*isA=*/true) ||
        !applyWarpScales(warp, op, sources, b, scales + 3, /*isA=*/false)))
     return Step::Next;
-  std::vector<double> sums = multiply(a, b);
-
-  unsigned count = data.accumulator.getCount(), bits = 32 / count;
+  ProductSums sums;
+  if (!data.scales)
+    sums.law = getSumLaw(warp.getCluster().getContext().sums, MmaUnit::Warp,
+                         data.a.format, data.b.format, data.accumulator.type);
+  sums.a = data.a.format;
+  sums.b = data.b.format;
+  sums.accumulator = data.accumulator;
+  std::vector<uint32_t> codes = sums.run(
+      a, b, readAccumulators(c, data.accumulator, data.shape.m, data.shape.n));
   for (auto [i, result] : llvm::enumerate(op.results)) {
-    LaneValues values = {};
-    for (unsigned lane = 0; lane < kWarpSize; ++lane)
-      for (unsigned j = 0; j < count; ++j) {
-        FragmentPlace place = getAccumulatorPlace(lane, i * count + j);
-        uint32_t old = static_cast<uint32_t>(c[i][lane]) >> (j * bits);
-        uint64_t value = data.accumulator.add(
-            sums[size_t(place.row) * data.shape.n + place.column], old);
-        values[lane] |= value << (j * bits);
-      }
-    std::memcpy(warp.write(result), values, sizeof(values));
+    getAccumulators(codes, data.accumulator, data.shape.n, i,
+                    warp.write(result));
     warp.define(result, active);
   }
   return Step::Next;

@@ -78,6 +78,17 @@ static void checkAccumulators(const Issuer &issuer, const Frame &frame) {
            "write the register, or clear scale-d in the first product"});
 }
 
+/// What the accumulators hold; a sink holds nothing, and gets nothing.
+static std::vector<uint32_t> readAccumulators(Frame &frame,
+                                              const WarpgroupData &data) {
+  static constexpr LaneValues kZeros = {};
+  llvm::SmallVector<const uint64_t *, 128> registers;
+  for (const Result &result : data.accumulators)
+    registers.push_back(result.isSink ? kZeros : frame.getSlot(result.slot));
+  return readAccumulators(registers, data.accumulator, kRowsOfWarp,
+                          data.shape.n);
+}
+
 void runWarpgroupProduct(const Issuer &issuer, const WarpgroupSources &sources,
                          uint32_t depth) {
   const auto &data = issuer.op.get<WarpgroupData>();
@@ -103,29 +114,26 @@ void runWarpgroupProduct(const Issuer &issuer, const WarpgroupSources &sources,
     negate(a);
   if (data.negateB)
     negate(b);
-  std::vector<double> sums = multiply(a, b);
 
   Frame &frame = issuer.warp.getFrame(depth);
-  if (sources.accumulates)
+  std::vector<uint32_t> before;
+  if (sources.accumulates) {
     checkAccumulators(issuer, frame);
-  unsigned count = data.accumulator.getCount(), bits = 32 / count;
+    before = readAccumulators(frame, data);
+  }
+  ProductSums sums;
+  sums.law =
+      getSumLaw(issuer.getCluster().getContext().sums, MmaUnit::Warpgroup,
+                data.a.format, data.b.format, data.accumulator.type);
+  sums.a = data.a.format;
+  sums.b = data.b.format;
+  sums.accumulator = data.accumulator;
+  std::vector<uint32_t> codes = sums.run(a, b, before);
   for (auto [i, result] : llvm::enumerate(data.accumulators)) {
     if (result.isSink)
       continue;
-    uint64_t *values = frame.getSlot(result.slot);
-    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-      auto before = static_cast<uint32_t>(values[lane]);
-      uint64_t after = 0;
-      for (unsigned j = 0; j < count; ++j) {
-        FragmentPlace place = getAccumulatorPlace(lane, i * count + j);
-        double sum = sums[size_t(place.row) * data.shape.n + place.column];
-        std::optional<uint32_t> old;
-        if (sources.accumulates)
-          old = before >> (j * bits);
-        after |= uint64_t(data.accumulator.add(sum, old)) << (j * bits);
-      }
-      values[lane] = after;
-    }
+    getAccumulators(codes, data.accumulator, data.shape.n, i,
+                    frame.getSlot(result.slot));
     frame.defined[result.slot] = kAllLanes;
   }
 }

@@ -52,6 +52,10 @@ struct LaunchContext {
   std::atomic<bool> isDeadlock{false};
   /// Clusters that were started, or whose start was cancelled.
   std::atomic<uint64_t> nextCluster{0};
+  /// The device whose tensor cores add products.
+  SumDevice sums = options.sums ? *options.sums
+                                : findSumDevice(program.getModule().target)
+                                      .value_or(SumDevice::Exact);
   HazardRules hazardRules = HazardRules(program, options.requireFences);
   /// The strong accesses to global memory, and the races of the others.
   PlaceLog globalPlaces{}; // NOLINT(readability-redundant-member-init)

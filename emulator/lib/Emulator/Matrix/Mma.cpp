@@ -7,15 +7,11 @@
 
 #include "Emulator/Matrix/Mma.h"
 
-#include "Emulator/Arithmetic/FloatFormats.h"
+#include "Emulator/Matrix/ProductSums.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 namespace blockscale::emulator {
 
@@ -36,7 +32,6 @@ struct Mma {
   bool readB(llvm::ArrayRef<MmaCta> ctas, MmaMatrix &b);
   bool readScalesOfB(const MmaCta &cta, MmaMatrix &scales);
   bool runCta(const MmaCta &cta, const MmaMatrix &b);
-  uint32_t finish(double sum, uint32_t old) const;
   uint32_t getCell(unsigned m, unsigned n) const;
   bool isDisabled(const MmaCta &cta, unsigned lane) const;
   bool accumulate(const MmaCta &cta, const MmaMatrix &a, const MmaMatrix &b);
@@ -154,51 +149,33 @@ bool Mma::isDisabled(const MmaCta &cta, unsigned lane) const {
   return instruction.disabledLanes[bit / 32] >> bit % 32 & 1;
 }
 
-uint32_t Mma::finish(double sum, uint32_t old) const {
-  bool reads = instruction.accumulate;
-  if (shape.accumulator == MmaAccumulator::S32) {
-    auto total = static_cast<int64_t>(sum) + (reads ? int32_t(old) : 0);
-    if (shape.saturate)
-      total = std::clamp<int64_t>(total, std::numeric_limits<int32_t>::min(),
-                                  std::numeric_limits<int32_t>::max());
-    return static_cast<uint32_t>(total);
-  }
-  bool isHalf = shape.accumulator == MmaAccumulator::F16;
-  if (reads) {
-    double value = isHalf ? F16::decode(old & 0xFFFF) : F32::decode(old);
-    sum += std::ldexp(value, -int(instruction.scaleInputD));
-  }
-  return uint32_t(isHalf ? F16::encode(sum) : F32::encode(sum));
-}
-
 bool Mma::accumulate(const MmaCta &cta, const MmaMatrix &a,
                      const MmaMatrix &b) {
-  // B by K, so that the sums of a row of D advance side by side.
-  std::vector<double> columns(b.values.size());
-  for (unsigned n = 0; n < shape.n; ++n)
-    for (unsigned k = 0; k < shape.k; ++k)
-      columns[size_t(k) * shape.n + n] = b.row(n)[k];
-
   UnwrittenCells unwritten;
-  std::vector<double> sums(shape.n);
-  for (unsigned m = 0; m < getRows(); ++m) {
-    llvm::fill(sums, 0.0);
-    for (unsigned k = 0; k < shape.k; ++k) {
-      double factor = a.row(m)[k];
-      const double *column = columns.data() + size_t(k) * shape.n;
-      for (unsigned n = 0; n < shape.n; ++n)
-        sums[n] += factor * column[n];
-    }
-    for (unsigned n = 0; n < shape.n; ++n) {
-      uint32_t cell = getCell(m, n);
-      unsigned lane = getLane(cell), column = getColumn(cell);
-      if (isDisabled(cta, lane))
-        continue;
-      if (instruction.accumulate && !cta.tensor.isWritten(lane, column))
-        unwritten.note(lane, column);
-      cta.tensor.set(lane, column,
-                     finish(sums[n], cta.tensor.get(lane, column)));
-    }
+  std::vector<uint32_t> before;
+  if (instruction.accumulate)
+    before.resize(size_t(getRows()) * shape.n);
+  for (size_t i = 0; i < before.size(); ++i) {
+    uint32_t cell = getCell(i / shape.n, i % shape.n);
+    unsigned lane = getLane(cell), column = getColumn(cell);
+    before[i] = cta.tensor.get(lane, column);
+    if (!isDisabled(cta, lane) && !cta.tensor.isWritten(lane, column))
+      unwritten.note(lane, column);
+  }
+  ProductSums sums;
+  if (!isBlockScaled(shape.kind))
+    sums.law = getSumLaw(instruction.sums, MmaUnit::Tensor, shape.a, shape.b,
+                         shape.accumulator);
+  sums.a = shape.a;
+  sums.b = shape.b;
+  sums.accumulator = {shape.accumulator, shape.saturate};
+  sums.scaleInputD = instruction.scaleInputD;
+  std::vector<uint32_t> codes = sums.run(a, b, before);
+  for (size_t i = 0; i < codes.size(); ++i) {
+    uint32_t cell = getCell(i / shape.n, i % shape.n);
+    unsigned lane = getLane(cell);
+    if (!isDisabled(cta, lane))
+      cta.tensor.set(lane, getColumn(cell), codes[i]);
   }
   unwritten.report("tcgen05.mma", faults);
   return true;

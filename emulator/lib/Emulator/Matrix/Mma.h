@@ -9,10 +9,10 @@
 // without. PTX ISA, sections "tcgen05.mma", "Data path layout" and "Scale
 // factors".
 //
-// Arithmetic: products, with their scales, are exact in f64; their sum is taken
-// in f64 in the order of K; D is added last, and the result rounded once to the
-// nearest even of D's type. The order and width of hardware are not public.
-// kind::i8 is exact, and wraps or saturates.
+// Arithmetic: products are added as ProductSums.h has it. With scales they are
+// exact in f64, their sum is taken in f64 in the order of K, D is added last,
+// and the result is rounded once to the nearest even of D's type: how hardware
+// does it is not public. kind::i8 is exact, and wraps or saturates.
 //
 // D, for row m of the rows of a CTA and column n, from its address on:
 //
@@ -45,6 +45,7 @@
 #define BLOCKSCALE_LIB_EMULATOR_MATRIX_MMA_H
 
 #include "Emulator/Matrix/MmaOperand.h"
+#include "blockscale/Emulator/SumDevice.h"
 
 #include <array>
 
@@ -68,6 +69,8 @@ enum class CollectorUse : uint8_t { Discard, Fill, Use, LastUse };
 /// The operands of the instruction.
 struct MmaInstruction {
   MmaVariant variant;
+  /// The device that adds.
+  SumDevice sums = SumDevice::Exact;
   uint32_t d;
   /// A descriptor, or with `isAInTensorMemory` an address.
   uint64_t a;
