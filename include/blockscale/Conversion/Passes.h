@@ -9,6 +9,7 @@
 #define BLOCKSCALE_CONVERSION_PASSES_H
 
 #include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Numerics/TensorCoreSum.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

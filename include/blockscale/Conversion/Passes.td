@@ -20,8 +20,18 @@ def LowerKernelsToCPU
     are checked before the call: where a rule does not hold, the kernel is
     skipped and `blockscale_report_error` called with the rule and the size.
     Ops of one kernel that do not depend on each other become functions of their
-    own, called in order.
+    own, called in order. Sums of products of `order chain` have the bits of
+    tensor cores (docs/Numerics.md, section 13).
   }];
+  let options = [
+    Option<"tensorCores", "tensor-cores", "::blockscale::numerics::TensorCores",
+           /*default=*/"::blockscale::numerics::TensorCores::Hopper",
+           "Whose sums products of order chain have", [{::llvm::cl::values(
+             clEnumValN(::blockscale::numerics::TensorCores::Ampere, "ampere", "A100"),
+             clEnumValN(::blockscale::numerics::TensorCores::Ada, "ada", "L40S"),
+             clEnumValN(::blockscale::numerics::TensorCores::Hopper, "hopper", "H100 and H200"),
+             clEnumValN(::blockscale::numerics::TensorCores::Blackwell, "blackwell", "B200"))}]>
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",

@@ -39,7 +39,7 @@ public:
                     getTensorType(op.getB()).getRank() - 2)),
         blocks(div(b, getDataCols(b, op.getA(), range.operands),
                    op.getBlockSize())),
-        product(b, op, blocks,
+        product(b, op, range.tensorCores, blocks,
                 {result,
                  {range.lookup(op.getGlobalScaleA())},
                  {range.lookup(op.getGlobalScaleB())},

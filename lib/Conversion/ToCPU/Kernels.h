@@ -20,6 +20,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_KERNELS_H
 
 #include "Emission/OperandChecks.h"
+#include "blockscale/Numerics/TensorCoreSum.h"
 
 namespace blockscale::cpu {
 
@@ -31,6 +32,8 @@ struct ItemRange {
   KernelOperands operands;
   mlir::Value begin;
   mlir::Value end;
+  /// Those whose sums products of order chain have.
+  numerics::TensorCores tensorCores;
 
   mlir::Value lookup(mlir::Value logical) const {
     return operands.lookup(logical);

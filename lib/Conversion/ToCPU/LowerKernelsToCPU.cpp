@@ -39,10 +39,6 @@ static LogicalResult verifyForm(Operation *op) {
         !getScaleLayout(scale).isLinear() && !getGroupedLayout(scale))
       return refuse();
   }
-  if (auto product = dyn_cast<ProductOpInterface>(op);
-      product && product.keepsChain())
-    return op->emitOpError("expected sums of free order on the CPU, but got "
-                           "order chain, which is of tensor cores");
   if (auto product = dyn_cast<ProductOpInterface>(op))
     return failed(emit::verifyRowMajor(product)) ? failure()
                                                  : emit::verifyKMajor(product);
@@ -77,7 +73,8 @@ namespace {
 /// where the checks hold, and reports what does not.
 class Outliner {
 public:
-  explicit Outliner(ModuleOp module) : inserter(module), reporter(module) {}
+  Outliner(ModuleOp module, numerics::TensorCores tensorCores)
+      : inserter(module), reporter(module), tensorCores(tensorCores) {}
 
   LogicalResult outline(KernelOp kernel) {
     if (failed(cpu::verifyKernel(kernel)) ||
@@ -148,7 +145,7 @@ private:
     ValueRange operands = entry->getArguments().drop_back(2);
     cpu::emitItems(op, {b, emit::KernelOperands(kernel, operands),
                         entry->getArguments().drop_back().back(),
-                        entry->getArguments().back()});
+                        entry->getArguments().back(), tensorCores});
     func::ReturnOp::create(b);
   }
 
@@ -181,6 +178,7 @@ private:
 
   cpu::OutlinedFunctions inserter;
   cpu::ErrorReporter reporter;
+  numerics::TensorCores tensorCores;
   /// Kernels and their functions, by the types of the operands.
   DenseMap<Type, SmallVector<std::pair<KernelOp, func::FuncOp>>> functions;
   SmallVector<KernelOp> outlined;
@@ -188,10 +186,13 @@ private:
 
 struct LowerKernelsToCPUPass
     : public impl::LowerKernelsToCPUBase<LowerKernelsToCPUPass> {
+  using impl::LowerKernelsToCPUBase<
+      LowerKernelsToCPUPass>::LowerKernelsToCPUBase;
+
   void runOnOperation() override {
     SmallVector<KernelOp> kernels;
     getOperation()->walk([&](KernelOp kernel) { kernels.push_back(kernel); });
-    Outliner outliner(getOperation());
+    Outliner outliner(getOperation(), tensorCores);
     for (KernelOp kernel : kernels)
       for (KernelOp part : cpu::splitKernel(kernel))
         if (failed(outliner.outline(part)))

@@ -16,7 +16,7 @@ using namespace mlir;
 namespace blockscale::cpu {
 
 /// Rows of the result that an item has.
-static constexpr int64_t kRowsPerItem = 64;
+static constexpr int64_t kPaddedRowsPerItem = 64;
 
 /// Elements that are copied at a time.
 static constexpr int64_t kCopiedPerStep = 32;
@@ -24,8 +24,8 @@ static constexpr int64_t kCopiedPerStep = 32;
 Value countItems(PadGroupsOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   CallSite::Sizes sizes = site.getSizes(op.getPadded());
-  return site.countItems(sizes,
-                         ceilDiv(b, toIndex(b, sizes.front()), kRowsPerItem));
+  return site.countItems(
+      sizes, ceilDiv(b, toIndex(b, sizes.front()), kPaddedRowsPerItem));
 }
 
 /// The groups of the result.
@@ -94,8 +94,8 @@ void emitItems(PadGroupsOp op, const ItemRange &range) {
   GroupedDim groups = getGroups(b, op, range.operands);
   PaddedRows result(op, range);
   emitLoop(b, range.begin, range.end, [&](Lanes item) {
-    Value first = item * kRowsPerItem;
-    Value last = min(b, add(b, first, getIndex(b, kRowsPerItem)), rows);
+    Value first = item * kPaddedRowsPerItem;
+    Value last = min(b, add(b, first, getIndex(b, kPaddedRowsPerItem)), rows);
     Lanes behind = emitGroupLoop(b, groups, [&](const Group &group) {
       Lanes padding = group.begin + (group.sourceEnd - group.source);
       result.emitCopy(max(b, first, group.begin), min(b, last, padding),

@@ -45,7 +45,8 @@ static Type getRoundedType(ProductOpInterface op) {
   return {};
 }
 
-ProductNumbers::ProductNumbers(ProductOpInterface op)
+ProductNumbers::ProductNumbers(ProductOpInterface op,
+                               numerics::TensorCores tensorCores)
     : scaleFormat(getScaleFormat(op)),
       blockSize(numerics::getBlockFormat(scaleFormat).blockSize),
       scalesElements(op.scalesElements()), roundedType(getRoundedType(op)) {
@@ -54,6 +55,13 @@ ProductNumbers::ProductNumbers(ProductOpInterface op)
   type = isWide && roundedType ? FloatType(Float64Type::get(context))
                                : FloatType(Float32Type::get(context));
   scalesSums = isWide && !roundedType;
+  if (!op.keepsChain())
+    return;
+  chain.emplace(op, tensorCores);
+  // Words are of values that are rounded already.
+  roundedType = {};
+  type = Float32Type::get(context);
+  scalesSums = false;
 }
 
 Lanes MatmulOperand::getBlockFactors(const Lanes &values) const {
@@ -70,17 +78,19 @@ Lanes ProductNumbers::round(const Lanes &values) const {
                      : values;
 }
 
-Lanes ProductNumbers::convert(const Lanes &values) const {
-  return type.isF64() ? extendToF64(values) : values;
+Lanes ProductNumbers::encode(const Lanes &values) const {
+  if (chain)
+    return chain->encode(values);
+  return toBits(type.isF64() ? extendToF64(values) : values);
 }
 
 PanelDecoder::PanelDecoder(ImplicitLocOpBuilder &b,
                            const ProductNumbers &numbers, ProductOpInterface op,
                            Value blocks)
     : b(b), numbers(numbers), tileCols(numbers.getTileCols()) {
-  rowBuffer = allocate(b, {kPanelRows, kChunkDepth}, numbers.type);
-  colBuffer =
-      allocate(b, {kPanelCols / tileCols, kChunkDepth, tileCols}, numbers.type);
+  rowBuffer = allocate(b, {kPanelRows, kChunkDepth}, numbers.getStoredType());
+  colBuffer = allocate(b, {kPanelCols / tileCols, kChunkDepth, tileCols},
+                       numbers.getStoredType());
   transposed = allocate(b, {kTransposedDepth, tileCols},
                         b.getIntegerType(op.getScaleB() ? 8 : 16));
   // Scales are decoded by whole tiles of them.
@@ -185,7 +195,7 @@ void PanelDecoder::emitRow(const MatmulOperand &operand, Value row,
           b, rowScales, {bufferRow, add(b, firstBlock, block)}, count));
       return numbers.round(values * repeatLanes(scales, numbers.blockSize));
     };
-    storeLanes(toBits(numbers.convert(load())), rowBuffer,
+    storeLanes(numbers.encode(load()), rowBuffer,
                {bufferRow, mul(b, block, numbers.blockSize)});
   };
   emitUnitSteps(b, chunk.count, kBlocksPerStep, emitStep);
@@ -263,7 +273,7 @@ void PanelDecoder::emitCols(const MatmulOperand &operand, const Span &cols,
                           llvm::enumerate(emitDecodeTransposed(operand, i))) {
                        Lanes scaled =
                            scales ? numbers.round(values * *scales) : values;
-                       storeLanes(toBits(numbers.convert(scaled)), colBuffer,
+                       storeLanes(numbers.encode(scaled), colBuffer,
                                   {tile, add(b, first, getIndex(b, j)), zero});
                      }
                    });
@@ -278,7 +288,7 @@ Lanes PanelDecoder::loadRow(Value row, Value k) const {
 }
 
 Lanes PanelDecoder::loadCols(Value tile, Value k) const {
-  auto type = VectorType::get({tileCols}, numbers.type);
+  auto type = VectorType::get({tileCols}, numbers.getStoredType());
   return Lanes(b, vector::LoadOp::create(b, type, colBuffer,
                                          ValueRange{tile, k, getIndex(b, 0)}));
 }

@@ -17,6 +17,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_PANELDECODER_H
 
 #include "BlockDecoder.h"
+#include "ChainSum.h"
 
 namespace blockscale::cpu {
 
@@ -58,7 +59,7 @@ struct MatmulOperand {
 
 /// The numbers that the products of an op are made of.
 struct ProductNumbers {
-  explicit ProductNumbers(ProductOpInterface op);
+  ProductNumbers(ProductOpInterface op, numerics::TensorCores tensorCores);
 
   numerics::ScaleFormat scaleFormat;
   int64_t blockSize;
@@ -72,13 +73,22 @@ struct ProductNumbers {
   /// each element.
   bool scalesSums;
 
+  /// The sum of order chain, whose words decoded numbers are.
+  std::optional<ChainSum> chain;
+
+  /// The type in which decoded numbers are stored.
+  mlir::Type getStoredType() const {
+    return chain ? mlir::Type(mlir::IntegerType::get(type.getContext(), 32))
+                 : mlir::Type(type);
+  }
+
   /// Columns of a register tile.
   int64_t getTileCols() const { return type.isF64() ? 8 : 16; }
 
   /// f32 values as `roundedType` has them.
   Lanes round(const Lanes &values) const;
-  /// f32 values as decoded numbers.
-  Lanes convert(const Lanes &values) const;
+  /// The bits of f32 values as decoded numbers.
+  Lanes encode(const Lanes &values) const;
 };
 
 class PanelDecoder {

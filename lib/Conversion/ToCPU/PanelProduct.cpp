@@ -51,10 +51,12 @@ static std::pair<bool, bool> getRowCounts(ProductOpInterface op) {
 }
 
 PanelProduct::PanelProduct(ImplicitLocOpBuilder &b, ProductOpInterface op,
-                           Value blocks, const ProductEpilogue &epilogue)
-    : b(b), numbers(op), tileCols(numbers.getTileCols()), epilogue(epilogue) {
+                           numerics::TensorCores tensorCores, Value blocks,
+                           const ProductEpilogue &epilogue)
+    : b(b), numbers(op, tensorCores), tileCols(numbers.getTileCols()),
+      epilogue(epilogue) {
   auto [hasFew, hasMany] = getRowCounts(op);
-  if (hasFew && op.getScaleB())
+  if (hasFew && op.getScaleB() && !numbers.chain)
     dots.emplace(b, numbers, op, blocks);
   if (hasMany || !dots)
     decoder.emplace(b, numbers, op, blocks);
@@ -136,6 +138,27 @@ void PanelProduct::emitTile(Value row, Value tile, Value firstBlock,
   emitLoop(b, getIndex(b, 0), depth, emitRegisters, registerDepth);
 }
 
+/// Adds the products of `depth` elements of the decoded chunk to the sums of a
+/// row and the columns of a tile, which are those of a chain.
+void PanelProduct::emitChain(Value row, Value tile, Value depth) {
+  Value col = mul(b, tile, tileCols);
+  auto sumType = VectorType::get({tileCols}, b.getF64Type());
+  Lanes sum(b, vector::LoadOp::create(b, sumType, sums, ValueRange{row, col}));
+  Lanes last = emitReduction(
+      b, getIndex(b, 0), depth, toBits(roundToF32(sum)),
+      [&](Value k, Lanes accumulators) {
+        SmallVector<Lanes> left, right;
+        for (int64_t i = 0; i < numbers.chain->getProducts(); ++i) {
+          Value element = add(b, k, getIndex(b, i));
+          left.push_back(decoder->loadRow(row, element));
+          right.push_back(decoder->loadCols(tile, element));
+        }
+        return numbers.chain->add(left, right, accumulators);
+      },
+      numbers.chain->getProducts());
+  storeLanes(toBits(extendToF64(fromBits(last))), sums, {row, col});
+}
+
 /// Adds the chunk from `firstBlock` on, counted within the task.
 void PanelProduct::emitAddChunk(const PanelTask &task, Value firstBlock,
                                 Value registerDepth) {
@@ -147,6 +170,9 @@ void PanelProduct::emitAddChunk(const PanelTask &task, Value firstBlock,
   decoder->emitCols(task.b, task.cols, chunk, firstBlock);
   Value depth = mul(b, blocks, numbers.blockSize);
   emitLoop(b, zero, ceilDiv(b, task.cols.count, tileCols), [&](Value tile) {
+    if (numbers.chain)
+      return emitLoop(b, zero, task.rows.count,
+                      [&](Value row) { emitChain(row, tile, depth); });
     emitLoop(
         b, zero, task.rows.count,
         [&](Value row) {

@@ -57,7 +57,8 @@ class PanelProduct {
 public:
   /// Allocates buffers for sums over up to `blocks` blocks, where b stands.
   PanelProduct(mlir::ImplicitLocOpBuilder &b, ProductOpInterface op,
-               mlir::Value blocks, const ProductEpilogue &epilogue);
+               numerics::TensorCores tensorCores, mlir::Value blocks,
+               const ProductEpilogue &epilogue);
 
   void emit(const PanelTask &given);
 
@@ -72,6 +73,7 @@ private:
                     mlir::Value registerDepth);
   void emitTile(mlir::Value row, mlir::Value tile, mlir::Value firstBlock,
                 mlir::Value depth, mlir::Value registerDepth);
+  void emitChain(mlir::Value row, mlir::Value tile, mlir::Value depth);
   void emitStoreRow(const PanelTask &task, mlir::Value bufferRow);
 
   mlir::ImplicitLocOpBuilder &b;

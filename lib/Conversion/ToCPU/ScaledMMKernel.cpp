@@ -35,7 +35,7 @@ void emitItems(ScaledMMOp op, const ItemRange &range) {
   auto getFactor = [&](const GlobalOperand &global) {
     return GlobalFactor{range.lookup(global.value), global.extent};
   };
-  PanelProduct product(b, op, blocks,
+  PanelProduct product(b, op, range.tensorCores, blocks,
                        {result, getFactor(op.getGlobalOperandA()),
                         getFactor(op.getGlobalOperandB()),
                         range.lookup(op.getBias()),
