@@ -54,7 +54,13 @@ SUMS = {
     ("hopper", "wgmma", 8): TensorCoreSum(32, 13, 13),
     ("blackwell", "mma.sync", 16): _HOPPER,
     ("blackwell", "mma.sync", 19): TensorCoreSum(8, 25),
+    ("blackwell", "mma.sync", 8): TensorCoreSum(16, 25, pairs_apart=True),
     ("blackwell", "tcgen05", 16): _HOPPER,
+    ("blackwell", "tcgen05", 19): TensorCoreSum(8, 25),
+    ("blackwell", "tcgen05", 8): TensorCoreSum(32, 25),
+    ("consumer blackwell", "mma.sync", 16): _HOPPER,
+    ("consumer blackwell", "mma.sync", 19): TensorCoreSum(8, 25),
+    ("consumer blackwell", "mma.sync", 8): TensorCoreSum(32, 25),
 }
 
 

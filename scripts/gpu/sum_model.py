@@ -20,7 +20,7 @@ FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-DBLOCKSCAL
 
 # As the enumerations of TensorCoreSum.h have them.
 FORMATS = ("bf16", "f16", "tf32", "e4m3", "e5m2")
-TENSOR_CORES = ("ampere", "ada", "hopper", "blackwell")
+TENSOR_CORES = ("ampere", "ada", "hopper", "blackwell", "consumer blackwell")
 INSTRUCTIONS = ("mma.sync", "wgmma", "tcgen05")
 
 

@@ -41,7 +41,7 @@ from sum_model import Model, Numbers, find_compiler
 # By the major number of the compute capability: the tensor cores of the header, and the target of
 # PTX with all instructions of the chip.
 CHIPS = {8: ("ampere", "sm_80"), 9: ("hopper", "sm_90a"), 10: ("blackwell", "sm_100a"),
-         12: ("blackwell", "sm_120a")}
+         12: ("consumer blackwell", "sm_120a")}
 ADA = (8, 9)
 DEPTHS = (1, 7, 16, 33, 64, 100, 128, 257, 512)
 ROWS, COLS = 256, 256

@@ -249,26 +249,24 @@ def four_over_six():
 
 
 def tensor_core_sums():
-    """The sums that are known, and rows for what is not."""
+    """The sums that are known."""
     chips = {"ampere": "Ampere (A100, A30, A2)", "ada": "Ada (L40S)", "hopper": "Hopper",
-             "blackwell": "Blackwell (B200, RTX PRO 6000)"}
+             "blackwell": "Blackwell (B200)",
+             "consumer blackwell": "consumer Blackwell (RTX PRO 6000)"}
     types = {16: "bf16, f16", 19: "tf32", 8: "E4M3, E5M2"}
     instructions = {"ampere": ("mma.sync",), "ada": ("mma.sync",),
-                    "hopper": ("mma.sync", "wgmma"), "blackwell": ("mma.sync", "tcgen05")}
+                    "hopper": ("mma.sync", "wgmma"), "blackwell": ("mma.sync", "tcgen05"),
+                    "consumer blackwell": ("mma.sync",)}
     rows = []
     for chip, name in chips.items():
         for instruction in instructions[chip]:
             for bits, factors in types.items():
                 if (chip, bits) == ("ampere", 8):
                     continue
-                how = reference.tensor_core.SUMS.get((chip, instruction, bits))
-                place = [name, f"`{instruction}`", factors]
-                if not how:
-                    rows.append([*place, "", "", "", "", "unknown"])
-                    continue
+                how = reference.tensor_core.SUMS[chip, instruction, bits]
                 apart = "2 x " if how.pairs_apart else ""
-                rows.append([*place, f"{apart}{how.products}", how.fraction_bits, how.result_bits,
-                             how.least_exponent,
+                rows.append([name, f"`{instruction}`", factors, f"{apart}{how.products}",
+                             how.fraction_bits, how.result_bits, how.least_exponent,
                              "measured" if chip == "hopper" else "literature"])
     return table(["tensor cores", "instruction", "factors", "W", "F", "G", "L", "from"], rows)
 

@@ -323,9 +323,15 @@ TEST(TensorCoreSumTest, Known) {
   }
   EXPECT_FALSE(
       get(TensorCores::Ampere, MatrixInstruction::MmaSync, FactorFormat::E4M3));
-  for (MatrixInstruction instruction :
-       {MatrixInstruction::MmaSync, MatrixInstruction::Tcgen05})
-    EXPECT_FALSE(get(TensorCores::Blackwell, instruction, FactorFormat::E4M3));
+  // FP8 by mma.sync is emulated on SM100, and not on SM120.
+  EXPECT_EQ(get(TensorCores::Blackwell, MatrixInstruction::MmaSync,
+                FactorFormat::E4M3)
+                ->order,
+            AdditionOrder::PairsApart);
+  EXPECT_EQ(get(TensorCores::ConsumerBlackwell, MatrixInstruction::MmaSync,
+                FactorFormat::E4M3)
+                ->order,
+            AdditionOrder::Ascending);
 }
 
 //===----------------------------------------------------------------------===//

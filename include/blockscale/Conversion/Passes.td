@@ -30,7 +30,9 @@ def LowerKernelsToCPU
              clEnumValN(::blockscale::numerics::TensorCores::Ampere, "ampere", "A100"),
              clEnumValN(::blockscale::numerics::TensorCores::Ada, "ada", "L40S"),
              clEnumValN(::blockscale::numerics::TensorCores::Hopper, "hopper", "H100 and H200"),
-             clEnumValN(::blockscale::numerics::TensorCores::Blackwell, "blackwell", "B200"))}]>
+             clEnumValN(::blockscale::numerics::TensorCores::Blackwell, "blackwell", "B200"),
+             clEnumValN(::blockscale::numerics::TensorCores::ConsumerBlackwell,
+                        "consumer-blackwell", "RTX PRO 6000"))}]>
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

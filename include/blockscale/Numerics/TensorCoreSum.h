@@ -69,7 +69,14 @@ constexpr TermFormat getTermFormat(FactorFormat format) {
 //===----------------------------------------------------------------------===//
 
 /// Generations of tensor cores whose chips add alike, as far as is known.
-enum class TensorCores : uint8_t { Ampere, Ada, Hopper, Blackwell };
+/// Consumer Blackwell is that of SM120.
+enum class TensorCores : uint8_t {
+  Ampere,
+  Ada,
+  Hopper,
+  Blackwell,
+  ConsumerBlackwell
+};
 
 /// The instructions that multiply matrices, without scales.
 enum class MatrixInstruction : uint8_t { MmaSync, Wgmma, Tcgen05 };
@@ -142,10 +149,11 @@ inline constexpr TensorCoreSum kBlackwellSum = {
     16, 25, 23, -133, AdditionOrder::Ascending, SumSource::Literature};
 inline constexpr TensorCoreSum kBlackwellTF32Sum = {
     8, 25, 23, -133, AdditionOrder::Ascending, SumSource::Literature};
+inline constexpr TensorCoreSum kBlackwellFP8Sum = {
+    32, 25, 23, -133, AdditionOrder::Ascending, SumSource::Literature};
 
-/// All instructions whose sums are known. FP8 of Blackwell is none of them:
-/// what is published of it contradicts itself. Nothing is published of
-/// instructions with scales of blocks.
+/// All instructions whose sums are known. Those with scales are not: nothing is
+/// published of them.
 inline constexpr KnownSum kKnownSums[] = {
     {TensorCores::Ampere, MatrixInstruction::MmaSync, 16, kAmpereSum},
     {TensorCores::Ampere, MatrixInstruction::MmaSync, 19, kAmpereTF32Sum},
@@ -169,7 +177,19 @@ inline constexpr KnownSum kKnownSums[] = {
      {32, 13, 13, -133, AdditionOrder::Ascending, SumSource::Measured}},
     {TensorCores::Blackwell, MatrixInstruction::MmaSync, 16, kBlackwellSum},
     {TensorCores::Blackwell, MatrixInstruction::MmaSync, 19, kBlackwellTF32Sum},
+    {TensorCores::Blackwell,
+     MatrixInstruction::MmaSync,
+     8,
+     {16, 25, 23, -133, AdditionOrder::PairsApart, SumSource::Literature}},
     {TensorCores::Blackwell, MatrixInstruction::Tcgen05, 16, kBlackwellSum},
+    {TensorCores::Blackwell, MatrixInstruction::Tcgen05, 19, kBlackwellTF32Sum},
+    {TensorCores::Blackwell, MatrixInstruction::Tcgen05, 8, kBlackwellFP8Sum},
+    {TensorCores::ConsumerBlackwell, MatrixInstruction::MmaSync, 16,
+     kBlackwellSum},
+    {TensorCores::ConsumerBlackwell, MatrixInstruction::MmaSync, 19,
+     kBlackwellTF32Sum},
+    {TensorCores::ConsumerBlackwell, MatrixInstruction::MmaSync, 8,
+     kBlackwellFP8Sum},
 };
 
 /// How an instruction adds products of factors of a format, if that is known.
