@@ -71,6 +71,7 @@ EMULATOR_HEADERS = {
     "Diagnostic": "Diagnostics", "Report": "Diagnostics",
     "Ast": "Ptx", "Parser": "Ptx", "StateSpace": "Ptx", "Type": "Ptx", "Validation": "Ptx",
     "InstructionSet": "InstructionSet",
+    "Stream": "Hazards",
     "Device": "Memory", "Memory": "Memory", "Swizzle": "Memory",
     "Op": "Program", "Program": "Program",
     "SumDevice": "Matrix",

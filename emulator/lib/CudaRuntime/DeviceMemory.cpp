@@ -8,6 +8,7 @@
 #include "Kernels.h"
 #include "Status.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cstdlib>
@@ -109,6 +110,7 @@ static Error copyRows(void *to, size_t toPitch, const void *from,
   if (call.error != Error::Success)
     return call.error;
   Session &session = call.session;
+  session.synchronizeStreams();
   if (width == 0 || height == 0)
     return Error::Success;
   if (Error error = checkKind(session, to, from, kind, function);
@@ -131,6 +133,7 @@ static Error fill(void *to, uint32_t value, size_t count, size_t size,
   if (call.error != Error::Success)
     return call.error;
   Session &session = call.session;
+  session.synchronizeStreams();
   if (count == 0)
     return Error::Success;
   if (!isOnDevice(session, to))
@@ -187,6 +190,7 @@ static Error release(void *pointer, llvm::StringRef function) {
   if (call.error != Error::Success)
     return call.error;
   Session &session = call.session;
+  session.synchronizeStreams();
   if (pointer && !session.device.global.deallocate(toAddress(pointer)))
     return fail(function, Error::InvalidValue,
                 llvm::formatv("expected the start of a buffer, but got {0:x}",
@@ -215,7 +219,7 @@ static Error allocateMapped(void **memory, size_t bytes,
   Call call(function);
   Buffer *buffer = call.session.device.global.findAt(toAddress(address));
   // What the host stores there is seen by no one, so all counts as written.
-  std::fill(buffer->written.begin(), buffer->written.end(), 1);
+  llvm::fill(buffer->written, 1);
   *memory = buffer->bytes.data();
   return Error::Success;
 }
@@ -241,6 +245,7 @@ static Error releaseMapped(const void *memory, llvm::StringRef function) {
   Call call(function);
   if (call.error != Error::Success)
     return call.error;
+  call.session.synchronizeStreams();
   const Buffer *buffer = findMapped(call.session, memory);
   if (!buffer)
     return fail(function, Error::InvalidValue,
@@ -257,6 +262,7 @@ static Error copySymbol(const void *symbol, void *other, size_t bytes,
   if (call.error != Error::Success)
     return call.error;
   Session &session = call.session;
+  session.synchronizeStreams();
   Error error = Error::Success;
   Buffer *buffer = findSymbol(session, symbol, function, error);
   if (!buffer)

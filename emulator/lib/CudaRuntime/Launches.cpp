@@ -23,7 +23,10 @@ struct Launch {
   Extent grid;
   Extent block;
   uint64_t sharedBytes;
+  const void *stream;
   Extent cluster = {1, 1, 1};
+  /// Programmatic stream serialization.
+  bool isProgrammatic = false;
   /// The larger clusters that a part of the grid may run in.
   std::optional<Extent> preferred = std::nullopt;
 };
@@ -143,6 +146,8 @@ static Error run(const void *symbol, const Launch &launch,
   if (required && request.cluster == Dim3{1, 1, 1})
     request.cluster = *required;
   request.dynamicSharedBytes = launch.sharedBytes;
+  request.stream = &session.streams[launch.stream];
+  request.isProgrammatic = launch.isProgrammatic;
   for (auto [index, parameter] : llvm::enumerate(code.parameters)) {
     const auto *bytes = static_cast<const uint8_t *>(arguments[index]);
     request.arguments.emplace_back(bytes, bytes + parameter.bytes);
@@ -193,9 +198,11 @@ static Error addAttribute(Launch &launch, const LaunchAttribute &attribute,
   case LaunchAttributeId::ClusterPolicy:
   case LaunchAttributeId::Priority:
   case LaunchAttributeId::SharedCarveout:
-  // Kernels run one after another, which is one of the orders that a program
-  // must bear.
+    return Error::Success;
+  // Kernels run one after another all the same, which is one of the orders that
+  // a program must bear; what would not bear the others is a finding.
   case LaunchAttributeId::ProgrammaticSerialization:
+    launch.isProgrammatic = attribute.value.number != 0;
     return Error::Success;
   case LaunchAttributeId::Cooperative:
     if (attribute.value.number == 0)
@@ -212,7 +219,8 @@ static Error addAttribute(Launch &launch, const LaunchAttribute &attribute,
 template <typename Config>
 static Error runConfigured(const Config &config, const void *symbol,
                            void *const *arguments, llvm::StringRef function) {
-  Launch launch{config.grid, config.block, config.dynamicSharedBytes};
+  Launch launch{config.grid, config.block, config.dynamicSharedBytes,
+                config.stream};
   for (unsigned i = 0; i < config.attributeCount; ++i)
     if (Error error = addAttribute(launch, config.attributes[i], function);
         error != Error::Success)
@@ -257,15 +265,15 @@ Error __cudaPopCallConfiguration(Extent *grid, Extent *block,
 }
 
 Error __cudaLaunchKernel(const void *kernel, Extent grid, Extent block,
-                         void **arguments, size_t sharedBytes,
-                         void * /*stream*/) {
-  return run(kernel, {grid, block, sharedBytes}, arguments, "cudaLaunchKernel");
+                         void **arguments, size_t sharedBytes, void *stream) {
+  return run(kernel, {grid, block, sharedBytes, stream}, arguments,
+             "cudaLaunchKernel");
 }
 
 Error cudaLaunchKernel(const void *symbol, Extent grid, Extent block,
-                       void **arguments, size_t sharedBytes,
-                       void * /*stream*/) {
-  return run(symbol, {grid, block, sharedBytes}, arguments, "cudaLaunchKernel");
+                       void **arguments, size_t sharedBytes, void *stream) {
+  return run(symbol, {grid, block, sharedBytes, stream}, arguments,
+             "cudaLaunchKernel");
 }
 
 Error cudaLaunchKernelExC(const LaunchConfig *config, const void *symbol,
@@ -281,14 +289,15 @@ static Error refuseExtra(llvm::StringRef function) {
 
 Error cuLaunchKernel(const Kernel *kernel, unsigned gridX, unsigned gridY,
                      unsigned gridZ, unsigned blockX, unsigned blockY,
-                     unsigned blockZ, unsigned sharedBytes, void * /*stream*/,
+                     unsigned blockZ, unsigned sharedBytes, void *stream,
                      void **arguments, void **extra) {
   constexpr llvm::StringLiteral kName = "cuLaunchKernel";
   if (extra)
     return refuseExtra(kName);
-  return run(kernel,
-             {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes},
-             arguments, kName);
+  return run(
+      kernel,
+      {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, stream},
+      arguments, kName);
 }
 
 Error cuLaunchKernelEx(const DriverLaunchConfig *config, const Kernel *kernel,

@@ -14,6 +14,7 @@
 #include "blockscale/Runtime/ChipMatch.h"
 #include "blockscale/Target/Chip.h"
 
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -41,6 +42,11 @@ struct Session {
   unsigned contextUsers = 0;
 
   emulator::Device device;
+  /// Streams by their handles, each with launches that a later one may overlap.
+  /// Nothing else that a stream has overlaps: copies, events and waits of the
+  /// host forget them.
+  std::map<const void *, emulator::Stream> streams;
+  void synchronizeStreams() { streams.clear(); }
   /// The findings of all launches.
   emulator::Report report;
   /// What a kernel did to the device; every later function fails with it, as

@@ -28,7 +28,9 @@ struct Event {
 
 /// What the kernels before it did to the device.
 static Error synchronize(llvm::StringRef function) {
-  return Call(function).error;
+  Call call(function);
+  call.session.synchronizeStreams();
+  return call.error;
 }
 
 template <typename T>
@@ -47,6 +49,7 @@ static Error destroy(T *made, llvm::StringRef function) {
 
 static Error record(Event *event, llvm::StringRef function) {
   Call call(function);
+  call.session.synchronizeStreams();
   if (call.error == Error::Success)
     event->recorded = std::chrono::steady_clock::now();
   return call.error;

@@ -17,6 +17,7 @@
 #include "llvm/Support/Program.h"
 
 #include <cstdlib>
+#include <tuple>
 
 namespace blockscale::emulate {
 
@@ -79,7 +80,7 @@ llvm::Expected<int> runHostProgram(const HostProgram &program,
           llvm::sys::fs::createUniqueDirectory("blockscale-emulate", reports))
     return llvm::errorCodeToError(error);
   llvm::scope_exit remove(
-      [&] { (void)llvm::sys::fs::remove_directories(reports); });
+      [&] { std::ignore = llvm::sys::fs::remove_directories(reports); });
   setEnvironment(program, folder, reports);
   std::string message;
   bool hasFailed = false;

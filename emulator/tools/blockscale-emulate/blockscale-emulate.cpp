@@ -85,8 +85,14 @@ struct CommandLine {
                       cl::desc("Parse, look up every instruction, count them; "
                                "run nothing"),
                       cl::cat(category)};
-  cl::opt<std::string> kernelName{"kernel", cl::desc("Kernel to run"),
-                                  cl::value_desc("name"), cl::cat(category)};
+  cl::list<std::string> kernelNames{
+      "kernel", cl::desc("Kernel to run; more of them are launched behind it"),
+      cl::value_desc("name"), cl::cat(category)};
+  cl::opt<bool> programmatic{
+      "programmatic",
+      cl::desc("Let each launch behind the first begin before the one before "
+               "it has ended (programmatic stream serialization)"),
+      cl::cat(category)};
   cl::opt<std::string> gridSize{"grid", cl::desc("Thread blocks (default 1)"),
                                 cl::value_desc("x,y,z"), cl::init("1"),
                                 cl::cat(category)};
@@ -225,7 +231,6 @@ static RunOptions getRunOptions() {
 
 static llvm::Error execute(llvm::StringRef text) {
   LaunchRequest request;
-  request.kernel = cli->kernelName;
   request.dynamicSharedBytes = cli->sharedBytes;
   if (llvm::Error error = parseSize(cli->gridSize, request.grid))
     return error;
@@ -249,13 +254,24 @@ static llvm::Error execute(llvm::StringRef text) {
 
   RunOptions options = getRunOptions();
   Report report;
-  llvm::Expected<Profile> counted =
-      runKernel(**program, device, request, options, report);
-  if (!counted)
-    return counted.takeError();
+  // Launches behind each other, all with the same arguments.
+  std::vector<std::string> kernels(cli->kernelNames);
+  kernels.resize(std::max<size_t>(kernels.size(), 1));
+  Stream stream;
+  request.stream = kernels.size() > 1 ? &stream : nullptr;
+  Profile counted;
+  for (const std::string &kernel : kernels) {
+    request.kernel = kernel;
+    llvm::Expected<Profile> profile =
+        runKernel(**program, device, request, options, report);
+    if (!profile)
+      return profile.takeError();
+    counted.add(*profile);
+    request.isProgrammatic = cli->programmatic;
+  }
   report.print(llvm::errs());
   if (cli->profile)
-    emulate::printProfile(**program, *counted, llvm::outs());
+    emulate::printProfile(**program, counted, llvm::outs());
   if (!report.empty())
     return llvm::createStringError(std::to_string(report.getFindings().size()) +
                                    " findings; nothing is "
@@ -271,7 +287,8 @@ static llvm::Error checkOptions(bool runsProgram) {
     return llvm::createStringError("expected a PTX file, or --program and a "
                                    "program");
   // A cl::list has an operator & of its own.
-  const cl::Option *ofKernels[] = {&cli->kernelName,
+  const cl::Option *ofKernels[] = {std::addressof(cli->kernelNames),
+                                   &cli->programmatic,
                                    &cli->gridSize,
                                    &cli->blockSize,
                                    &cli->clusterSize,
@@ -298,6 +315,11 @@ static llvm::Error checkOptions(bool runsProgram) {
         refuse(&cli->check, " without --program, which it would not run"));
   if (llvm::Error error = refuse(&cli->chipName, " with --program alone"))
     return error;
+  if (!cli->check && cli->kernelNames.size() < 2)
+    if (llvm::Error error = refuse(
+            &cli->programmatic, " with two launches at least, which --kernel "
+                                "names one by one"))
+      return error;
   if (!cli->check)
     return llvm::Error::success();
   constexpr llvm::StringLiteral kReason =

@@ -114,6 +114,22 @@ TEST_F(LaunchTest, ErrorsListWhatIsThere) {
             "have 8 bytes, but got 4; its parameters are: out (.u64, 8 bytes)");
 }
 
+// There must be launches that it may overlap.
+TEST_F(LaunchTest, ProgrammaticLaunchesNeedAStream) {
+  ASSERT_EQ(load(kIdentity), "");
+  uint64_t out = addEmpty("out", 4);
+  shape.isProgrammatic = true;
+  EXPECT_EQ(run("identity", out),
+            "expected a stream of the programmatic launch of kernel "
+            "'identity'");
+  Stream stream;
+  shape.stream = &stream;
+  EXPECT_EQ(run("identity", out), "");
+  EXPECT_EQ(getFindings(), "");
+  EXPECT_EQ(run("identity", out), "");
+  EXPECT_NE(getFindings(), "");
+}
+
 TEST_F(LaunchTest, LimitsAreFaultsAndNothingRuns) {
   ASSERT_EQ(load(kIdentity), "");
   shape.block = {1025, 1, 1};

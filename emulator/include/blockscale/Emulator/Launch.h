@@ -9,6 +9,7 @@
 
 #include "blockscale/Emulator/Program.h"
 #include "blockscale/Emulator/Report.h"
+#include "blockscale/Emulator/Stream.h"
 #include "blockscale/Emulator/SumDevice.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -71,6 +72,13 @@ struct LaunchRequest {
   Dim3 block = {1, 1, 1};
   Dim3 cluster = {1, 1, 1};
   uint64_t dynamicSharedBytes = 0;
+  /// The launches that this one comes behind, and those behind it; null where
+  /// no other one may overlap it.
+  Stream *stream = nullptr;
+  /// Programmatic stream serialization: the launch may begin before the one
+  /// before it in the stream has ended, and what it accesses before a
+  /// griddepcontrol.wait must not be what that one accesses.
+  bool isProgrammatic = false;
   /// The bytes of each parameter, as many as the parameter has.
   std::vector<std::vector<uint8_t>> arguments;
 };

@@ -125,7 +125,7 @@ void Issuer::noteGlobalLoad(llvm::ArrayRef<GlobalRange> ranges,
                             bool isAsync) const {
   llvm::SmallVector<Fault, 1> faults;
   for (const GlobalRange &range : ranges)
-    warp.noteGlobalLoad(range, isAsync, faults);
+    warp.noteGlobalLoad(op, range, isAsync, faults);
   report(faults);
 }
 
@@ -168,7 +168,7 @@ WorkRef Issuer::begin(AsyncWork::Kind kind, AsyncWork work) const {
   if (!work.globalWrites.empty())
     work.store = getCluster().getContext().globalRaces.makePending();
   for (const GlobalRange &range : work.globalWrites)
-    warp.beginGlobalStore(range, work.store,
+    warp.beginGlobalStore(op, range, work.store,
                           /*isReduction=*/getName().starts_with("cp.reduce"),
                           faults);
   WorkRef begun = getHazards().begin(std::move(work), faults);

@@ -398,6 +398,21 @@ static uint32_t getTarget(Decoder &decoder, const Symbol &label) {
   return function.entry + function.function->labels[label.index].instruction;
 }
 
+/// Launches run one behind the other here, so nobody has to wait; but who has
+/// not waited may overlap the launch before.
+static Step runGridDependency(Warp &warp, const Op &op, LaneMask active) {
+  Cluster &cluster = warp.getCluster();
+  LaunchOverlap *overlap = cluster.getContext().overlap.get();
+  if (!overlap)
+    return Step::Next;
+  if (op.instruction->has("wait"))
+    cluster.getClocks().acquire(warp.getClusterIndex(), overlap->wait());
+  else
+    warp.getCta().startDependents(
+        cluster.getClocks().get(warp.getClusterIndex()));
+  return Step::Next;
+}
+
 /// The handler of an instruction that has no operand to decode; null for a name
 /// that is not one of control flow.
 static Handler getHandler(llvm::StringRef name) {
@@ -406,8 +421,9 @@ static Handler getHandler(llvm::StringRef name) {
       .Case("exit", runExit)
       .Case("trap", runTrap)
       .Case("nanosleep", runSleep)
-      // No debugger, profiler or other kernel runs beside this one.
-      .Cases({"brkpt", "pmevent", "griddepcontrol"}, runNothing)
+      // No debugger or profiler runs beside this kernel.
+      .Cases({"brkpt", "pmevent"}, runNothing)
+      .Case("griddepcontrol", runGridDependency)
       .Default(nullptr);
 }
 

@@ -201,6 +201,9 @@ void Cluster::finish() {
   while (queue.runOne(random))
     ;
   report(hazards.findLeftovers());
+  if (context.overlap)
+    for (const std::unique_ptr<Cta> &cta : ctas)
+      cta->startDependents();
   for (const std::unique_ptr<Cta> &cta : ctas) {
     if (!cta->hasTensorMemory())
       continue;

@@ -21,6 +21,7 @@
 #include "Emulator/Hazards/GlobalRaceLog.h"
 #include "Emulator/Hazards/HazardLog.h"
 #include "Emulator/Hazards/PublishLog.h"
+#include "Emulator/Hazards/StreamLog.h"
 #include "Emulator/Hazards/TensorMapLog.h"
 #include "Emulator/Machine/Cta.h"
 #include "blockscale/Emulator/Launch.h"
@@ -60,6 +61,11 @@ struct LaunchContext {
   /// The strong accesses to global memory, and the races of the others.
   PlaceLog globalPlaces{}; // NOLINT(readability-redundant-member-init)
   GlobalRaceLog globalRaces = GlobalRaceLog(device.global, countWarps());
+  /// The launches of the stream that may run beside this one; null where it has
+  /// no stream.
+  std::unique_ptr<LaunchOverlap> overlap = makeOverlap();
+
+  std::unique_ptr<LaunchOverlap> makeOverlap() const;
 
   /// The warps of a cluster.
   unsigned countWarps() const;

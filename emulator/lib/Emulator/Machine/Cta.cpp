@@ -82,4 +82,17 @@ TensorMemory &Cta::getTensorMemory() {
   return *tensor;
 }
 
+void Cta::startDependents(const VectorClock &clock) {
+  if (std::exchange(hasStartedDependents, true))
+    return;
+  cluster.getContext().overlap->noteStart(LaunchOverlap::hasWaited(clock));
+}
+
+void Cta::startDependents() {
+  VectorClock clock;
+  for (const std::unique_ptr<Warp> &warp : warps)
+    clock.join(cluster.getClocks().get(warp->getClusterIndex()));
+  startDependents(clock);
+}
+
 } // namespace blockscale::emulator

@@ -51,6 +51,10 @@ public:
   /// Checks the uses by other CTAs and by what they have started, once all
   /// threads have exited.
   void checkRemoteUses();
+  /// Lets launches that depend on this one go, once: by an instruction of a
+  /// warp with this clock, or at its end.
+  void startDependents(const VectorClock &clock);
+  void startDependents();
   RegisterPool &getRegisters() { return registers; }
   RaceLog &getSharedRaces() { return sharedRaces; }
   RaceLog &getTensorRaces() { return tensorRaces; }
@@ -89,6 +93,7 @@ private:
   RaceLog tensorRaces;
   /// The latest one of each warp that has used it.
   std::map<Warp *, RemoteUse> remoteUses;
+  bool hasStartedDependents = false;
   std::unique_ptr<TensorMemory> tensor;
   std::vector<std::unique_ptr<Warp>> warps;
 };

@@ -288,6 +288,18 @@ static bool checkLimits(const Program &program, const ProgramFunction &kernel,
   return faults.empty();
 }
 
+std::unique_ptr<LaunchOverlap> LaunchContext::makeOverlap() const {
+  if (!request.stream)
+    return nullptr;
+  std::vector<unsigned> lines;
+  lines.reserve(program.getOps().size());
+  for (const Op &op : program.getOps())
+    lines.push_back(op.instruction ? op.instruction->location.line : 0);
+  return std::make_unique<LaunchOverlap>(
+      request.stream->getLog(), kernel.function->name.str(), std::move(lines),
+      request.isProgrammatic);
+}
+
 Dim3 LaunchContext::getFirstCta(uint64_t index) const {
   Dim3 first;
   for (unsigned i = 0; i < 3; ++i) {
@@ -306,6 +318,10 @@ llvm::Expected<Profile> runKernel(const Program &program, Device &device,
     return makeLaunchError("no kernel '" + request.kernel +
                            "'; those of the module are: " +
                            llvm::join(program.getKernelNames(), ", "));
+  if (request.isProgrammatic && !request.stream)
+    return makeLaunchError("expected a stream of the programmatic launch of "
+                           "kernel '" +
+                           request.kernel + "'");
   if (llvm::Error error = checkArguments(*kernel->function, request))
     return std::move(error);
   if (llvm::Error error = checkModelled(program, *kernel))

@@ -20,6 +20,7 @@
 
 #include "Emulator/Async/WarpgroupWork.h"
 #include "Emulator/Hazards/GlobalRaceLog.h"
+#include "Emulator/Hazards/LaunchAccesses.h"
 #include "Emulator/Hazards/RaceLog.h"
 #include "Emulator/Hazards/SyncLog.h"
 #include "Emulator/Memory/AddressWindow.h"
@@ -201,9 +202,14 @@ public:
                  StoreKind kind, Faults &faults);
   /// Plain accesses to global memory by what the warp starts now.
   GlobalAccess getGlobalAccess();
-  void noteGlobalLoad(const GlobalRange &range, bool isAsync, Faults &faults);
-  void beginGlobalStore(const GlobalRange &range, PendingStore store,
-                        bool isReduction, Faults &faults);
+  void noteGlobalLoad(const Op &op, const GlobalRange &range, bool isAsync,
+                      Faults &faults);
+  void beginGlobalStore(const Op &op, const GlobalRange &range,
+                        PendingStore store, bool isReduction, Faults &faults);
+  /// An access to global memory, plain or strong, for launches that may
+  /// overlap.
+  void noteOverlap(const Op &op, const GlobalRange &range, AccessKind kind,
+                   Faults &faults);
   /// The thread that started the work has waited for it.
   void endGlobalStore(const AsyncWork &work);
   /// A strong store, which others that see it come behind.

@@ -195,6 +195,8 @@ llvm::ArrayRef<uint8_t> Warp::load(const Op &op, unsigned lane,
     if (!op.isStrong && !bytes.empty())
       noteLoad(op, lane, {from.address, size}, faults);
   }
+  if (op.isStrong && from.space == StateSpace::Global && !bytes.empty())
+    noteOverlap(op, {from.address, size}, AccessKind::StrongLoad, faults);
   if (op.isStrong)
     getCluster().getClocks().acquire(clusterIndex, from, size, op.scope,
                                      /*isRelaxed=*/!op.acquires);
@@ -225,6 +227,8 @@ llvm::MutableArrayRef<uint8_t> Warp::store(const Op &op, unsigned lane,
     if (!op.isStrong)
       noteStore(op, lane, {to.address, size}, StoreKind::Plain, faults);
   }
+  if (op.isStrong && to.space == StateSpace::Global && !bytes.empty())
+    noteOverlap(op, {to.address, size}, AccessKind::StrongStore, faults);
   if (op.isStrong)
     release(op, to, size);
   else if (to.space == StateSpace::Global && !bytes.empty())
@@ -320,8 +324,18 @@ GlobalAccess Warp::getGlobalAccess() {
           clock[clusterIndex]};
 }
 
-void Warp::noteGlobalLoad(const GlobalRange &range, bool isAsync,
+void Warp::noteOverlap(const Op &op, const GlobalRange &range, AccessKind kind,
+                       Faults &faults) {
+  LaunchContext &context = getCluster().getContext();
+  if (context.overlap)
+    context.overlap->note(clock, range, kind,
+                          uint32_t(&op - context.program.getOps().data()),
+                          context.device.global, faults);
+}
+
+void Warp::noteGlobalLoad(const Op &op, const GlobalRange &range, bool isAsync,
                           Faults &faults) {
+  noteOverlap(op, range, AccessKind::Load, faults);
   LaunchContext &context = getCluster().getContext();
   context.globalRaces.noteLoad(
       getGlobalAccess(), range, isAsync,
@@ -331,8 +345,12 @@ void Warp::noteGlobalLoad(const GlobalRange &range, bool isAsync,
       faults);
 }
 
-void Warp::beginGlobalStore(const GlobalRange &range, PendingStore store,
-                            bool isReduction, Faults &faults) {
+void Warp::beginGlobalStore(const Op &op, const GlobalRange &range,
+                            PendingStore store, bool isReduction,
+                            Faults &faults) {
+  noteOverlap(op, range,
+              isReduction ? AccessKind::StrongStore : AccessKind::Store,
+              faults);
   LaunchContext &context = getCluster().getContext();
   context.globalRaces.beginStore(
       getGlobalAccess(), range, store, isReduction,
@@ -367,9 +385,11 @@ void Warp::checkGlobalAccesses(const Op &op) {
     pieces.clear();
   };
   visit(globalLoads, [&](const GlobalRange &range, Faults &faults) {
+    noteOverlap(op, range, AccessKind::Load, faults);
     races.noteLoad(access, range, /*isAsync=*/false, describe, faults);
   });
   visit(globalStores, [&](const GlobalRange &range, Faults &faults) {
+    noteOverlap(op, range, AccessKind::Store, faults);
     llvm::SmallVector<Fault, 1> known;
     races.noteStore(access, range.address,
                     context.device.global.read(range.address, range.size,
@@ -436,8 +456,7 @@ void Warp::noteSectors(const LaneValues &addresses, LaneMask active,
       sectors.push_back(sector);
   }
   llvm::sort(sectors);
-  getCluster().getProfile().*count +=
-      std::unique(sectors.begin(), sectors.end()) - sectors.begin();
+  getCluster().getProfile().*count += llvm::unique(sectors) - sectors.begin();
 }
 
 Agent Warp::getAgent(unsigned lane) const {

@@ -117,12 +117,12 @@ def launch(name, kernel, arguments, grid=1, block=1, shared=0, extra=None):
          name=name)
 
 
-def launch_ex(name, kernel, arguments, grid, *attributes, extra=None):
+def launch_ex(name, kernel, arguments, grid, *attributes, stream=None, extra=None):
     listed = (Attribute * max(1, len(attributes)))()
     for slot, (number, *values) in zip(listed, attributes):
         slot.id = number
         slot.value[:len(values)] = values
-    config = Config((grid, 1, 1), (1, 1, 1), 0, None, listed, len(attributes))
+    config = Config((grid, 1, 1), (1, 1, 1), 0, stream, listed, len(attributes))
     call("cuLaunchKernelEx", byref(config), kernel, arguments, extra, name=name)
 
 
@@ -311,6 +311,35 @@ def launches():
     launch_ex("attribute 9", store, good_one, 2, (9, 1))
     launch_ex("extra", store, good_one, 2, extra=(c_void_p * 1)())
     call("cuStreamSynchronize", None)
+
+
+def overlap():
+    """Two launches that store the same, of which the second may begin before the first ends."""
+    begin()
+    module, to = good(), pointers(allocate(4))
+    store = function(module, "store")
+    launch("first", store, to)
+    launch_ex("second", store, to, 1, (6, 1))
+
+
+def in_order():
+    """Launches with the attribute that nothing overlaps: without a launch before them in their
+    stream, or with something else in between, or with the attribute off."""
+    begin()
+    module, memory = good(), allocate(4)
+    store, to = function(module, "store"), pointers(memory)
+    stream, event, host = c_void_p(), c_void_p(), ctypes.create_string_buffer(4)
+    cuda.cuStreamCreate(byref(stream), 0)
+    cuda.cuEventCreate(byref(event), 0)
+    launch_ex("alone", store, to, 1, (6, 1))
+    launch_ex("off", store, to, 1, (6, 0))
+    launch_ex("other stream", store, to, 1, (6, 1), stream=stream)
+    for what, between in (("a copy", lambda: cuda.cuMemcpyDtoH_v2(host, memory, c_size_t(4))),
+                          ("a fill", lambda: cuda.cuMemsetD8_v2(memory, 0, c_size_t(4))),
+                          ("an event", lambda: cuda.cuEventRecord(event, None)),
+                          ("a wait", lambda: cuda.cuStreamSynchronize(None))):
+        between()
+        launch_ex(f"behind {what}", store, to, 1, (6, 1))
 
 
 def broken():
