@@ -35,7 +35,7 @@ func.func @splits(%x: tensor<8x4096xbf16>, %w: tensor<64x4096xf4E2M1FN>, %s: ten
 }
 
 // Teams hand over the sums of 64 plain rows at most.
-// TILE: tile.mlir:{{.*}}: error: 'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c8): expected a schedule of order chain with tiles of at most 64 rows beside 64, whose sums teams of warpgroups hand over, but got 128
+// TILE: tile.mlir:{{.*}}: error: 'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c8): expected a schedule of order chain with tiles of 128 columns, or of 64 beside at most 64 of the plain operand, whose sums teams hand over, but got 64 beside 128
 //--- tile.mlir
 func.func @tile(%x: tensor<8x4096xbf16>, %w: tensor<64x4096xf4E2M1FN>, %s: tensor<64x256xf8E4M3FN>)
     -> tensor<8x64xbf16> {

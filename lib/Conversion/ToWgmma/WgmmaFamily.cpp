@@ -37,6 +37,8 @@ static constexpr double kStepDecode[2][2][2] = {{{0.22, 0.14}, {0.26, 0.16}},
 static constexpr double kTwiceDecode = 0.02;
 static constexpr double kSplitDecode = 0.04;
 static constexpr double kDequantizeDecode = 5 * kTwiceDecode;
+/// What a step takes more where teams hand over sums, for each plain row.
+static constexpr double kHandOver = 0.0019;
 // Making results of a part of a tile, twice as long where CTAs add their sums;
 // what every product takes beside its steps, and what one of clusters takes
 // more.
@@ -73,6 +75,14 @@ DecodedFormat orient(DecodedFormat format, GemmScheduleAttr schedule,
   if (!format.hasScales && products == 1)
     format.isScaledA = schedule.getCols() > kMaxScaledRows;
   return format;
+}
+
+/// Whether a tile of so many rows of the first operand and plain ones keeps a
+/// chain: it has one team, or teams that hand over sums, which takes too much
+/// memory where both operands are wide.
+bool canKeepChain(const DecodedFormat &format, int64_t scaled, int64_t plain) {
+  return scaled == kMaxScaledRows ||
+         (format.hasScales && plain <= kMaxHandedRows);
 }
 
 struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
@@ -128,12 +138,14 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
       least = kMnMajorRows;
     if (isScaledA && !isOne)
       least = most = 2 * kFragment;
-    if (format.keepsChain && scaled == kWarpgroupRows && plain > kMaxHandedRows)
+    if (format.keepsChain && !canKeepChain(format, scaled, plain))
       return refuseProduct(product, site, ProductClause::Chain)
-             << "expected a schedule of order chain with tiles of at most "
-             << kMaxHandedRows << (isScaledA ? " columns" : " rows")
-             << " beside 64, whose sums teams of warpgroups hand over, but got "
-             << plain;
+             << "expected a schedule of order chain with tiles of "
+             << kMaxScaledRows << (isScaledA ? " rows" : " columns")
+             << (format.hasScales ? ", or of 64 beside at most 64 of the plain "
+                                    "operand, whose sums teams hand over"
+                                  : "")
+             << ", but got " << scaled << " beside " << plain;
     if (!llvm::isPowerOf2_64(plain) || plain < least || plain > most)
       return refuseProduct(product, site, ProductClause::Schedule)
              << "expected a schedule with tiles of a power of two from "
@@ -196,15 +208,16 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
         if (!format.hasFragments(plain, products) ||
             (format.isPlainMnMajor() && plain < kMnMajorRows) ||
             (products > 1 && scaled < kMaxScaledRows) ||
-            (format.keepsChain && scaled == kWarpgroupRows &&
-             plain > kMaxHandedRows))
+            (format.keepsChain && !canKeepChain(format, scaled, plain)))
           continue;
         tiles.push_back({format.isScaledA ? scaled : plain,
                          format.isScaledA ? plain : scaled, kMaxParts});
       }
-    if (!format.hasScales && products == 1)
-      for (int64_t rows : {kMaxScaledRows, kWarpgroupRows})
-        tiles.push_back({rows, 2 * kMaxScaledRows, kMaxParts});
+    if (!format.hasScales && products == 1) {
+      tiles.push_back({kMaxScaledRows, 2 * kMaxScaledRows, kMaxParts});
+      if (!format.keepsChain)
+        tiles.push_back({kWarpgroupRows, 2 * kMaxScaledRows, kMaxParts});
+    }
     if (!format.hasScales && products == 1)
       tiles.push_back(
           {2 * kMaxScaledRows, kMaxScaledRows, /*maxSplits=*/1, kMaxSharers});
@@ -254,6 +267,8 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
       if (!isWide && !spec.format.getSumShift())
         cost.decode += more * scaled / kMaxScaledRows;
     }
+    if (spec.handsOverSums())
+      cost.decode += kHandOver * plain;
     cost.shownMultiply = kShownMultiply;
     int64_t loaded = shared.plainBytes + shared.codeBytes + shared.scaleBytes;
     if (spec.getSharers() > 1) {

@@ -21,8 +21,12 @@ static constexpr int64_t kSumPart = kMaxHandedRows;
 /// thread cannot begin many, bring longer rows of codes. Rows without scales
 /// are long as they are, and fewer of them fit.
 static int64_t chooseStageSteps(int64_t plainRows, int64_t scaledRows,
-                                bool hasScales) {
-  if (plainRows <= kManyTeamsRows && scaledRows == kWarpgroupRows && hasScales)
+                                const DecodedFormat &format) {
+  // Teams that hand over sums have registers for such a stage of decoded steps,
+  // and memory if codes are small.
+  bool areLong = format.keepsChain && format.getBits() == 4;
+  int64_t longRows = areLong ? 2 * kManyTeamsRows : kManyTeamsRows;
+  if (plainRows <= longRows && scaledRows == kWarpgroupRows && format.hasScales)
     return 4;
   return plainRows <= 128 ? 2 : 1;
 }
@@ -31,13 +35,12 @@ WgmmaSpec::WgmmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
                      const target::Chip &chip)
     : StagedSpec(format, schedule, chip) {
   stageElements =
-      chooseStageSteps(getPlainRows(), getScaledRows(), format.hasScales) *
-      kDecodedStep;
+      chooseStageSteps(getPlainRows(), getScaledRows(), format) * kDecodedStep;
 }
 
 WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec)
     : StagedLayout(spec, std::min(spec.getPlainRows(), kSumPart)) {
-  sums = take(spec.getTeams() * sumBytes);
+  sums = take(spec.countSums() * sumBytes);
   takeStageBarriers(spec);
   int64_t rings = spec.getParts() > 1 ? kTeamWarpgroups : 0;
   sumsFull = take(rings * kBarrierBytes);

@@ -67,6 +67,8 @@ struct WgmmaSpec : StagedSpec {
   /// these are those of one chain along K. Else each has sums of its own, which
   /// are added in the end.
   bool handsOverSums() const { return format.keepsChain && getTeams() > 1; }
+  /// The sums of a tile that a CTA adds in the end.
+  int64_t countSums() const { return handsOverSums() ? 1 : getTeams(); }
   /// Warpgroups that multiply.
   int64_t getWarpgroups() const {
     return getTeams() * getScaledRows() / kWarpgroupRows;

@@ -17,8 +17,9 @@
 // for the sums of the stage before, which the team before it has stored in
 // shared memory, adds its products to them, and stores what the next team waits
 // for. So teams decode at the same time, and instructions follow each other
-// along K. The team of the last stage has the sums in the end, and others have
-// zeros, which are added to them.
+// along K. There is one place for them, which a thread reads and writes for its
+// own number in each team. The team of the last stage has the sums in the end,
+// and stores them for the results, which all teams make.
 //
 //===----------------------------------------------------------------------===//
 
@@ -140,15 +141,14 @@ private:
   SmallVector<Value> emitLastStage(const TileCoord &tile, Lanes stage,
                                    Lanes left, const RingSlot &slot,
                                    ValueRange sums);
-  /// The sums (of stage `stage` on, i32, counted from the first of the tile)
-  /// that the team before has stored for this one; zeros for the first stage.
+  /// The sums that the team before has stored for stage `stage` (i32) of the
+  /// tile; zeros for the first one.
   SmallVector<Value> emitTakeSums(Lanes stage);
   /// Stores sums for the next team if stage `stage` (i32) of `stages` is not
-  /// the last one. Gives the sums that the team keeps: these or zeros.
-  SmallVector<Value> emitHandOver(Lanes stage, Lanes stages, ValueRange sums);
-  /// The place of number `sum` among the sums that the thread hands to `team`
-  /// (i32), or gets if that is its own.
-  Value getHandedSum(Value team, int64_t sum);
+  /// the last one.
+  void emitHandOver(Lanes stage, Lanes stages, ValueRange sums);
+  /// The place of number `sum` among the sums of the thread.
+  Value getHandedSum(int64_t sum);
   /// Adds the product of stage `stage` (i32) of the tile's `stages` to what the
   /// team before hands over. Values are the slot and the sums.
   SmallVector<Value> emitHandedStage(const TileCoord &tile, Lanes stage,
@@ -421,12 +421,10 @@ SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
   return results;
 }
 
-Value ProductEmitter::getHandedSum(Value team, int64_t sum) {
+Value ProductEmitter::getHandedSum(int64_t sum) {
   // The words of a thread are as far apart as all threads have one each.
-  Lanes place = thread.number + sum * kWarpgroupThreads;
-  return b.offset(
-      context.getShared(b, context.shared.sums, team, context.shared.sumBytes),
-      b.getF32Type(), place);
+  return b.offset(context.getShared(b, context.shared.sums), b.getF32Type(),
+                  thread.number + sum * kWarpgroupThreads);
 }
 
 SmallVector<Value> ProductEmitter::emitTakeSums(Lanes stage) {
@@ -438,27 +436,20 @@ SmallVector<Value> ProductEmitter::emitTakeSums(Lanes stage) {
             b, thread.team + kHandOverBarrier, b.i32(2 * kWarpgroupThreads));
         SmallVector<Value> sums;
         for (int64_t i = 0; i < count; ++i)
-          sums.push_back(
-              b.load(b.getF32Type(), getHandedSum(thread.team, i), kWordBytes));
+          sums.push_back(b.load(b.getF32Type(), getHandedSum(i), kWordBytes));
         return sums;
       },
       [&] { return zeros; });
 }
 
-SmallVector<Value> ProductEmitter::emitHandOver(Lanes stage, Lanes stages,
-                                                ValueRange sums) {
-  return emitIfElse(
-      b, compare(Predicate::ult, stage + 1, stages),
-      TypeRange(ValueRange(sums)),
-      [&] {
-        Lanes next = (thread.team + 1) & (teams - 1);
-        for (int64_t i = 0; i < count; ++i)
-          b.store(sums[i], getHandedSum(next, i), kWordBytes);
-        NVVM::BarrierArriveOp::create(b, next + kHandOverBarrier,
-                                      b.i32(2 * kWarpgroupThreads));
-        return SmallVector<Value>(count, b.f32(0));
-      },
-      [&] { return SmallVector<Value>(sums); });
+void ProductEmitter::emitHandOver(Lanes stage, Lanes stages, ValueRange sums) {
+  emit::emitIf(b, compare(Predicate::ult, stage + 1, stages), [&] {
+    Lanes next = (thread.team + 1) & (teams - 1);
+    for (int64_t i = 0; i < count; ++i)
+      b.store(sums[i], getHandedSum(i), kWordBytes);
+    NVVM::BarrierArriveOp::create(b, next + kHandOverBarrier,
+                                  b.i32(2 * kWarpgroupThreads));
+  });
 }
 
 SmallVector<Value> ProductEmitter::emitHandedStage(const TileCoord &tile,
@@ -479,7 +470,7 @@ SmallVector<Value> ProductEmitter::emitHandedStage(const TileCoord &tile,
     llvm::append_range(used, elements);
   }
   sums = emitWait(sums, used);
-  sums = emitHandOver(stage, stages, sums);
+  emitHandOver(stage, stages, sums);
   emitRelease(slot.index);
   SmallVector<Value> next =
       slot.getAfter(b, context.spec.schedule.getStages(), b.i32(teams)).get();
@@ -495,7 +486,7 @@ SmallVector<Value> ProductEmitter::emitTeamStages(const TileCoord &tile,
   Lanes begin = tile.begin, end = tile.end;
   // Teams take turns. A slot is always that of the same one, which so sees each
   // phase of its barriers.
-  Lanes distance = (Lanes(b, slot.index) ^ thread.team) & (teams - 1);
+  Lanes distance = (thread.team - Lanes(b, slot.index)) & (teams - 1);
   Lanes ofTeam = (full + (teams - 1) - distance) >> llvm::Log2_64(teams);
   Lanes hasAny = compare(Predicate::sgt, full, 0);
   Lanes hasOwn = hasAny & compare(Predicate::ugt, ofTeam, 0);
@@ -551,6 +542,9 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
                        global = ofTile;
                        return emitTeamStages(tile, full, slot);
                      });
+  // The team of the last stage has the sums that were handed over.
+  if (context.spec.handsOverSums())
+    results.setOwner((Lanes(b, slot.index) + (end - begin - 1)) & (teams - 1));
   Value parity = results.emitSums(tile, sums, carried.back()).front();
   SmallVector<Value> next = slot.getAfter(b, slots, end - begin).get();
   next.push_back(parity);

@@ -68,7 +68,7 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   parts.firstRow = teamOfAll * parts.sharedRows +
                    (isScaledA ? warpgroup * kWarpgroupRows : none);
   parts.firstCol = isScaledA || sharesAll ? none : warpgroup * kWarpgroupRows;
-  parts.copies = context.cluster.parts * spec.getTeams();
+  parts.copies = context.cluster.parts * spec.countSums();
   parts.shift = spec.format.getSumShift();
   if (!spec.format.hasScales && parts.copies == 1 && spec.hasRoundedSums()) {
     parts.areRounded = true;
@@ -117,7 +117,7 @@ void WgmmaResults::emitBarrier() {
 /// next one.
 Value WgmmaResults::getSumAddress(int64_t copy, Value place) {
   const WgmmaLayout &shared = context.shared;
-  int64_t teams = context.spec.getTeams();
+  int64_t teams = context.spec.countSums();
   int64_t first = shared.sums + copy % teams * shared.sumBytes;
   Type type = parts.areRounded ? context.spec.result : b.getF32Type();
   Value address = b.offset(context.getShared(b, first), type, place);
@@ -161,6 +161,13 @@ void WgmmaResults::emitStoreRounded(ValueRange sums) {
 }
 
 void WgmmaResults::emitStoreSums(ValueRange sums) {
+  if (!owner)
+    return emitStoreOwn(sums);
+  emit::emitIf(b, emit::isEqual(owner, thread.team),
+               [&] { emitStoreOwn(sums); });
+}
+
+void WgmmaResults::emitStoreOwn(ValueRange sums) {
   if (parts.areRounded)
     return emitStoreRounded(sums);
   const WgmmaLayout &shared = context.shared;
@@ -169,9 +176,10 @@ void WgmmaResults::emitStoreSums(ValueRange sums) {
   int64_t scaledPitch = isScaledA ? shared.sumPitch : 1;
   int64_t plainPitch = isScaledA ? 1 : shared.sumPitch;
   Lanes row = thread.row, col = thread.member * 2;
-  Value base =
-      b.offset(context.getShared(b, shared.sums, thread.team, shared.sumBytes),
-               b.getF32Type(), row * scaledPitch + col * plainPitch);
+  Value base = b.offset(
+      owner ? context.getShared(b, shared.sums)
+            : context.getShared(b, shared.sums, thread.team, shared.sumBytes),
+      b.getF32Type(), row * scaledPitch + col * plainPitch);
   storeFragments(numerics::kWgmmaAccumulator, sums, base, scaledPitch,
                  plainPitch,
                  [](int64_t) { return numerics::ElementIndex<int64_t>{0, 0}; });

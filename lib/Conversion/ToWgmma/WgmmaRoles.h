@@ -149,9 +149,14 @@ public:
   WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
                const WgmmaThread &thread);
 
+  /// Lets team `team` (i32) alone have the sums of a tile.
+  void setOwner(emit::Lanes team) { owner = team; }
+
 private:
   void emitBegin(mlir::ValueRange carried) override;
   void emitStoreSums(mlir::ValueRange sums) override;
+  /// The same of the team that has them.
+  void emitStoreOwn(mlir::ValueRange sums);
   void emitStoreRounded(mlir::ValueRange sums);
   void emitStored(mlir::ValueRange carried) override;
   llvm::SmallVector<mlir::Value> emitRead(mlir::ValueRange carried) override;
@@ -170,6 +175,8 @@ private:
   /// The number of the thread's team in the cluster, and that of the barrier of
   /// those that share a part, i32.
   emit::Lanes teamOfAll, ring;
+  /// The team that has the sums of a tile, i32; null where each has some.
+  emit::Lanes owner;
 };
 
 /// Emits the whole kernel. `arguments` hold its parameters.

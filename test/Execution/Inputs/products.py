@@ -23,6 +23,7 @@ from reference import (
     decode_e8m0,
     from_bf16,
     group_bounds,
+    multiply_on_tensor_cores,
     pack,
     scaled_grouped_matmul,
     scaled_matmul,
@@ -343,6 +344,42 @@ class Case:
                 scaled = sums * factor
             found = scaled + self.bias.astype(np.float32) if self.op.bias else scaled
             return to_bf16(found) if self.op.result == "bf16" else to(found)
+
+    def chain_sums(self, how):
+        """The sums (f32) of order chain, by the law of a tensor core's instruction."""
+        kinds = [next(each for each in (self.op.b, self.op.a) if each in PLAIN)] * 2
+
+        def multiply(a, b):
+            sums = np.zeros((*a.shape[:-1], b.shape[-2]), np.float32)
+            for at in np.ndindex(a.shape[:-1]):
+                sums[at] = multiply_on_tensor_cores(how, a[at], b[at[:-1]], kinds)
+            return sums
+
+        a, b = self.values
+        ends = [end * self.unit for end in self.legal]
+        groups = list(enumerate(zip([0, *ends], ends)))
+        if self.op.kind == "mm":
+            return multiply(a, b)
+        if self.op.kind == "columns":
+            return np.stack([multiply(a[:, begin:end], b[:, begin:end])
+                             for _, (begin, end) in groups])
+        sums = np.zeros((a.shape[0], b.shape[1]), np.float32)
+        for number, (begin, end) in groups:
+            sums[begin:end] = multiply(a[begin:end], b[number])
+        return sums
+
+    def chain_problem(self, got, how):
+        """What is wrong with the bits of a result of order chain, or None."""
+        want = self.results(self.chain_sums(how))
+        bits = [each.view(f"u{each.dtype.itemsize}") for each in (got, want)]
+        if got.shape != want.shape:
+            return f"expected shape {want.shape}, but got {got.shape}"
+        wrong = bits[0] != bits[1]
+        if not wrong.any():
+            return None
+        at = tuple(np.argwhere(wrong)[0].tolist())
+        return (f"{wrong.sum()} of {got.size} elements differ, first at {at}: expected "
+                f"{bits[1][at]:#x}, but got {bits[0][at]:#x}")
 
     def problem(self, got):
         """What is wrong with a result, or None."""
