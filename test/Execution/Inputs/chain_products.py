@@ -6,8 +6,9 @@ and f16 by wgmma, mma.sync and tcgen05, under both schedules, and compares every
 law of the chip's sums. The chips take turns unless one is named. Two of three cases have a schedule
 of their own. There must be enough cases of each property that only some kernels have (LEAST)."""
 
-import mma_matmul
 import numpy as np
+
+import mma_matmul
 import plain_matmul
 import random_cases
 import sm90_matmul
