@@ -1,7 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What benchmarks on a GPU share: weight_only.py, grouped.py, both_scaled.py, plain.py, append.py
-and minilm.py.
+"""What benchmarks on a GPU share that pack modules: weight_only.py, plain.py, chain.py and others.
 
 A benchmark is a subclass of `Benchmark` and has two commands. `pack FOLDER` compiles the modules
 of its cases and copies all that the other machine needs. `run`, there, prints the head of a log and
