@@ -8,7 +8,7 @@
 
 The other machine needs a Hopper GPU and torch; it also runs kernels of sm_80 and sm_89. Y = X W^T,
 of X: MxK in bf16 and W: NxK in a block-scaled format, and the same in groups of rows, by modules
-for any number of rows: of row-major weights of any N and K, and on sm_90a of prepacked ones of some.
+for any number of rows: of row-major weights of any N and K, and on sm_90a of some prepacked ones.
 M is 1 to 8192, groups have any ends, and may be empty. A tenth of the draws has sums of about
 2^-110 to 2^-149, and a tenth sums near the largest number. Every tenth call is a CUDA graph, and
 every tenth runs on a stream of its own.

@@ -100,6 +100,12 @@ struct FamilyDefaults {
   /// brought back to row-major order before.
   static constexpr bool readsPacked = false;
 
+  /// Whether sums of a kernel with K in one part have the order of a chain
+  /// along K, whatever order is asked for.
+  template <typename Spec>
+  static bool keepsOrder(const Spec &) {
+    return false;
+  }
   /// Clause c4 for what else a schedule has.
   template <typename Spec>
   static mlir::LogicalResult verifyMore(const Product &, const LaunchSite &,
@@ -330,9 +336,17 @@ constexpr ProductFamily describeFamily() {
             if (!format)
               return llvm::SmallVector<RatedSchedule>();
             auto rated = rateSchedules<Family>(product, *format, chip);
-            if (hasRemark)
-              remarkSchedule(product, Family::getStepElements(*format), rated,
-                             Family::getNote(*format));
+            if (hasRemark) {
+              GemmScheduleAttr best = rated.front().schedule;
+              bool keepsOrder = product.keepsChain ||
+                                (best.getSplits() == 1 &&
+                                 Family::keepsOrder(Family::createSpec(
+                                     *format, best, product.siblings, chip)));
+              remarkSchedule(
+                  product, Family::getStepElements(*format), rated,
+                  Family::getNote(*format) +
+                      (keepsOrder ? "; sums are one chain along K" : ""));
+            }
             return rated;
           }};
 }

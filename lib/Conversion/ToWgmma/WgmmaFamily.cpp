@@ -290,6 +290,13 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     return cost;
   }
 
+  /// Elements that leave a power of two to sums give other bits where these are
+  /// very small or very large.
+  static bool keepsOrder(const WgmmaSpec &spec) {
+    return spec.getTeams() == 1 && !spec.format.getSumShift() &&
+           !spec.format.canSplitFactors();
+  }
+
   static std::string getNote(const DecodedFormat &format) {
     if (!format.hasScales)
       return "";

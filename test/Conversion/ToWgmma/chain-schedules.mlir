@@ -1,0 +1,47 @@
+// Schedules of products of order chain on Hopper, and what remarks say of the order of sums.
+// RUN: blockscale-opt %s --blockscale-choose-schedules=chip=sm_90a | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-choose-schedules=chip=sm_90a --remarks-filter-analyse=gpu-launch -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK --implicit-check-not="sums are one chain"
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// K is not parted, though that leaves multiprocessors without a tile.
+// CHECK-LABEL: func.func @row
+// CHECK: order chain {blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 64, stages = 12, band = 64, ctas = 132>}
+// REMARK: tiles of 16 x 64 in 12 stages
+// REMARK-SAME: sums are one chain along K
+func.func @row(%a: tensor<1x8192xbf16>, %b: tensor<4096x8192xf4E2M1FN>, %s: tensor<4096x512xf8E4M3FN, #swizzled>) -> tensor<1x4096xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16] order chain
+      : tensor<1x8192xbf16>, tensor<4096x8192xf4E2M1FN>, tensor<4096x512xf8E4M3FN, #swizzled> -> tensor<1x4096xbf16>
+  return %y : tensor<1x4096xbf16>
+}
+
+// The same of free order is in two parts.
+// CHECK-LABEL: func.func @free_row
+// CHECK: splits = 2>
+// REMARK: K in 2 parts
+func.func @free_row(%a: tensor<1x8192xbf16>, %b: tensor<4096x8192xf4E2M1FN>, %s: tensor<4096x512xf8E4M3FN, #swizzled>) -> tensor<1x4096xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
+      : tensor<1x8192xbf16>, tensor<4096x8192xf4E2M1FN>, tensor<4096x512xf8E4M3FN, #swizzled> -> tensor<1x4096xbf16>
+  return %y : tensor<1x4096xbf16>
+}
+
+// Wide tiles of MX formats keep the order of K anyway.
+// CHECK-LABEL: func.func @free_mx
+// CHECK: rows = 256, cols = 128
+// REMARK: tiles of 256 x 128
+// REMARK-SAME: sums are one chain along K
+func.func @free_mx(%a: tensor<8192x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s: tensor<8192x256xf8E8M0FNU, #swizzled>) -> tensor<8192x8192xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 32]
+      : tensor<8192x8192xbf16>, tensor<8192x8192xf4E2M1FN>, tensor<8192x256xf8E8M0FNU, #swizzled> -> tensor<8192x8192xbf16>
+  return %y : tensor<8192x8192xbf16>
+}
+
+// Those of NVFP4 leave a power of two to sums.
+// CHECK-LABEL: func.func @free_nvfp4
+// CHECK: rows = 256, cols = 128
+// REMARK: tiles of 256 x 128
+func.func @free_nvfp4(%a: tensor<8192x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s: tensor<8192x512xf8E4M3FN, #swizzled>) -> tensor<8192x8192xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
+      : tensor<8192x8192xbf16>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #swizzled> -> tensor<8192x8192xbf16>
+  return %y : tensor<8192x8192xbf16>
+}
