@@ -144,6 +144,17 @@ def hopper_decoded():
                  [["bar", *(log[f"NVFP4, {m}x{first}"]["bar"] for m in rows)]])
 
 
+def hopper_chain():
+    """The share of the speed of free order, by rows."""
+    log = read_rows("chain-h200.txt")
+    rows = sorted({int(label.split(", ")[1].split("x")[0]) for label in log})
+    forms = dict.fromkeys((label.split(", ")[0], label.split("x", 1)[1]) for label in log)
+    return table(["weights, NxK", *map(str, rows)],
+                 [[f"{name}, {size}", *(log[f"{name}, {m}x{size}"]["share of free"] for m in rows)]
+                  for name, size in forms] +
+                 [["bar", *(log[f"NVFP4, {m}x8192x8192"]["bar"] for m in rows)]])
+
+
 def hopper_wgrad():
     log = read_rows("wgrad-h200.txt")
     kept = ("padded rows", "us", "groups padded before, us", "whole blocks of all tokens, us",
