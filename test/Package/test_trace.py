@@ -96,7 +96,7 @@ class TraceTest(unittest.TestCase):
                           "tensor<48x48xbf16>")
         chain = bs.jit(lambda x, w, s: bs.scaled_mm(x, w, None, s, order="chain"))
         self.assertIn("order chain", str(chain.trace(plain, codes, scales)))
-        with self.assertRaisesRegex(ValueError, "order to be free, chain, but got 'tree'"):
+        with self.assertRaisesRegex(ValueError, "order to be one of free, chain, but got 'tree'"):
             bs.jit(lambda x, w, s: bs.scaled_mm(x, w, None, s, order="tree")).trace(
                 plain, codes, scales)
         with self.assertRaisesRegex(bs.CompileError, "operands without scales to be both bf16"):
