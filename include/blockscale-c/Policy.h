@@ -66,6 +66,8 @@ typedef struct blockscale_layer_form {
   int is_transformed;
   /// "bf16" or "f16", the type that f32 is rounded to before; or null.
   const char *cast;
+  /// "free" or "chain", the order of the product's sums.
+  const char *order;
 } blockscale_layer_form;
 
 /// A layer: the product of activations [M, K] by one weight [N, K].

@@ -79,6 +79,7 @@ static blockscale_layer_form toC(const ProductForm &form) {
   result.is_transformed = form.isTransformed;
   if (form.cast)
     result.cast = kLayerTypeNames[static_cast<size_t>(*form.cast)].data();
+  result.order = stringifySumOrder(form.order).data();
   return result;
 }
 

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from blockscale import _native
-from blockscale._errors import check
-from blockscale._ops import FORMATS
+from blockscale._errors import ArgumentError, check
+from blockscale._ops import FORMATS, ORDERS
 
 #: Where the global scale of activations comes from: there is none, the amax of the tensor, an
 #: amax that is given, or the decode scale itself.
@@ -39,6 +40,13 @@ class OperandForm:
         return self.recipe or _DEFAULT_RECIPES.get(self.format, _DEFAULT_RECIPE_OF_MX)
 
 
+def check_order(order: Any) -> None:
+    """Raises ArgumentError for what is neither an order of sums nor None."""
+    if order not in (None, *ORDERS):
+        raise ArgumentError(f"expected order to be one of {', '.join(ORDERS)}, or None, but got "
+                            f"{order!r}")
+
+
 @dataclasses.dataclass(frozen=True)
 class Clause:
     """A clause of docs/Policy.md that a layer does not meet, with what it expects and what was
@@ -52,13 +60,19 @@ class Clause:
 @dataclasses.dataclass(frozen=True)
 class LayerForm:
     """How a layer is quantized. Without a form of activations, these stay plain, and so do those
-    of up to `plain_rows` rows. `cast` is the type that f32 is rounded to before."""
+    of up to `plain_rows` rows. `cast` is the type that f32 is rounded to before, and `order` that
+    of the product's sums."""
 
     weight: OperandForm
     activation: OperandForm | None = None
     rht: bool = False
     cast: str | None = None
     plain_rows: int = 0
+    order: str = ORDERS[0]
+
+    def with_order(self, order: str | None) -> LayerForm:
+        """The form with another order of sums; None is its own."""
+        return self if order is None else dataclasses.replace(self, order=order)
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -84,4 +98,5 @@ class LayerForm:
         elif self.activation.format != self.weight.format:
             text += f" by {self.activation.format}"
         text += f" of {self.cast}" if self.cast else ""
+        text += f", order {self.order}" if self.order != ORDERS[0] else ""
         return text + (f", weights only for M up to {self.plain_rows}" if self.plain_rows else "")

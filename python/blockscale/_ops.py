@@ -28,6 +28,9 @@ FORMATS = {
     "mxint8": ("i8", "f8E8M0FNU", 32),
 }
 
+#: Orders of the sums of a product (docs/Spec.md): any one, and one chain along K.
+ORDERS = ("free", "chain")
+
 
 def _check(what: str, value: Any, ranks: Sequence[int] | None = None,
            dtypes: Sequence[str] | None = None, least: int = 0) -> Value:
@@ -389,7 +392,7 @@ def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value 
     text.operand("global_scale_b", global_scale_b)
     text.one_of("global_scaling", global_scaling,
                 ("before_rounding", "after_rounding", "in_elements"))
-    text.one_of("order", order, ("free", "chain"))
+    text.one_of("order", order, ORDERS)
     text.operand("bias", bias).flag("unchecked_origins", unchecked_origins)
     types = ", ".join(str(value.spec) for value in operands)
     return text.emit("y", op, f"{types} -> {result}", [result])[0]

@@ -79,7 +79,8 @@ def _to_operand(native: _native.NativeOperand) -> OperandForm | None:
 def _to_form(native: _native.NativeForm) -> LayerForm:
     weight = _to_operand(native.weight)
     assert weight is not None  # A rule that quantizes has a format of weights.
-    return LayerForm(weight, _to_operand(native.activation), native.is_transformed, native.cast)
+    return LayerForm(weight, _to_operand(native.activation), native.is_transformed, native.cast,
+                     order=native.order)
 
 
 class Rules:

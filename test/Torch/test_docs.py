@@ -1,7 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/Torch.md, docs/BringYourModel.md, docs/QuantizeModel.md, docs/TorchCompile.md and
-docs/Sm100OnHopper.md show runs as written, and the table of the first names every op."""
+"""What docs/Torch.md, docs/BringYourModel.md, docs/QuantizeModel.md, docs/TorchCompile.md,
+docs/SameBits.md and docs/Sm100OnHopper.md show runs as written, and the table of the first names
+every op."""
 
 import contextlib
 import importlib.util
@@ -99,6 +100,14 @@ class TestSm100OnHopper(unittest.TestCase):
         for block in blocks:
             exec(compile(block, str(page), "exec"), known)
         self.assertEqual(known["y"].shape, (4, 256))
+
+
+class TestSameBits(unittest.TestCase):
+    def test_the_example(self):
+        block, = get_blocks(DOCS / "SameBits.md")
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            exec(compile(block, "SameBits.md", "exec"), {})
+        self.assertIn("mxfp8, weights only, order chain", output.getvalue())
 
 
 class TestTorchCompile(unittest.TestCase):

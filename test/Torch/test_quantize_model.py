@@ -540,7 +540,7 @@ class PolicyTest(unittest.TestCase):
                 {"match": {"location": pattern, "n": {"min": 32}}, "format": "nvfp4",
                  "weight_only": True},
                 {"match": {"location": pattern, "k": {"max": 63}}, "leave": True},
-                {"match": {"location": pattern}, "format": "mxfp8"}]}
+                {"match": {"location": pattern}, "format": "mxfp8", "order": "chain"}]}
             with self.subTest(pattern), tempfile.TemporaryDirectory() as folder:
                 path = Path(folder, "policy.json")
                 path.write_text(json.dumps(given))
@@ -555,7 +555,8 @@ class PolicyTest(unittest.TestCase):
                 for part, (name, n, k) in zip(parts, layers, strict=True):
                     form = rules.decide(Layer(name, n, k, False), "bf16").form
                     found = ("left" if "scaled_mm" not in part else
-                             "nvfp4, weights only" if "scales(none" in part else "mxfp8")
+                             "nvfp4, weights only" if "scales(none" in part else
+                             f"mxfp8{', order chain' if 'order chain' in part else ''}")
                     self.assertEqual(form.describe() if form else "left", found, (name, n, k))
 
 

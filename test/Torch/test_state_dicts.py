@@ -54,6 +54,9 @@ def list_rules():
         yield {"format": "nvfp4", **more}
         yield {"format": "nvfp4", "weight_only": True, **more}
     yield {"format": "mxfp8", "rht": True}
+    for alone in (True, False):
+        yield {"format": "nvfp4", "weight_only": alone, "order": "chain"}
+        yield {"format": "nvfp4", "weight_only": alone, "order": "free"}
 
 
 def get_key(rule):
@@ -66,7 +69,8 @@ def get_key(rule):
         return (own["format"], own.get("recipe", default), is_swept,
                 scale if isinstance(scale, str) else "amax")
     activations = "plain" if rule.get("weight_only") else read("activations")
-    return read("weights"), activations, rule.get("rht", False), rule.get("cast")
+    return (read("weights"), activations, rule.get("rht", False), rule.get("cast"),
+            rule.get("order", "free"))
 
 
 def make(rule, device="cpu"):

@@ -33,7 +33,7 @@ constexpr char kPolicy[] = R"({"version": 1, "rules": [
    "weights": {"sweep": true},
    "activations": {"global_scale": {"amax": 4.0}}},
   {"match": {"function": "forward"}, "format": "mxfp8", "recipe": "floor",
-   "weight_only": true}
+   "weight_only": true, "order": "chain"}
 ]})";
 
 Policy parse(const std::string &text) {
@@ -85,6 +85,7 @@ TEST(PolicyTest, FormsOfRules) {
   EXPECT_FALSE(form.activation.is_swept);
   EXPECT_TRUE(form.is_transformed);
   EXPECT_STREQ(form.cast, "bf16");
+  EXPECT_STREQ(form.order, "free");
 
   decision = decide(policy, getLayer("up", 63, 32, "bf16"));
   EXPECT_TRUE(decision->is_quantized);
@@ -92,6 +93,7 @@ TEST(PolicyTest, FormsOfRules) {
   EXPECT_EQ(decision->form.weight.scaling, BLOCKSCALE_NO_GLOBAL_SCALE);
   EXPECT_EQ(decision->form.activation.format, nullptr);
   EXPECT_EQ(decision->form.cast, nullptr);
+  EXPECT_STREQ(decision->form.order, "chain");
 }
 
 TEST(PolicyTest, ClausesOfLayersThatAreLeft) {
@@ -264,7 +266,7 @@ TEST(PolicyTest, PatternsOfCharacters) {
   expectError(blockscale_pattern_matches(many.c_str(), "a", &matches),
               "expected at most 63 different characters that are not ASCII, "
               "but got 64");
-  many.resize(2 * 63);
+  many.resize(size_t{2} * 63);
   EXPECT_EQ(blockscale_pattern_matches(many.c_str(), many.c_str(), &matches),
             BLOCKSCALE_OK);
   EXPECT_EQ(matches, 1);

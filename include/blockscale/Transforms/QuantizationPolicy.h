@@ -74,12 +74,15 @@ struct ProductForm {
   /// What f32 operands are rounded to before they are quantized, and an f32
   /// result after its bias was added.
   std::optional<LayerType> cast;
+  /// That of the product's sums.
+  SumOrder order = SumOrder::Free;
 };
 
 /// Whether both forms make the same codes and scales of a weight.
 bool haveSameWeight(const ProductForm &a, const ProductForm &b);
 
-/// "nvfp4", or "mxfp4 by mxfp8", or "nvfp4, weights only", or "nvfp4 of bf16".
+/// "nvfp4", or "mxfp4 by mxfp8", or "nvfp4, weights only", or "nvfp4 of bf16",
+/// and ", order chain" behind it.
 std::string describe(const ProductForm &form);
 
 /// The type in which a layer of that form stores numbers that are `element`

@@ -206,6 +206,14 @@ void PolicyReader::checkForm(const JsonValue &value, const ProductForm &form) {
                   : ""));
 }
 
+/// The names of orders of sums, in the order of their numbers.
+static std::vector<std::string_view> listOrders() {
+  std::vector<std::string_view> names;
+  for (unsigned number = 0; number <= getMaxEnumValForSumOrder(); ++number)
+    names.push_back(stringifySumOrder(static_cast<SumOrder>(number)));
+  return names;
+}
+
 ProductForm PolicyReader::readForm(const JsonValue &value) {
   ProductForm form;
   const JsonValue *weights =
@@ -226,6 +234,8 @@ ProductForm PolicyReader::readForm(const JsonValue &value) {
         getChoice(value, "cast",
                   {std::begin(kLayerTypeNames),
                    std::begin(kLayerTypeNames) + kCastTypeCount}));
+  if (value.find("order"))
+    form.order = static_cast<SumOrder>(getChoice(value, "order", listOrders()));
   if (!ok())
     return form;
   form.weight = OperandReader(*this, value, "weights").read();
@@ -253,8 +263,9 @@ PolicyRule PolicyReader::readRule(const JsonValue &value, size_t number) {
     checkKeys(value, {"match", "leave"});
     return rule;
   }
-  checkKeys(value, {"match", "leave", "format", "recipe", "global_scale",
-                    "weights", "activations", "weight_only", "rht", "cast"});
+  checkKeys(value,
+            {"match", "leave", "format", "recipe", "global_scale", "weights",
+             "activations", "weight_only", "rht", "cast", "order"});
   if (ok())
     rule.form = readForm(value);
   return rule;

@@ -58,6 +58,13 @@ private:
   Value createAmax(Matrix x, const OperandForm &form);
   Value addInit(Value sum);
 
+  /// None where sums have any order.
+  SumOrderAttr getOrder() const {
+    SumOrder order = decision.form->order;
+    return order == SumOrder::Free
+               ? SumOrderAttr()
+               : SumOrderAttr::get(rewriter.getContext(), order);
+  }
   Value getInit() const {
     return cast<DestinationStyleOpInterface>(decision.op).getDpsInits()[0];
   }
@@ -350,7 +357,7 @@ Value ProductQuantizer::create(const ProductOperand *weight) {
   auto matrix = ScaledMMOp::create(
       rewriter, loc, RankedTensorType::get(shape, element), a.data, b.data,
       a.scale, b.scale, a.global, b.global,
-      /*bias=*/Value(), block, GlobalScalingAttr(), SumOrderAttr());
+      /*bias=*/Value(), block, GlobalScalingAttr(), getOrder());
   if (decision.maxRows)
     matrix->setAttr(kMaxRowsAttrName,
                     rewriter.getI64IntegerAttr(*decision.maxRows));

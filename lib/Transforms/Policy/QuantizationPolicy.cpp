@@ -68,6 +68,8 @@ std::string describe(const ProductForm &form) {
     text += " by " + getFormatName(*form.activation.format).str();
   if (form.cast)
     text += (" of " + StringRef(kLayerTypeNames[size_t(*form.cast)])).str();
+  if (form.order != SumOrder::Free)
+    text += (", order " + stringifySumOrder(form.order)).str();
   return text;
 }
 

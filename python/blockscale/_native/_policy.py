@@ -35,6 +35,7 @@ class NativeForm(NamedTuple):
     activation: NativeOperand
     is_transformed: bool
     cast: str | None
+    order: str
 
 
 class NativeDecision(NamedTuple):
@@ -119,7 +120,8 @@ def _take(decision: Any) -> NativeDecision:
 
 def _read_form(form: _structures.LayerForm) -> NativeForm:
     return NativeForm(_read_operand(form.weight), _read_operand(form.activation),
-                      bool(form.is_transformed), _decode(form.cast))
+                      bool(form.is_transformed), _decode(form.cast),
+                      _decode(form.order) or "free")
 
 
 def _read_operand(form: _structures.OperandForm) -> NativeOperand:

@@ -125,7 +125,7 @@ class OperandForm(ctypes.Structure):
 
 class LayerForm(ctypes.Structure):
     _fields_ = [("weight", OperandForm), ("activation", OperandForm), ("is_transformed", c_int),
-                ("cast", c_char_p)]
+                ("cast", c_char_p), ("order", c_char_p)]
 
 
 class Layer(Config):

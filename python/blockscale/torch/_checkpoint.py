@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from blockscale._errors import ArgumentError
-from blockscale._forms import LayerForm, OperandForm
+from blockscale._forms import LayerForm, OperandForm, check_order
 from blockscale._ops import FORMATS
 from blockscale.checkpoint._checkpoint import open as open_checkpoint
 from blockscale.checkpoint._families import LAYOUTS
@@ -268,7 +268,7 @@ def _check_weight_only(weight_only: Any) -> None:
 
 
 def load_quantized_(model: nn.Module, source: Source, *,
-                    weight_only: bool | None = None) -> Summary:
+                    weight_only: bool | None = None, order: str | None = None) -> Summary:
     """Loads a quantized checkpoint into a model of plain layers, in place: layers and stacks of
     experts with quantized weights become modules of these, all other tensors are loaded as they
     are. Checkpoints are those of ModelOpt (NVFP4, MXFP8), compressed-tensors (NVFP4, MXFP4,
@@ -280,6 +280,8 @@ def load_quantized_(model: nn.Module, source: Source, *,
         whether activations are quantized, where no input scale does.
       weight_only: True for plain activations, False for quantized ones, whatever the checkpoint
         says; None for what it says.
+      order: of the sums of all layers' products, "free" (None) or "chain" (docs/SameBits.md),
+        which no checkpoint says.
 
     Returns: what became of each layer.
 
@@ -289,6 +291,7 @@ def load_quantized_(model: nn.Module, source: Source, *,
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"expected a torch.nn.Module, but got {type(model).__name__}")
     _check_weight_only(weight_only)
+    check_order(order)
     files = Files(source)
     sites = list(find_sites(model))
     ledger, installer = Ledger(model, sites), Installer(model)
@@ -300,7 +303,8 @@ def load_quantized_(model: nn.Module, source: Source, *,
             if part is None:
                 reasons[site] = site.obstacle or "the checkpoint has a plain weight"
                 continue
-            form = _make_form(part, weight_only, _quantizes_activations(files, site.name, part))
+            form = _make_form(part, weight_only, _quantizes_activations(files, site.name, part)
+                              ).with_order(order)
             module = _make_module(site, part, form)
             made[site] = f"{form.describe()} of {part.scheme.name}", module
             installer.add(site, module)

@@ -33,7 +33,7 @@ def _take(importer: Importer, what: str, operand: Any, spec: Any) -> Value:
 
 def _import_linear(importer: Importer, x: Any, data: Any, scales: Any, global_scale: Any,
                    bias: Any, activation: OperandForm | None, input_global: Any, offsets: Any,
-                   out_features: int, format: str, layout: str, rht: bool) -> Array:
+                   out_features: int, format: str, layout: str, rht: bool, order: str) -> Array:
     x = importer.array(x, "x")
     optional = {"global_scale": global_scale, "bias": bias, "input_global": input_global}
     arrays = {name: None if each is None else importer.array(each, name)
@@ -47,7 +47,7 @@ def _import_linear(importer: Importer, x: Any, data: Any, scales: Any, global_sc
     linear = Linear((*batch, out_features, features), importer.result.dtype, format, layout,
                     None if scale is None else scale.value.spec.shape,
                     None if bias is None else importer.get_operand_meta("bias").dtype,
-                    activation, rht)
+                    activation, rht, order)
     specs = linear.get_specs(None)
     values = {name: array.value for name, array in arrays.items() if array is not None}
     if ends is not None:
@@ -62,24 +62,25 @@ def _import_linear(importer: Importer, x: Any, data: Any, scales: Any, global_sc
 @handles("blockscale.linear_weight_only.default")
 def import_weight_only(importer: Importer, x: Any, data: Any, scales: Any, global_scale: Any,
                        bias: Any, out_features: int, format: str, layout: str,
-                       rht: bool) -> Array:
+                       rht: bool, order: str) -> Array:
     return _import_linear(importer, x, data, scales, global_scale, bias, None, None, None,
-                          out_features, format, layout, rht)
+                          out_features, format, layout, rht, order)
 
 
 @handles("blockscale.grouped_linear_weight_only.default")
 def import_grouped_weight_only(importer: Importer, x: Any, data: Any, scales: Any,
                                global_scale: Any, bias: Any, offsets: Any, out_features: int,
-                               format: str, layout: str, rht: bool) -> Array:
+                               format: str, layout: str, rht: bool, order: str) -> Array:
     return _import_linear(importer, x, data, scales, global_scale, bias, None, None, offsets,
-                          out_features, format, layout, rht)
+                          out_features, format, layout, rht, order)
 
 
 @handles("blockscale.linear_quantized.default")
 def import_quantized(importer: Importer, x: Any, data: Any, scales: Any, global_scale: Any,
                      bias: Any, input_global: Any, out_features: int, format: str,
                      input_format: str, input_recipe: str | None, input_scaling: str,
-                     plain_rows: int, layout: str, rht: bool) -> Array:
+                     plain_rows: int, layout: str, rht: bool,
+                     order: str) -> Array:
     activation: OperandForm | None = OperandForm(input_format, input_recipe, input_scaling)
     if plain_rows:
         rows = flatten(importer.array(x, "x").sizes)[0]
@@ -89,7 +90,7 @@ def import_quantized(importer: Importer, x: Any, data: Any, scales: Any, global_
         if rows <= plain_rows:
             activation = input_global = None
     return _import_linear(importer, x, data, scales, global_scale, bias, activation, input_global,
-                          None, out_features, format, layout, rht)
+                          None, out_features, format, layout, rht, order)
 
 
 @handles("blockscale.grouped_linear_quantized.default")
@@ -97,10 +98,10 @@ def import_grouped_quantized(importer: Importer, x: Any, data: Any, scales: Any,
                              global_scale: Any, bias: Any, offsets: Any, input_global: Any,
                              out_features: int, format: str, input_format: str,
                              input_recipe: str | None, input_scaling: str, layout: str,
-                             rht: bool) -> Array:
+                             rht: bool, order: str) -> Array:
     return _import_linear(importer, x, data, scales, global_scale, bias,
                           OperandForm(input_format, input_recipe, input_scaling), input_global,
-                          offsets, out_features, format, layout, rht)
+                          offsets, out_features, format, layout, rht, order)
 
 
 @handles("blockscale.quantize.default")

@@ -18,7 +18,7 @@ from torch import Tensor
 from blockscale._errors import ArgumentError
 from blockscale._forms import SCALINGS, OperandForm
 from blockscale._native import recipes
-from blockscale._ops import FORMATS
+from blockscale._ops import FORMATS, ORDERS
 from blockscale.torch._forms import LAYOUTS, ROW_MAJOR, get_storage, has_product
 from blockscale.torch._kernels import LOG, to_argument
 from blockscale.torch._products_kernels import Dequantizer, Linear, Packer, Quantizer, run
@@ -211,7 +211,8 @@ _refuse_backward("dequantize", "codes are no parameters")
 # Linear layers.
 
 _LINEAR = ("Tensor x, Tensor data, Tensor scales, Tensor? global_scale, Tensor? bias, {}*, "
-           "int out_features, str format, {}str layout='row_major', bool rht=False) -> Tensor")
+           "int out_features, str format, {}str layout='row_major', bool rht=False, "
+           "str order='free') -> Tensor")
 _INPUT = "str input_format, str? input_recipe=None, str input_scaling='none', "
 #: Activations of up to so many rows stay plain.
 _ROWS = "int plain_rows=0, "
@@ -224,10 +225,11 @@ _define(f"grouped_linear_quantized("
 
 def _get_linear(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: Tensor | None,
                 bias: Tensor | None, offsets: Tensor | None, input_global: Tensor | None,
-                out_features: int, format: str, layout: str, rht: bool,
+                out_features: int, format: str, layout: str, rht: bool, order: str,
                 activation: OperandForm | None) -> Linear:
     """The kernel of a call, all of whose operands are as it takes them."""
     _check_format(op, format, layout)
+    _check_choice(op, "order", order, ORDERS)
     wide = PLAIN if activation else (PLAIN[1:] if format == "nvfp4" else PLAIN[1:2])
     _check_x(op, x, wide, 2 if offsets is not None else 1)
     if rht and x.dtype != torch.bfloat16:
@@ -267,7 +269,7 @@ def _get_linear(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: 
             _check_tensor(op, "input_global", input_global, torch.float32, [], x)
     return Linear((*batch, out_features, features), x.dtype, format, layout,
                   None if global_scale is None else tuple(global_scale.shape),
-                  None if bias is None else bias.dtype, activation, rht)
+                  None if bias is None else bias.dtype, activation, rht, order)
 
 
 def _multiply(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: Tensor | None,
@@ -301,6 +303,10 @@ def _multiply_plain(op: str, rows: Tensor, data: Tensor, scales: Tensor,
         _refuse(op, "a weight in row-major order on a GPU without products of ours",
                 f"{linear.layout}")
     narrow = torch.bfloat16 if rows.dtype == torch.float32 else rows.dtype
+    if linear.order != ORDERS[0]:
+        raise ArgumentError(f"blockscale::{op}: expected a GPU with products of ours, of formats "
+                            f"that it multiplies, for sums of order {linear.order}, but PyTorch "
+                            "would multiply here")
     if linear.rht:
         raise ArgumentError(f"blockscale::{op}: expected a GPU with products of ours for the "
                             "Hadamard transform (rht)")
@@ -335,7 +341,8 @@ def _make(op: str, has_offsets: bool, has_input: bool) -> tuple[Callable[..., An
     """The function of an op and its fake."""
     def get(x: Tensor, data: Tensor, scales: Tensor, global_scale: Tensor | None,
             bias: Tensor | None, *rest: Any, out_features: int, format: str,
-            layout: str = ROW_MAJOR, rht: bool = False, input_format: str = "",
+            layout: str = ROW_MAJOR, rht: bool = False, order: str = ORDERS[0],
+            input_format: str = "",
             input_recipe: str | None = None, input_scaling: str = "none",
             is_plain: bool = False) -> tuple[Any, ...]:
         given = iter(rest)
@@ -345,7 +352,7 @@ def _make(op: str, has_offsets: bool, has_input: bool) -> tuple[Callable[..., An
                       if has_input and not is_plain else None)
         input_global = None if is_plain else input_global
         linear = _get_linear(op, x, data, scales, global_scale, bias, offsets, input_global,
-                             out_features, format, layout, rht, activation)
+                             out_features, format, layout, rht, order, activation)
         return offsets, input_global, linear
 
     def function(*args: Any, plain_rows: int = 0, **options: Any) -> Tensor:
@@ -405,7 +412,7 @@ torch.library.register_autograd("blockscale::linear_weight_only", _differentiate
 
 _define("merged_linear_weight_only(Tensor x, Tensor[] data, Tensor[] scales, "
         "Tensor?[] global_scale, Tensor?[] bias, *, int[] out_features, str format, "
-        "str layout='row_major', bool rht=False) -> Tensor")
+        "str layout='row_major', bool rht=False, str order='free') -> Tensor")
 _OPS = torch.ops.blockscale
 
 
@@ -426,12 +433,12 @@ def join_tensors(tensors: list[Tensor]) -> Tensor | None:
 def _merged(x: Tensor, data: list[Tensor], scales: list[Tensor],
             global_scale: list[Tensor | None], bias: list[Tensor | None], *,
             out_features: list[int], format: str, layout: str = ROW_MAJOR,
-            rht: bool = False) -> Tensor:
+            rht: bool = False, order: str = ORDERS[0]) -> Tensor:
     operands: Any = (data, scales, global_scale, bias)
     columns = [None if each[0] is None else join_tensors(each) for each in operands]
     if bias[0] is not None and columns[3] is None:
         columns[3] = torch.cat(bias)
-    options: Any = dict(format=format, layout=layout, rht=rht)
+    options: Any = dict(format=format, layout=layout, rht=rht, order=order)
     if all(column is not None or each[0] is None for column, each in zip(columns, operands)):
         return _OPS.linear_weight_only(x, *columns, out_features=sum(out_features), **options)
     LOG.debug("merged_linear_weight_only: %d products, since the weights do not lie behind one "
@@ -444,10 +451,10 @@ def _merged(x: Tensor, data: list[Tensor], scales: list[Tensor],
 def _fake_merged(x: Tensor, data: list[Tensor], scales: list[Tensor],
                  global_scale: list[Tensor | None], bias: list[Tensor | None], *,
                  out_features: list[int], format: str, layout: str = ROW_MAJOR,
-                 rht: bool = False) -> Tensor:
+                 rht: bool = False, order: str = ORDERS[0]) -> Tensor:
     for *operands, rows in zip(data, scales, global_scale, bias, out_features):
         _OPS.linear_weight_only(x, *operands, out_features=rows, format=format, layout=layout,
-                                rht=rht)
+                                rht=rht, order=order)
     return x.new_empty([*x.shape[:-1], sum(out_features)])
 
 

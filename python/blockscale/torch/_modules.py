@@ -340,7 +340,7 @@ class QuantizedWeight(nn.Module):
             args.append(offsets)
         options: dict[str, Any] = dict(out_features=self.out_features,
                                        format=form.weight.format, layout=self.layout,
-                                       rht=form.rht)
+                                       rht=form.rht, order=form.order)
         if form.activation is None:
             op = _OPS.linear_weight_only if offsets is None else _OPS.grouped_linear_weight_only
         else:

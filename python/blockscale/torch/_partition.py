@@ -28,6 +28,7 @@ import torch
 from torch import fx
 
 from blockscale._errors import Error
+from blockscale._ops import ORDERS
 from blockscale.torch._attention import Rewriter, is_attention
 from blockscale.torch._elements import COPY_OPS, ELEMENT_OPS
 from blockscale.torch._kernels import ROW_BUCKETS
@@ -43,6 +44,13 @@ _VIEW = "aten.view.default"
 _COPIES = (*COPY_OPS, _CONVERT)
 _ELEMENTWISE = {*_COPIES, *ELEMENT_OPS}
 _FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+#: Ops of PyTorch that add numbers up, and choose the order by sizes and devices.
+_SUMS = {f"aten.{name}" for name in (
+    "addmm", "baddbmm", "bmm", "mm", "mv", "dot", "convolution", "_grouped_mm", "sum", "mean",
+    "var", "var_mean", "cumsum", "_softmax", "_log_softmax", "linalg_vector_norm",
+    "native_layer_norm", "_fused_rms_norm", "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_flash_attention_for_cpu")}
 #: Ops before layers, and behind them, that a region has at most.
 _LARGEST_REGION = 64
 #: What names the result, the op, its arguments and keywords.
@@ -165,6 +173,9 @@ class Partition:
         self._number()
         self._pending = [node for node in self._graph.nodes
                          if _name(node) in (WEIGHT_ONLY, QUANTIZED) and _is_tensor(_get_x(node))]
+        is_chain = any(_name(node).startswith("blockscale.")
+                       and node.kwargs.get("order", ORDERS[0]) != ORDERS[0]
+                       for node in self._graph.nodes)
         while self._pending:
             x = _get_x(self._pending[0])
             layers = [layer for layer in self._pending if _get_x(layer) is x]
@@ -176,6 +187,8 @@ class Partition:
         if any(_name(node) == MERGED for node in self._graph.nodes):
             self._allow_strides()
         self._graph.eliminate_dead_code()
+        if is_chain:
+            self._name_free_sums()
         self._graph.lint()
         return self.explanation
 
@@ -187,6 +200,15 @@ class Partition:
                 self._leave(node, reason)
             else:
                 self.explanation.taken.append(("products in place of", (node.name,)))
+
+    def _name_free_sums(self) -> None:
+        """Says of the ops that sum and are none of ours that their sums have no defined order,
+        beside layers whose sums have one."""
+        for node in self._graph.nodes:
+            if _name(node).rpartition(".")[0] in _SUMS:
+                self.explanation.left.setdefault(
+                    node.name, "expected sums of order chain, as layers in the graph have them, "
+                    f"but got {_name(node)} of PyTorch, whose order is not defined")
 
     def _number(self) -> None:
         self._order = {node: number for number, node in enumerate(self._graph.nodes)}

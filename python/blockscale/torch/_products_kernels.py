@@ -13,7 +13,7 @@ import torch
 from blockscale import _ops
 from blockscale._forms import OperandForm
 from blockscale._jit import jit
-from blockscale._ops import FORMATS
+from blockscale._ops import FORMATS, ORDERS
 from blockscale._trace import Module, Value
 from blockscale._types import Spec, element_name
 from blockscale.torch._forms import ROW_MAJOR, get_data_layout, get_scale_layout
@@ -147,7 +147,7 @@ class Dequantizer:
 class Linear:
     """A product of rows [M, K] with a weight [N, K], or with [G, N, K] by groups of rows, and
     what is before and behind it. `scale_shape` is that of the global scale; it and `bias` are None
-    where there are none. G, N and K are None for any."""
+    where there are none. G, N and K are None for any. `order` is that of the product's sums."""
 
     shape: tuple[Any, ...]
     dtype: torch.dtype
@@ -157,6 +157,7 @@ class Linear:
     bias: torch.dtype | None
     activation: OperandForm | None
     rht: bool
+    order: str = ORDERS[0]
 
     @property
     def is_grouped(self) -> bool:
@@ -193,7 +194,8 @@ class Linear:
                 x, self.activation, input_global, layout=layout,
                 offsets=offsets if layout else None)
         options: dict[str, Any] = dict(dtype=element_name(self.dtype), global_scale_a=scale_of_x,
-                                       global_scale_b=global_scale, bias=bias)
+                                       global_scale_b=global_scale, bias=bias,
+                                       order=None if self.order == ORDERS[0] else self.order)
         if offsets is not None:
             return _ops.scaled_grouped_mm(x, data, scales_of_x, scales, offsets, **options)
         return _ops.scaled_mm(x, data, scales_of_x, scales, **options)

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from blockscale._errors import ArgumentError
-from blockscale._forms import LayerForm
+from blockscale._forms import LayerForm, check_order
 from blockscale._policy import Decision, Layer, Policy, Rules
 from blockscale._types import element_name
 from blockscale.torch._kernels import LOG
@@ -77,6 +77,7 @@ def _check_stacks(sites: list[Site], decisions: list[Decision]) -> None:
 
 
 def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] | None = None,
+              order: str | None = None,
               progress: Callable[[str, int, int], None] | None = None) -> Summary:
     """Quantizes the linear layers and the expert stacks of a model in place, by a policy.
 
@@ -91,6 +92,8 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
       policy: the path of a policy, or a dict with its members.
       amaxes: of activations by the names of layers, as calibrate() measures them. Layers whose
         activations have a dynamic global scale take it from there.
+      order: of the sums of all layers' products, "free" or "chain" (docs/SameBits.md), whatever
+        rules say of it; None for what they say.
       progress: called with the name of each layer, its number and how many there are.
 
     Returns: what became of each weight, and why others were left. Warns where none is quantized.
@@ -100,6 +103,7 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
     """
     given = dict(amaxes or {})
     _check(model, given)
+    check_order(order)
     rules = Rules(policy)
     sites = list(find_sites(model))
     last = find_last(model, sites)
@@ -119,6 +123,7 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
         form = make_static(decision.form, site.name, given)
         if form is not decision.form:
             used.add(site.name)
+        form = form.with_order(order)
         key, text = (id(site.weight), form, site.is_transposed), form.describe()
         module = shared.get(key) if site.bias is None else None
         if module is None:

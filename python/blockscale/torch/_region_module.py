@@ -21,6 +21,7 @@ from blockscale._forms import OperandForm
 from blockscale._linalg import Array, Body, Builder, emit_elementwise
 from blockscale._linalg._body import Along
 from blockscale._linalg._reductions import emit_reduction
+from blockscale._ops import ORDERS
 from blockscale._trace import Module, Value
 from blockscale._types import Spec
 from blockscale.torch._elements import COPY_OPS, ELEMENT_OPS
@@ -142,7 +143,7 @@ class RegionBuilder(Builder):
         found = torch.float32 if dtype is None else _to_torch(dtype)
         return Linear((kwargs["out_features"], features), found, kwargs["format"],
                       kwargs.get("layout", "row_major"), scale_shape, bias, activation,
-                      kwargs.get("rht", False))
+                      kwargs.get("rht", False), kwargs.get("order", ORDERS[0]))
 
     def _get_columns(self, number: int) -> int:
         """The columns of an input or of an op's result."""

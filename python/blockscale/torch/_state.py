@@ -19,6 +19,7 @@ from torch import Tensor
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm
 from blockscale._json import parse
+from blockscale._ops import ORDERS
 from blockscale.torch._forms import ROW_MAJOR, get_storage
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def _describe(form: LayerForm) -> dict[str, Any]:
     members = {f"{member} of {name}": value for name, operand in operands.items()
                for member, value in _describe_operand(operand).items()}
     rows = {"rows of plain activations": form.plain_rows} if form.plain_rows else {}
-    return {"version": VERSION, **members, "rht": form.rht, "cast": form.cast, **rows}
+    order = {"order": form.order} if form.order != ORDERS[0] else {}
+    return {"version": VERSION, **members, "rht": form.rht, "cast": form.cast, **rows, **order}
 
 
 def make_mark(form: LayerForm) -> Tensor:
