@@ -79,8 +79,7 @@ LogicalResult verifyScaled(const Product &product, const LaunchSite &site) {
   if (product.keepsChain)
     return refuseProduct(product, site, ProductClause::Chain)
            << "expected the operands of order chain to be multiplied as bf16 "
-              "or "
-              "f16, whose sums have known bits, but got two operands with "
+              "or f16, whose sums have known bits, but got two operands with "
               "scales, of whose instruction no order of sums is public; "
               "dequantize one of them (blockscale.dequantize)";
   if (failed(verifyScale(product, site, "scale_a", product.scaleA,

@@ -103,8 +103,7 @@ public:
         pairs(b, format.plain), cvt(createCvtEmitter(*context.spec.chip)),
         global(global) {}
 
-  WgmmaCodes load(const WgmmaStep &step, Value tileOfRows);
-  SmallVector<Value> decode(const WgmmaCodes &loaded);
+  SmallVector<Value> emit(const WgmmaStep &step, Value tileOfRows);
 
 private:
   /// The scales of both rows in the step that the thread loads, twice 8 bits
@@ -127,12 +126,11 @@ private:
   /// Whether a thread of the warp has a larger scale than 2, or NaN, among
   /// `scales`.
   Value hasLargeScale(ArrayRef<Lanes> scales);
-  void loadCodes(const WgmmaStep &step, WgmmaCodes &loaded);
-  void loadPackedCodes(const WgmmaStep &step, WgmmaCodes &loaded);
   /// The pairs that the thread has in both rows, two for each instruction, i32:
   /// their bits in the plain type if codes have 4 bits, and codes of others.
-  using RowCodes = SmallVector<Lanes>;
-  std::array<RowCodes, 2> spreadCodes(const WgmmaCodes &loaded);
+  using RowCodes = SmallVector<Lanes, 2 * kStepProducts>;
+  std::array<RowCodes, 2> loadCodes(const WgmmaStep &step);
+  std::array<RowCodes, 2> loadPackedCodes(const WgmmaStep &step);
   /// The bits of a pair of elements of a byte of codes of E2M1, and of register
   /// `reg` of a unit of packed codes.
   Lanes emitE2M1Bits(Lanes codes);
@@ -328,7 +326,8 @@ Value DecodeEmitter::emitElements(Lanes codes, bool takesFactor) {
   return pairs.round(low, high);
 }
 
-void DecodeEmitter::loadCodes(const WgmmaStep &step, WgmmaCodes &loaded) {
+std::array<DecodeEmitter::RowCodes, 2>
+DecodeEmitter::loadCodes(const WgmmaStep &step) {
   const WgmmaLayout &shared = context.shared;
   Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
   // Both rows of the thread are exchanged alike.
@@ -338,6 +337,7 @@ void DecodeEmitter::loadCodes(const WgmmaStep &step, WgmmaCodes &loaded) {
   if (!global.isSplit)
     own = own + thread.member * pairBytes;
   Type type = b.getIntegerType(8 * pairBytes);
+  std::array<RowCodes, 2> rows;
   for (int64_t at = 0; at < format.getCodeBytes(); at += kPiece) {
     Lanes byte = step.inStage * format.getCodeBytes() + at;
     Lanes box = byte >> llvm::Log2_64(shared.boxBytes);
@@ -351,18 +351,27 @@ void DecodeEmitter::loadCodes(const WgmmaStep &step, WgmmaCodes &loaded) {
     };
     // Pairs are eight elements apart.
     if (global.isSplit) {
-      for (auto [i, row] : llvm::enumerate(loaded.pairs))
-        llvm::append_range(row, emitLoadWords(b, getAddress(i, /*inPiece=*/0),
-                                              kPiece, kPiece));
+      for (auto [i, row] : llvm::enumerate(rows))
+        for (Lanes word :
+             emitLoadWords(b, getAddress(i, /*inPiece=*/0), kPiece, kPiece)) {
+          CodePair pair = getCodePairs(format.element, word).front();
+          pair.moreBytes = thread.member;
+          row.push_back(b.toBits(pairs.decodeFields(format.element, pair)));
+        }
       continue;
     }
     for (int64_t inPiece = 0; inPiece < kPiece; inPiece += 4 * pairBytes)
-      for (auto [i, row] : llvm::enumerate(loaded.pairs))
-        row.push_back({b, b.load(type, getAddress(i, inPiece), pairBytes)});
+      for (auto [i, row] : llvm::enumerate(rows)) {
+        Lanes loaded(b, b.load(type, getAddress(i, inPiece), pairBytes));
+        Lanes pair = extend(loaded, 32);
+        row.push_back(format.getBits() == 4 ? emitE2M1Bits(pair) : pair);
+      }
   }
+  return rows;
 }
 
-void DecodeEmitter::loadPackedCodes(const WgmmaStep &step, WgmmaCodes &loaded) {
+std::array<DecodeEmitter::RowCodes, 2>
+DecodeEmitter::loadPackedCodes(const WgmmaStep &step) {
   const WgmmaLayout &shared = context.shared;
   Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
   int64_t blockBytes = kWarpgroupRows * format.getCodeBytes();
@@ -370,38 +379,23 @@ void DecodeEmitter::loadPackedCodes(const WgmmaStep &step, WgmmaCodes &loaded) {
       thread.warpgroup * (context.spec.getStageSteps() * blockBytes) +
       step.inStage * blockBytes +
       numerics::splitBits(thread.number, kWarpgroupThreads).second * kPiece;
-  for (int64_t at = 0; at < blockBytes; at += kWarpgroupThreads * kPiece)
-    llvm::append_range(
-        loaded.words, emitLoadWords(b, b.offset(codes, b.getI8Type(), own + at),
-                                    kPiece, kPiece));
-}
-
-std::array<DecodeEmitter::RowCodes, 2>
-DecodeEmitter::spreadCodes(const WgmmaCodes &loaded) {
   std::array<RowCodes, 2> rows;
-  // Pairs of both rows, and those behind them along K.
-  ArrayRef<Lanes> words = loaded.words;
-  for (size_t i = 0; i < words.size(); i += kUnitWords) {
-    auto unit = words.slice(i, kUnitWords);
-    for (int64_t reg = 0; reg < getUnitRegisters(format.getBits()); ++reg)
-      rows[reg % 2].push_back(isE2M1() ? emitPackedBits(unit, reg)
-                                       : unit[reg / 2] >> (reg % 2 * 16));
-  }
-  for (auto [row, codes] : llvm::zip_equal(rows, loaded.pairs))
-    for (Lanes code : codes) {
-      if (global.isSplit) {
-        CodePair pair = getCodePairs(format.element, code).front();
-        pair.moreBytes = thread.member;
-        row.push_back(b.toBits(pairs.decodeFields(format.element, pair)));
-        continue;
-      }
-      Lanes wide = extend(code, 32);
-      row.push_back(isE2M1() ? emitE2M1Bits(wide) : wide);
+  for (int64_t at = 0; at < blockBytes; at += kWarpgroupThreads * kPiece) {
+    Value address = b.offset(codes, b.getI8Type(), own + at);
+    SmallVector<Lanes> words = emitLoadWords(b, address, kPiece, kPiece);
+    // Pairs of both rows, and those behind them along K.
+    for (size_t i = 0; i < words.size(); i += kUnitWords) {
+      auto unit = ArrayRef(words).slice(i, kUnitWords);
+      for (int64_t reg = 0; reg < getUnitRegisters(format.getBits()); ++reg)
+        rows[reg % 2].push_back(isE2M1() ? emitPackedBits(unit, reg)
+                                         : unit[reg / 2] >> (reg % 2 * 16));
     }
+  }
   return rows;
 }
 
-WgmmaCodes DecodeEmitter::load(const WgmmaStep &step, Value tileOfRows) {
+SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
+                                       Value tileOfRows) {
   const WgmmaLayout &shared = context.shared;
   Value scales =
       context.getShared(b, shared.scales, step.slot, shared.scaleBytes);
@@ -417,18 +411,9 @@ WgmmaCodes DecodeEmitter::load(const WgmmaStep &step, Value tileOfRows) {
                (Lanes(b, tileOfRows) & 1) * kWarpgroupRows;
   scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
   Lanes tileStep = step.inProduct & (format.getTileSteps() - 1);
-  WgmmaCodes loaded;
-  loaded.scales = loadScales(scales, scaleRow, tileStep);
-  if (format.isPacked)
-    loadPackedCodes(step, loaded);
-  else
-    loadCodes(step, loaded);
-  return loaded;
-}
-
-SmallVector<Value> DecodeEmitter::decode(const WgmmaCodes &loaded) {
-  ArrayRef<Lanes> scales = loaded.scales;
-  std::array<RowCodes, 2> codes = spreadCodes(loaded);
+  SmallVector<Lanes> loaded = loadScales(scales, scaleRow, tileStep);
+  std::array<RowCodes, 2> codes =
+      format.isPacked ? loadPackedCodes(step) : loadCodes(step);
   // The registers of pairs, whose elements `scale` multiplies by the factor of
   // a number of a row.
   auto forEachPair =
@@ -441,14 +426,14 @@ SmallVector<Value> DecodeEmitter::decode(const WgmmaCodes &loaded) {
         return registers;
       };
   if (global.isSplit) {
-    auto factors = splitFactors(scales.front());
+    auto factors = splitFactors(loaded.front());
     return forEachPair([&](Lanes codes, int64_t row, int64_t number) {
       return pairs.multiplySplit(b.bitcast(pairs.getType(), codes),
                                  factors[row][number]);
     });
   }
   auto multiply = [&](bool takesFactor, function_ref<Value(Lanes)> convert) {
-    std::array<SmallVector<Value>, 2> factors = emitFactors(scales, convert);
+    std::array<SmallVector<Value>, 2> factors = emitFactors(loaded, convert);
     return forEachPair([&](Lanes codes, int64_t row, int64_t number) -> Value {
       Value factor = factors[row][number];
       Value elements = emitElements(codes, takesFactor);
@@ -464,23 +449,16 @@ SmallVector<Value> DecodeEmitter::decode(const WgmmaCodes &loaded) {
   if (!takesFactorMostly())
     return multiplyByScales();
   SmallVector<Type> types(kStepRegisters, b.getI32Type());
-  return emitIfElse(b, hasLargeScale(scales), types, multiplyByScales, [&] {
+  return emitIfElse(b, hasLargeScale(loaded), types, multiplyByScales, [&] {
     return multiply(/*takesFactor=*/true,
                     [&](Lanes bytes) { return emitWholeFactorPair(bytes); });
   });
 }
 
-WgmmaCodes emitLoadCodes(KernelBuilder &b, const WgmmaContext &context,
-                         const WgmmaThread &thread, const WgmmaStep &step,
-                         Value tileOfRows, const ElementScale &global) {
-  return DecodeEmitter(b, context, thread, global).load(step, tileOfRows);
-}
-
 SmallVector<Value> emitDecode(KernelBuilder &b, const WgmmaContext &context,
-                              const WgmmaThread &thread,
-                              const WgmmaCodes &codes,
-                              const ElementScale &global) {
-  return DecodeEmitter(b, context, thread, global).decode(codes);
+                              const WgmmaThread &thread, const WgmmaStep &step,
+                              Value tileOfRows, const ElementScale &global) {
+  return DecodeEmitter(b, context, thread, global).emit(step, tileOfRows);
 }
 
 } // namespace blockscale::products

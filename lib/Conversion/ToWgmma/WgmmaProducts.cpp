@@ -102,23 +102,13 @@ private:
   SmallVector<Value> emitWait(ValueRange sums, ArrayRef<Value> registers,
                               int64_t pending = 0);
   StepDescriptors getDescriptors(const WgmmaStep &step);
-  WgmmaCodes emitLoad(const TileCoord &tile, const WgmmaStep &step) {
-    return emitLoadCodes(b, context, thread, step,
-                         context.spec.format.isScaledA ? tile.row : tile.col,
-                         global);
-  }
-  SmallVector<Value> emitDecode(const WgmmaCodes &codes) {
-    return products::emitDecode(b, context, thread, codes, global);
-  }
   SmallVector<Value> emitDecode(const TileCoord &tile, const WgmmaStep &step) {
     if (!context.spec.format.hasScales)
       return {};
-    return emitDecode(emitLoad(tile, step));
+    return products::emitDecode(
+        b, context, thread, step,
+        context.spec.format.isScaledA ? tile.row : tile.col, global);
   }
-  /// Whether codes of all steps of a stage are loaded before instructions of
-  /// the first one: packed ones, of which a thread has few words, so that
-  /// threads wait once for all steps.
-  bool loadsAhead() const { return context.spec.format.isPacked; }
   void emitWaitFull(const RingSlot &slot);
   /// Waits for the first step of a stage and decodes it. Where nothing is
   /// decoded, gives that no stage before is being multiplied.
@@ -315,17 +305,10 @@ void ProductEmitter::emitStage(const TileCoord &tile, Lanes stage, bool hasNext,
   for (int64_t i = 0; i < teams; ++i)
     pipeline.slot = pipeline.slot.getNext(b, context.spec.schedule.getStages());
   SmallVector<Value> used;
-  SmallVector<WgmmaStep> numbers;
-  SmallVector<WgmmaCodes> codes(steps);
-  for (int64_t i = 0; i < steps; ++i)
-    numbers.push_back({{b, slot.index}, b.i32(i), stage * steps + i});
-  if (loadsAhead())
-    for (int64_t i = 1; i < steps; ++i)
-      codes[i] = emitLoad(tile, numbers[i]);
-  for (auto [i, step] : llvm::enumerate(numbers)) {
+  for (int64_t i = 0; i < steps; ++i) {
+    WgmmaStep step{{b, slot.index}, b.i32(i), stage * steps + i};
     if (i > 0)
-      pipeline.next =
-          emitDecode(loadsAhead() ? codes[i] : emitLoad(tile, step));
+      pipeline.next = emitDecode(tile, step);
     llvm::append_range(used, pipeline.next);
     pipeline.sums = emitMma(pipeline.sums, pipeline.next, getDescriptors(step),
                             0, kStepProducts);

@@ -118,29 +118,13 @@ struct WgmmaStep {
   emit::Lanes inStage, inProduct;
 };
 
-/// What a thread loads of a step to decode it: scales, twice 8 bits each, and
-/// codes. Those of a byte or two are here for a pair of elements of both rows,
-/// and packed ones as words.
-struct WgmmaCodes {
-  llvm::SmallVector<emit::Lanes> scales;
-  std::array<llvm::SmallVector<emit::Lanes>, 2> pairs;
-  llvm::SmallVector<emit::Lanes> words;
-};
-
-/// Loads the thread's codes and scales of the scaled operand of a step.
-/// `tileOfRows` (i32) is the number of the tile along the rows with scales, and
-/// `global` the global scale of elements.
-WgmmaCodes emitLoadCodes(KernelBuilder &b, const WgmmaContext &context,
-                         const WgmmaThread &thread, const WgmmaStep &step,
-                         mlir::Value tileOfRows, const ElementScale &global);
-
-/// The elements times their scales, as the first operand of the step's
-/// instructions: `kStepRegisters` i32.
-llvm::SmallVector<mlir::Value> emitDecode(KernelBuilder &b,
-                                          const WgmmaContext &context,
-                                          const WgmmaThread &thread,
-                                          const WgmmaCodes &codes,
-                                          const ElementScale &global);
+/// The thread's elements of the scaled operand of a step, times their scales,
+/// as the first operand of the step's instructions: `kStepRegisters` i32.
+/// `tileOfRows` (i32) is the number of the tile along the rows with scales.
+llvm::SmallVector<mlir::Value>
+emitDecode(KernelBuilder &b, const WgmmaContext &context,
+           const WgmmaThread &thread, const WgmmaStep &step,
+           mlir::Value tileOfRows, const ElementScale &global);
 
 /// Writes results. The threads of a warpgroup get here together. The parity
 /// (i32) of the parts of tiles so far is carried from one to the next.
