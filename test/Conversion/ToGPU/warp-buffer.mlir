@@ -10,7 +10,8 @@
 // A warp has 32 fragments of 128 bytes, 4096 bytes of shared memory. Lane l loads vector l
 // of 16 bytes, not that at the start of its fragment, and then each 32nd. Vector p of the
 // fragment of lane o is at place 8 o + (p xor o % 8), so the steps of 32 vectors, four
-// fragments, alternate bit 2. All lanes vote in front of the first branch. Later releases than
+// fragments, alternate bit 2. All lanes vote in front of the first branch, by a ballot, in which
+// lanes have no bit that leave before it where ptxas moves it. Later releases than
 // LLVM 22 take o % 8 from the number of the thread, which ends in the same bits.
 // CHECK: llvm.mlir.global internal @[[STAGE:quantize_e4m3_floor_bf16_k256_sm90_stage]]() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<16384 x i8>
 // CHECK-LABEL: gpu.func @quantize_e4m3_floor_bf16_k256_sm90(
@@ -23,7 +24,8 @@
 // CHECK: %[[MEMORY:.+]] = llvm.getelementptr %[[ALL]][%[[SKIP]]] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
 // CHECK: %[[HASROW:.+]] = arith.cmpi ult, %{{.+}}, %[[ROWS]] : i64
 // CHECK-NOT: scf.if
-// CHECK: %[[FULL:.+]] = nvvm.vote.sync all %c-1_i32, %[[HASROW]] -> i1
+// CHECK: %[[BALLOT:.+]] = nvvm.vote.sync ballot %c-1_i32, %[[HASROW]] -> i32
+// CHECK: %[[FULL:.+]] = arith.cmpi eq, %[[BALLOT]], %c-1_i32
 // CHECK: scf.if %[[HASROW]] {
 // CHECK: %[[OWN:.+]] = llvm.getelementptr %[[X]][%{{.+}}] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, bf16
 // CHECK: %[[WORDS:.+]]:8 = scf.if %[[FULL]] -> (
@@ -110,7 +112,8 @@ func.func @staged(%x: memref<?x256xbf16>, %q: memref<?x256xf8E4M3FN>, %s: memref
 // CHECK-DAG: %[[EXISTS:.+]] = arith.cmpi ult, %{{.+}}, %[[MATRICES]] : i64
 // CHECK-DAG: %[[HASROW:.+]] = arith.cmpi ult, %{{.+}}, %[[ROWS]] : i64
 // CHECK: %[[HASCHUNK:.+]] = arith.andi %[[HASROW]], %[[EXISTS]] : i1
-// CHECK: %[[FULL:.+]] = nvvm.vote.sync all %c-1_i32, %[[HASCHUNK]] -> i1
+// CHECK: %[[BALLOT:.+]] = nvvm.vote.sync ballot %c-1_i32, %[[HASCHUNK]] -> i32
+// CHECK: %[[FULL:.+]] = arith.cmpi eq, %[[BALLOT]], %c-1_i32
 // CHECK: scf.if %[[FULL]]
 // CHECK: %[[LANE64:.+]] = arith.extui %[[LANE:.+]] : i32 to i64
 // CHECK: %[[PIECE:.+]] = arith.muli %[[LANE64]], %c16_i64
@@ -155,7 +158,7 @@ func.func @swizzled(%x: memref<?x?x512xbf16>, %q: memref<?x?x512xf8E4M3FN>, %s: 
 // CHECK: %[[HASROW:.+]] = arith.cmpi ult, %{{.+}}, %{{.+}} : i64
 // CHECK: %[[WHOLE:.+]] = arith.cmpi ult, %{{.+}}, %c9_i32 : i32
 // CHECK: %[[HASCHUNK:.+]] = arith.andi %[[HASROW]], %[[WHOLE]] : i1
-// CHECK: nvvm.vote.sync all %c-1_i32, %[[HASCHUNK]] -> i1
+// CHECK: nvvm.vote.sync ballot %c-1_i32, %[[HASCHUNK]] -> i32
 // CHECK: arith.shrui %[[LANE:.+]], %c3_i32
 // CHECK: %[[TURN:.+]] = arith.andi %{{.+}}, %c7_i32
 // CHECK-COUNT-16: nvvm.cp.async.shared.global

@@ -42,8 +42,13 @@ Lanes Fragment::isFullWarp() const {
        {isFragmentBelow(*this, mapping.fullFragments), matrixExists})
     if (holds)
       hasFragment = hasFragment & holds;
-  return {b, NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(kAllLanes),
-                                      hasFragment, NVVM::VoteSyncKind::all)};
+  // ptxas moves a vote behind a branch by which some of its lanes leave (seen
+  // with CUDA 13.0). They have no bit in the ballot then, where a vote of all
+  // would count those that are left.
+  Lanes ballot(b, NVVM::VoteSyncOp::create(b, b.getI32Type(), b.i32(kAllLanes),
+                                           hasFragment,
+                                           NVVM::VoteSyncKind::ballot));
+  return compare(arith::CmpIPredicate::eq, ballot, kAllLanes);
 }
 
 namespace {
