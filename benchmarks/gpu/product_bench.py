@@ -102,6 +102,10 @@ class Benchmark:
         """The modules of a case, by the names of their files."""
         raise NotImplementedError
 
+    def get_options(self, name):
+        """Options of blockscale-compile for the module of this name."""
+        return ()
+
     def start(self, machine, options, cases):
         """Prepares the run of `cases`. What to say of it above the table."""
         return ""
@@ -156,7 +160,8 @@ def _pack(benchmark, options):
         source = folder / f"{name}.mlir"
         source.write_text(text)
         subprocess.run([build / "bin/blockscale-compile", source, f"--target={options.target}",
-                        "--emit=bundle", "-o", folder / f"{name}.bundle"], check=True)
+                        "--emit=bundle", *benchmark.get_options(name), "-o",
+                        folder / f"{name}.bundle"], check=True)
         source.unlink()
 
     # Cases may share modules.

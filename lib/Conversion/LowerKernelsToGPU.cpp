@@ -22,6 +22,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -228,7 +229,14 @@ struct LowerKernelsToGPUPass
     });
     if (ops.empty())
       return;
-    KernelTable table(createGPUModule(getOperation(), *target));
+    if (overlapLaunches && !target->hasDependentLaunch())
+      remark::missed(getOperation().getLoc(),
+                     remark::RemarkOpts::name("overlap").category("gpu-launch"))
+          << remark::add("launches do not overlap on {0}, which has no "
+                         "griddepcontrol",
+                         StringRef(target->name));
+    KernelTable table(createGPUModule(getOperation(), *target),
+                      overlapLaunches && target->hasDependentLaunch());
     for (Operation *op : ops)
       if (failed(lower(op, table, *target)))
         return signalPassFailure();

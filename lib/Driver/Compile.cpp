@@ -81,6 +81,7 @@ static std::vector<Stage> getChipStages(const CompileOptions &options,
   pipeline.chip = chip;
   pipeline.fuse = options.fuse;
   pipeline.branchOnRows = options.branchOnRows;
+  pipeline.overlapLaunches = options.overlapLaunches;
   pipeline.checks = options.checks;
   pipeline.tuned = options.tuned;
   pipeline.candidates =

@@ -62,6 +62,7 @@ static std::string joinFaults(llvm::ArrayRef<emulator::Fault> faults) {
 
 Status EmulatorDevice::upload(uint64_t to, const uint8_t *from,
                               uint64_t bytes) {
+  stream.synchronize();
   llvm::SmallVector<emulator::Fault, 1> faults;
   llvm::MutableArrayRef<uint8_t> target =
       device.global.write(to, bytes, /*alignment=*/1, faults);
@@ -108,6 +109,10 @@ Status EmulatorDevice::launch(const runtime::DeviceLaunch &launch) {
   request.block = launch.block;
   request.cluster = launch.cluster;
   request.dynamicSharedBytes = launch.sharedBytes;
+  // What others access is not kept: no launch overlaps them.
+  if (launch.isProgrammatic || launch.mayBeOverlapped)
+    request.stream = &stream;
+  request.isProgrammatic = launch.isProgrammatic;
   request.arguments = launch.parameters;
   llvm::Expected<emulator::Profile> profile =
       emulator::runKernel(*program, device, request, options, report);

@@ -29,6 +29,7 @@ Executable::create(ModuleOp module, const Signature &signature,
   ToGPUOptions pipeline;
   pipeline.chip = options.chip;
   pipeline.fuse = options.fuse;
+  pipeline.overlapLaunches = options.overlapLaunches;
   pipeline.checks = options.checks;
   pipeline.tuned = options.tuned;
   switch (options.place) {

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -435,6 +436,17 @@ LogicalResult Builder::evaluateCopy(memref::CopyOp op) {
   return addCopy(op, *from, *to, *steps);
 }
 
+/// Whether some thread of a kernel waits for the launch before.
+static bool waits(gpu::GPUFuncOp kernel) {
+  return kernel
+      ->walk([](NVVM::GriddepcontrolOp op) {
+        return op.getKind() == NVVM::GridDepActionKind::wait
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
   if (op.getAsyncToken() || !op.getAsyncDependencies().empty())
     return refuse(op, "that is asynchronous has no form");
@@ -450,6 +462,11 @@ LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
   if (described == kernels.end())
     return refuse(op);
   launch.kernel = described - kernels.begin();
+  launch.isProgrammatic = op->hasAttr(kProgrammaticAttrName);
+  if (launch.isProgrammatic && !waits(kernel))
+    return op.emitOpError("expected a kernel with 'nvvm.griddepcontrol wait' "
+                          "of a launch with ")
+           << kProgrammaticAttrName << ", but got " << op.getKernel();
   Expressions sizes;
   SmallVector<Value> operands = {op.getGridSizeX(),  op.getGridSizeY(),
                                  op.getGridSizeZ(),  op.getBlockSizeX(),

@@ -27,25 +27,26 @@ std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
   schedules.tuned = options.tuned;
   schedules.candidates = options.candidates;
   bool branches = options.branchOnRows;
-  stages.push_back(
-      {"lower-kernels", [chip, schedules, branches](OpPassManager &pm) {
-         if (branches) {
-           BranchOnRowsOptions rows;
-           rows.chip = chip;
-           pm.addPass(createBranchOnRows(rows));
-         }
-         pm.addPass(createChooseSchedules(schedules));
-         pm.addPass(createChooseStrips({chip}));
-         pm.addNestedPass<func::FuncOp>(createExpandCopies());
-         pm.addPass(createPlainToLoops());
-         pm.addPass(createLowerKernelsToGPU({chip}));
-         // Kernels are large, and from the bottom up it takes a
-         // tenth of the time.
-         GreedyRewriteConfig config;
-         config.setUseTopDownTraversal(false);
-         pm.addPass(createCanonicalizerPass(config));
-         pm.addPass(createCSEPass());
-       }});
+  bool overlaps = options.overlapLaunches;
+  stages.push_back({"lower-kernels",
+                    [chip, schedules, branches, overlaps](OpPassManager &pm) {
+                      if (branches) {
+                        BranchOnRowsOptions rows;
+                        rows.chip = chip;
+                        pm.addPass(createBranchOnRows(rows));
+                      }
+                      pm.addPass(createChooseSchedules(schedules));
+                      pm.addPass(createChooseStrips({chip}));
+                      pm.addNestedPass<func::FuncOp>(createExpandCopies());
+                      pm.addPass(createPlainToLoops());
+                      pm.addPass(createLowerKernelsToGPU({chip, overlaps}));
+                      // Kernels are large, and from the bottom up it takes a
+                      // tenth of the time.
+                      GreedyRewriteConfig config;
+                      config.setUseTopDownTraversal(false);
+                      pm.addPass(createCanonicalizerPass(config));
+                      pm.addPass(createCSEPass());
+                    }});
   return stages;
 }
 

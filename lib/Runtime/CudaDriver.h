@@ -47,13 +47,16 @@ inline constexpr int kCudaErrorLog = 5;
 inline constexpr int kCudaErrorLogBytes = 6;
 /// CUlaunchAttributeID.
 inline constexpr int kCudaClusterDimension = 4;
+inline constexpr int kCudaProgrammaticSerialization = 6;
 
-/// CUlaunchAttribute, of whose values only a cluster's dimensions are used.
+/// CUlaunchAttribute, of whose values a cluster's dimensions are used, and
+/// whether a launch is programmatic.
 struct CudaLaunchAttribute {
   int id;
   char pad[4];
   union {
     unsigned cluster[3];
+    int isProgrammatic;
     char bytes[64];
   };
 };

@@ -10,6 +10,7 @@
 #include "CudaDriver.h"
 
 #include <algorithm>
+#include <array>
 
 using namespace blockscale::runtime;
 
@@ -79,20 +80,29 @@ CudaSteps::encodeTensorMap(const PlanTensorMap &plan,
                               std::end(encoded.bytes));
 }
 
-int CudaSteps::launchClusters(const DeviceLaunch &launch, void *kernel,
-                              void **parameters) const {
-  CudaLaunchAttribute attribute = {};
-  attribute.id = kCudaClusterDimension;
+static bool isCluster(const DeviceLaunch &launch) {
+  return launch.cluster != ResolvedDim3{1, 1, 1};
+}
+
+int CudaSteps::launchWithAttributes(const DeviceLaunch &launch, void *kernel,
+                                    void **parameters) const {
+  std::array<CudaLaunchAttribute, 2> attributes = {};
   CudaLaunchConfig config = {};
-  for (size_t i = 0; i < 3; ++i) {
-    config.grid[i] = launch.grid[i];
-    config.block[i] = launch.block[i];
-    attribute.cluster[i] = launch.cluster[i];
+  config.attributes = attributes.data();
+  if (isCluster(launch)) {
+    CudaLaunchAttribute &attribute = attributes[config.numAttributes++];
+    attribute.id = kCudaClusterDimension;
+    std::copy(launch.cluster.begin(), launch.cluster.end(), attribute.cluster);
   }
+  if (launch.isProgrammatic) {
+    CudaLaunchAttribute &attribute = attributes[config.numAttributes++];
+    attribute.id = kCudaProgrammaticSerialization;
+    attribute.isProgrammatic = 1;
+  }
+  std::copy(launch.grid.begin(), launch.grid.end(), config.grid);
+  std::copy(launch.block.begin(), launch.block.end(), config.block);
   config.sharedBytes = static_cast<unsigned>(launch.sharedBytes);
   config.stream = stream;
-  config.attributes = &attribute;
-  config.numAttributes = 1;
   return driver.cuLaunchKernelEx(&config, kernel, parameters, nullptr);
 }
 
@@ -114,7 +124,9 @@ Status CudaSteps::launch(const DeviceLaunch &launch) {
                            " bytes of dynamic shared memory, but got " +
                            std::to_string(launch.sharedBytes));
   int result;
-  if (launch.cluster == ResolvedDim3{1, 1, 1}) {
+  // Without the attribute a launch does the same, later.
+  bool isPlain = !launch.isProgrammatic || !driver.cuLaunchKernelEx;
+  if (!isCluster(launch) && isPlain) {
     auto [gridX, gridY, gridZ] = launch.grid;
     auto [blockX, blockY, blockZ] = launch.block;
     result =
@@ -122,7 +134,7 @@ Status CudaSteps::launch(const DeviceLaunch &launch) {
                               blockZ, static_cast<unsigned>(launch.sharedBytes),
                               stream, parameters.data(), nullptr);
   } else if (driver.cuLaunchKernelEx) {
-    result = launchClusters(launch, kernel, parameters.data());
+    result = launchWithAttributes(launch, kernel, parameters.data());
   } else {
     return failMissing(driver, "clusters", "CUDA 11.8");
   }

@@ -25,8 +25,8 @@ public:
   Status launch(const DeviceLaunch &launch) override;
 
 private:
-  int launchClusters(const DeviceLaunch &launch, void *kernel,
-                     void **parameters) const;
+  int launchWithAttributes(const DeviceLaunch &launch, void *kernel,
+                           void **parameters) const;
 
   const CudaModule &module;
   const CudaDriver &driver;

@@ -457,13 +457,14 @@ PlanDim3 LaunchPlanReader::readDim3(const JsonValue &object,
 
 PlanLaunch LaunchPlanReader::readLaunch(const JsonValue &value) {
   PlanLaunch launch;
-  checkKeys(value,
-            {"kernel", "grid", "block", "cluster", "shared", "parameters"});
+  checkKeys(value, {"kernel", "grid", "block", "cluster", "shared",
+                    "programmatic", "parameters"});
   launch.kernel = getNumber(value, "kernel", kernels);
   launch.grid = readDim3(value, "grid");
   launch.block = readDim3(value, "block");
   launch.cluster = readDim3(value, "cluster");
   launch.sharedBytes = readExpression(value, "shared");
+  launch.isProgrammatic = getOptionalBoolean(value, "programmatic", false);
   const std::vector<JsonValue> &parameters = getElements(value, "parameters");
   if (!ok())
     return launch;

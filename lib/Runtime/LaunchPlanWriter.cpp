@@ -151,6 +151,8 @@ void LaunchPlanWriter::write(const PlanLaunch &launch, const LaunchPlan &plan) {
   expressions("block", launch.block);
   expressions("cluster", launch.cluster);
   member("shared", launch.sharedBytes);
+  if (launch.isProgrammatic)
+    member("programmatic", true);
   json.key("parameters");
   json.beginArray();
   for (const PlanParameter &parameter : launch.parameters)

@@ -7,6 +7,8 @@
 
 #include "blockscale/Runtime/PlanExecution.h"
 
+#include <utility>
+
 using namespace blockscale::runtime;
 
 Result<BufferAddresses>
@@ -130,9 +132,23 @@ static Result<std::vector<uint8_t>> encode(const ResolvedParameter &resolved,
                                     resolved.map.offset);
 }
 
-static Status runLaunch(const ResolvedFunction &function,
-                        const ResolvedStep &step,
+/// The step that does something from `number` on; null where there is none.
+static const ResolvedStep *findStep(const ResolvedFunction &function,
+                                    size_t number) {
+  while (number < function.steps.size() && function.steps[number].isEmpty)
+    ++number;
+  return number < function.steps.size() ? &function.steps[number] : nullptr;
+}
+
+static bool isProgrammatic(const ResolvedStep *step) {
+  return step && step->step->launch && step->step->launch->isProgrammatic;
+}
+
+/// `before` is the step that was done before; null where there was none.
+static Status runLaunch(const ResolvedFunction &function, size_t number,
+                        const ResolvedStep *before,
                         const BufferAddresses &addresses, StepDevice &device) {
+  const ResolvedStep &step = function.steps[number];
   const ResolvedLaunch &resolved = step.launch;
   DeviceLaunch launch;
   launch.kernel = &function.plan->kernels[step.step->launch->kernel].name;
@@ -140,6 +156,11 @@ static Status runLaunch(const ResolvedFunction &function,
   launch.block = resolved.block;
   launch.cluster = resolved.cluster;
   launch.sharedBytes = resolved.sharedBytes;
+  // What comes before the call may write what the kernels read before they
+  // wait, and behind a copy there is nothing to overlap.
+  launch.isProgrammatic =
+      isProgrammatic(&step) && before && before->step->launch;
+  launch.mayBeOverlapped = isProgrammatic(findStep(function, number + 1));
   for (const ResolvedParameter &parameter : resolved.parameters) {
     Result<std::vector<uint8_t>> bytes = encode(parameter, addresses, device);
     if (!bytes.ok())
@@ -198,13 +219,14 @@ Status blockscale::runtime::runSteps(const ResolvedFunction &function,
   Status status = checkAlignment(function, addresses);
   if (status.ok())
     status = checkOverlaps(function, addresses);
-  for (const ResolvedStep &step : function.steps) {
-    if (!status.ok())
-      break;
+  const ResolvedStep *before = nullptr;
+  for (size_t i = 0; status.ok() && i < function.steps.size(); ++i) {
+    const ResolvedStep &step = function.steps[i];
     if (step.isEmpty)
       continue;
+    const ResolvedStep *previous = std::exchange(before, &step);
     if (step.step->launch) {
-      status = runLaunch(function, step, addresses, device);
+      status = runLaunch(function, i, previous, addresses, device);
       continue;
     }
     const PlanCopy &copy = *step.step->copy;

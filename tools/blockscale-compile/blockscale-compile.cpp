@@ -100,6 +100,11 @@ struct CommandLine {
       cl::desc("Choose tiles of products by the rows of each call where types "
                "do not have them (GPU; default 1)"),
       cl::init(true), cl::cat(category)};
+  cl::opt<bool> overlapLaunches{
+      "overlap-launches",
+      cl::desc("Let launches begin before those before them have ended "
+               "(GPU; default 0)"),
+      cl::cat(category)};
   cl::opt<bool> checks{
       "checks",
       cl::desc("Check at run time that sizes and indices of plain ops, and the "
@@ -175,6 +180,7 @@ static llvm::Expected<CompileOptions> getOptions() {
   options.machineCode = cli->machineCode;
   options.fuse = cli->fuse;
   options.branchOnRows = cli->branchOnRows;
+  options.overlapLaunches = cli->overlapLaunches;
   options.checks = cli->checks;
   options.tuned = cli->tuned;
   options.candidates = cli->candidates;

@@ -65,6 +65,11 @@ struct CommandLine {
   cl::opt<bool> fuse{
       "fuse", cl::desc("Let kernels of a GPU have several ops (default 1)"),
       cl::init(true), cl::cat(category)};
+  cl::opt<bool> overlapLaunches{
+      "overlap-launches",
+      cl::desc("Let launches of a GPU begin before those before them have "
+               "ended (default 0)"),
+      cl::cat(category)};
   cl::opt<bool> checks{
       "checks",
       cl::desc("Check at run time that sizes and indices of plain ops, and the "
@@ -235,6 +240,8 @@ static Status checkOptions() {
   const std::tuple<const cl::Option *, bool, const char *> options[] = {
       {&cli->chipName, onEmulator || onGpu, "--on=emulator or --on=cuda"},
       {&cli->fuse, onEmulator || onGpu, "--on=emulator or --on=cuda"},
+      {&cli->overlapLaunches, onEmulator || onGpu,
+       "--on=emulator or --on=cuda"},
       {&cli->tuned, onEmulator || onGpu, "--on=emulator or --on=cuda"},
       {&cli->optimize, !onEmulator && !onGpu, "--on=cpu"},
       {&cli->schedule, onEmulator, "--on=emulator"},
@@ -297,9 +304,9 @@ static std::string getCompiled() {
   llvm::raw_string_ostream os(key);
   os << static_cast<int>(cli->place.getValue()) << ' '
      << cli->chipName.getNumOccurrences() << ' ' << cli->chipName << ' '
-     << cli->fuse << ' ' << cli->checks << ' ' << cli->tuned << ' '
-     << cli->optimize << ' ' << cli->gpu << ' ' << cli->policy << ' '
-     << cli->entry << '\n'
+     << cli->fuse << ' ' << cli->overlapLaunches << ' ' << cli->checks << ' '
+     << cli->tuned << ' ' << cli->optimize << ' ' << cli->gpu << ' '
+     << cli->policy << ' ' << cli->entry << '\n'
      << (*text)->getBuffer();
   return key;
 }
@@ -311,6 +318,7 @@ static ExecutableOptions getExecutableOptions() {
     options.chip = cli->chipName;
   options.optimize = cli->optimize;
   options.fuse = cli->fuse;
+  options.overlapLaunches = cli->overlapLaunches;
   options.checks = cli->checks;
   options.tuned = cli->tuned;
   options.gpu = cli->gpu;

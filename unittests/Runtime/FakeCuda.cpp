@@ -140,7 +140,8 @@ void writeAssertion(ErrorRecordVariable *variable) {
 }
 
 int launch(const Kernel &kernel, const unsigned *grid, const unsigned *block,
-           const unsigned *cluster, unsigned shared, void *stream) {
+           const unsigned *cluster, unsigned shared, void *stream,
+           bool isProgrammatic = false) {
   constexpr int kMaxDynamicSharedBytes = 8;
   constexpr unsigned kWithoutAsking = 48 * 1024;
   auto limit = kernel.attributes.find(kMaxDynamicSharedBytes);
@@ -149,7 +150,8 @@ int launch(const Kernel &kernel, const unsigned *grid, const unsigned *block,
                          : static_cast<unsigned>(limit->second);
   log("launch " + kernel.name + " grid " + toText(grid) + " block " +
       toText(block) + " cluster " + toText(cluster) + " shared " +
-      std::to_string(shared) + (stream ? " on a stream" : ""));
+      std::to_string(shared) + (isProgrammatic ? " programmatic" : "") +
+      (stream ? " on a stream" : ""));
   if (isCapturing) {
     capturedRecord = kernel.record;
   } else {
@@ -166,6 +168,7 @@ int launch(const Kernel &kernel, const unsigned *grid, const unsigned *block,
 struct LaunchAttribute {
   int id;
   char pad[4];
+  /// The first of them is the number of other attributes.
   unsigned cluster[16];
 };
 
@@ -400,14 +403,23 @@ int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY,
 #ifndef FAKE_CUDA_OLD
 int cuLaunchKernelEx(const LaunchConfig *config, void *function, void **,
                      void **) {
-  constexpr int kClusterDimension = 4;
+  constexpr int kClusterDimension = 4, kProgrammaticSerialization = 6;
   if (int result = begin("cuLaunchKernelEx"))
     return result;
-  if (config->numAttributes != 1 ||
-      config->attributes[0].id != kClusterDimension)
-    return 1;
+  const unsigned one[] = {1, 1, 1};
+  const unsigned *cluster = one;
+  bool isProgrammatic = false;
+  for (unsigned i = 0; i < config->numAttributes; ++i) {
+    const LaunchAttribute &attribute = config->attributes[i];
+    if (attribute.id == kClusterDimension)
+      cluster = attribute.cluster;
+    else if (attribute.id == kProgrammaticSerialization)
+      isProgrammatic = attribute.cluster[0] == 1;
+    else
+      return 1;
+  }
   return launch(*static_cast<Kernel *>(function), config->grid, config->block,
-                config->attributes[0].cluster, config->shared, config->stream);
+                cluster, config->shared, config->stream, isProgrammatic);
 }
 
 int cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes,

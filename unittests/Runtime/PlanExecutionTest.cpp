@@ -96,7 +96,9 @@ public:
          {&launch.grid, &launch.block, &launch.cluster})
       for (uint32_t size : *dim3)
         log += " " + std::to_string(size);
-    log += ", " + std::to_string(launch.sharedBytes) + "\n";
+    log += ", " + std::to_string(launch.sharedBytes) +
+           (launch.isProgrammatic ? " programmatic" : "") +
+           (launch.mayBeOverlapped ? " overlapped" : "") + "\n";
     parameters = launch.parameters;
     return Status::success();
   }
@@ -177,6 +179,55 @@ TEST_F(PlanExecution, EmptyLaunchesAndCopiesAreLeftOut) {
   Status status = runSteps(*call, {32, 32, 0, 0, 32, 32}, device);
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(device.log, "");
+}
+
+/// A launch of one CTA, or of none.
+static std::string describeLaunch(int shared, int grid, bool isProgrammatic) {
+  return R"({"launch": {"kernel": "k", "block": [1, 1, 1],
+                        "cluster": [1, 1, 1], "parameters": [], "grid": [)" +
+         std::to_string(grid) + R"(, 1, 1], "shared": )" +
+         std::to_string(shared) +
+         (isProgrammatic ? R"(, "programmatic": true}})" : "}}");
+}
+
+/// The launches of the steps, numbered by their shared memory, where `copy` may
+/// be among them.
+static std::string logLaunches(const std::string &steps) {
+  Result<LaunchPlan> plan = parseLaunchPlan(
+      R"({"version": 2, "chip": "sm_90",
+          "kernels": [{"name": "k", "parameters": []}],
+          "functions": [{"name": "f", "dims": [], "arguments": [],
+            "results": [], "constants": [], "constraints": [],
+            "workspaces": [{"name": "w", "type": "tensor<9xi8>",
+              "element": "i8", "layout": "row_major", "dtype": "uint8",
+              "shape": [9], "bytes": 9, "alignment": 1}],
+            "steps": [)" +
+      steps + "]}]}");
+  if (!plan.ok())
+    return plan.message();
+  Result<ResolvedFunction> call = resolve(*plan, plan->functions[0], {});
+  FakeDevice device;
+  Status status = call.ok() ? runSteps(*call, {256}, device) : call.status();
+  return status.ok() ? device.log : status.message();
+}
+
+// What comes before the call, or a copy, is not overlapped; a launch of no CTAs
+// is no launch.
+TEST(PlanSteps, LaunchesOverlapThoseBeforeThem) {
+  const std::string copy = R"({"copy": {"from": {"buffer": "w"},
+      "to": {"buffer": "w", "offset": 1}, "bytes": 1}})";
+  std::string steps = describeLaunch(1, 0, true);
+  for (const std::string &step :
+       {describeLaunch(2, 1, true), describeLaunch(3, 0, false),
+        describeLaunch(4, 1, true), describeLaunch(5, 1, false), copy,
+        describeLaunch(6, 1, true), describeLaunch(7, 1, true)})
+    steps += ", " + step;
+  EXPECT_EQ(logLaunches(steps), "launch k 1 1 1 1 1 1 1 1 1, 2 overlapped\n"
+                                "launch k 1 1 1 1 1 1 1 1 1, 4 programmatic\n"
+                                "launch k 1 1 1 1 1 1 1 1 1, 5\n"
+                                "copy 257 256 1\n"
+                                "launch k 1 1 1 1 1 1 1 1 1, 6 overlapped\n"
+                                "launch k 1 1 1 1 1 1 1 1 1, 7 programmatic\n");
 }
 
 TEST_F(PlanExecution, AddressesMustBeAligned) {

@@ -417,6 +417,10 @@ def LowerKernelsToGPU
     For an empty tensor a size of the grid is 0, and nothing must be launched. Sizes
     that the types do not show to agree are asserted.
 
+    With `overlap-launches`, launches have `blockscale.programmatic`, and kernels
+    the instructions that this needs (docs/LaunchPlan.md, launches that overlap).
+    On a chip without them, a remark says that there are none.
+
     Example (test/Conversion/ToGPU/launch.mlir):
 
     ```mlir
@@ -433,7 +437,10 @@ def LowerKernelsToGPU
     "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
-           "GPU to generate code for">
+           "GPU to generate code for">,
+    Option<"overlapLaunches", "overlap-launches", "bool", /*default=*/"false",
+           "Let launches begin before those before them have ended "
+           "(programmatic dependent launch), on chips that can">
   ];
 }
 

@@ -40,6 +40,9 @@ struct CompileOptions {
   /// Whether products of a dynamic number of rows choose tiles by those of each
   /// call.
   bool branchOnRows = true;
+  /// Whether launches may begin before those before them have ended, on chips
+  /// that can.
+  bool overlapLaunches = false;
   /// Whether sizes and indices that the compiler cannot prove to fit are
   /// checked at run time.
   bool checks = true;

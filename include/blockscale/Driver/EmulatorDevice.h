@@ -56,6 +56,8 @@ public:
 private:
   emulator::RunOptions options;
   emulator::Device device;
+  /// The launches of a plan.
+  emulator::Stream stream;
   std::unique_ptr<emulator::Program> program;
   emulator::Report report;
   std::vector<LaunchProfile> profiles;

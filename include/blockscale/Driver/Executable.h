@@ -32,6 +32,9 @@ struct ExecutableOptions {
   bool optimize = true;
   /// Whether kernels of a GPU may have several ops.
   bool fuse = true;
+  /// Whether launches of a GPU may begin before those before them have ended,
+  /// on chips that can.
+  bool overlapLaunches = false;
   /// Whether sizes and indices that the compiler cannot prove to fit are
   /// checked at run time.
   bool checks = true;

@@ -45,6 +45,12 @@ namespace blockscale {
 inline constexpr llvm::StringLiteral kTensorMapAttrName =
     "blockscale.tensor_map";
 
+/// Marks a launch that may begin before the launch before it has ended: its
+/// kernel waits (`nvvm.griddepcontrol wait`) before it accesses what launches
+/// before it may still write or read.
+inline constexpr llvm::StringLiteral kProgrammaticAttrName =
+    "blockscale.programmatic";
+
 /// Attaches the bufferization model of `blockscale.kernel`.
 void registerBufferizableOpInterfaceExternalModels(
     mlir::DialectRegistry &registry);

@@ -100,6 +100,11 @@ struct ToGPUOptions : public CommonOptions<ToGPUOptions> {
       llvm::cl::desc("Choose tiles of products by the rows of each call where "
                      "types do not have them"),
       llvm::cl::init(true)};
+  Option<bool> overlapLaunches{
+      *this, "overlap-launches",
+      llvm::cl::desc("Let launches begin before those before them have ended "
+                     "(programmatic dependent launch), on chips that can"),
+      llvm::cl::init(false)};
   Option<std::string> tuned{
       *this, "tuned",
       llvm::cl::desc("Folder of measured choices of schedules, which go before "

@@ -115,6 +115,9 @@ struct PlanLaunch {
   PlanDim3 block = {1, 1, 1};
   PlanDim3 cluster = {1, 1, 1};
   Expression sharedBytes;
+  /// Whether it may begin before the launch before it has ended: its kernel
+  /// waits for that one where it must.
+  bool isProgrammatic = false;
   std::vector<PlanParameter> parameters;
 };
 

@@ -30,6 +30,11 @@ struct DeviceLaunch {
   ResolvedDim3 block = {1, 1, 1};
   ResolvedDim3 cluster = {1, 1, 1};
   uint64_t sharedBytes = 0;
+  /// Whether it may begin before the launch before it has ended, which is one
+  /// of the same call.
+  bool isProgrammatic = false;
+  /// Whether the launch behind it is such a one.
+  bool mayBeOverlapped = false;
   /// The bytes of each parameter.
   std::vector<std::vector<uint8_t>> parameters;
 };

@@ -60,6 +60,9 @@ struct Chip {
   bool plainMma = false;
   /// `tcgen05.mma.block_scale` with K = 96, of operands of 4 bits.
   bool longTcgen05 = false;
+  /// `griddepcontrol`, and launches that may begin before the one before them
+  /// has ended.
+  bool dependentLaunch = false;
 
   bool hasFp4Cvt() const { return fp4Cvt; }
   bool hasFp8Cvt() const { return fp8Cvt; }
@@ -69,6 +72,7 @@ struct Chip {
   bool hasTcgen05() const { return tcgen05; }
   bool hasBlockScaleMma() const { return blockScaleMma; }
   bool hasLongTcgen05() const { return longTcgen05; }
+  bool hasDependentLaunch() const { return dependentLaunch; }
   /// Whether there are kernels of matrix products for the chip, of two operands
   /// with scales and of one and a plain one.
   bool hasProducts() const { return tcgen05 || wgmma || plainMma; }

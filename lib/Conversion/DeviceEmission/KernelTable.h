@@ -28,7 +28,10 @@ public:
   /// The name that a kernel has as long as it is in a module of its own.
   static constexpr llvm::StringLiteral kLoneName = "kernel";
 
-  explicit KernelTable(mlir::gpu::GPUModuleOp module) : module(module) {}
+  /// `overlapsLaunches`: launches may begin before those before them have
+  /// ended, and kernels wait where they must.
+  KernelTable(mlir::gpu::GPUModuleOp module, bool overlapsLaunches)
+      : overlapsLaunches(overlapsLaunches), module(module) {}
 
   /// Takes a module that holds one kernel and the shared memory of that. Gives
   /// the symbol of a kernel that equals it, which is this one if there is no
@@ -39,6 +42,8 @@ public:
   /// Moves all kernels into the gpu.module. To be called once, after the last
   /// one is inserted.
   void finish();
+
+  const bool overlapsLaunches;
 
 private:
   struct Entry {

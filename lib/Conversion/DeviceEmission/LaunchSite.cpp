@@ -8,8 +8,12 @@
 #include "LaunchSite.h"
 #include "LaunchModel.h"
 #include "blockscale/IR/GlobalChain.h"
+#include "blockscale/Transforms/Storage.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace mlir;
 
@@ -59,6 +63,27 @@ Value getGlobalPointer(ImplicitLocOpBuilder &b, Value memref) {
   return LLVM::IntToPtrOp::create(b, type, address);
 }
 
+void emitLaunchWait(KernelBuilder &b) {
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+}
+
+/// Whether an argument of a public function is one that callers give and no
+/// step of the call writes to: no result, and not given away.
+static bool isOnlyRead(BlockArgument argument) {
+  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  if (!function || !function.isPublic() || !argument.getOwner()->isEntryBlock())
+    return false;
+  auto signature = function->getAttrOfType<TypeAttr>(kSignatureAttrName);
+  auto type =
+      signature ? dyn_cast<FunctionType>(signature.getValue()) : FunctionType();
+  if (!type || argument.getArgNumber() >= type.getNumInputs())
+    return false;
+  auto given =
+      function->getAttrOfType<DenseI64ArrayAttr>(kWritableArgumentsAttrName);
+  return !given ||
+         !llvm::is_contained(given.asArrayRef(), argument.getArgNumber());
+}
+
 emit::Lanes getCeilDiv(ImplicitLocOpBuilder &b, Value value, int64_t divisor) {
   return {b, b.createOrFold<arith::CeilDivUIOp>(
                  value, arith::ConstantIndexOp::create(b, divisor))};
@@ -82,6 +107,20 @@ static Operation *getMainOp(KernelOp kernel) {
     if (isa<BlockScaleDialect>(op.getDialect()) && !findGlobalUser(&op))
       return &op;
   return &body.front();
+}
+
+bool Launcher::canLoadBeforeWait(Value memref) const {
+  if (!kernels.overlapsLaunches || places)
+    return false;
+  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
+    memref = view.getViewSource();
+  if (auto global = memref.getDefiningOp<memref::GetGlobalOp>()) {
+    auto symbol = SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(
+        global, global.getNameAttr());
+    return symbol && symbol.getConstant();
+  }
+  auto argument = dyn_cast<BlockArgument>(memref);
+  return argument && isOnlyRead(argument);
 }
 
 LaunchSite::LaunchSite(KernelOp kernel, KernelTable &kernels,
@@ -207,6 +246,13 @@ void Launcher::launch(const Twine &stem, const Shape &shape,
   gpu::GPUFuncOp function =
       createFunction(*alone, shape, signature, TypeRange(operands));
   KernelBuilder inside(b.getLoc(), OpBuilder::atBlockBegin(&function.front()));
+  if (kernels.overlapsLaunches) {
+    // The launch behind waits for the end of this one, whenever it begins.
+    NVVM::GriddepcontrolOp::create(inside,
+                                   NVVM::GridDepActionKind::launch_dependents);
+    if (!shape.waitsInBody)
+      emitLaunchWait(inside);
+  }
   SmallVector<Value> hostValues = signature.getValues();
   SmallVector<Value> parameters(
       function.getArguments().take_front(hostValues.size()));
@@ -234,9 +280,11 @@ void Launcher::launch(const Twine &stem, const Shape &shape,
   if (shape.clusterBlocks > 1)
     cluster = {arith::ConstantIndexOp::create(b, shape.clusterBlocks), one,
                one};
-  gpu::LaunchFuncOp::create(b, symbol, grid, block, sharedBytes, operands,
-                            /*asyncTokenType=*/Type(),
-                            /*asyncDependencies=*/ValueRange(), cluster);
+  auto launch = gpu::LaunchFuncOp::create(
+      b, symbol, grid, block, sharedBytes, operands,
+      /*asyncTokenType=*/Type(), /*asyncDependencies=*/ValueRange(), cluster);
+  if (kernels.overlapsLaunches)
+    launch->setAttr(kProgrammaticAttrName, b.getUnitAttr());
 }
 
 } // namespace blockscale

@@ -30,6 +30,10 @@ mlir::Value getGlobalPointer(mlir::ImplicitLocOpBuilder &b, mlir::Value memref);
 void requireAlignment(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                       int64_t alignment);
 
+/// Emits that a thread waits until the launches before have ended and what they
+/// have stored is there.
+void emitLaunchWait(KernelBuilder &b);
+
 /// The quotient ceil(value / divisor) of an index.
 emit::Lanes getCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                        int64_t divisor);
@@ -62,6 +66,9 @@ public:
     int64_t sharedBytes = 0;
     /// CTAs of a cluster, along x.
     int64_t clusterBlocks = 1;
+    /// Whether `body` emits the waits for the launch before, where launches
+    /// overlap; otherwise every thread waits first of all.
+    bool waitsInBody = false;
   };
 
   /// Launches a kernel whose operands `signature` lists, and whose code `body`
@@ -74,6 +81,12 @@ public:
               llvm::function_ref<void(KernelBuilder &)> body);
 
   const target::Chip &getChip() const { return chip; }
+
+  /// Whether `memref` is a buffer of the call that a kernel launched here may
+  /// load before it waits for the launch before: launches overlap, and nothing
+  /// that the call does writes to the buffer. The first launch of a call begins
+  /// when all before the call has ended.
+  bool canLoadBeforeWait(mlir::Value memref) const;
 
   mlir::ImplicitLocOpBuilder b;
 

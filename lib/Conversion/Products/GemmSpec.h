@@ -138,6 +138,9 @@ struct GemmArguments {
   /// Rows of B in memory where that is not N: sums of parts of K have longer
   /// rows, and there is no map that knows.
   mlir::Value dataCols;
+  /// Whether the data and scales of A, or of all B, may be loaded before the
+  /// launch before has ended.
+  bool loadsAEarly = false, loadsBEarly = false;
 };
 
 /// The number (f32) of `operand` that matrix `matrix` (i32) has, or that all

@@ -69,8 +69,13 @@ void launchGemm(const GemmRequest &request, LaunchSite &site,
   Value one = emit::getIndex(b, 1);
   SmallVector<Value> workspaces;
   const Product &first = request.getFirst();
+  // Where rows of a group are, the launch before may have computed.
+  auto canLoadEarly = [&](Value memory) {
+    return kernel.waitsInRoles && spec.groups == GroupDim::None &&
+           (!memory || site.canLoadBeforeWait(memory));
+  };
   auto setData = [&](Value data, bool isA, bool isBatch, OpFoldResult rows,
-                     Value &map, Value &packed, Value &inner) {
+                     Value &map, Value &packed, Value &inner, bool &isEarly) {
     GemmRequest::Interleaving sets = request.getInterleaving(site, data);
     inner = sets.inner;
     OperandData found = kernel.getData(
@@ -82,15 +87,21 @@ void launchGemm(const GemmRequest &request, LaunchSite &site,
       packed = found.memory;
     if (found.isWorkspace)
       workspaces.push_back(found.memory);
+    isEarly = canLoadEarly(found.memory);
   };
   setData(first.a, /*isA=*/true, spec.groups == GroupDim::None, sizes.rows,
-          arguments.mapA, arguments.packedA, arguments.innerA);
+          arguments.mapA, arguments.packedA, arguments.innerA,
+          arguments.loadsAEarly);
   arguments.scaleA = kernel.getScale(first.scaleA);
+  arguments.loadsAEarly &= canLoadEarly(arguments.scaleA);
+  arguments.loadsBEarly = true;
   for (auto [product, own] :
        llvm::zip_equal(request.products, arguments.products)) {
+    bool isEarly = false;
     setData(product.b, /*isA=*/false, spec.groups != GroupDim::Columns,
-            sizes.cols, own.mapB, own.packedB, arguments.innerB);
+            sizes.cols, own.mapB, own.packedB, arguments.innerB, isEarly);
     own.scaleB = kernel.getScale(product.scaleB);
+    arguments.loadsBEarly &= isEarly && canLoadEarly(own.scaleB);
     own.elementFactor = site.lookup(product.elementFactor.value);
   }
   // Rows of sums may be longer than those of the result, which a map tells.
@@ -112,6 +123,7 @@ void launchGemm(const GemmRequest &request, LaunchSite &site,
   shape.clusterBlocks = clusterBlocks;
   shape.residentBlocks = kernel.block.residentBlocks;
   shape.sharedBytes = kernel.block.sharedBytes;
+  shape.waitsInBody = arguments.loadsAEarly || arguments.loadsBEarly;
   KernelSignature signature;
   arguments.addSlots(signature, spec);
   site.launch(spec.getName(), shape, signature,

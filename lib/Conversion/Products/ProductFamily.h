@@ -106,6 +106,11 @@ struct FamilyDefaults {
   static bool keepsOrder(const Spec &) {
     return false;
   }
+
+  /// Whether kernels wait for the launch before in those roles alone that need
+  /// it, by `loadsAEarly` and `loadsBEarly` of their arguments.
+  static constexpr bool waitsInRoles = false;
+
   /// Clause c4 for what else a schedule has.
   template <typename Spec>
   static mlir::LogicalResult verifyMore(const Product &, const LaunchSite &,
@@ -187,6 +192,7 @@ struct KernelLaunch {
   llvm::function_ref<mlir::Value(mlir::Value)> getScale;
   llvm::function_ref<void(KernelBuilder &, const GemmArguments &)> emit;
   bool addsInCluster;
+  bool waitsInRoles;
 };
 
 /// Multiplies. `arguments` have the result and what it is made of, with rows of
@@ -300,7 +306,7 @@ llvm::LogicalResult lowerProducts(llvm::ArrayRef<mlir::Operation *> ops,
          [&](KernelBuilder &b, const GemmArguments &parameters) {
            Family::emit(b, spec, parameters);
          },
-         Family::addsInCluster});
+         Family::addsInCluster, Family::waitsInRoles});
   };
   if (Family::addsInCluster)
     launch(spec, emit::toIndex(site.b, sizes.cols),

@@ -93,6 +93,7 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
   static constexpr bool hasMulticast = true;
   static constexpr bool addsInCluster = true;
   static constexpr bool readsPacked = true;
+  static constexpr bool waitsInRoles = true;
 
   static LogicalResult verify(const Product &product, const LaunchSite &site) {
     if (failed(verifyDecoded(product, site, "wgmma")))

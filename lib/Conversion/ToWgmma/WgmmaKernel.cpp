@@ -113,6 +113,15 @@ WgmmaThread::WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, Value inBlock)
   member = pair;
 }
 
+/// Emits the wait for the launch before in a role, where launches overlap and
+/// not all threads have waited. A thread that loads what no launch writes does
+/// not wait: its ring is full by the time that the others may begin.
+static void emitRoleWait(KernelBuilder &b, const GemmArguments &arguments,
+                         bool isEarly) {
+  if ((arguments.loadsAEarly || arguments.loadsBEarly) && !isEarly)
+    emitLaunchWait(b);
+}
+
 void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
                GemmArguments arguments) {
   arguments.narrowSizes(b);
@@ -142,6 +151,7 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
       [&] {
         NVVM::SetMaxRegisterOp::create(b, registers.products,
                                        NVVM::SetMaxRegisterAction::increase);
+        emitRoleWait(b, arguments, /*isEarly=*/false);
         emitProducts(b, context, WgmmaThread(b, spec, thread));
       },
       [&] {
@@ -150,10 +160,13 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
         for (int64_t i = 0; i < kLoadWarps; ++i)
           emit::emitIf(b, compare(Predicate::eq, warp, firstLoader + i), [&] {
             emitInOneThread(b, [&] {
+              bool isPlain = i > 0, isA = isPlain != spec.format.isScaledA;
+              emitRoleWait(b, arguments,
+                           isA ? arguments.loadsAEarly : arguments.loadsBEarly);
               StagedOperands operands = getStagedOperands(context);
               operands.sharers = context.cluster.sharers;
               operands.sharer = context.cluster.sharer;
-              emitStagedLoads(b, operands, /*isPlain=*/i > 0);
+              emitStagedLoads(b, operands, isPlain);
             });
           });
         // A warp that has nothing else to do.
