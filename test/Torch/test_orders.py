@@ -105,7 +105,9 @@ class WritesTest(OpsTest):
             return (x.repeat(2, 1, 3), i.repeat(4), x.repeat_interleave(3, 1),
                     x.repeat_interleave(2), x.flip((0, 1)), F.pad(x, (1, 2)),
                     F.pad(x, (-1, 1, 2, -1), value=3.0), torch.roll(x, 2, 1), x.tril(), x.triu(1),
-                    torch.einsum("ij,kj->ik", x, x), F.softplus(x), torch.empty_like(x) * 0)
+                    torch.einsum("ij,kj->ik", x, x), F.softplus(x),
+                    # Memory that holds anything, and that no result takes.
+                    torch.where(x == x, x, torch.empty_like(x)))
 
         self.check(function, make(3, 4), torch.tensor([1, 2]))
 
