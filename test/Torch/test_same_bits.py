@@ -22,15 +22,15 @@ from blockscale.torch import _library
 from blockscale.torch._modules import QuantizedStack
 from test_checkpoint import save_file
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))  # Behind the package.
+ROOT = Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "python"), str(ROOT / "scripts/gpu")]  # Behind the package.
 
 import blockscale_reference as reference
+from check_same_bits import EXACT, through
 
 OPS = torch.ops.blockscale
 WIDTH, ROWS = 1088, 96
 LAW = reference.tensor_core_sum("hopper", "mma.sync", "bf16")
-#: An amax of which NVFP4's global scale is a power of two.
-EXACT = {"amax": 2688.0 * 2.0 ** -9}
 
 
 def setUpModule():
@@ -49,17 +49,6 @@ def multiply(x, weight, bias=None):
     if bias is not None:
         sums = sums + bias.float()
     return sums.bfloat16().reshape(*x.shape[:-1], -1)
-
-
-def through(module, x):
-    """What a layer multiplies x as: its own values, or those of its codes."""
-    form = module.form.activation
-    if form is None:
-        return x
-    scale = None if module.input_global is None else module.input_global / 2688
-    data, scales = OPS.quantize(x, scale, format=form.format)
-    return OPS.dequantize(data, scales, scale, in_features=x.shape[-1], format=form.format,
-                          dtype=torch.bfloat16)
 
 
 RULES = (

@@ -169,61 +169,28 @@ TEST_F(CApiTest, DriversThatAreTooOld) {
 
 /// A driver without the functions that came last runs what does not need them.
 TEST_F(CApiTest, DriversWithoutFunctions) {
-  openBundle();
   set("version=11040");
-  ASSERT_EQ(blockscale_device_open(0, BLOCKSCALE_FAKE_CUDA_OLD, &device),
-            BLOCKSCALE_OK)
+  ASSERT_EQ(load(BLOCKSCALE_FAKE_CUDA_OLD), BLOCKSCALE_OK)
       << blockscale_last_error();
-  ASSERT_EQ(blockscale_module_load(bundle, device, &module), BLOCKSCALE_OK)
-      << blockscale_last_error();
-  blockscale_call *call = nullptr;
-  ASSERT_EQ(blockscale_call_create(find("ranks"), nullptr, 0, &call),
-            BLOCKSCALE_OK);
-  const uint64_t results[] = {allocate(32), allocate(5)};
-  EXPECT_EQ(
-      blockscale_launch(module, call, nullptr, 0, results, 2, 0, 0, nullptr),
-      BLOCKSCALE_DRIVER_TOO_OLD);
+  EXPECT_EQ(launchRanks(BLOCKSCALE_DRIVER_TOO_OLD), "");
   EXPECT_STREQ(blockscale_last_error(),
                "expected a driver of CUDA 11.8 or later for clusters, but got "
                "one of CUDA 11.4");
-  blockscale_call_destroy(call);
-  for (uint64_t address : results)
-    blockscale_device_free(device, address);
 }
 
 /// Where the driver knows no attributes, a launch that may overlap the one
 /// before it does not.
 TEST_F(CApiTest, DriversWithoutOverlap) {
   content.targets[0].plan =
-      replace(replace(content.targets[0].plan, R"("cluster": [2, 1, 1])",
-                      R"("cluster": [1, 1, 1])"),
-              R"({"copy": {"from": {"buffer": "k"})",
-              R"({"launch": {"kernel": "cluster_rank", "grid": [8, 1, 1],
-          "block": [1, 1, 1], "cluster": [1, 1, 1], "shared": 0,
-          "programmatic": true, "parameters": [{"buffer": "r"}]}},
-         {"copy": {"from": {"buffer": "k"})");
-  openBundle();
+      launchTwice(replace(content.targets[0].plan, R"("cluster": [2, 1, 1])",
+                          R"("cluster": [1, 1, 1])"),
+                  "[1, 1, 1]");
   set("version=11040");
-  ASSERT_EQ(blockscale_device_open(0, BLOCKSCALE_FAKE_CUDA_OLD, &device),
-            BLOCKSCALE_OK)
-      << blockscale_last_error();
-  ASSERT_EQ(blockscale_module_load(bundle, device, &module), BLOCKSCALE_OK)
-      << blockscale_last_error();
-  blockscale_call *call = nullptr;
-  ASSERT_EQ(blockscale_call_create(find("ranks"), nullptr, 0, &call),
-            BLOCKSCALE_OK);
-  const uint64_t results[] = {allocate(32), allocate(5)};
-  takeLog();
-  EXPECT_EQ(
-      blockscale_launch(module, call, nullptr, 0, results, 2, 0, 0, nullptr),
-      BLOCKSCALE_OK)
+  ASSERT_EQ(load(BLOCKSCALE_FAKE_CUDA_OLD), BLOCKSCALE_OK)
       << blockscale_last_error();
   const std::string launch = "launch cluster_rank grid 8x1x1 block 1x1x1 "
                              "cluster 1x1x1 shared 0\n";
-  EXPECT_EQ(takeLog(), launch + launch + "copy 5\n");
-  blockscale_call_destroy(call);
-  for (uint64_t address : results)
-    blockscale_device_free(device, address);
+  EXPECT_EQ(launchRanks(BLOCKSCALE_OK), launch + launch + "copy 5\n");
 }
 
 TEST_F(CApiTest, PtxThatIsRefused) {

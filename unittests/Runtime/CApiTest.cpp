@@ -280,18 +280,6 @@ TEST_F(CApiTest, ClustersAndConstants) {
     blockscale_device_free(device, address);
 }
 
-/// Launches before which `ranks` has another one may overlap that.
-static std::string launchTwice(const std::string &plan,
-                               const std::string &cluster) {
-  const std::string copy = R"({"copy": {"from": {"buffer": "k"})";
-  return replace(plan, copy,
-                 R"({"launch": {"kernel": "cluster_rank", "grid": [8, 1, 1],
-                     "block": [1, 1, 1], "cluster": )" +
-                     cluster + R"(, "shared": 0, "programmatic": true,
-                     "parameters": [{"buffer": "r"}]}}, )" +
-                     copy);
-}
-
 /// Whether a launch may overlap the one before it is an attribute beside that
 /// of clusters, or alone.
 TEST_F(CApiTest, LaunchesOverlap) {
@@ -299,23 +287,12 @@ TEST_F(CApiTest, LaunchesOverlap) {
   for (const char *cluster : {"[2, 1, 1]", "[1, 1, 1]"}) {
     content.targets[0].plan = launchTwice(plan, cluster);
     ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
-    blockscale_call *call = nullptr;
-    ASSERT_EQ(blockscale_call_create(find("ranks"), nullptr, 0, &call),
-              BLOCKSCALE_OK);
-    const uint64_t results[] = {allocate(32), allocate(5)};
-    takeLog();
-    EXPECT_EQ(
-        blockscale_launch(module, call, nullptr, 0, results, 2, 0, 0, nullptr),
-        BLOCKSCALE_OK)
-        << blockscale_last_error();
     std::string sizes = cluster[1] == '2' ? "2x1x1" : "1x1x1";
-    EXPECT_EQ(takeLog(), "launch cluster_rank grid 8x1x1 block 1x1x1 cluster "
-                         "2x1x1 shared 0\nlaunch cluster_rank grid 8x1x1 "
-                         "block 1x1x1 cluster " +
-                             sizes + " shared 0 programmatic\ncopy 5\n");
-    blockscale_call_destroy(call);
-    for (uint64_t address : results)
-      blockscale_device_free(device, address);
+    EXPECT_EQ(launchRanks(BLOCKSCALE_OK),
+              "launch cluster_rank grid 8x1x1 block 1x1x1 cluster "
+              "2x1x1 shared 0\nlaunch cluster_rank grid 8x1x1 "
+              "block 1x1x1 cluster " +
+                  sizes + " shared 0 programmatic\ncopy 5\n");
     blockscale_module_unload(module);
     blockscale_device_close(device);
     blockscale_bundle_close(bundle);

@@ -35,6 +35,19 @@ inline std::string replace(std::string text, const std::string &from,
   return text;
 }
 
+/// The plan with a launch before the copy of `ranks`, which may overlap the
+/// launch before it.
+inline std::string launchTwice(const std::string &plan,
+                               const std::string &cluster) {
+  const std::string copy = R"({"copy": {"from": {"buffer": "k"})";
+  return replace(plan, copy,
+                 R"({"launch": {"kernel": "cluster_rank", "grid": [8, 1, 1],
+                     "block": [1, 1, 1], "cluster": )" +
+                     cluster + R"(, "shared": 0, "programmatic": true,
+                     "parameters": [{"buffer": "r"}]}}, )" +
+                     copy);
+}
+
 /// A driver, $FAKE_CUDA for the fake one, and the bundle of test/Data/cuda.
 class CApiTest : public FileTest {
 protected:
@@ -109,6 +122,26 @@ protected:
     std::string text = contents("log");
     std::filesystem::remove(path("log"));
     return text;
+  }
+
+  /// Launches ranks, whose status is `expected`. Returns what the driver was
+  /// asked for by the launch alone.
+  std::string launchRanks(blockscale_status expected) {
+    blockscale_call *call = nullptr;
+    EXPECT_EQ(blockscale_call_create(find("ranks"), nullptr, 0, &call),
+              BLOCKSCALE_OK)
+        << blockscale_last_error();
+    const uint64_t results[] = {allocate(32), allocate(5)};
+    takeLog();
+    EXPECT_EQ(
+        blockscale_launch(module, call, nullptr, 0, results, 2, 0, 0, nullptr),
+        expected)
+        << blockscale_last_error();
+    std::string asked = takeLog();
+    blockscale_call_destroy(call);
+    for (uint64_t address : results)
+      blockscale_device_free(device, address);
+    return asked;
   }
 
   BundleContent content;

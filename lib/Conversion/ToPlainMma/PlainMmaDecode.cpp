@@ -63,46 +63,28 @@ static SmallVector<Value> takeOrderedCodes(KernelBuilder &b, Lanes member,
   return codes;
 }
 
-PlainMmaDecoder::Words PlainMmaDecoder::loadOrderedCodes(Value slot,
-                                                         Lanes inStage) {
+PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
   const PlainMmaLayout &shared = context.shared;
   int64_t rowBytes = format.getCodeBytes();
-  Lanes own = (thread.warpRow + thread.row) * rowBytes +
-              inStage * (context.tile.scaledRows * rowBytes);
+  // The codes of a thread follow each other in its row. In the order of a chain
+  // they are pairs all over it, so a thread loads the whole row.
+  int64_t bytes = format.keepsChain ? rowBytes : getRowWords() * kWordBytes;
+  Lanes own = (thread.warpRow + thread.row) * rowBytes;
+  if (!format.keepsChain)
+    own = own + thread.member * bytes;
+  own = own + inStage * (context.tile.scaledRows * rowBytes);
   Value base =
       b.offset(context.getShared(b, shared.codes, slot, shared.codeBytes),
                b.getI8Type(), own);
   Words words;
-  for (int64_t i = 0; i < kThreadRows; ++i)
-    llvm::append_range(
-        words, takeOrderedCodes(
-                   b, thread.member,
-                   emitLoadWords(b,
-                                 b.offset(base, b.getI8Type(),
-                                          b.i32(i * kRowDistance * rowBytes)),
-                                 rowBytes, kCopyBytes)));
-  return words;
-}
-
-PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
-  if (format.keepsChain)
-    return loadOrderedCodes(slot, inStage);
-  const PlainMmaLayout &shared = context.shared;
-  int64_t rowBytes = context.spec.format.getCodeBytes();
-  int64_t threadBytes = getRowWords() * kWordBytes;
-  Lanes own = (thread.warpRow + thread.row) * rowBytes +
-              thread.member * threadBytes +
-              inStage * (context.tile.scaledRows * rowBytes);
-  Value base =
-      b.offset(context.getShared(b, shared.codes, slot, shared.codeBytes),
-               b.getI8Type(), own);
-  Words words;
-  for (int64_t i = 0; i < kThreadRows; ++i)
-    for (Lanes word : emitLoadWords(
-             b,
-             b.offset(base, b.getI8Type(), b.i32(i * kRowDistance * rowBytes)),
-             threadBytes, threadBytes))
-      words.push_back(word);
+  for (int64_t i = 0; i < kThreadRows; ++i) {
+    SmallVector<Lanes> loaded = emitLoadWords(
+        b, b.offset(base, b.getI8Type(), b.i32(i * kRowDistance * rowBytes)),
+        bytes, std::min(bytes, kCopyBytes));
+    llvm::append_range(words, format.keepsChain
+                                  ? takeOrderedCodes(b, thread.member, loaded)
+                                  : Words(loaded.begin(), loaded.end()));
+  }
   return words;
 }
 

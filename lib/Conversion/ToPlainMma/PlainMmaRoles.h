@@ -195,9 +195,6 @@ public:
 
 private:
   int64_t getRowWords() const;
-  /// The same of a chain, of which the codes of an instruction follow each
-  /// other along K.
-  Words loadOrderedCodes(mlir::Value slot, emit::Lanes inStage);
   Words decodeOrdered(llvm::ArrayRef<mlir::Value> words, mlir::Value factor,
                       int64_t half);
 

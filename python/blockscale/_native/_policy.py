@@ -120,8 +120,7 @@ def _take(decision: Any) -> NativeDecision:
 
 def _read_form(form: _structures.LayerForm) -> NativeForm:
     return NativeForm(_read_operand(form.weight), _read_operand(form.activation),
-                      bool(form.is_transformed), _decode(form.cast),
-                      _decode(form.order) or "free")
+                      bool(form.is_transformed), _decode(form.cast), form.order.decode())
 
 
 def _read_operand(form: _structures.OperandForm) -> NativeOperand:
