@@ -90,6 +90,20 @@ def make_layer(rule, n, k, device, bias=False):
     return model
 
 
+def join_layers(layers):
+    """The experts whose weights and biases are those of quantized layers without global scales."""
+    from blockscale.torch import QuantizedStack
+    device = layers[0].data.device
+    # On the CPU their codes are in row-major order, as a stack takes them.
+    layers = [copy.deepcopy(each).cpu() for each in layers]
+    first = layers[0]
+    data, scales, bias = (None if getattr(first, name) is None else
+                          torch.stack([getattr(each, name) for each in layers])
+                          for name in ("data", "scales", "bias"))
+    return QuantizedStack(data, scales, None, bias, in_features=first.in_features,
+                          out_features=first.out_features, form=first.form).to(device)
+
+
 def check_layers(checks, device, draws):
     for name, rule in RULES.items():
         free = differ = total = 0
@@ -108,14 +122,10 @@ def check_layers(checks, device, draws):
 
 
 def check_experts(checks, device, draws):
-    from blockscale.torch import QuantizedStack
     for name in ("MXFP8", "NVFP4, no global scale", "MXFP8 by MXFP8"):
-        layers = [quantize(make_layer(RULES[name], 1024, 2048, device, True), RULES[name]).cpu()[0]
-                  for _ in range(8)]
-        stack = QuantizedStack(*(torch.stack([getattr(each, member) for each in layers])
-                                 for member in ("data", "scales")), None,
-                               torch.stack([each.bias for each in layers]), in_features=2048,
-                               out_features=1024, form=layers[0].form).to(device)
+        stack = join_layers([
+            quantize(make_layer(RULES[name], 1024, 2048, device, True), RULES[name])[0]
+            for _ in range(8)])
         differ = total = 0
         for counts in ((1, 16, 100, 0, 333, 512, 7, 64), (0, 0, 1, 0, 2, 0, 1, 0), (2048,) * 8):
             ends = torch.tensor(counts).cumsum(0)
@@ -140,14 +150,7 @@ class Experts(nn.Module):
 
     def join(self):
         """The quantized layers of all experts as one stack."""
-        from blockscale.torch import QuantizedStack
-        layers = [copy.deepcopy(each).cpu() for each in self.ups]
-        device = self.ups[0].data.device
-        self.ups = QuantizedStack(*(torch.stack([getattr(each, name) for each in layers])
-                                    for name in ("data", "scales")), None, None,
-                                  in_features=layers[0].in_features,
-                                  out_features=layers[0].out_features,
-                                  form=layers[0].form).to(device)
+        self.ups = join_layers(list(self.ups))
 
     def forward(self, x):
         chosen = self.router(x)[:, :self.count].float().argmax(-1)

@@ -19,14 +19,13 @@ from torch.nn import functional as F
 import blockscale
 import blockscale.torch
 from blockscale.torch import _library
-from blockscale.torch._modules import QuantizedStack
 from test_checkpoint import save_file
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "python"), str(ROOT / "scripts/gpu")]  # Behind the package.
 
 import blockscale_reference as reference
-from check_same_bits import EXACT, through
+from check_same_bits import EXACT, join_layers, through
 
 OPS = torch.ops.blockscale
 WIDTH, ROWS = 1088, 96
@@ -185,10 +184,7 @@ class ExpertsTest(unittest.TestCase):
             layers = [make(rule, order="chain")[0] for _ in range(4)]
             for number, layer in enumerate(layers):
                 layer.data = layer.data.roll(number, 0)
-            stack = QuantizedStack(*(torch.stack([getattr(each, name) for each in layers])
-                                     for name in ("data", "scales")), None,
-                                   torch.stack([each.bias for each in layers]),
-                                   in_features=WIDTH, out_features=ROWS, form=layers[0].form)
+            stack = join_layers(layers)
             x = draw(9, WIDTH)
             for ends in ([1, 1, 6, 9], [0, 5, 6, 7], [9, 9, 9, 9]):
                 with self.subTest(rule, ends=ends):
