@@ -27,7 +27,10 @@ import weight_only
 from product_bench import Benchmark, capture, main
 
 LAYERS = 16
-WEIGHTS = ((4096, 4096), (14336, 4096), (4096, 14336))
+WIDTH, GATED, QUERIES = 4096, 14336, 6144
+WEIGHTS = ((WIDTH, WIDTH), (GATED, WIDTH), (WIDTH, GATED))
+DECODER_WEIGHTS = ((WIDTH, WIDTH), (GATED, WIDTH), (GATED, WIDTH), (WIDTH, GATED),
+                   (QUERIES, WIDTH))
 FORMS = ("ordinary", "overlapped")
 FORMAT = weight_only.FORMATS["NVFP4"]
 
@@ -35,55 +38,144 @@ FORMAT = weight_only.FORMATS["NVFP4"]
 @dataclass(frozen=True)
 class Case:
     rows: int
-    adds: bool
+    form: str
 
     @property
     def label(self):
-        return f"{LAYERS} layers, M = {self.rows}" + (", sums" if self.adds else "")
+        return f"{LAYERS} layers, M = {self.rows}, {self.form}"
 
     @property
     def file(self):
-        return f"overlap_{self.rows}" + ("_sums" if self.adds else "")
+        return f"overlap_{self.rows}_{self.form}"
+
+    @property
+    def weights(self):
+        """N and K of the weights of a layer."""
+        return DECODER_WEIGHTS if self.form == "decoder" else WEIGHTS
 
     @property
     def weight_bytes(self):
-        return LAYERS * sum(n * k * 9 // 16 for n, k in WEIGHTS)
+        return LAYERS * sum(n * k * 9 // 16 for n, k in self.weights)
 
     def module(self):
-        def row(size):
-            return f"tensor<{self.rows}x{size}xbf16>"
-
-        width = WEIGHTS[0][1]
-        arguments, lines, last = [f"%x: {row(width)}"], [], "%x"
+        writer = Writer(self)
+        last = "%x"
         for layer in range(LAYERS):
-            first = last
-            for number, (n, k) in enumerate(WEIGHTS):
-                name = f"{layer}_{number}"
-                w = f"tensor<{n}x{k}xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>"
-                s = f"tensor<{n}x{k // 16}xf8E4M3FN, #blockscale.layout<swizzle_128x4>>"
-                arguments += [f"%w{name}: {w}", f"%s{name}: {s}"]
-                lines.append(f"%y{name} = blockscale.scaled_mm {last}, %w{name}"
-                             f" scales(none, %s{name}) block [1, 16]"
-                             f" : {row(k)}, {w}, {s} -> {row(n)}")
-                last = f"%y{name}"
-            if self.adds:
-                lines.append(f"%e{layer} = tensor.empty() : {row(width)}")
-                lines.append(f"%r{layer} = linalg.add ins({first}, {last} : {row(width)},"
-                             f" {row(width)}) outs(%e{layer} : {row(width)}) -> {row(width)}")
-                last = f"%r{layer}"
-        body = "".join(f"  {line}\n" for line in lines)
-        return (f"func.func @chain({', '.join(arguments)}) -> {row(width)} {{\n{body}"
-                f"  return {last} : {row(width)}\n}}\n")
+            last = getattr(writer, f"write_{self.form}")(layer, last)
+        return writer.finish(last)
 
 
-CASES = [Case(rows, adds) for rows in (1, 16) for adds in (False, True)]
+class Writer:
+    """Writes the function of a chain."""
+
+    def __init__(self, case):
+        self.case, self.lines, self.count = case, [], 0
+        self.arguments = [f"%x: {self.type(WIDTH)}"]
+        self.weights = 0
+
+    def type(self, size):
+        return f"tensor<{self.case.rows}x{size}xbf16>"
+
+    def add(self, text):
+        self.count += 1
+        self.lines.append(f"%v{self.count} = {text}")
+        return f"%v{self.count}"
+
+    def multiply(self, x):
+        """Writes the product by the next weights."""
+        number, self.weights = self.weights, self.weights + 1
+        n, k = self.case.weights[number % len(self.case.weights)]
+        w = f"tensor<{n}x{k}xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>"
+        s = f"tensor<{n}x{k // 16}xf8E4M3FN, #blockscale.layout<swizzle_128x4>>"
+        self.arguments += [f"%w{number}: {w}", f"%s{number}: {s}"]
+        return self.add(f"blockscale.scaled_mm {x}, %w{number} scales(none, %s{number})"
+                        f" block [1, 16] : {self.type(k)}, {w}, {s} -> {self.type(n)}")
+
+    def join(self, one, other, size, body):
+        """Writes an op on the elements %a and %b of two tensors, which gives %r."""
+        made = self.add(f"tensor.empty() : {self.type(size)}")
+        row = "affine_map<(d0, d1) -> (d0, d1)>"
+        return self.add(
+            f"linalg.generic {{indexing_maps = [{row}, {row}, {row}], iterator_types = "
+            f"[\"parallel\", \"parallel\"]}} ins({one}, {other} : {self.type(size)}, "
+            f"{self.type(size)}) outs({made} : {self.type(size)}) {{\n"
+            f"  ^bb0(%p: bf16, %q: bf16, %o: bf16):\n"
+            f"    %a = arith.extf %p : bf16 to f32\n    %b = arith.extf %q : bf16 to f32\n{body}"
+            f"    %c = arith.truncf %r : f32 to bf16\n    linalg.yield %c : bf16\n"
+            f"  }} -> {self.type(size)}")
+
+    def sum(self, one, other):
+        return self.join(one, other, WIDTH, "    %r = arith.addf %a, %b : f32\n")
+
+    def gate(self, gate, up):
+        """Writes silu(gate) * up, with f32 in between."""
+        return self.join(gate, up, GATED, (
+            "    %n = arith.negf %a : f32\n    %e = math.exp %n : f32\n"
+            "    %one = arith.constant 1.0 : f32\n    %d = arith.addf %one, %e : f32\n"
+            "    %s = arith.divf %a, %d : f32\n    %r = arith.mulf %s, %b : f32\n"))
+
+    def norm(self, x):
+        """Writes an RMSNorm without weights."""
+        rows, wide = self.case.rows, self.type(WIDTH)
+        zero = self.add("arith.constant 0.0 : f32")
+        of_rows = f"tensor<{rows}xf32>"
+        empty = self.add(f"tensor.empty() : {of_rows}")
+        first = self.add(f"linalg.fill ins({zero} : f32) outs({empty} : {of_rows}) -> {of_rows}")
+        maps = ("affine_map<(d0, d1) -> (d0, d1)>", "affine_map<(d0, d1) -> (d0)>")
+        total = self.add(
+            f"linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = "
+            f"[\"parallel\", \"reduction\"]}} ins({x} : {wide}) outs({first} : {of_rows}) {{\n"
+            "  ^bb0(%p: bf16, %o: f32):\n    %a = arith.extf %p : bf16 to f32\n"
+            "    %b = arith.mulf %a, %a : f32\n    %c = arith.addf %o, %b : f32\n"
+            f"    linalg.yield %c : f32\n  }} -> {of_rows}")
+        made = self.add(f"tensor.empty() : {wide}")
+        return self.add(
+            f"linalg.generic {{indexing_maps = [{maps[0]}, {maps[1]}, {maps[0]}], iterator_types = "
+            f"[\"parallel\", \"parallel\"]}} ins({x}, {total} : {wide}, {of_rows}) "
+            f"outs({made} : {wide}) {{\n  ^bb0(%p: bf16, %t: f32, %o: bf16):\n"
+            "    %a = arith.extf %p : bf16 to f32\n"
+            f"    %k = arith.constant {WIDTH}.0 : f32\n    %m = arith.divf %t, %k : f32\n"
+            "    %e = arith.constant 1.0e-05 : f32\n    %d = arith.addf %m, %e : f32\n"
+            "    %i = math.rsqrt %d : f32\n    %r = arith.mulf %a, %i : f32\n"
+            f"    %c = arith.truncf %r : f32 to bf16\n    linalg.yield %c : bf16\n  }} -> {wide}")
+
+    def write_products(self, layer, x):
+        for _ in WEIGHTS:
+            x = self.multiply(x)
+        return x
+
+    def write_sums(self, layer, x):
+        return self.sum(x, self.write_products(layer, x))
+
+    def write_decoder(self, layer, x):
+        """What a decoder of Llama-3-8B has between two attentions; the output of attention is the
+        queries."""
+        if layer == 0:
+            self.residual = x
+        x = self.residual = self.sum(self.residual, self.multiply(x))
+        n = self.norm(x)
+        gate = self.multiply(n)
+        h = self.gate(gate, self.multiply(n))
+        x = self.residual = self.sum(x, self.multiply(h))
+        y = self.multiply(self.norm(x))
+        wide = self.type(QUERIES)
+        return self.add(f"tensor.extract_slice {y}[0, 0] [{self.case.rows}, {WIDTH}] [1, 1] : "
+                        f"{wide} to {self.type(WIDTH)}")
+
+    def finish(self, last):
+        body = "".join(f"  {line}\n" for line in self.lines)
+        return (f"func.func @chain({', '.join(self.arguments)}) -> {self.type(WIDTH)} {{\n{body}"
+                f"  return {last} : {self.type(WIDTH)}\n}}\n")
 
 
-def make_weights(torch):
+CASES = [Case(rows, form) for form in ("products", "sums", "decoder") for rows in (1, 16)]
+
+
+def make_weights(torch, case):
     """Codes and scales of all layers: a row's sums are about as large as its elements."""
     weights = []
     for _ in range(LAYERS):
-        for n, k in WEIGHTS:
+        for n, k in case.weights:
             codes = torch.randint(0, 256, (n // 64, k // 64, 64 * 32), dtype=torch.uint8,
                                   device="cuda")
             # Subnormal numbers of E4M3: n / 512.
@@ -108,21 +200,26 @@ class Overlap(Benchmark):
 
     def start(self, machine, options, cases):
         torch = machine.torch
-        self.weights = make_weights(torch)
-        self.source = torch.empty(CASES[0].weight_bytes // 2, dtype=torch.uint8, device="cuda")
+        # Operands of the cases, by the sizes of their weights.
+        self.weights = {}
+        most = max(case.weight_bytes for case in cases)
+        self.source = torch.empty(most // 2, dtype=torch.uint8, device="cuda")
         self.target = torch.empty_like(self.source)
         return ""
 
     def measure(self, machine, case):
         torch = machine.torch
-        x = torch.randn((case.rows, WEIGHTS[0][1]), device="cuda").to(torch.bfloat16)
+        x = torch.randn((case.rows, WIDTH), device="cuda").to(torch.bfloat16)
+        weights = self.weights.get(case.weights) or make_weights(torch, case)
+        self.weights[case.weights] = weights
         works, results = {}, {}
         for form in FORMS:
             works[form], results[form] = machine.make_call(f"{case.file}_{form}", "chain",
-                                                           (x, *self.weights))
+                                                           (x, *weights))
             for _ in range(10):
                 works[form]()
-        works["copy"] = lambda: self.target.copy_(self.source)
+        half = case.weight_bytes // 2
+        works["copy"] = lambda: self.target[:half].copy_(self.source[:half])
         machine.device.synchronize()
         calls, notes = capture(machine.clock, works, list(works))
         times = machine.clock.compare(calls)

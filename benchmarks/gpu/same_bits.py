@@ -11,7 +11,8 @@ of X: MxK in bf16 and W: NxK in a block-scaled format, and the same in groups of
 for any number of rows: of row-major weights of any N and K, and on sm_90a of some prepacked ones.
 M is 1 to 8192, groups have any ends, and may be empty. A tenth of the draws has sums of about
 2^-110 to 2^-149, and a tenth sums near the largest number. Every tenth call is a CUDA graph, and
-every tenth runs on a stream of its own.
+every tenth runs on a stream of its own. Half of the calls are of kernels by the schedule that the
+model chooses, and half by measured choices (docs/Tuning.md) of the ones that it finds worse.
 
 Every bit is compared with torch.mm, or torch._grouped_mm, of the dequantized weights. cuBLAS splits
 no K: it has no workspace here. The first row of X is multiplied alone, too. Prints a table; writes
@@ -26,9 +27,14 @@ from dataclasses import dataclass
 os.environ |= {"CUBLAS_WORKSPACE_CONFIG": ":0:0", "CUBLASLT_WORKSPACE_SIZE": "0"}
 
 import ctypes
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
 
 import weight_only
-from product_bench import CHIP, Benchmark, main
+from product_bench import CHIP, ROOT, Benchmark, get_build, main
 
 # N and K of prepacked weights; groups have the second ones.
 PREPACKED = ((192, 320), (256, 1024), (4096, 512), (64, 4096))
@@ -38,6 +44,9 @@ MOST_ROWS, MOST_PRODUCTS = 8192, 1 << 33
 MAGNITUDES = ("usual",) * 8 + ("tiny", "huge")
 # What one draw in so many is besides.
 RARELY = 10
+# Schedules of a case, and the sizes that they are chosen for: rows, and all others.
+CANDIDATES, SIZES = 4, "64,4096"
+TUNED = "same_bits_tuned.json"
 
 
 @dataclass(frozen=True)
@@ -204,7 +213,8 @@ class SameBits(Benchmark):
     name = "same_bits"
     chips = (CHIP, "sm_80", "sm_89")
     files = ("humming_peer.py", "weight_only.py")
-    columns = ("weights", "draws", "outputs", "differ from PyTorch", "rows alone", "differ alone")
+    columns = ("weights", "kernels", "draws", "outputs", "differ from PyTorch", "rows alone",
+               "differ alone")
 
     @property
     def cases(self):
@@ -215,7 +225,29 @@ class SameBits(Benchmark):
         run.add_argument("--draws", type=int, default=DRAWS, help="of each case")
         run.add_argument("--seed", type=int, default=1)
 
+    def pack_more(self, options):
+        """Compiles each module by the schedules that the model finds worse than its choice."""
+        tuned = {}
+        for case in self.cases:
+            with tempfile.TemporaryDirectory() as root:
+                module = Path(root) / "module.mlir"
+                module.write_text(case.module())
+                pack = Path(root) / "pack"
+                subprocess.run([
+                    sys.executable, ROOT / "python/blockscale_tune.py", "pack", pack, module,
+                    f"--target={self.chip}", f"--candidates={CANDIDATES}",
+                    f"--dynamic-sizes={SIZES}", "--bin", get_build(self.checkout) / "bin"],
+                    check=True, stdout=subprocess.DEVNULL)
+                product, = json.loads((pack / "pack.json").read_text())["cases"]
+                tuned[case.file] = []
+                for number, candidate in enumerate(product["candidates"][1:]):
+                    name = f"{case.file}@{number}"
+                    shutil.copy(pack / candidate["bundle"], options.folder / f"{name}.bundle")
+                    tuned[case.file].append(name)
+        (options.folder / TUNED).write_text(json.dumps(tuned))
+
     def start(self, machine, options, cases):
+        self.tuned = json.loads((machine.folder / TUNED).read_text())
         self.draws = options.draws
         self.random = machine.torch.Generator().manual_seed(options.seed)
         machine.torch.manual_seed(options.seed)
@@ -229,8 +261,10 @@ class SameBits(Benchmark):
         torch = machine.torch
         row = {"label": case.label, "outputs": 0, "differ": 0, "alone": 0, "differ_alone": 0,
                "notes": []}
-        caller = Caller(machine, case.file)
+        callers = [Caller(machine, file) for file in (case.file, *self.tuned[case.file])]
         for number in range(self.draws):
+            caller = callers[0 if number % 2 or len(callers) == 1 else
+                             1 + number // 2 % (len(callers) - 1)]
             draw = Draw(torch, case, self.random)
             arguments = draw.get_arguments(torch)
             got = caller.run(arguments, draw.rare)
@@ -240,21 +274,23 @@ class SameBits(Benchmark):
             row["outputs"] += bits[0].numel()
             row["differ"] += wrong
             if wrong and len(row["notes"]) < 3:
-                row["notes"].append(f"draw {number}: {draw.rows}x{draw.cols}x{draw.depth}, "
-                                    f"{draw.magnitude}: {wrong} differ")
+                row["notes"].append(f"draw {number} by kernel {callers.index(caller)}: "
+                                    f"{draw.rows}x{draw.cols}x{draw.depth}, {draw.magnitude}: "
+                                    f"{wrong} differ")
             if draw.ends is None:
                 alone = caller.run([draw.x[-1:].contiguous(), *arguments[1:]])
                 row["alone"] += 1
                 row["differ_alone"] += int((alone.view(torch.int16) != bits[0][-1:]).sum())
         wrong = row["differ"] + row["differ_alone"]
-        return row | {"draws": self.draws, "problem": f"WRONG: {wrong} differ" if wrong else ""}
+        return row | {"draws": self.draws, "kernels": len(callers),
+                      "problem": f"WRONG: {wrong} differ" if wrong else ""}
 
     def verdict(self, row):
         return row["problem"] or "met"
 
     def make_cells(self, row):
         return [row["label"], *(str(row[name]) for name in (
-            "draws", "outputs", "differ", "alone", "differ_alone"))]
+            "kernels", "draws", "outputs", "differ", "alone", "differ_alone"))]
 
 
 if __name__ == "__main__":

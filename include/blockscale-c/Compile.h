@@ -129,6 +129,9 @@ typedef struct blockscale_compile_config {
   /// and of the sizes of results, is not checked at run time. For callers that
   /// have proved it: what does not fit reads and writes foreign memory.
   int no_checks;
+  /// Not 0: launches of a call may begin before those before them have ended,
+  /// on GPUs that can do that (docs/LaunchPlan.md).
+  int overlap_launches;
 } blockscale_compile_config;
 
 blockscale_compile_config blockscale_compile_config_default(void);

@@ -82,6 +82,7 @@ getOptions(const blockscale_compile_config &config) {
   options.fuse = !config.no_fusion;
   options.checks = !config.no_checks;
   options.machineCode = config.machine_code != 0;
+  options.overlapLaunches = config.overlap_launches != 0;
   Status status = checkOptions(options);
   if (!status.ok())
     return status;
@@ -114,6 +115,7 @@ findKey(StringRef content, const std::string &name,
   inputs.target = describe(options);
   inputs.fuse = options.fuse;
   inputs.checks = options.checks;
+  inputs.overlapLaunches = options.overlapLaunches;
   inputs.tuned = options.tuned;
   inputs.policy = config.policy ? config.policy : "";
   if (options.targets.front() == "cpu") {

@@ -102,6 +102,7 @@ getOptions(const blockscale_executable_config &config) {
   }
   options.fuse = !config.no_fusion;
   options.checks = !config.no_checks;
+  options.overlapLaunches = config.overlap_launches != 0;
   options.tuned = toText(config.tuned);
   options.gpu = config.device;
   options.isSaved = config.keep_code != 0;
@@ -130,6 +131,7 @@ findKey(StringRef content, const std::string &name,
   inputs.policy = toText(config.policy);
   inputs.fuse = options.fuse;
   inputs.checks = options.checks;
+  inputs.overlapLaunches = options.overlapLaunches;
   inputs.tuned = options.tuned;
   if (options.place == Place::CPU) {
     HostTarget host;

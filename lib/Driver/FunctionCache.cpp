@@ -106,7 +106,8 @@ std::optional<std::string> computeCacheKey(const CacheInputs &inputs) {
        {inputs.source, StringRef(inputs.name), StringRef(inputs.entry),
         StringRef(inputs.target), StringRef(inputs.cpu),
         StringRef(inputs.fuse ? "1" : "0"),
-        StringRef(inputs.checks ? "1" : "0")})
+        StringRef(inputs.checks ? "1" : "0"),
+        StringRef(inputs.overlapLaunches ? "1" : "0")})
     hash.add(part);
   bool isRead = true;
   if (!inputs.policy.empty())

@@ -71,7 +71,7 @@ class Compiled:
     def __init__(self, source: Source, target: str, on: str, entry: str | None,
                  device: int, fuse: bool, tuned: str | None, ptxas: str | None,
                  progress: Progress | None, bytecode_reader: str | None,
-                 policy: str | None, checks: bool):
+                 policy: str | None, checks: bool, overlap_launches: bool):
         self._source, self._name = read_source(source)
         self._names = name_arguments(source)
         self.target = target
@@ -84,6 +84,7 @@ class Compiled:
         self._bytecode_reader = bytecode_reader
         self._policy = policy
         self._checks = checks
+        self._overlap_launches = overlap_launches
         self._lock = threading.Lock()
         self._caller: Caller | None = None
         self._ptx: str | None = None
@@ -93,7 +94,8 @@ class Compiled:
         return check(watch_steps(progress, lambda watch: _native.compile(
             self._source, self._name, [self.target], emission, self._ptxas, self._fuse,
             self._tuned, self.target != "cpu", stages, watch,
-            self._bytecode_reader, self._policy, checks=self._checks)))
+            self._bytecode_reader, self._policy, checks=self._checks,
+            overlap_launches=self._overlap_launches)))
 
     def _check_gpu(self, what: str) -> None:
         if self.target == "cpu":
@@ -161,7 +163,8 @@ class Compiled:
             progress, lambda watch: _native.create_executable(
                 self._source, self._name, PLACES[self._on], self._entry, chip,
                 self._device, self._fuse, self._tuned, watch,
-                self._bytecode_reader, self._policy, checks=self._checks)))
+                self._bytecode_reader, self._policy, checks=self._checks,
+                overlap_launches=self._overlap_launches)))
         return self._wrap(executable)
 
     def _wrap(self, executable: Any) -> Caller:
@@ -219,7 +222,8 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
             entry: str | None = None, device: int = 0, fuse: bool = True,
             tuned: str | os.PathLike[str] | None = None, ptxas: str | None = None,
             progress: Progress | None = None, bytecode_reader: str | None = None,
-            policy: str | os.PathLike[str] | None = None, checks: bool = True) -> Compiled:
+            policy: str | os.PathLike[str] | None = None, checks: bool = True,
+            overlap_launches: bool = False) -> Compiled:
     """Compiles a module.
 
     Args:
@@ -241,6 +245,8 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
         (docs/Policy.md).
       checks: whether a call checks that sizes and indices that the compiler cannot prove to fit
         do so; without it, those that do not read and write foreign memory.
+      overlap_launches: whether launches of a call may begin before those before them have ended,
+        on GPUs that can do that (docs/LaunchPlan.md).
 
     Raises: CompileError, ArgumentError, FileError.
     """
@@ -254,7 +260,8 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
         raise ArgumentError("expected a GPU as target with tuned, but got cpu")
     folder = None if tuned is None else os.fspath(tuned)
     return Compiled(source, target, place, entry, device, fuse, folder, ptxas, progress,
-                    bytecode_reader, None if policy is None else os.fspath(policy), checks)
+                    bytecode_reader, None if policy is None else os.fspath(policy), checks,
+                    overlap_launches)
 
 
 def set_num_threads(threads: int) -> None:

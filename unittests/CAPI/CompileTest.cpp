@@ -250,6 +250,24 @@ TEST_F(CompileTest, OptionsAreChecked) {
   EXPECT_EQ(compile(kQuantize), BLOCKSCALE_OK) << blockscale_last_error();
 }
 
+// Launches overlap where that is asked for and a GPU can do it.
+TEST_F(CompileTest, OverlapsLaunches) {
+  auto overlaps = [&](const char *chip) {
+    setTarget(chip, BLOCKSCALE_EMIT_PLAN);
+    EXPECT_EQ(compile(kQuantize), BLOCKSCALE_OK) << blockscale_last_error();
+    const auto *text =
+        static_cast<const char *>(blockscale_output_data(output));
+    bool overlaps = contains(text, "\"programmatic\": true");
+    blockscale_output_destroy(output);
+    output = nullptr;
+    return overlaps;
+  };
+  EXPECT_FALSE(overlaps("sm_90a"));
+  config.overlap_launches = 1;
+  EXPECT_TRUE(overlaps("sm_90a"));
+  EXPECT_FALSE(overlaps("sm_80"));
+}
+
 // A folder without choices leaves the schedule to the model, with a remark.
 TEST_F(CompileTest, ReadsChoicesOfSchedules) {
   setTarget("sm_100a", BLOCKSCALE_EMIT_PLAN);

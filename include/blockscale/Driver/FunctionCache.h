@@ -33,6 +33,7 @@ struct CacheInputs {
   std::string cpu;
   bool fuse = true;
   bool checks = true;
+  bool overlapLaunches = false;
   /// A folder of measured choices and a file with a policy; empty for none.
   std::string tuned;
   std::string policy;

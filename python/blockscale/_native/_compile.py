@@ -37,9 +37,9 @@ def take_output(output: ctypes.c_void_p) -> tuple[bytes, list[tuple[str, str]]] 
 def compile(source: bytes, source_name: str, targets: Sequence[str], emission: int,
             ptxas: str | None, fuse: bool, tuned: str | None, remarks: bool, keep_stages: bool,
             progress: Progress | None, bytecode_reader: str | None = None,
-            policy: str | None = None, machine_code: bool = False, checks: bool = True
-            ) -> tuple[int, str, list[tuple[Any, ...]],
-                       tuple[bytes, list[tuple[str, str]]] | None]:
+            policy: str | None = None, machine_code: bool = False, checks: bool = True,
+            overlap_launches: bool = False) -> tuple[
+                int, str, list[tuple[Any, ...]], tuple[bytes, list[tuple[str, str]]] | None]:
     """Compiles a module, or only reads and verifies it where no targets are given. The value is
     what it became and its stages by name, or None."""
     watch = Watch(progress)
@@ -49,7 +49,7 @@ def compile(source: bytes, source_name: str, targets: Sequence[str], emission: i
         ptxas=encode(ptxas), no_fusion=not fuse, remarks=remarks, keep_stages=keep_stages,
         on_diagnostic=watch.on_diagnostic, on_progress=watch.on_progress,
         bytecode_reader=encode(bytecode_reader), tuned=encode(tuned), policy=encode(policy),
-        machine_code=machine_code, no_checks=not checks)
+        machine_code=machine_code, no_checks=not checks, overlap_launches=overlap_launches)
     run = LIBRARY.blockscale_compile if targets else LIBRARY.blockscale_verify
     output = ctypes.c_void_p()
     try:

@@ -163,7 +163,7 @@ def create_executable(source: bytes, source_name: str, place: int, entry: str | 
                       progress: Progress | None, bytecode_reader: str | None = None,
                       policy: str | None = None, cpu: str | None = None,
                       keep_code: bool = False, ptxas: str | None = None,
-                      checks: bool = True) -> _Outcome:
+                      checks: bool = True, overlap_launches: bool = False) -> _Outcome:
     """Compiles a function; the value is an Executable, or None. `cpu` is the one to compile for,
     `keep_code` makes save() work, and `ptxas` makes what that gives have machine code of
     kernels."""
@@ -173,7 +173,7 @@ def create_executable(source: bytes, source_name: str, place: int, entry: str | 
         source_name=encode(source_name), on_diagnostic=watch.on_diagnostic,
         on_progress=watch.on_progress, bytecode_reader=encode(bytecode_reader),
         tuned=encode(tuned), policy=encode(policy), cpu=encode(cpu), keep_code=keep_code,
-        ptxas=encode(ptxas), no_checks=not checks)
+        ptxas=encode(ptxas), no_checks=not checks, overlap_launches=overlap_launches)
     made = ctypes.c_void_p()
     try:
         outcome = watch.run(lambda: LIBRARY.blockscale_executable_create(

@@ -44,7 +44,8 @@ class CompileConfig(Config):
         ("features", c_char_p), ("ptxas", c_char_p), ("no_fusion", c_int), ("remarks", c_int),
         ("keep_stages", c_int), ("on_diagnostic", DiagnosticCallback),
         ("on_progress", ProgressCallback), ("user", c_void_p), ("bytecode_reader", c_char_p),
-        ("tuned", c_char_p), ("policy", c_char_p), ("machine_code", c_int), ("no_checks", c_int)]
+        ("tuned", c_char_p), ("policy", c_char_p), ("machine_code", c_int), ("no_checks", c_int),
+        ("overlap_launches", c_int)]
 
 
 class ExecutableConfig(Config):
@@ -54,7 +55,7 @@ class ExecutableConfig(Config):
         ("on_diagnostic", DiagnosticCallback), ("on_progress", ProgressCallback),
         ("user", c_void_p), ("bytecode_reader", c_char_p), ("tuned", c_char_p),
         ("policy", c_char_p), ("cpu", c_char_p), ("keep_code", c_int),
-        ("ptxas", c_char_p), ("no_checks", c_int)]
+        ("ptxas", c_char_p), ("no_checks", c_int), ("overlap_launches", c_int)]
 
 
 class CallConfig(Config):

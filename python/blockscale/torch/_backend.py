@@ -35,8 +35,8 @@ _SOURCES = tuple(os.path.join(os.path.dirname(os.path.abspath(__file__)), name) 
 class _Pass(CustomGraphPass):
     """The rewriting of a graph, as Inductor runs it and knows what it has of it in its cache."""
 
-    def __init__(self, pairs: bool, merges: bool, attention: bool):
-        self._options = pairs, merges, attention
+    def __init__(self, pairs: bool, merges: bool, attention: bool, decoding: bool):
+        self._options = pairs, merges, attention, decoding
 
     def __call__(self, graph: fx.Graph) -> None:
         explanation = Partition(graph, *self._options).run()
@@ -69,14 +69,16 @@ def blockscale_backend(graph_module: fx.GraphModule, inputs: Sequence[Any], *,
         "rest": "inductor", or "eager" to run all other ops one by one;
         "pairs": False keeps the product of a gate and an up projection out of one kernel;
         "merges": False keeps layers that read the same activations apart;
-        "attention": False leaves attentions of one query to Inductor.
+        "attention": False leaves attentions of one query to Inductor;
+        "decoding": False makes no regions of layers with plain activations and few rows.
     """
     given = dict(options or {})
     rest = _read_choice(given, "rest", "inductor", _RESTS)
     pairs = _read_choice(given, "pairs", True, (True, False))
     merges = _read_choice(given, "merges", True, (True, False))
     attention = _read_choice(given, "attention", True, (True, False))
-    rewrite = _Pass(pairs, merges, attention)
+    decoding = _read_choice(given, "decoding", True, (True, False))
+    rewrite = _Pass(pairs, merges, attention, decoding)
     if rest == "eager":
         if given or mode not in (None, "default"):
             raise ArgumentError("expected no options of Inductor with rest='eager', but got "

@@ -49,7 +49,7 @@ def _emit(module: Module, chip: str, emission: int) -> bytes:
     made: Any
     made, _ = check(_native.compile(
         module.source, module.name, [chip], emission, None, True, None, False, False, None,
-        machine_code=is_kept and emission == _BUNDLE))
+        machine_code=is_kept and emission == _BUNDLE, overlap_launches=True))
     data: bytes = made[0]
     return data
 

@@ -32,7 +32,7 @@ from blockscale._ops import ORDERS
 from blockscale.torch._attention import Rewriter, is_attention
 from blockscale.torch._elements import COPY_OPS, ELEMENT_OPS
 from blockscale.torch._kernels import ROW_BUCKETS
-from blockscale.torch._regions import Key, get_name, is_rows, read_region, write_region
+from blockscale.torch._regions import Joined, Key, get_name, is_rows, read_region, write_region
 
 WEIGHT_ONLY = "blockscale.linear_weight_only.default"
 QUANTIZED = "blockscale.linear_quantized.default"
@@ -53,6 +53,8 @@ _SUMS = {f"aten.{name}" for name in (
     "_scaled_dot_product_flash_attention_for_cpu")}
 #: Ops before layers, and behind them, that a region has at most.
 _LARGEST_REGION = 64
+#: The most layers with plain activations of a region.
+_MOST_LAYERS = 8
 #: What names the result, the op, its arguments and keywords.
 Op = tuple[Any, str, Sequence[Any], dict[str, Any]]
 
@@ -147,6 +149,11 @@ def _is_producer(node: fx.Node) -> bool:
     return _is_elementwise(node) or _is_row_mean(node)
 
 
+def _is_row_value(node: fx.Node) -> bool:
+    """Whether it is one number for each row."""
+    return _is_tensor(node) and node.meta["val"].shape[-1:] == (1,)
+
+
 def _computes(node: fx.Node) -> bool:
     """Whether it is more than a copy or a conversion."""
     return _name(node) not in _COPIES
@@ -161,9 +168,10 @@ class Partition:
     """Rewrites a graph in place; `explanation` says how."""
 
     def __init__(self, graph: fx.Graph, pairs: bool = True, merges: bool = True,
-                 attention: bool = True):
+                 attention: bool = True, decoding: bool = True):
         self._graph = graph
         self._pairs, self._merges, self._attention = pairs, merges, attention
+        self._decoding = decoding
         self.explanation = Explanation()
 
     def run(self) -> Explanation:
@@ -176,6 +184,7 @@ class Partition:
         is_chain = any(_name(node).startswith("blockscale.")
                        and node.kwargs.get("order", ORDERS[0]) != ORDERS[0]
                        for node in self._graph.nodes)
+        self._take_sequences()
         while self._pending:
             x = _get_x(self._pending[0])
             layers = [layer for layer in self._pending if _get_x(layer) is x]
@@ -280,6 +289,86 @@ class Partition:
             if self._find_epilogue([layer]):
                 self._take([layer], [])
 
+    def _take_sequences(self) -> None:
+        """Layers with plain activations and few rows, as in decoding: one region from a layer, with
+        the norm that makes its activations, to the last layer that can be reached by ops on rows.
+        Their launches overlap (docs/LaunchPlan.md). Before that, layers that read the same
+        activations become one product."""
+        if not self._decoding:
+            return
+        for layer in list(self._pending):
+            if layer in self._pending and self._is_followed(layer):
+                same = [each for each in self._pending
+                        if _get_x(each) is _get_x(layer) and self._is_followed(each)]
+                pairs = {each for first in same for each in self._find_pair(first, same)}
+                single = [each for each in same if each not in pairs]
+                if self._merges and len(single) > 1:
+                    left = self._merge(single)
+                    self._pending = [each for each in self._pending
+                                     if each not in single or each in left]
+        layers = [node for node in self._graph.nodes
+                  if _name(node) == MERGED
+                  or (node in self._pending and self._is_followed(node))]
+        while layers:
+            nodes = self._grow(layers[0], layers)
+            inside = [layer for layer in layers if layer in nodes]
+            layers = [layer for layer in layers[1:] if layer not in nodes]
+            if len(inside) < 2:
+                continue
+            try:
+                self._replace(nodes, inside)
+            except (Error, _NoCall) as error:
+                self._leave(inside[0], str(error))
+                continue
+            self._pending = [layer for layer in self._pending if layer not in nodes]
+
+    def _is_followed(self, layer: fx.Node) -> bool:
+        """Whether a region goes on behind a layer with plain activations. Where sums have a defined
+        order, it does for any number of rows, as norms and activations have other bits in kernels
+        of PyTorch."""
+        return _name(layer) == WEIGHT_ONLY and (
+            _has_few_rows(layer) or layer.kwargs.get("order", ORDERS[0]) != ORDERS[0])
+
+    def _grow(self, first: fx.Node, layers: list[fx.Node]) -> list[fx.Node]:
+        """The nodes of a region that begins with a layer and the norm before it, in order."""
+        lead = _get_x(first).meta["val"].shape[:-1]
+        same = [layer for layer in layers if _get_x(layer) is _get_x(first)]
+        inside = set(self._find_producer(_get_x(first), same))
+        begin = min((self._order[node] for node in inside), default=self._order[first])
+        count = 0
+        for node in list(self._graph.nodes):
+            reads = node.all_input_nodes
+            x: Any = node.args[0] if node.args else None
+            is_layer = node in layers
+            if self._order[node] < begin or node in inside:
+                continue
+            if is_layer and count == _MOST_LAYERS:
+                break
+            if (all(read in inside or self._order[read] < begin for read in reads)
+                    and (node is first or x in inside if is_layer else
+                         any(read in inside for read in reads)
+                         and _is_producer(node) and _fits(node, lead))):
+                inside.add(node)
+                count += is_layer
+        return self._prune(sorted(inside, key=self._order.__getitem__), layers)
+
+    def _prune(self, nodes: list[fx.Node], layers: list[fx.Node]) -> list[fx.Node]:
+        """Nodes without those that no layer among them needs, but for elementwise ops behind
+        layers, and without sums of rows, and what comes of them, that others need."""
+        while True:
+            inside = set(nodes)
+            bad = next((node for node in reversed(nodes) if node not in layers
+                        and set(node.users) - inside
+                        and (_is_row_value(node) or not _is_tensor(node)
+                             or not _computes(node))), None)
+            if bad is None:
+                return nodes
+            dropped = {bad}
+            for node in nodes:
+                if dropped & set(node.all_input_nodes):
+                    dropped.add(node)
+            nodes = [node for node in nodes if node not in dropped]
+
     def _find_pair(self, first: fx.Node, layers: list[fx.Node]) -> list[fx.Node]:
         """Two layers of one shape whose results elementwise ops join to one."""
         return next(([first, second] for second in layers
@@ -331,6 +420,8 @@ class Partition:
         outputs = [node for node in nodes if set(node.users) - inside]
         if any(not _is_tensor(node) for node in outputs):
             raise _NoCall("expected results that are tensors")
+        ops, known, joined = _rewrite(nodes)
+        parts = {part for each in joined for part in each.nodes}
         inputs: list[fx.Node] = []
         for node in nodes:
             inputs += [each for each in node.all_input_nodes
@@ -344,12 +435,14 @@ class Partition:
         lead = _get_x(layers[0]).meta["val"].shape[:-1]
         if any(not is_rows(node.meta["val"], lead) for node in outputs):
             raise _NoCall("expected results with the rows of the layer's activations")
-        ops, known = _rewrite(nodes)
-        text = write_region(inputs, ops, [known.get(node, node) for node in outputs], lead)
+        described = [*[each for each in inputs if each not in parts], *joined]
+        text = write_region(described, ops, [known.get(node, node) for node in outputs], lead)
         read_region(text)
+        given = [part for each in described
+                 for part in (each.nodes if isinstance(each, Joined) else (each,))]
         with self._graph.inserting_before(first):
             call = self._graph.call_function(torch.ops.blockscale.region.default,
-                                             (inputs, text))
+                                             (given, text))
             call.meta["val"] = [node.meta["val"].contiguous() for node in outputs]
             for number, node in enumerate(outputs):
                 item = self._graph.call_function(operator.getitem, (call, number))
@@ -427,10 +520,11 @@ class _NoCall(Exception):
     """Why nodes cannot be one call."""
 
 
-def _rewrite(nodes: Iterable[fx.Node]) -> tuple[list[Op], dict[fx.Node, Any]]:
-    """Ops as importers know them, and the keys of results that other ops have then:
-    conversions, and variances as means of squares."""
+def _rewrite(nodes: Iterable[fx.Node]) -> tuple[list[Op], dict[fx.Node, Any], list[Joined]]:
+    """Ops as importers know them, the keys of results that other ops have then, and inputs that
+    are one: conversions, variances as means of squares, and merged layers as one."""
     ops: list[Op] = []
+    joined: list[Joined] = []
     known: dict[fx.Node, Any] = {}
     parts: dict[fx.Node, tuple[Key, Key]] = {}
 
@@ -455,9 +549,18 @@ def _rewrite(nodes: Iterable[fx.Node]) -> tuple[list[Op], dict[fx.Node, Any]]:
             centred = add("aten.sub.Tensor", args[0], mean)
             square = add("aten.mul.Tensor", centred, centred)
             parts[node] = add("aten.mean.dim", square, [-1], True), mean
+        elif name == MERGED:
+            x, *operands = args
+            weights: list[Any] = []
+            for parts_of in operands:
+                weights.append(None if parts_of[0] is None else Joined(tuple(parts_of)))
+                if weights[-1] is not None:
+                    joined.append(weights[-1])
+            ops.append((node, WEIGHT_ONLY, (x, *weights),
+                        dict(node.kwargs, out_features=sum(node.kwargs["out_features"]))))
         elif name == "aten.mean.dim":
             # Of the last dimension, which has another number in a region.
             ops.append((node, name, (args[0], [-1], True), {}))
         else:
             ops.append((node, name, args, map_keys(node.kwargs)))
-    return ops, known
+    return ops, known, joined

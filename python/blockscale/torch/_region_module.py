@@ -104,9 +104,11 @@ class RegionBuilder(Builder):
                 arguments.append(array.value)
                 self._values.append(_Tensor(array, self._get_form(shape)))
             order.append(number)
+        stored = self._find_stored()
         with self.tracing():
-            for (name, args, kwargs), dtype in zip(self._ops, self._dtypes):
-                self._values.append(self._emit_op(name, args, kwargs, dtype))
+            for number, ((name, args, kwargs), dtype) in enumerate(zip(self._ops, self._dtypes)):
+                value = self._emit_op(name, args, kwargs, dtype)
+                self._values.append(self._materialize(value) if number in stored else value)
             results = [self._to_tensor(number) for number in self._outputs]
         return self.finish("region", arguments, [each.value for each in results]), order
 
@@ -126,6 +128,40 @@ class RegionBuilder(Builder):
                 for place, key in ((1, "data"), (2, "scales")):
                     specs[args[place]["node"]] = wanted[key]
         return specs
+
+    def _find_stored(self) -> set[int]:
+        """The ops on a layer's result that several tensors need, by different ops behind them: a
+        residual sum, which the kernel of the layer computes and stores, so that nothing else
+        computes it again."""
+        first = len(self._inputs)
+        reads = [{each["node"] - first for each in args if isinstance(each, dict)
+                  and each.get("node", -1) >= first} for _, args, _ in self._ops]
+        users: list[set[int]] = [set() for _ in self._ops]
+        # The tensors that are made of a value: what a layer reads, the sum of a mean, results.
+        ends: list[set[Any]] = [set() for _ in self._ops]
+        outputs = {number - first for number in self._outputs}
+        for number in reversed(range(len(self._ops))):
+            if number in outputs:
+                ends[number].add(number)
+            is_layer, is_mean = self._is_layer(number), self._ops[number][0] == "aten.mean.dim"
+            for read in reads[number]:
+                users[read].add(number)
+                ends[read] |= ({read} if is_layer else {("mean", number)} if is_mean
+                               else ends[number])
+        stored: set[int] = set()
+        made: set[int] = set()  # Of layers' results, by ops on elements alone.
+        for number, (name, _, _) in enumerate(self._ops):
+            if self._is_layer(number):
+                made.add(number)
+            elif name != "aten.mean.dim" and reads[number] & made:
+                if len(users[number]) + (number in outputs) > 1 and len(ends[number]) > 1:
+                    stored.add(number)
+                else:
+                    made.add(number)
+        return stored
+
+    def _is_layer(self, number: int) -> bool:
+        return self._ops[number][0].startswith("blockscale.")
 
     def _get_linear(self, name: str, args: list[Any], kwargs: dict[str, Any],
                     dtype: str | None) -> Linear:

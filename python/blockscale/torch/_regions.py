@@ -9,10 +9,11 @@ mean the same there.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -24,7 +25,8 @@ from blockscale._errors import ArgumentError
 from blockscale._trace import Module
 from blockscale._types import element_name
 from blockscale.torch._forms import has_product
-from blockscale.torch._kernels import Kernel, to_argument
+from blockscale.torch._kernels import LOG, Kernel, to_argument
+from blockscale.torch._library import join_tensors
 from blockscale.torch._region_module import RegionBuilder
 
 #: The number of rows while a region for any is traced: neither 0 nor 1, and no other size.
@@ -33,6 +35,21 @@ _HINT = 3067
 
 class Key:
     """Stands for a value of a region that the graph does not have."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Joined:
+    """Tensors that are an input of a region as one, behind one another along the first
+    dimension."""
+
+    nodes: tuple[fx.Node, ...]
+
+    @property
+    def val(self) -> Tensor:
+        """A tensor without memory that has their type and shape."""
+        values: list[Tensor] = [node.meta["val"] for node in self.nodes]
+        return torch.empty([sum(each.shape[0] for each in values), *values[0].shape[1:]],
+                           dtype=values[0].dtype, device="meta")
 
 
 def get_name(target: Any) -> str:
@@ -46,7 +63,7 @@ def _resolve(name: str) -> Any:
 
 
 def _encode(value: Any, numbers: dict[Any, int]) -> Any:
-    if isinstance(value, (fx.Node, Key)):
+    if isinstance(value, (fx.Node, Key, Joined)):
         return {"node": numbers[value]}
     if isinstance(value, torch.dtype):
         return {"dtype": str(value).removeprefix("torch.")}
@@ -69,12 +86,13 @@ def _decode(value: Any, nodes: list[Any]) -> Any:
     return value
 
 
-def write_region(inputs: Sequence[fx.Node], ops: Sequence[tuple[Any, str, Sequence[Any], Any]],
+def write_region(inputs: Sequence[fx.Node | Joined],
+                 ops: Sequence[tuple[Any, str, Sequence[Any], Any]],
                  outputs: Sequence[Any], lead: Sequence[Any]) -> str:
     """The text of a region.
 
     Args:
-      inputs: tensors that are computed before.
+      inputs: tensors that are computed before. The call has the tensors of a joined one apart.
       ops: the key by which others name the result, the op's name, arguments and keywords.
       outputs: keys of the results.
       lead: the sizes before the last one that rows of activations have. In the region these are
@@ -85,7 +103,7 @@ def write_region(inputs: Sequence[fx.Node], ops: Sequence[tuple[Any, str, Sequen
     numbers: dict[Any, int] = {node: number for number, node in enumerate(inputs)}
     described: list[Any] = []
     for node in inputs:
-        tensor = node.meta["val"]
+        tensor = node.val if isinstance(node, Joined) else node.meta["val"]
         dtype = str(tensor.dtype).removeprefix("torch.")
         if is_rows(tensor, lead):
             described.append([dtype, [None, tensor.shape[-1]]])
@@ -93,7 +111,8 @@ def write_region(inputs: Sequence[fx.Node], ops: Sequence[tuple[Any, str, Sequen
                 tensor.dim() < 2 or tensor.dtype == torch.uint8):
             described.append([dtype, list(tensor.shape)])
         else:
-            raise ArgumentError(f"expected {node.name} to have rows as the layer's activations, or "
+            name = node.nodes[0].name if isinstance(node, Joined) else node.name
+            raise ArgumentError(f"expected {name} to have rows as the layer's activations, or "
                                 f"one row, but got shape {list(tensor.shape)}")
     if not any(shape[:1] == [None] for _, shape in described):
         raise ArgumentError("expected an operand with rows as the layer's activations")
@@ -102,7 +121,8 @@ def write_region(inputs: Sequence[fx.Node], ops: Sequence[tuple[Any, str, Sequen
         lines.append([name, _encode(list(args), numbers),
                       {each: _encode(value, numbers) for each, value in kwargs.items()}])
         numbers[key] = len(numbers)
-    return json.dumps({"inputs": described, "ops": lines,
+    counts = [len(node.nodes) if isinstance(node, Joined) else 1 for node in inputs]
+    return json.dumps({"inputs": described, "counts": counts, "ops": lines,
                        "outputs": [numbers[key] for key in outputs]}, separators=(",", ":"))
 
 
@@ -123,6 +143,7 @@ class Region:
         self._inputs: list[tuple[torch.dtype, list[Any]]] = [
             (getattr(torch, dtype), shape) for dtype, shape in held["inputs"]]
         self._ops, self._outputs = held["ops"], held["outputs"]
+        self._counts: list[int] = held.get("counts") or [1] * len(self._inputs)
         self._is_rows = [shape[:1] == [None] for _, shape in self._inputs]
         #: An input that has the rows of the results.
         self._first = self._is_rows.index(True)
@@ -176,8 +197,23 @@ class Region:
             return list(results)
         return [each.reshape(*lead, each.shape[-1]) for each in results]
 
+    def _join(self, given: Sequence[Tensor],
+              join: Callable[[list[Tensor]], Tensor]) -> Sequence[Tensor]:
+        """The inputs of what a call was given."""
+        if len(given) == len(self._counts):
+            return given
+        inputs, rest = [], list(given)
+        for count in self._counts:
+            parts, rest = rest[:count], rest[count:]
+            inputs.append(parts[0] if count == 1 else join(parts))
+        return inputs
+
+    def make_fakes(self, given: Sequence[Tensor]) -> list[Tensor]:
+        """The results of a call for fake tensors."""
+        return self.run_plain(self._join(given, torch.cat))
+
     def run_plain(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """The results, op by op; also of fake tensors."""
+        """The results, op by op."""
         return self._unflatten(self._graph(*self._flatten(inputs)), inputs)
 
     def _settle(self, rows: int) -> Region:
@@ -188,7 +224,7 @@ class Region:
             return self
         choice = tuple(rows <= bound for bound in bounds)
         if choice not in self._settled:
-            held = json.loads(self.text)
+            held = dict(json.loads(self.text), counts=None)
             for op, is_plain in zip(held["ops"], choice):
                 op[2].pop("plain_rows", None)
                 if is_plain:
@@ -199,7 +235,8 @@ class Region:
             self._settled[choice] = read_region(json.dumps(held, separators=(",", ":")))
         return self._settled[choice]
 
-    def __call__(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+    def __call__(self, given: Sequence[Tensor]) -> list[Tensor]:
+        inputs = self._join(given, _join_weights)
         settled = self._settle(inputs[self._first].shape[:-1].numel())
         if settled is not self:
             return settled(inputs)
@@ -210,6 +247,15 @@ class Region:
         results = self._kernel([to_argument(flat[number]) for number in self._order],
                                flat[self._first].shape[0])
         return self._unflatten(results, inputs)
+
+
+def _join_weights(parts: list[Tensor]) -> Tensor:
+    """Parts of a weight as one: where they do not lie behind one another, they are copied."""
+    joined = join_tensors(parts)
+    if joined is None:
+        LOG.debug("a region copies %d tensors that do not lie behind one another", len(parts))
+        joined = torch.cat(parts)
+    return joined
 
 
 @functools.cache
