@@ -285,5 +285,96 @@ class RefusedTest(unittest.TestCase):
             layer(draw(3, WIDTH))
 
 
+class PlainTest(unittest.TestCase):
+    """Layers that are not quantized, whose sums have an order, too."""
+
+    def make(self, bias=True):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(WIDTH, ROWS, bias=bias)).bfloat16().eval()
+        model[0].weight.copy_(draw(ROWS, WIDTH, 1) / 16)
+        if bias:
+            model[0].bias.mul_(2.0 ** -20)
+        self.assertEqual(blockscale.torch.order_linear_(model), ["0"])
+        return model
+
+    def test_bits_are_those_of_the_law(self):
+        for bias in (True, False):
+            model, x = self.make(bias), draw(5, WIDTH)
+            wanted = multiply(x, model[0].weight, model[0].bias)
+            self.assertTrue(torch.equal(model(x), wanted))
+            self.assertTrue(torch.equal(model(x.view(5, 1, WIDTH))[3, 0], wanted[3]))
+            self.assertTrue(torch.equal(torch.cat([model(x[i:i + 1]) for i in range(5)]), wanted))
+            self.assertFalse(torch.equal(OPS.linear(x, model[0].weight, model[0].bias), wanted))
+
+    def test_half(self):
+        model, x = self.make(False).half(), (draw(4, WIDTH) / 64).half()
+        law = reference.tensor_core_sum("hopper", "mma.sync", "f16")
+        a, b = (np.asarray(each.float()) for each in (x, model[0].weight))
+        sums = reference.multiply_on_tensor_cores(law, a[:, None], b[None], ("f16", "f16"))
+        self.assertTrue(torch.equal(model(x), torch.from_numpy(sums).half()))
+
+    def test_graphs(self):
+        """Exported, imported and compiled, with any number of rows; explain() names no sums."""
+        model, x = self.make(), draw(6, WIDTH)
+        rows = torch.export.Dim("rows", min=2)
+        program = torch.export.export(model, (x,), dynamic_shapes=((rows, None),))
+        imported = blockscale.torch.from_export(program)
+        self.assertIn("order chain", str(imported.module))
+        compiled = imported.compile()
+        for count in (6, 3):
+            self.assertTrue(torch.equal(compiled(x[:count]), model(x[:count])))
+        torch._dynamo.reset()
+        explanation, = blockscale.torch.explain(model, x)
+        self.assertEqual(explanation.left, {})
+        compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
+        self.assertTrue(torch.equal(compiled(x), model(x)))
+        torch.library.opcheck(OPS.linear.default, (x, model[0].weight, model[0].bias),
+                              {"order": "chain"})
+
+    def test_parameters_and_gradients(self):
+        """Those of nn.Linear: state dicts have the same names, and gradients are PyTorch's."""
+        model = self.make()
+        plain = nn.Sequential(nn.Linear(WIDTH, ROWS)).bfloat16()
+        plain.load_state_dict(model.state_dict())
+        x, gradient = draw(5, WIDTH), draw(5, ROWS)
+        with torch.enable_grad():
+            for each in (model, plain):
+                each(x.requires_grad_()).backward(gradient)
+                each.gradients = [x.grad, *(part.grad for part in each.parameters())]
+                x.grad = None
+        for one, other in zip(model.gradients, plain.gradients):
+            torch.testing.assert_close(one, other)
+
+    def test_refused(self):
+        model = nn.Sequential(nn.Linear(64, 32).bfloat16(), nn.Linear(32, 32))
+        x = torch.zeros(2, 64).bfloat16()
+        for call, message in (
+                (lambda: blockscale.torch.order_linear_(model),
+                 "weight of bfloat16 or float16 .* order chain, but got torch.float32 in '1'"),
+                (lambda: blockscale.torch.order_linear_(model, "sorted"),
+                 "expected order to be one of free, chain, or None, but got 'sorted'"),
+                (lambda: blockscale.torch.order_linear_(model, None), "an order of sums, .* None"),
+                (lambda: blockscale.torch.order_linear_(lambda x: x), "expected a torch.nn.Module"),
+                (lambda: OPS.linear(x.float(), model[0].weight), "x to be bfloat16, float16"),
+                (lambda: OPS.linear(x, model[0].weight.half()), "weight of torch.bfloat16"),
+                (lambda: OPS.linear(x, model[0].weight[:, :32]), r"weight of shape \[32, 64\]"),
+                (lambda: OPS.linear(x, x[0]), "weight of rank 2"),
+                (lambda: OPS.linear(x, model[0].weight, x[0]), r"bias of shape \[32\]"),
+                (lambda: OPS.linear(x, model[0].weight, order="sorted"), "but got 'sorted'")):
+            with self.assertRaisesRegex(blockscale.ArgumentError, message):
+                call()
+        self.assertIs(type(model[0]), nn.Linear)
+
+    def test_other_layers_stay(self):
+        """A subclass of nn.Linear may compute something else."""
+        class Other(nn.Linear):
+            pass
+        model = nn.Sequential(nn.Linear(64, 32), Other(32, 32)).bfloat16()
+        self.assertEqual(blockscale.torch.order_linear_(model), ["0"])
+        self.assertIs(type(model[1]), Other)
+        self.assertEqual(blockscale.torch.order_linear_(model, "free"), ["0"])
+        self.assertEqual(model[0].order, "free")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -29,14 +29,15 @@ from blockscale.torch._checkpoint import load_quantized_
 from blockscale.torch._cuda import synchronize
 from blockscale.torch._mark import mark_state_dict
 from blockscale.torch._modules import QuantizedExperts, QuantizedLinear, QuantizedStack
+from blockscale.torch._plain_linear import OrderedLinear, order_linear_
 from blockscale.torch._program import Function, Imported, from_export, from_graph
 from blockscale.torch._quantize_model import quantize_
 from blockscale.torch._summary import LayerSummary, Summary
 
-__all__ = ["Function", "Imported", "LayerSummary", "QuantizedExperts", "QuantizedLinear",
-           "QuantizedStack", "Summary", "UnsupportedError", "calibrate", "explain",
-           "from_export", "from_graph", "load_quantized_", "mark_state_dict", "quantize_",
-           "synchronize"]
+__all__ = ["Function", "Imported", "LayerSummary", "OrderedLinear", "QuantizedExperts",
+           "QuantizedLinear", "QuantizedStack", "Summary", "UnsupportedError", "calibrate",
+           "explain", "from_export", "from_graph", "load_quantized_", "mark_state_dict",
+           "order_linear_", "quantize_", "synchronize"]
 
 
 def __getattr__(name: str) -> _Any:

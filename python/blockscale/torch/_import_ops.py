@@ -14,7 +14,7 @@ from blockscale._linalg import Array, emit_reshape, get_spec
 from blockscale._ops import FORMATS
 from blockscale._trace import Value
 from blockscale.torch._importer import Constant, Importer, Input, Narrow, handles
-from blockscale.torch._products_kernels import Linear, quantize_operand
+from blockscale.torch._products_kernels import Linear, PlainLinear, quantize_operand
 from blockscale.torch._torchao import flatten
 
 
@@ -102,6 +102,17 @@ def import_grouped_quantized(importer: Importer, x: Any, data: Any, scales: Any,
     return _import_linear(importer, x, data, scales, global_scale, bias,
                           OperandForm(input_format, input_recipe, input_scaling), input_global,
                           offsets, out_features, format, layout, rht, order)
+
+
+@handles("blockscale.linear.default")
+def import_linear(importer: Importer, x: Any, weight: Any, bias: Any, order: str) -> Array:
+    x, weight = importer.array(x, "x"), importer.array(weight, "weight")
+    values = [weight.value] + ([] if bias is None else [importer.array(bias, "bias").value])
+    n, k = weight.sizes
+    linear = PlainLinear((n, k), importer.result.dtype, bias is not None, order)
+    rows = emit_reshape(importer, x, flatten(x.sizes))
+    y = linear.emit(rows.value, *values)
+    return emit_reshape(importer, Array(y, (rows.sizes[0], n)), (*x.sizes[:-1], n))
 
 
 @handles("blockscale.quantize.default")

@@ -27,33 +27,33 @@ LIBRARY = torch.library.Library("blockscale", "DEF")
 PLAIN = (torch.float32, torch.bfloat16, torch.float16)
 
 
-def _refuse(op: str, expected: str, found: Any) -> NoReturn:
+def refuse(op: str, expected: str, found: Any) -> NoReturn:
     raise ArgumentError(f"blockscale::{op}: expected {expected}, but got {found}")
 
 
 def _check_choice(op: str, what: str, value: str | None, known: Any) -> None:
     if value not in known:
-        _refuse(op, f"{what} to be one of {', '.join(map(str, filter(None, known)))}", repr(value))
+        refuse(op, f"{what} to be one of {', '.join(map(str, filter(None, known)))}", repr(value))
 
 
-def _check_x(op: str, x: Tensor, dtypes: Any = PLAIN, least: int = 2) -> None:
+def check_x(op: str, x: Tensor, dtypes: Any = PLAIN, least: int = 2) -> None:
     if x.dtype not in dtypes:
         names = ", ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
-        _refuse(op, f"x to be {names}", f"{x.dtype}; convert it with .to()")
+        refuse(op, f"x to be {names}", f"{x.dtype}; convert it with .to()")
     if x.dim() < least:
-        _refuse(op, f"x of rank {least} or more", f"shape {list(x.shape)}")
+        refuse(op, f"x of rank {least} or more", f"shape {list(x.shape)}")
 
 
-def _check_tensor(op: str, what: str, tensor: Tensor, dtype: Any, shape: Any, x: Tensor) -> None:
+def check_tensor(op: str, what: str, tensor: Tensor, dtype: Any, shape: Any, x: Tensor) -> None:
     if tensor.dtype != dtype:
-        _refuse(op, f"{what} of {dtype}", str(tensor.dtype))
+        refuse(op, f"{what} of {dtype}", str(tensor.dtype))
     if shape is not None and list(tensor.shape) != list(shape):
-        _refuse(op, f"{what} of shape {list(shape)}", list(tensor.shape))
+        refuse(op, f"{what} of shape {list(shape)}", list(tensor.shape))
     if not tensor.is_contiguous() and what != "bias":  # Of that a copy is made.
-        _refuse(op, f"a row-major tensor of {what}", f"strides {list(tensor.stride())}; give "
+        refuse(op, f"a row-major tensor of {what}", f"strides {list(tensor.stride())}; give "
                                                      ".contiguous() of it")
     if tensor.device != x.device:
-        _refuse(op, f"{what} on {x.device}, as x is", f"{tensor.device}; move it with .to()")
+        refuse(op, f"{what} on {x.device}, as x is", f"{tensor.device}; move it with .to()")
 
 
 def _check_format(op: str, format: str, layout: str = ROW_MAJOR, recipe: str | None = None
@@ -63,18 +63,18 @@ def _check_format(op: str, format: str, layout: str = ROW_MAJOR, recipe: str | N
     _check_choice(op, "recipe", recipe, (None, *recipes))
 
 
-def _define(schema: str) -> None:
+def define(schema: str) -> None:
     LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
 
 
-def _implement(name: str, function: Callable[..., Any], fake: Callable[..., Any]) -> None:
+def implement(name: str, function: Callable[..., Any], fake: Callable[..., Any]) -> None:
     """One function for both devices: kernels know the difference."""
     LIBRARY.impl(name, function, "CPU")
     LIBRARY.impl(name, function, "CUDA")
     torch.library.register_fake(f"blockscale::{name}", fake, lib=LIBRARY)
 
 
-def _refuse_backward(name: str, hint: str) -> None:
+def refuse_backward(name: str, hint: str) -> None:
     def backward(context: Any, *gradients: Any) -> NoReturn:
         raise RuntimeError(f"blockscale::{name} has no derivative: {hint}")
     torch.library.register_autograd(f"blockscale::{name}", backward, lib=LIBRARY)
@@ -82,18 +82,18 @@ def _refuse_backward(name: str, hint: str) -> None:
 
 # Quantization.
 
-_define("quantize(Tensor x, Tensor? global_scale=None, *, str format, str? recipe=None, "
+define("quantize(Tensor x, Tensor? global_scale=None, *, str format, str? recipe=None, "
         "bool swizzled=False) -> (Tensor, Tensor)")
 
 
 def _check_quantize(x: Tensor, global_scale: Tensor | None, format: str, recipe: str | None
                     ) -> None:
-    _check_x("quantize", x)
+    check_x("quantize", x)
     _check_format("quantize", format, recipe=recipe)
     if global_scale is not None:
         if format != "nvfp4":
-            _refuse("quantize", "no global_scale but of nvfp4", f"one of {format}")
-        _check_tensor("quantize", "global_scale", global_scale, torch.float32, [], x)
+            refuse("quantize", "no global_scale but of nvfp4", f"one of {format}")
+        check_tensor("quantize", "global_scale", global_scale, torch.float32, [], x)
 
 
 def _get_shapes(sizes: Any, format: str, is_swizzled: bool) -> tuple[list[Any], list[Any]]:
@@ -121,14 +121,14 @@ def _fake_quantize(x: Tensor, global_scale: Tensor | None = None, *, format: str
     return x.new_empty(data, dtype=torch.uint8), x.new_empty(scales, dtype=torch.uint8)
 
 
-_implement("quantize", _quantize, _fake_quantize)
-_refuse_backward("quantize", "codes are no smooth function of x; detach x, or train with a "
+implement("quantize", _quantize, _fake_quantize)
+refuse_backward("quantize", "codes are no smooth function of x; detach x, or train with a "
                              "straight-through estimator of your own")
 
 
 # The order of weights.
 
-_define("pack(Tensor data, Tensor scales, *, int out_features, int in_features, str format, "
+define("pack(Tensor data, Tensor scales, *, int out_features, int in_features, str format, "
         "str before, str after) -> (Tensor, Tensor)")
 
 
@@ -139,7 +139,7 @@ def _fake_pack(data: Tensor, scales: Tensor, *, out_features: int, in_features: 
     held = get_storage(out_features, in_features, format, before)
     batch = list(data.shape[:-len(held[0])])
     for what, tensor, shape in (("data", data, held[0]), ("scales", scales, held[1])):
-        _check_tensor("pack", what, tensor, torch.uint8, [*batch, *shape], data)
+        check_tensor("pack", what, tensor, torch.uint8, [*batch, *shape], data)
     made = get_storage(out_features, in_features, format, after)
     return data.new_empty([*batch, *made[0]]), scales.new_empty([*batch, *made[1]])
 
@@ -158,13 +158,13 @@ def _pack(data: Tensor, scales: Tensor, *, out_features: int, in_features: int, 
     return packed, tiles
 
 
-_implement("pack", _pack, _fake_pack)
-_refuse_backward("pack", "it moves codes")
+implement("pack", _pack, _fake_pack)
+refuse_backward("pack", "it moves codes")
 
 
 # Weights as numbers.
 
-_define("dequantize(Tensor data, Tensor scales, Tensor? global_scale=None, *, int in_features, "
+define("dequantize(Tensor data, Tensor scales, Tensor? global_scale=None, *, int in_features, "
         "str format, ScalarType dtype) -> Tensor")
 
 
@@ -175,7 +175,7 @@ def _check_dequantize(data: Tensor, scales: Tensor, global_scale: Tensor | None,
     *batch, rows, _ = data.shape
     held = get_storage(rows, in_features, format, ROW_MAJOR)
     for what, tensor, shape in (("data", data, held[0]), ("scales", scales, held[1])):
-        _check_tensor("dequantize", what, tensor, torch.uint8, [*batch, *shape], data)
+        check_tensor("dequantize", what, tensor, torch.uint8, [*batch, *shape], data)
     return (*batch, rows, in_features)
 
 
@@ -204,8 +204,8 @@ def _spread(global_scale: Tensor, rank: int) -> Tensor:
     return global_scale.reshape(-1, *[1] * (rank - 1))
 
 
-_implement("dequantize", _dequantize, _fake_dequantize)
-_refuse_backward("dequantize", "codes are no parameters")
+implement("dequantize", _dequantize, _fake_dequantize)
+refuse_backward("dequantize", "codes are no parameters")
 
 
 # Linear layers.
@@ -216,10 +216,10 @@ _LINEAR = ("Tensor x, Tensor data, Tensor scales, Tensor? global_scale, Tensor? 
 _INPUT = "str input_format, str? input_recipe=None, str input_scaling='none', "
 #: Activations of up to so many rows stay plain.
 _ROWS = "int plain_rows=0, "
-_define(f"linear_weight_only({_LINEAR.format('', '')}")
-_define(f"linear_quantized({_LINEAR.format('Tensor? input_global, ', _INPUT + _ROWS)}")
-_define(f"grouped_linear_weight_only({_LINEAR.format('Tensor offsets, ', '')}")
-_define(f"grouped_linear_quantized("
+define(f"linear_weight_only({_LINEAR.format('', '')}")
+define(f"linear_quantized({_LINEAR.format('Tensor? input_global, ', _INPUT + _ROWS)}")
+define(f"grouped_linear_weight_only({_LINEAR.format('Tensor offsets, ', '')}")
+define(f"grouped_linear_quantized("
         f"{_LINEAR.format('Tensor offsets, Tensor? input_global, ', _INPUT)}")
 
 
@@ -231,42 +231,42 @@ def _get_linear(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: 
     _check_format(op, format, layout)
     _check_choice(op, "order", order, ORDERS)
     wide = PLAIN if activation else (PLAIN[1:] if format == "nvfp4" else PLAIN[1:2])
-    _check_x(op, x, wide, 2 if offsets is not None else 1)
+    check_x(op, x, wide, 2 if offsets is not None else 1)
     if rht and x.dtype != torch.bfloat16:
-        _refuse(op, "x of bfloat16 for the Hadamard transform (rht)", str(x.dtype))
+        refuse(op, "x of bfloat16 for the Hadamard transform (rht)", str(x.dtype))
     features = x.shape[-1]
     block = FORMATS[format][2]
     if features % block:
-        _refuse(op, f"a last dimension of x that is a multiple of {block}", features)
+        refuse(op, f"a last dimension of x that is a multiple of {block}", features)
     batch: list[int] = []
     if offsets is not None:
         if x.dim() != 2:
-            _refuse(op, "x of rank 2 for groups", f"shape {list(x.shape)}")
-        _check_tensor(op, "offsets", offsets, torch.int32, None, x)
+            refuse(op, "x of rank 2 for groups", f"shape {list(x.shape)}")
+        check_tensor(op, "offsets", offsets, torch.int32, None, x)
         if offsets.dim() != 1:
-            _refuse(op, "offsets of rank 1", f"shape {list(offsets.shape)}")
+            refuse(op, "offsets of rank 1", f"shape {list(offsets.shape)}")
         batch = [offsets.shape[0]]
     held = get_storage(out_features, features, format, layout)
     for what, tensor, shape in (("data", data, held[0]), ("scales", scales, held[1])):
-        _check_tensor(op, what, tensor, torch.uint8, [*batch, *shape], x)
+        check_tensor(op, what, tensor, torch.uint8, [*batch, *shape], x)
     if global_scale is not None:
         if format != "nvfp4":
-            _refuse(op, "no global_scale but of nvfp4", f"one of {format}")
+            refuse(op, "no global_scale but of nvfp4", f"one of {format}")
         rows = batch or [out_features]
-        _check_tensor(op, "global_scale", global_scale, torch.float32,
+        check_tensor(op, "global_scale", global_scale, torch.float32,
                       rows if global_scale.dim() else [], x)
     if bias is not None:
-        _check_tensor(op, "bias", bias, bias.dtype, [*batch, out_features], x)
+        check_tensor(op, "bias", bias, bias.dtype, [*batch, out_features], x)
         _check_choice(op, "the dtype of bias", bias.dtype, PLAIN)
     if activation is not None:
         _check_format(op, activation.format, recipe=activation.recipe)
         _check_choice(op, "input_scaling", activation.scaling, SCALINGS)
         is_given = activation.scaling in ("amax", "scale")
         if is_given != (input_global is not None):
-            _refuse(op, "input_global exactly with input_scaling 'amax' or 'scale'",
+            refuse(op, "input_global exactly with input_scaling 'amax' or 'scale'",
                     f"'{activation.scaling}' with {'one' if input_global is not None else 'none'}")
         if input_global is not None:
-            _check_tensor(op, "input_global", input_global, torch.float32, [], x)
+            check_tensor(op, "input_global", input_global, torch.float32, [], x)
     return Linear((*batch, out_features, features), x.dtype, format, layout,
                   None if global_scale is None else tuple(global_scale.shape),
                   None if bias is None else bias.dtype, activation, rht, order)
@@ -300,7 +300,7 @@ def _multiply_plain(op: str, rows: Tensor, data: Tensor, scales: Tensor,
     """On GPUs without a product of ours: exact values of the weight, multiplied by PyTorch."""
     LOG.debug("%s: dequantize and multiply by PyTorch, since the GPU has no product of ours", op)
     if linear.layout != ROW_MAJOR:
-        _refuse(op, "a weight in row-major order on a GPU without products of ours",
+        refuse(op, "a weight in row-major order on a GPU without products of ours",
                 f"{linear.layout}")
     narrow = torch.bfloat16 if rows.dtype == torch.float32 else rows.dtype
     if linear.order != ORDERS[0]:
@@ -357,7 +357,7 @@ def _make(op: str, has_offsets: bool, has_input: bool) -> tuple[Callable[..., An
 
     def function(*args: Any, plain_rows: int = 0, **options: Any) -> Tensor:
         if plain_rows < 0:
-            _refuse(op, "plain_rows from 0 on", plain_rows)
+            refuse(op, "plain_rows from 0 on", plain_rows)
         # Whatever a graph was made for: each call has rows of its own.
         is_plain = args[0].shape[:-1].numel() <= plain_rows
         offsets, input_global, linear = get(*args, **options, is_plain=is_plain)
@@ -375,10 +375,10 @@ for _name, _offsets, _input in (("linear_weight_only", False, False),
                                 ("linear_quantized", False, True),
                                 ("grouped_linear_weight_only", True, False),
                                 ("grouped_linear_quantized", True, True)):
-    _implement(_name, *_make(_name, _offsets, _input))
+    implement(_name, *_make(_name, _offsets, _input))
 
 for _name in ("linear_quantized", "grouped_linear_quantized", "grouped_linear_weight_only"):
-    _refuse_backward(_name, "call the model under torch.no_grad(), or quantize weights alone")
+    refuse_backward(_name, "call the model under torch.no_grad(), or quantize weights alone")
 
 
 def _save_linear(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
@@ -410,7 +410,7 @@ torch.library.register_autograd("blockscale::linear_weight_only", _differentiate
 
 # Several layers of one form that read the same x, as one product.
 
-_define("merged_linear_weight_only(Tensor x, Tensor[] data, Tensor[] scales, "
+define("merged_linear_weight_only(Tensor x, Tensor[] data, Tensor[] scales, "
         "Tensor?[] global_scale, Tensor?[] bias, *, int[] out_features, str format, "
         "str layout='row_major', bool rht=False, str order='free') -> Tensor")
 _OPS = torch.ops.blockscale
@@ -458,13 +458,13 @@ def _fake_merged(x: Tensor, data: list[Tensor], scales: list[Tensor],
     return x.new_empty([*x.shape[:-1], sum(out_features)])
 
 
-_implement("merged_linear_weight_only", _merged, _fake_merged)
-_refuse_backward("merged_linear_weight_only", "call the model under torch.no_grad()")
+implement("merged_linear_weight_only", _merged, _fake_merged)
+refuse_backward("merged_linear_weight_only", "call the model under torch.no_grad()")
 
 
 # Parts of graphs, which the backend makes (_regions.py).
 
-_define("region(Tensor[] inputs, str region) -> Tensor[]")
+define("region(Tensor[] inputs, str region) -> Tensor[]")
 
 
 def _region(inputs: list[Tensor], region: str) -> list[Tensor]:
@@ -477,5 +477,5 @@ def _fake_region(inputs: list[Tensor], region: str) -> list[Tensor]:
     return [each.contiguous() for each in read_region(region).make_fakes(inputs)]
 
 
-_implement("region", _region, _fake_region)
-_refuse_backward("region", "call the model under torch.no_grad()")
+implement("region", _region, _fake_region)
+refuse_backward("region", "call the model under torch.no_grad()")

@@ -218,6 +218,34 @@ class Linear:
                                                [self.dtype]))
 
 
+@dataclasses.dataclass(frozen=True)
+class PlainLinear:
+    """A product of rows [M, K] with a weight [N, K], both of one type without scales. `bias` says
+    whether there is one, of the same type, and `order` is that of the product's sums."""
+
+    shape: tuple[int, int]
+    dtype: torch.dtype
+    bias: bool
+    order: str
+
+    def build(self, rows: int | None) -> Module:
+        (n, k), dtype = self.shape, element_name(self.dtype)
+        specs = {"x": Spec((rows, k), dtype), "weight": Spec((n, k), dtype)}
+        if self.bias:
+            specs["bias"] = Spec((n,), dtype)
+
+        return _trace("linear", self.emit, specs)
+
+    def emit(self, x: Value, weight: Value, bias: Value | None = None) -> Value:
+        """The product, in the function that is traced."""
+        return _ops.scaled_mm(x, weight, None, None, dtype=element_name(self.dtype), bias=bias,
+                              order=None if self.order == ORDERS[0] else self.order)
+
+    def get(self) -> Kernel:
+        n, k = self.shape
+        return get_kernel(self, lambda: Kernel(f"linear {n}x{k}", self.build, [self.dtype]))
+
+
 def run(kernel: Kernel, tensors: Sequence[torch.Tensor | None],
         rows: int | None = None) -> list[torch.Tensor]:
     return kernel([each for each in tensors if each is not None], rows)
