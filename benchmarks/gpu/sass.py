@@ -2,6 +2,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the machine code of a kernel says of its speed, from nvdisasm's text."""
 
+import heapq
 import re
 from dataclasses import dataclass, field
 
@@ -67,14 +68,8 @@ class Kernel:
         """The instructions of the way from the entry to an exit, outside of loops, that moves
         the most bytes of global memory, and the shortest of these; [] where none loads and
         stores."""
-        count = len(self.instructions)
-        starts = sorted({0, *(at for at in self.labels.values() if at < count),
-                         *(i + 1 for i, each in enumerate(self.instructions[:-1])
-                           if each.starts("BRA", "EXIT", "RET"))})
-        blocks = {start: self.instructions[start:end]
-                  for start, end in zip(starts, [*starts[1:], count])}
-        after = {start: self.find_successors(start, blocks) for start in starts}
-        looping = {start for start in starts if is_reachable(after, start, start)}
+        blocks, after = self.find_blocks()
+        looping = {start for start in blocks if is_reachable(after, start, start)}
         for start in looping:
             del after[start]
 
@@ -98,6 +93,34 @@ class Kernel:
         does_all = all(any(each.starts(*opcodes) for each in path)
                        for opcodes in (("LDG", "LDGSTS"), ("STG",)))
         return path if does_all else []
+
+    def find_blocks(self):
+        """The instructions of each basic block, and where those begin that may follow it, by where
+        it begins."""
+        count = len(self.instructions)
+        starts = sorted({0, *(at for at in self.labels.values() if at < count),
+                         *(i + 1 for i, each in enumerate(self.instructions[:-1])
+                           if each.starts("BRA", "EXIT", "RET"))})
+        blocks = {start: self.instructions[start:end]
+                  for start, end in zip(starts, [*starts[1:], count])}
+        return blocks, {start: self.find_successors(start, blocks) for start in starts}
+
+    def find_shortest_turn(self, begin, end):
+        """The instructions of the shortest way through a loop, from the first one at `begin` to
+        the branch back at `end`."""
+        blocks, after = self.find_blocks()
+        found, todo = {}, [(0, begin, ())]
+        while todo:
+            length, start, before = heapq.heappop(todo)
+            if start in found:
+                continue
+            found[start] = way = (*before, start)
+            length += len(blocks[start])
+            if start <= end < start + len(blocks[start]):
+                return [each for at in way for each in blocks[at]]
+            for following in after[start]:
+                heapq.heappush(todo, (length, following, way))
+        return []
 
     def find_successors(self, start, blocks):
         block = blocks[start]

@@ -96,6 +96,33 @@ class SassTest(unittest.TestCase):
         path = sass.parse(text)["second"].find_main_path()
         self.assertEqual(2, sum(each.starts("STG") for each in path))
 
+    def test_shortest_turn_of_a_loop(self):
+        # A rare case in it is longer, also where it lies behind the loop, and what loops in it is
+        # passed once.
+        text = """
+    .section    .text.loop,"ax",@progbits
+.L_x_0:
+        /*0000*/                   LDS R1, [R2] ;
+.L_x_1:
+        /*0010*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR4], R3 ;
+        /*0020*/              @!P0 BRA `(.L_x_1) ;
+        /*0030*/               @P1 BRA `(.L_x_3) ;
+        /*0040*/               @P2 BRA `(.L_x_2) ;
+        /*0050*/                   FMUL R4, R4, R4 ;
+        /*0060*/                   FMUL R4, R4, R4 ;
+.L_x_2:
+        /*0070*/                   STTM.x32 tmem[UR5], R8 ;
+        /*0080*/               @P3 BRA `(.L_x_0) ;
+        /*0090*/                   EXIT ;
+.L_x_3:
+        /*00a0*/                   FMUL R5, R5, R5 ;
+        /*00b0*/                   BRA `(.L_x_2) ;
+"""
+        turn = sass.parse(text)["loop"].find_shortest_turn(0, 8)
+        self.assertEqual(["LDS", "SYNCS", "BRA", "BRA", "BRA", "STTM", "BRA"],
+                         [each.opcode.split(".")[0] for each in turn])
+        self.assertEqual([], sass.parse(text)["loop"].find_shortest_turn(9, 8))
+
     def test_widths(self):
         accesses = [each.bytes for each in self.path if each.starts("LDG", "STG")]
         self.assertEqual([4, 32, 16, 16, 16, 2], accesses)

@@ -66,6 +66,15 @@ SmallVector<Value> DecodedPairs::emitFactors(const CodePair &scales,
           b.pack({b.extract(split.main, i), b.extract(split.rest, i)})));
     return factors;
   }
+  return splatBoth(both);
+}
+
+SmallVector<Value> DecodedPairs::emitWholeFactors(Lanes scales) {
+  return splatBoth(pairs.emitWholeFactors(spec.format.element, scales));
+}
+
+SmallVector<Value> DecodedPairs::splatBoth(Value both) {
+  SmallVector<Value> factors;
   for (int64_t i = 0; i < 2; ++i)
     factors.push_back(b.toBits(b.splat(b.extract(both, i), 2)));
   return factors;
@@ -89,7 +98,7 @@ SmallVector<Value> DecodedPairs::decodeElements(Lanes word, bool haveIt) {
 }
 
 SmallVector<Value> DecodedPairs::decodeWord(Lanes word, ArrayRef<Value> factors,
-                                            bool isSplit) {
+                                            bool isSplit, bool isWhole) {
   const DecodedFormat &format = spec.format;
   auto multiply = [&](Value both, Value factor) {
     if (format.scalesElements && !isSplit)
@@ -100,8 +109,8 @@ SmallVector<Value> DecodedPairs::decodeWord(Lanes word, ArrayRef<Value> factors,
     return pairs.multiplySplit(both, {b.splat(b.extract(ofPair, 0), 2),
                                       b.splat(b.extract(ofPair, 1), 2)});
   };
-  SmallVector<Value> elements =
-      decodeElements(word, /*haveIt=*/isSplit || format.getSumShift() != 0);
+  SmallVector<Value> elements = decodeElements(
+      word, /*haveIt=*/isSplit || isWhole || format.getSumShift() != 0);
   size_t ofFactor = elements.size() / factors.size();
   for (auto [i, both] : llvm::enumerate(elements))
     both = b.toBits(multiply(both, factors[i / ofFactor]));

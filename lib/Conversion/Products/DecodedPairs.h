@@ -34,6 +34,13 @@ inline bool hasConversion(const DecodedSpec &spec) {
          spec.chip->hasFp8Cvt();
 }
 
+/// Whether scales of E8M0 take the whole factor of E2M1 where none of them is
+/// large: then threads multiply once, and else twice.
+inline bool canTakeWholeFactor(const DecodedFormat &format) {
+  return format.hasScales && format.getBits() == 4 && !format.scalesElements &&
+         format.scale == numerics::ScaleFormat::E8M0;
+}
+
 /// The global scale of the elements of a tile.
 struct ElementScale {
   /// An f32; null where sums have it.
@@ -66,14 +73,24 @@ public:
   /// as i32.
   llvm::SmallVector<mlir::Value> emitFactors(const CodePair &scales,
                                              const ElementScale &global);
+  /// The same of two scales of E8M0 beside E2M1, in 16 bits, neither of which
+  /// is large (`PlainPairs::hasLargeScale`): they take the whole factor.
+  llvm::SmallVector<mlir::Value> emitWholeFactors(emit::Lanes scales);
+  /// Whether a thread of the warp has a large scale among two, in 16 bits (i1).
+  mlir::Value hasLargeScale(emit::Lanes scales) {
+    return pairs.hasLargeScale(spec.format.element, scales);
+  }
   /// The pairs of elements of a word of codes (i32), in their order, as i32:
-  /// each of as many parts of them as there are factors times its own.
+  /// each of as many parts of them as there are factors times its own. Factors
+  /// can be split, or whole ones.
   llvm::SmallVector<mlir::Value> decodeWord(emit::Lanes word,
                                             llvm::ArrayRef<mlir::Value> factors,
-                                            bool isSplit);
+                                            bool isSplit, bool isWhole = false);
 
 private:
   mlir::Value emitScalePair(const CodePair &scales);
+  /// Each number of a pair twice in a pair, as i32.
+  llvm::SmallVector<mlir::Value> splatBoth(mlir::Value both);
   /// The pairs of elements of a word of codes. They lack the factor of E2M1
   /// where scales have it.
   llvm::SmallVector<mlir::Value> decodeElements(emit::Lanes word, bool haveIt);

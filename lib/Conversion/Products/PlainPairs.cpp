@@ -9,6 +9,8 @@
 
 #include "blockscale/Numerics/Dequantize.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -200,6 +202,34 @@ Value PlainPairs::decode(ElementFormat format, const CodePair &codes,
       std::ldexp(kE4M3Overflow, plain.bias - info.maxExponent - exponent);
   Value large = multiply(value, emitConstant(overflow));
   return b.fma(large, emitConstant(0), value);
+}
+
+/// Two bytes, each as 16 bits of a word.
+static Lanes widenBytes(Lanes bytes) {
+  Lanes wide = extend(bytes, 32);
+  return (wide | (wide << 8)) & 0x00FF00FF;
+}
+
+Value PlainPairs::emitWholeFactors(numerics::ElementFormat format,
+                                   Lanes scales) {
+  // Exponents of bf16 have the bias of E8M0, and are above seven bits.
+  Lanes exponents = widenBytes(scales) + twice(getBiasDistance(format));
+  return b.bitcast(type, exponents << 7);
+}
+
+Value PlainPairs::hasLargeScale(numerics::ElementFormat format,
+                                ArrayRef<Lanes> scales) {
+  // The largest byte whose factor is finite: exponent 254. What is above it
+  // carries into the highest bit of its half.
+  int largest = 254 - getBiasDistance(format);
+  Lanes carries = scales.front().like(0);
+  for (auto [i, bytes] : llvm::enumerate(scales)) {
+    Lanes each = widenBytes(bytes) + twice(0x7FFF - largest);
+    carries = i ? carries | each : each;
+  }
+  Value isAbove = compare(arith::CmpIPredicate::ne, carries & twice(0x8000), 0);
+  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(kAllLanes), isAbove,
+                                  NVVM::VoteSyncKind::any);
 }
 
 } // namespace blockscale::products

@@ -81,6 +81,16 @@ public:
   mlir::Value decodeFields(numerics::ElementFormat format,
                            const CodePair &codes);
   int getBiasDistance(numerics::ElementFormat format) const;
+  /// Factors for what moving bits gives, which make elements of it and multiply
+  /// these by a scale: a pair of them for two scales of E8M0, in 16 bits. The
+  /// plain type is bf16, and no scale is large.
+  mlir::Value emitWholeFactors(numerics::ElementFormat format,
+                               emit::Lanes scales);
+  /// Whether a thread of the warp has a large scale among pairs of them: one
+  /// whose whole factor is more than bf16 has, or NaN. For codes of E2M1 these
+  /// are those above 2 (i1).
+  mlir::Value hasLargeScale(numerics::ElementFormat format,
+                            llvm::ArrayRef<emit::Lanes> scales);
 
 private:
   /// Both codes with copies of their signs above them, each in a half of a

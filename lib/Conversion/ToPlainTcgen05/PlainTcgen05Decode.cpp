@@ -47,11 +47,14 @@ private:
   /// The words of the codes that the thread decodes of step `inStage` (i32) of
   /// the stage at `slot`.
   SmallVector<Lanes> loadCodes(Value slot, Lanes inStage);
-  /// A pair of the plain type for each scale of these: the scale twice; or an
+  int64_t countScales() const { return elements / format.block; }
+  /// The scales of these, 8 bits each. `step` (i32) is the number of the step
+  /// in the product.
+  Lanes loadScales(const TileCoord &tile, Value slot, Lanes inStage,
+                   Lanes step);
+  /// A pair of the plain type for each of these scales: the scale twice; or an
   /// f32, the scale times the global one, where that multiplies elements.
-  /// `step` (i32) is the number of the step in the product.
-  SmallVector<Value> loadFactors(const TileCoord &tile, Value slot,
-                                 Lanes inStage, Lanes step);
+  SmallVector<Value> emitFactors(Lanes scales);
   /// Decodes what the thread has of step `inStage` (i32) of the stage at `slot`
   /// into tensor memory, where the stage begins at column `column` (i32). Its
   /// first step is `stageStep` (i32) in the product.
@@ -94,8 +97,8 @@ SmallVector<Lanes> DecodeEmitter::loadCodes(Value slot, Lanes inStage) {
   return words;
 }
 
-SmallVector<Value> DecodeEmitter::loadFactors(const TileCoord &tile, Value slot,
-                                              Lanes inStage, Lanes step) {
+Lanes DecodeEmitter::loadScales(const TileCoord &tile, Value slot,
+                                Lanes inStage, Lanes step) {
   const PlainTcgen05Layout &shared = context.shared;
   // Each product has rows of its own, which can be half of a band of scales.
   int64_t ofEach = context.tile.scaledRowsOfEach;
@@ -105,7 +108,7 @@ SmallVector<Value> DecodeEmitter::loadFactors(const TileCoord &tile, Value slot,
              ((format.isScaledA ? tile.row : tile.col) * ofEach) % kTileRows;
   Lanes scaleTile = owner * context.spec.getStageScaleTiles() +
                     (inStage >> llvm::Log2_64(format.getTileSteps()));
-  int64_t scales = elements / format.block;
+  int64_t scales = countScales();
   Lanes byte = scaleTile * kTileBytes +
                numerics::k128x4.getByteInTile(inBand, inBand.like(0)) +
                (step & (format.getTileSteps() - 1)) * format.getStepScales() +
@@ -113,7 +116,11 @@ SmallVector<Value> DecodeEmitter::loadFactors(const TileCoord &tile, Value slot,
   Value address =
       b.offset(context.getShared(b, shared.scales, slot, shared.scaleBytes),
                b.getI8Type(), byte);
-  Lanes loaded(b, b.load(b.getIntegerType(8 * scales), address, scales));
+  return {b, b.load(b.getIntegerType(8 * scales), address, scales)};
+}
+
+SmallVector<Value> DecodeEmitter::emitFactors(Lanes loaded) {
+  int scales = countScales();
   Lanes bytes = extend(loaded, 32);
   SmallVector<Value> factors;
   for (int i = 0; i < scales; i += 2)
@@ -127,15 +134,30 @@ SmallVector<Value> DecodeEmitter::loadFactors(const TileCoord &tile, Value slot,
 void DecodeEmitter::emitStep(const TileCoord &tile, Value slot, Lanes inStage,
                              Lanes stageStep, Lanes column) {
   SmallVector<Lanes> codes = loadCodes(slot, inStage);
-  SmallVector<Value> factors =
-      loadFactors(tile, slot, inStage, stageStep + inStage);
+  Lanes scales = loadScales(tile, slot, inStage, stageStep + inStage);
   int64_t wordElements = 8 * kWordBytes / format.getBits();
+  auto decode = [&](ArrayRef<Value> factors, bool areWhole) {
+    SmallVector<Value> decoded;
+    for (auto [i, word] : llvm::enumerate(codes))
+      llvm::append_range(
+          decoded,
+          pairs.decodeWord(word, factors[i * wordElements / format.block],
+                           /*isSplit=*/false, areWhole));
+    return decoded;
+  };
+  auto decodeByFactors = [&] {
+    return decode(emitFactors(scales), /*areWhole=*/false);
+  };
   SmallVector<Value> decoded;
-  for (auto [i, word] : llvm::enumerate(codes))
-    llvm::append_range(
-        decoded,
-        pairs.decodeWord(word, factors[i * wordElements / format.block],
-                         /*isSplit=*/false));
+  if (canTakeWholeFactor(format) && ownSteps) {
+    SmallVector<Type> types(elements / 2, b.getI32Type());
+    decoded =
+        emitIfElse(b, pairs.hasLargeScale(scales), types, decodeByFactors, [&] {
+          return decode(pairs.emitWholeFactors(scales), /*areWhole=*/true);
+        });
+  } else {
+    decoded = decodeByFactors();
+  }
   NVVM::Tcgen05StOp::create(
       b, /*unpack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B,
       getTensorPointer(b, column + inStage * kDecodedColumns +

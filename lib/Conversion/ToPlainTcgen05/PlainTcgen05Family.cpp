@@ -36,8 +36,9 @@ static constexpr int64_t kPlainRows[] = {16, 32, 64, 128, 256};
 static constexpr int64_t kMaxSplits = 16;
 
 /// Instructions that decode a pair of elements, as they stand in the PTX of
-/// kernels: E2M1 whose factor scales have, E2M1 that a global scale multiplies,
-/// E4M3 that the chip converts, and others.
+/// kernels: E2M1 whose factor scales have, as most of E8M0 have where a thread
+/// has two of a step; E2M1 that a global scale multiplies; E4M3 that the chip
+/// converts; and others.
 static constexpr double kDecodeFields = 4;
 static constexpr double kDecodeDequantized = 9;
 static constexpr double kDecodeConverted = 5;
@@ -55,10 +56,12 @@ static constexpr double kWriteInstructions = 3;
 static double countDecode(const PlainTcgen05Spec &spec) {
   if (!spec.format.hasScales)
     return 0;
-  double each = spec.format.getSumShift()    ? kDecodeFields
-                : spec.format.scalesElements ? kDecodeDequantized
-                : hasConversion(spec)        ? kDecodeConverted
-                                             : kDecodeOthers;
+  bool areWhole =
+      canTakeWholeFactor(spec.format) && spec.getStageSteps() >= kStageParts;
+  double each = spec.format.getSumShift() || areWhole ? kDecodeFields
+                : spec.format.scalesElements          ? kDecodeDequantized
+                : hasConversion(spec)                 ? kDecodeConverted
+                                                      : kDecodeOthers;
   return kDecodeStart / static_cast<double>(spec.getStageSteps()) +
          kDecodeScales +
          each * static_cast<double>(kDecodedColumns) / kStageParts;

@@ -121,11 +121,6 @@ private:
   std::array<SmallVector<SplitPair>, 2> splitFactors(Lanes ownScales);
   /// Two scales of `bytes`, twice 8 bits, as a pair of the plain type.
   Value emitScalePair(Lanes bytes);
-  /// Two scales of E8M0, each of which is 2 at most, times the factor of E2M1.
-  Value emitWholeFactorPair(Lanes bytes);
-  /// Whether a thread of the warp has a larger scale than 2, or NaN, among
-  /// `scales`.
-  Value hasLargeScale(ArrayRef<Lanes> scales);
   /// The pairs that the thread has in both rows, two for each instruction, i32:
   /// their bits in the plain type if codes have 4 bits, and codes of others.
   using RowCodes = SmallVector<Lanes, 2 * kStepProducts>;
@@ -176,33 +171,6 @@ Value DecodeEmitter::emitScalePair(Lanes bytes) {
         pairs.emitConstant(
             std::ldexp(1.0, pairs.getBiasDistance(format.element) - shift)));
   return both;
-}
-
-/// Two bytes, each as 16 bits of a word.
-static Lanes widenBytes(Lanes bytes) {
-  Lanes wide = extend(bytes, 32);
-  return (wide | (wide << 8)) & 0x00FF00FF;
-}
-
-Value DecodeEmitter::emitWholeFactorPair(Lanes bytes) {
-  // Exponents of bf16 have the bias of E8M0, and are above seven bits.
-  Lanes exponents =
-      widenBytes(bytes) + twice(pairs.getBiasDistance(format.element));
-  return b.bitcast(pairs.getType(), exponents << 7);
-}
-
-Value DecodeEmitter::hasLargeScale(ArrayRef<Lanes> scales) {
-  // The largest byte whose factor is finite: exponent 254. What is above it
-  // carries into the highest bit of its half.
-  int largest = 254 - pairs.getBiasDistance(format.element);
-  Lanes carries = scales.front().like(0);
-  for (auto [i, bytes] : llvm::enumerate(scales)) {
-    Lanes each = widenBytes(bytes) + twice(0x7FFF - largest);
-    carries = i ? carries | each : each;
-  }
-  Value isAbove = compare(arith::CmpIPredicate::ne, carries & twice(0x8000), 0);
-  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(kAllLanes), isAbove,
-                                  NVVM::VoteSyncKind::any);
 }
 
 SmallVector<Lanes> DecodeEmitter::loadScales(Value scales, Lanes row,
@@ -449,10 +417,12 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
   if (!takesFactorMostly())
     return multiplyByScales();
   SmallVector<Type> types(kStepRegisters, b.getI32Type());
-  return emitIfElse(b, hasLargeScale(loaded), types, multiplyByScales, [&] {
-    return multiply(/*takesFactor=*/true,
-                    [&](Lanes bytes) { return emitWholeFactorPair(bytes); });
-  });
+  return emitIfElse(b, pairs.hasLargeScale(format.element, loaded), types,
+                    multiplyByScales, [&] {
+                      return multiply(/*takesFactor=*/true, [&](Lanes bytes) {
+                        return pairs.emitWholeFactors(format.element, bytes);
+                      });
+                    });
 }
 
 SmallVector<Value> emitDecode(KernelBuilder &b, const WgmmaContext &context,

@@ -1,9 +1,12 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every scale of E8M0 times every code of E2M1, beside bf16, in tiles whose threads multiply once
-if the scales of a warp allow it and else twice. Kernels of sm_90a in the emulator under both
+if the scales of a warp allow it and else twice. Kernels of a chip in the emulator under both
 schedules give numpy's values exactly, as no sum has two elements that are not zero. Scales are in
-order, so that warps have small or large ones, and mixed, so that each warp has both."""
+order, so that warps have small or large ones, and mixed, so that each warp has both.
+
+  e8m0_products.py FOLDER CHIP
+"""
 
 import sys
 from pathlib import Path
@@ -15,10 +18,11 @@ from gpu_calls import SCHEDULES, run_places
 from products import Case, Op
 from reference import to_bf16
 
-SCHEDULE = "rows = 16, cols = 64, stages = 8, band = 1, ctas = 8"
+COLS = {"sm_90a": 64, "sm_100a": 128}
+SCHEDULE = "rows = 16, cols = {}, stages = 8, band = 1, ctas = 8"
 # Four stages of 256, and a tail.
 DEPTH, BLOCK = 1088, 32
-# A warp has 16 rows. The largest scale that it multiplies by at once, 128, is in row 127.
+# A warp has 16 rows, or 32. The largest scale that it multiplies by at once, 128, is in row 127.
 IN_ORDER = (np.arange(256) + 1) % 256
 MIXED = np.arange(256) * 37 % 256
 # The rows of X, the block of K that each of them takes an element of, and the order of data. Tiles
@@ -43,13 +47,15 @@ def make_case(rows, block, is_prepacked):
 
 
 def main():
-    folder, expect = Path(sys.argv[1]), Expectations()
+    folder, chip, expect = Path(sys.argv[1]), sys.argv[2], Expectations()
+    schedule = SCHEDULE.format(COLS[chip])
     for number, (rows, block, is_prepacked) in enumerate(CASES):
         op, case = make_case(rows, block, is_prepacked)
         text = op.text().replace(
             "\n      : ",
-            f" {{blockscale.schedule = #blockscale.gemm_schedule<{SCHEDULE}>}}\n      : ", 1)
-        places = [["--on=emulator", "--target=sm_90a", "--nan-scales", *each] for each in SCHEDULES]
+            f" {{blockscale.schedule = #blockscale.gemm_schedule<{schedule}>}}\n      : ", 1)
+        places = [["--on=emulator", f"--target={chip}", "--nan-scales", *each]
+                  for each in SCHEDULES]
         expected = case.results(case.product.value)
         for name, (said, results) in zip(
                 ("prompt", "adversarial"),
