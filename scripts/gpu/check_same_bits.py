@@ -12,6 +12,8 @@ Needs torch and the package blockscale. Parts:
   experts  QuantizedStack has those of F.linear of each group
   rows     a model of norms, linear layers, gated MLPs and experts gives a row the same bits
            alone and in random batches, layer by layer and compiled; N draws of each
+  ops      norm, softmax, rotary embedding and attention give a row the same bits alone, in random
+           batches and with padding; N draws of each
   model    log-probabilities of a decoder of Qwen3's kind, in batches of 1 to 64 sequences that
            are padded, are those of the bf16 model of the dequantized weights in one pass
 
@@ -31,8 +33,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import blockscale.torch
+
 OPS = torch.ops.blockscale
-PARTS = ("layers", "experts", "rows", "model")
+PARTS = ("layers", "experts", "rows", "ops", "model")
 #: An amax of which NVFP4's global scale, amax / 2688, is a power of two.
 EXACT = {"amax": 2688.0 * 2.0 ** -9}
 RULES = {
@@ -58,7 +62,8 @@ class Checks:
 
 
 def count_different(one, other):
-    return int((one.view(torch.int16) != other.view(torch.int16)).sum())
+    kind = {2: torch.int16, 4: torch.int32}[one.element_size()]
+    return int((one.contiguous().view(kind) != other.contiguous().view(kind)).sum())
 
 
 def draw(*shape, device, spread=2.0):
@@ -67,7 +72,6 @@ def draw(*shape, device, spread=2.0):
 
 
 def quantize(model, rule, order="chain"):
-    import blockscale.torch
     policy = {"version": 1, "leave_last_projection": False, "rules": [rule]}
     blockscale.torch.quantize_(model, policy, order=order)
     return model
@@ -203,44 +207,115 @@ def check_rows(checks, device, draws):
             checks.check(f"{name}, {kind}: rows of {draws} batches of 2 to 256", differ, total)
 
 
+def check_ops(checks, device, draws):
+    random = torch.Generator().manual_seed(torch.initial_seed())
+
+    def choose(least, most):
+        return int(torch.randint(least, most + 1, (), generator=random))
+
+    def check(name, call, rows, alone):
+        """That `call`, of the rows of some numbers, gives each what it has alone."""
+        differ = total = 0
+        for _ in range(draws):
+            numbers = torch.randperm(rows, generator=random)[:choose(2, rows)]
+            found = call(numbers.to(device))
+            for place, number in enumerate(numbers.tolist()):
+                differ += count_different(found[place], alone[number])
+                total += found[place].numel()
+        checks.check(f"{name}: rows of {draws} batches of 2 to {rows}", differ, total)
+
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        kind = str(dtype).removeprefix("torch.")
+        for width in (64, 1000, 4096):
+            x = draw(96, width, device=device).to(dtype)
+            weight = draw(1, width, device=device)[0].to(dtype)
+            check(f"rms_norm {kind} {width}",
+                  lambda numbers: OPS.rms_norm(x[numbers], weight, 1e-6), 96,
+                  [OPS.rms_norm(row[None], weight, 1e-6)[0] for row in x])
+            padded = F.pad(x, (0, 777), value=-torch.inf)
+            for name in ("softmax", "log_softmax"):
+                op = getattr(OPS, name)
+                check(f"{name} {kind} {width}, padded",
+                      lambda numbers: op(padded[numbers])[:, :width], 96,
+                      [op(row[None])[0] for row in x])
+        q = draw(96, 8, 3, 128, device=device).to(dtype)
+        cos, sin = (draw(96, 1, 3, 128, device=device, spread=1) for _ in range(2))
+        check(f"rotary_embedding {kind}",
+              lambda numbers: OPS.rotary_embedding(q[numbers], cos[numbers], sin[numbers]), 96,
+              [OPS.rotary_embedding(*(each[i:i + 1] for each in (q, cos, sin)))[0]
+               for i in range(96)])
+        check_attention(checks, device, draws, choose, dtype, kind)
+
+
+def check_attention(checks, device, draws, choose, dtype, kind):
+    """Queries of sequences of one to 700 keys, one at a time over just their keys; and of random
+    ranges of queries in batches, over keys that are padded with NaN."""
+    count, heads, groups, width, longest = 6, 8, 2, 64, 700
+    lengths = torch.tensor([choose(1, longest) for _ in range(count - 1)] + [longest])
+    q, k, v = (draw(count, each, longest, width, device=device, spread=1).to(dtype)
+               for each in (heads, groups, groups))
+    wanted = torch.zeros_like(q)
+    for number, length in enumerate(lengths.tolist()):
+        # All of the shortest ones, and some of each.
+        for place in range(0, length, 1 if length < 100 else 37):
+            part = slice(number, number + 1)
+            wanted[part, :, place:place + 1] = OPS.attention(
+                q[part, :, place:place + 1], k[part, :, :place + 1], v[part, :, :place + 1])
+    differ = total = 0
+    for number in range(draws):
+        chosen = torch.randperm(count)[:choose(1, count)]
+        first = choose(0, longest - 1)
+        queries = torch.arange(first, min(longest, first + choose(1, 80)))
+        padding = choose(0, 300)
+        keys, values = (F.pad(each[chosen], (0, 0, 0, padding), value=torch.nan)
+                        for each in (k, v))
+        options = {"lengths": lengths[chosen].to(device), "positions": queries.to(device)}
+        mask = None
+        if number % 3 == 1:  # The same by a mask.
+            seen = torch.arange(keys.shape[2])
+            mask = ((seen <= queries[:, None]) & (seen < lengths[chosen, None, None])
+                    )[:, None].to(device)
+            options = {}
+        found = OPS.attention(q[chosen][:, :, queries], keys, values, mask, **options)
+        for place, sequence in enumerate(chosen.tolist()):
+            length = int(lengths[sequence])
+            for at, query in enumerate(queries.tolist()):
+                if query < length and query % (1 if length < 100 else 37) == 0:
+                    differ += count_different(found[place, :, at], wanted[sequence, :, query])
+                    total += heads * width
+    checks.check(f"attention {kind}: queries of {draws} batches of 1 to {count} sequences",
+                 differ, total)
+
+
+class Norm(nn.RMSNorm):
+    """A norm whose sums have BlockScale's order."""
+
+    def forward(self, x):
+        return OPS.rms_norm(x, self.weight, self.eps)
+
+
 class Layer(nn.Module):
-    """A layer of Qwen3's kind. What is not a product of a linear layer is code of PyTorch whose
-    sizes do not depend on the batch: a query at a time, over keys that are padded to one
-    length."""
+    """A layer of Qwen3's kind. What is not a linear layer is an op whose rows have the same bits in
+    any company, or one on elements."""
 
     def __init__(self, width, heads, groups, size, inner):
         super().__init__()
-        self.heads, self.groups, self.size = heads, groups, size
+        self.size = size
         self.q_proj = nn.Linear(width, heads * size, bias=False)
         self.k_proj, self.v_proj = (nn.Linear(width, groups * size, bias=False) for _ in range(2))
         self.o_proj = nn.Linear(heads * size, width, bias=False)
-        self.q_norm, self.k_norm = nn.RMSNorm(size), nn.RMSNorm(size)
+        self.q_norm, self.k_norm = Norm(size), Norm(size)
         self.gate_proj, self.up_proj = (nn.Linear(width, inner, bias=False) for _ in range(2))
         self.down_proj = nn.Linear(inner, width, bias=False)
-        self.before, self.behind = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.before, self.behind = Norm(width), Norm(width)
 
-    def attend(self, q, k, v):
-        """Of one sequence: q [T, heads, size], k and v [T, groups, size]."""
-        shared = self.heads // self.groups
-        k, v = (each.transpose(0, 1).repeat_interleave(shared, 0).contiguous() for each in (k, v))
-        seen = torch.arange(len(q), device=q.device)
-        rows = []
-        for place, query in enumerate(q):
-            scores = torch.bmm(query[:, None], k.transpose(1, 2)).float() / self.size ** 0.5
-            scores = scores.masked_fill(seen > place, float("-inf"))
-            rows.append(torch.bmm(scores.softmax(-1).to(v.dtype), v).reshape(-1))
-        return torch.stack(rows)
-
-    def forward(self, x, tables):
-        def rotate(y):
-            one, other = y.chunk(2, -1)
-            return (y.float() * tables[0]
-                    + torch.cat([-other, one], -1).float() * tables[1]).to(y.dtype)
+    def forward(self, x, tables, lengths):
         h = self.before(x)
-        q, k, v = (each(h).unflatten(-1, (-1, self.size))
+        q, k, v = (each(h).unflatten(-1, (-1, self.size)).transpose(1, 2)
                    for each in (self.q_proj, self.k_proj, self.v_proj))
-        q, k = rotate(self.q_norm(q)), rotate(self.k_norm(k))
-        x = x + self.o_proj(torch.stack([self.attend(*each) for each in zip(q, k, v)]))
+        q, k = (OPS.rotary_embedding(each, *tables) for each in (self.q_norm(q), self.k_norm(k)))
+        made = OPS.attention(q, k, v, lengths=lengths, causal=True)
+        x = x + self.o_proj(made.transpose(1, 2).flatten(2))
         h = self.behind(x)
         return x + self.down_proj(F.silu(self.gate_proj(h)) * self.up_proj(h))
 
@@ -252,21 +327,21 @@ class Decoder(nn.Module):
         self.embed = nn.Embedding(words, width)
         self.layers = nn.ModuleList(Layer(width, heads, groups, size, inner)
                                     for _ in range(layers))
-        self.norm, self.lm_head = nn.RMSNorm(width), nn.Linear(width, words, bias=False)
+        self.norm, self.lm_head = Norm(width), nn.Linear(width, words, bias=False)
 
-    def forward(self, tokens):
-        """The log-probabilities [B, T, words]; T is that of all sequences, however long."""
+    def forward(self, tokens, lengths):
+        """The log-probabilities [B, T, words] of sequences with padding behind their lengths."""
         places = torch.arange(tokens.shape[1], device=tokens.device)
         angles = places[:, None] * 10000.0 ** -(torch.arange(
             self.size // 2, device=tokens.device) * 2 / self.size)
-        angles = torch.cat([angles, angles], -1)[:, None]
+        angles = torch.cat([angles, angles], -1)
         x = self.embed(tokens)
         for layer in self.layers:
-            x = layer(x, (angles.cos(), angles.sin()))
-        return self.lm_head(self.norm(x)).float().log_softmax(-1)
+            x = layer(x, (angles.cos(), angles.sin()), lengths)
+        return OPS.log_softmax(self.lm_head(self.norm(x)).float())
 
 
-def check_model(checks, device, draws, length=16, count=128):
+def check_model(checks, device, draws, length=160, count=128):
     for name in ("NVFP4, a power of two", "MXFP8", "MXFP4"):
         plain = Decoder().bfloat16().eval().to(device)
         ours = quantize(copy.deepcopy(plain), RULES[name])
@@ -275,7 +350,7 @@ def check_model(checks, device, draws, length=16, count=128):
                 plain.get_submodule(path).weight.copy_(module.weight.dequantize())
         tokens = torch.randint(0, 1024, (count, length), device=device)
         lengths = torch.randint(1, length + 1, (count,))
-        wanted = plain(tokens)
+        wanted = plain(tokens, torch.full((count,), length, device=device))
         differ = total = start = 0
         sizes = []
         while start < count:
@@ -283,9 +358,10 @@ def check_model(checks, device, draws, length=16, count=128):
             sizes.append(size)
             batch = torch.arange(start, min(start + size, count))
             # Behind the end of a sequence there is padding, which no token of it reads.
-            padded = torch.where(torch.arange(length)[None] < lengths[batch, None],
-                                 tokens[batch].cpu(), 0).to(device)
-            found = ours(padded)
+            longest = int(lengths[batch].max())
+            padded = torch.where(torch.arange(longest)[None] < lengths[batch, None],
+                                 tokens[batch, :longest].cpu(), 0).to(device)
+            found = ours(padded, lengths[batch].to(device))
             for place, number in enumerate(batch.tolist()):
                 one, other = (each[:lengths[number]].view(torch.int32)
                               for each in (found[place], wanted[number]))
@@ -310,7 +386,7 @@ def main():
     device = "cpu" if options.cpu else "cuda"
     if options.cpu:
         # The CPU's products of PyTorch add in other orders.
-        wanted, options.draws = ["rows"], min(options.draws, 2)
+        wanted, options.draws = ["rows", "ops"], min(options.draws, 2)
     else:
         print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, seed {options.seed}")
     checks = Checks()

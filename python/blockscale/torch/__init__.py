@@ -34,6 +34,9 @@ from blockscale.torch._program import Function, Imported, from_export, from_grap
 from blockscale.torch._quantize_model import quantize_
 from blockscale.torch._summary import LayerSummary, Summary
 
+# It has no name for users but those of torch.ops.blockscale.
+_import_module("blockscale.torch._rows")
+
 __all__ = ["Function", "Imported", "LayerSummary", "OrderedLinear", "QuantizedExperts",
            "QuantizedLinear", "QuantizedStack", "Summary", "UnsupportedError", "calibrate",
            "explain", "from_export", "from_graph", "load_quantized_", "mark_state_dict",

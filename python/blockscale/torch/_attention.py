@@ -33,7 +33,7 @@ _COPIES = (_ATEN.clone.default, _ATEN.reshape.default, _ATEN.view.default,
            _ATEN._unsafe_view.default)
 
 
-class _Kept(Exception):
+class Kept(Exception):
     """Why an attention stays as it is."""
 
 
@@ -41,7 +41,7 @@ def is_attention(node: fx.Node) -> bool:
     return node.op == "call_function" and node.target in _KINDS
 
 
-def _bind(node: fx.Node) -> dict[str, Any]:
+def bind(node: fx.Node) -> dict[str, Any]:
     """All arguments of an op by name."""
     schema = node.target._schema.arguments
     given = dict(zip((argument.name for argument in schema), node.args))
@@ -49,25 +49,25 @@ def _bind(node: fx.Node) -> dict[str, Any]:
             **node.kwargs}
 
 
-def _get_shape(node: fx.Node) -> tuple[Any, ...]:
+def get_shape(node: fx.Node) -> tuple[Any, ...]:
     return tuple(node.meta["val"].shape)
 
 
-def _find_shared(node: fx.Node, heads: int) -> fx.Node:
+def find_shared(node: fx.Node, heads: int) -> fx.Node:
     """The [B, G, L, D] of which a [B, H, L, D] repeats each matrix for H / G heads."""
-    batch, _, length, width = _get_shape(node)
+    batch, _, length, width = get_shape(node)
     while node.target in _COPIES:
         node = node.args[0]
     if node.target is _ATEN.expand.default:
         source: Any = node.args[0]
         if source.target is _ATEN.unsqueeze.default and source.args[1] == 2:
             base: fx.Node = source.args[0]
-            groups = _get_shape(base)[1]
+            groups = get_shape(base)[1]
             if (isinstance(groups, int) and groups and heads % groups == 0
-                    and _get_shape(base) == (batch, groups, length, width)
-                    and _get_shape(node) == (batch, groups, heads // groups, length, width)):
+                    and get_shape(base) == (batch, groups, length, width)
+                    and get_shape(node) == (batch, groups, heads // groups, length, width)):
                 return base
-    raise _Kept("expected keys and values that are repeated for heads in groups, but got others")
+    raise Kept("expected keys and values that are repeated for heads in groups, but got others")
 
 
 class Rewriter:
@@ -84,7 +84,7 @@ class Rewriter:
         """Why `node` is left; "" if it is not."""
         try:
             self._rewrite(node)
-        except _Kept as reason:
+        except Kept as reason:
             return str(reason)
         return ""
 
@@ -95,25 +95,25 @@ class Rewriter:
         return made
 
     def _rewrite(self, node: fx.Node) -> None:
-        given = _bind(node)
+        given = bind(node)
         query: fx.Node = given["query"]
         value = query.meta["val"]
         if value.device.type not in self._devices:
-            raise _Kept(f"expected tensors on {' or '.join(self._devices)}, but got "
+            raise Kept(f"expected tensors on {' or '.join(self._devices)}, but got "
                         f"{value.device.type}")
         batch, heads, count, width = value.shape
         if count != 1 or not all(isinstance(size, int) for size in (batch, heads, width)):
-            raise _Kept(f"expected one query for each head, but got {count}")
+            raise Kept(f"expected one query for each head, but got {count}")
         if value.dtype not in _DTYPES:
-            raise _Kept(f"expected bfloat16 or float16, but got {value.dtype}")
+            raise Kept(f"expected bfloat16 or float16, but got {value.dtype}")
         if given["is_causal"] or given["dropout_p"] or any(
                 user.target is not operator.getitem or (user.args[1] and user.users)
                 for user in node.users):
-            raise _Kept("expected no causal mask, no dropout and one result")
-        keys, values = (_find_shared(given[name], heads) for name in ("key", "value"))
-        groups = _get_shape(keys)[1]
-        if _get_shape(values)[1] != groups or groups == heads:
-            raise _Kept(f"expected keys and values of fewer heads than {heads}, but got {groups}")
+            raise Kept("expected no causal mask, no dropout and one result")
+        keys, values = (find_shared(given[name], heads) for name in ("key", "value"))
+        groups = get_shape(keys)[1]
+        if get_shape(values)[1] != groups or groups == heads:
+            raise Kept(f"expected keys and values of fewer heads than {heads}, but got {groups}")
         scale = given.get("scale")
         with self._graph.inserting_before(node):
             result = self._compute(query, keys, values, given.get("attn_bias"),
@@ -136,11 +136,11 @@ class Rewriter:
 
     def _compute(self, query: fx.Node, keys: fx.Node, values: fx.Node, bias: fx.Node | None,
                  scale: float) -> fx.Node:
-        batch, groups, _, width = _get_shape(keys)
-        shape, heads = _get_shape(query), _get_shape(query)[1]
+        batch, groups, _, width = get_shape(keys)
+        shape, heads = get_shape(query), get_shape(query)[1]
         rows = [batch * groups, heads // groups]
         matrices = [self._emit(_ATEN.reshape.default, each, [rows[0], -1, size])
-                    for each, size in ((keys, width), (values, _get_shape(values)[3]))]
+                    for each, size in ((keys, width), (values, get_shape(values)[3]))]
         scores = self._multiply(self._emit(_ATEN.reshape.default, query, [*rows, width]),
                                 self._emit(_ATEN.permute.default, matrices[0], [0, 2, 1]))
         scores = self._emit(_ATEN.mul.Tensor, scores, scale)

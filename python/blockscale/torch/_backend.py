@@ -28,8 +28,8 @@ _HEARD: contextvars.ContextVar[list[Explanation] | None] = contextvars.ContextVa
 
 #: What decides how a graph is rewritten: its results are no results of other versions of these.
 _SOURCES = tuple(os.path.join(os.path.dirname(os.path.abspath(__file__)), name) for name in (
-    "_attention.py", "_backend.py", "_partition.py", "_regions.py", "_region_module.py",
-    "_products_kernels.py"))
+    "_attention.py", "_backend.py", "_ordered_attention.py", "_partition.py", "_regions.py",
+    "_region_module.py", "_products_kernels.py"))
 
 
 class _Pass(CustomGraphPass):
@@ -69,7 +69,7 @@ def blockscale_backend(graph_module: fx.GraphModule, inputs: Sequence[Any], *,
         "rest": "inductor", or "eager" to run all other ops one by one;
         "pairs": False keeps the product of a gate and an up projection out of one kernel;
         "merges": False keeps layers that read the same activations apart;
-        "attention": False leaves attentions of one query to Inductor;
+        "attention": False leaves attentions to Inductor;
         "decoding": False makes no regions of layers with plain activations and few rows.
     """
     given = dict(options or {})

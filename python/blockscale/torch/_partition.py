@@ -13,7 +13,8 @@ Around our layers a region takes
 Layers with plain activations that read the same tensor, as of queries, keys and values, and that no
 region has, become one product, if their weights lie behind one another in memory.
 
-Beside them, attentions of one query become batched products (_attention.py).
+Beside them, attentions of one query become batched products (_attention.py), and in graphs whose
+layers have sums of order chain all attentions become ops of ours (_ordered_attention.py).
 """
 
 from __future__ import annotations
@@ -32,11 +33,15 @@ from blockscale._ops import ORDERS
 from blockscale.torch._attention import Rewriter, is_attention
 from blockscale.torch._elements import COPY_OPS, ELEMENT_OPS
 from blockscale.torch._kernels import ROW_BUCKETS
+from blockscale.torch._ordered_attention import OrderedRewriter, is_any_attention
 from blockscale.torch._regions import Joined, Key, get_name, is_rows, read_region, write_region
 
 WEIGHT_ONLY = "blockscale.linear_weight_only.default"
 QUANTIZED = "blockscale.linear_quantized.default"
 MERGED = "blockscale.merged_linear_weight_only.default"
+#: Ops whose results may have other strides than what they stand for.
+_OF_OTHER_STRIDES = (MERGED, *(f"blockscale.{name}.default" for name in (
+    "attention", "rotary_embedding")))
 _CONVERT = "prims.convert_element_type.default"
 _VAR_MEAN = "aten.var_mean.correction"
 _VIEW = "aten.view.default"
@@ -176,14 +181,14 @@ class Partition:
 
     def run(self) -> Explanation:
         self.explanation.count = sum(node.op == "call_function" for node in self._graph.nodes)
-        if self._attention:
-            self._rewrite_attentions()
-        self._number()
-        self._pending = [node for node in self._graph.nodes
-                         if _name(node) in (WEIGHT_ONLY, QUANTIZED) and _is_tensor(_get_x(node))]
         is_chain = any(_name(node).startswith("blockscale.")
                        and node.kwargs.get("order", ORDERS[0]) != ORDERS[0]
                        for node in self._graph.nodes)
+        if self._attention:
+            self._rewrite_attentions(is_chain)
+        self._number()
+        self._pending = [node for node in self._graph.nodes
+                         if _name(node) in (WEIGHT_ONLY, QUANTIZED) and _is_tensor(_get_x(node))]
         self._take_sequences()
         while self._pending:
             x = _get_x(self._pending[0])
@@ -193,7 +198,7 @@ class Partition:
             if exact:
                 self._take(exact, self._find_producer(x, exact))
             self._take_plain([layer for layer in layers if _name(layer) == WEIGHT_ONLY])
-        if any(_name(node) == MERGED for node in self._graph.nodes):
+        if any(_name(node) in _OF_OTHER_STRIDES for node in self._graph.nodes):
             self._allow_strides()
         self._graph.eliminate_dead_code()
         if is_chain:
@@ -201,14 +206,21 @@ class Partition:
         self._graph.lint()
         return self.explanation
 
-    def _rewrite_attentions(self) -> None:
-        rewriter = Rewriter(self._graph)
-        for node in filter(is_attention, list(self._graph.nodes)):
+    def _rewrite_attentions(self, is_chain: bool) -> None:
+        rewriter, known, what = ((OrderedRewriter(self._graph), is_any_attention, "attention")
+                                 if is_chain else
+                                 (Rewriter(self._graph), is_attention, "products in place of"))
+        for node in filter(known, list(self._graph.nodes)):
             reason = rewriter.rewrite(node)
             if reason:
                 self._leave(node, reason)
             else:
-                self.explanation.taken.append(("products in place of", (node.name,)))
+                self.explanation.taken.append((what, (node.name,)))
+        if isinstance(rewriter, OrderedRewriter):
+            self._graph.eliminate_dead_code()
+            for node in list(self._graph.nodes):
+                if rewriter.rewrite_rotary(node):
+                    self.explanation.taken.append(("a rotary embedding", (node.name,)))
 
     def _name_free_sums(self) -> None:
         """Says of the ops that sum and are none of ours that their sums have no defined order,
@@ -508,7 +520,7 @@ class Partition:
 
 
     def _allow_strides(self) -> None:
-        """Lets views take what has other strides than when they were traced: a part of a merged
+        """Lets views take what has other strides than when they were traced, as a part of a merged
         product, whose rows do not lie behind one another, and views of it. A reshape is a view
         wherever one can be."""
         for node in self._graph.nodes:

@@ -243,6 +243,10 @@ class Region:
         if not has_product(inputs[self._first].device, "linear_weight_only" in self.text,
                            *self._formats):
             return self.run_plain(inputs)
+        return self.compute(inputs)
+
+    def compute(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """The results by the kernel, whatever the device has."""
         flat = self._flatten(inputs)
         results = self._kernel([to_argument(flat[number]) for number in self._order],
                                flat[self._first].shape[0])

@@ -1,0 +1,478 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Softmax, rotary embedding and attention on CUDA devices, in Triton: a row's bits depend on the
+row alone. Only where triton is installed.
+
+Nothing that an order of sums follows from depends on sizes of a call: blocks of a row of a softmax
+and chunks of keys have one size and are combined in ascending order, a tile of queries always has
+as many rows, and products and sums are never fused into one rounding. _plain_rows.py has the same
+forms in ops of PyTorch, whose exponentials and products have other roundings.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from blockscale.torch._plain_rows import CHUNK, SEGMENT, SUM_BLOCK, make_result
+
+#: Rows of queries that a program attends for, and values that it rotates.
+_ROWS, _ROTATED = 16, 4096
+#: Programs for each multiprocessor: up to so many, chunks of keys or segments are apart.
+_FEW = 2
+#: Chunks of keys of a program that attends to all of them.
+_ALL = 1 << 20
+_OPTIONS: dict[str, Any] = {"num_warps": 4, "enable_fp_fusion": False}
+
+
+# Softmax.
+
+
+@triton.jit
+def _add_halves(x, SIZE: tl.constexpr, STEPS: tl.constexpr):
+    """The sum of 2 ** STEPS numbers: halves are added until one is left. A sum of all at once would
+    have an order that follows from how threads hold them."""
+    for step in tl.static_range(1, STEPS + 1):
+        x = tl.sum(tl.reshape(x, (2, SIZE >> step)), 0)
+    return tl.max(x, 0)
+
+
+@triton.jit
+def _softmax_kernel(x, y, size, BLOCK: tl.constexpr, STEPS: tl.constexpr, IS_LOG: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * size
+    places = tl.arange(0, BLOCK)
+    most = tl.full((BLOCK,), float("-inf"), tl.float32)
+    for first in range(0, size, BLOCK):
+        each = tl.load(x + row + first + places, first + places < size, float("-inf"))
+        # A NaN makes all of the row NaN, as infinity does.
+        each = each.to(tl.float32)
+        most = tl.maximum(most, tl.where(each == each, each, float("inf")))
+    largest = tl.max(most, 0)
+    sums = tl.zeros((BLOCK,), tl.float32)
+    for first in range(0, size, BLOCK):
+        inside = first + places < size
+        each = tl.load(x + row + first + places, inside, float("-inf")).to(tl.float32)
+        sums += tl.where(inside, tl.exp(each - largest), 0.0)
+    total = _add_halves(sums, BLOCK, STEPS)
+    for first in range(0, size, BLOCK):
+        inside = first + places < size
+        distance = tl.load(x + row + first + places, inside, 0.0).to(tl.float32) - largest
+        made = distance - tl.log(total) if IS_LOG else tl.exp(distance) / total
+        tl.store(y + row + first + places, made.to(y.dtype.element_ty), inside)
+
+
+def softmax(x: Tensor, is_log: bool) -> Tensor:
+    """Along the rows of a row-major matrix."""
+    y = torch.empty_like(x)
+    if x.numel():
+        with torch.cuda.device(x.device):
+            _softmax_kernel[x.shape[0],](x, y, x.shape[1], BLOCK=SUM_BLOCK,
+                                         STEPS=SUM_BLOCK.bit_length() - 1, IS_LOG=is_log,
+                                         **_OPTIONS)
+    return y
+
+
+# Rotary embedding.
+
+
+@triton.jit
+def _rotary_kernel(x, cos, sin, y, count, size1, size2, x0, x1, x2, x3, c0, c1, c2, c3,
+                   s0, s1, s2, s3, WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    column = tl.arange(0, BLOCK)
+    row0, row1, row2 = rows // size2 // size1, rows // size2 % size1, rows % size2
+    inside = (rows < count)[:, None] & (column < WIDTH)[None, :]
+    # The value beside the one in this column, of the other half.
+    is_first = column < WIDTH // 2
+    other = tl.where(is_first, column + WIDTH // 2, column - WIDTH // 2)
+    at = x + (row0 * x0 + row1 * x1 + row2 * x2)[:, None]
+    own = tl.load(at + (column * x3)[None, :], inside, 0.0).to(tl.float32)
+    beside = tl.load(at + (other * x3)[None, :], inside, 0.0).to(tl.float32)
+    beside = tl.where(is_first[None, :], -beside, beside)
+    cosine = tl.load(cos + (row0 * c0 + row1 * c1 + row2 * c2)[:, None] + (column * c3)[None, :],
+                     inside, 0.0).to(tl.float32)
+    sine = tl.load(sin + (row0 * s0 + row1 * s1 + row2 * s2)[:, None] + (column * s3)[None, :],
+                   inside, 0.0).to(tl.float32)
+    made = own * cosine + beside * sine
+    tl.store(y + rows[:, None] * WIDTH + column[None, :], made.to(y.dtype.element_ty), inside)
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Tensors of one shape, of rank 4."""
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    *sizes, width = x.shape
+    count, block = math.prod(sizes), triton.next_power_of_2(width)
+    if y.numel():
+        rows = max(1, _ROTATED // block)
+        with torch.cuda.device(x.device):
+            _rotary_kernel[triton.cdiv(count, rows),](
+                x, cos, sin, y, count, sizes[1], sizes[2], *x.stride(), *cos.stride(),
+                *sin.stride(), WIDTH=width, ROWS=rows, BLOCK=block, **_OPTIONS)
+    return y
+
+
+# Attention.
+
+
+@triton.jit
+def _merge(most, sums, values, other_most, other_sums, other_values):
+    """What is known of the keys of both. A row that sees none of the other's is left as it is."""
+    largest = tl.maximum(most, other_most)
+    one, other = tl.exp(most - largest), tl.exp(other_most - largest)
+    is_empty = other_most == float("-inf")
+    sums = tl.where(is_empty, sums, sums * one + other_sums * other)
+    values = tl.where(is_empty[:, None], values,
+                      values * one[:, None] + other_values * other[:, None])
+    return tl.where(is_empty, most, largest), sums, values
+
+
+@triton.jit
+def _weigh_special(weights, seen, v, first, count, stride, column, WIDTH: tl.constexpr,
+                   CHUNK: tl.constexpr):
+    """The sums of values by weights where some values are infinite or NaN, which change nothing for
+    rows that do not see their keys: finite ones are summed as ever, and the others are added."""
+    places = tl.arange(0, CHUNK)
+    inside = (first + places < count)[:, None] & (column < WIDTH)[None, :]
+    some_v = tl.load(v + (first + places).to(tl.int64)[:, None] * stride + column[None, :], inside,
+                     0.0)
+    made = tl.dot(weights, tl.where(some_v - some_v == 0.0, some_v, 0.0).to(v.dtype.element_ty),
+                  input_precision="ieee")
+    for place in range(CHUNK):
+        row = tl.load(v + tl.cast(first + place, tl.int64) * stride + column,
+                      (first + place < count) & (column < WIDTH), 0.0).to(tl.float32)
+        is_here = (places == place)[None, :]
+        weight = tl.sum(tl.where(is_here, weights.to(tl.float32), 0.0), 1)
+        is_seen = tl.max((seen & is_here).to(tl.int32), 1) > 0
+        made += tl.where(is_seen[:, None] & (row - row != 0.0)[None, :],
+                         weight[:, None] * row[None, :], 0.0)
+    return made
+
+
+@triton.jit
+def _load_part(most_of, sums_of, values_of, start, part, parts, rows, in_rows, column,
+               ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """What a program has left of its keys."""
+    inside = in_rows & (part < parts)
+    place = (start + part) * ROWS + rows
+    most = tl.load(most_of + place, inside, float("-inf"), cache_modifier=".cg")
+    sums = tl.load(sums_of + place, inside, 0.0, cache_modifier=".cg")
+    values = tl.load(values_of + place[:, None] * BLOCK + column[None, :], inside[:, None], 0.0,
+                     cache_modifier=".cg")
+    return most, sums, values
+
+
+@triton.jit
+def _finish(out, most, sums, values, at, inside, column, WIDTH: tl.constexpr):
+    """Divides by the sums and stores. Where nothing is seen there are zeros."""
+    made = tl.where((most == float("-inf"))[:, None], 0.0, values / sums[:, None])
+    tl.store(out + at[:, None] + column[None, :], made.to(out.dtype.element_ty),
+             inside[:, None] & (column < WIDTH)[None, :])
+
+
+@triton.jit
+def _attention_kernel(
+        q, k, v, mask, lengths, positions, new_k, new_v, cos, sin, at_new, out, most_of, sums_of,
+        values_of, tickets, q0, q1, q2, k0, k1, k2, v0, v1, v2, m0, m1, m2, m3, p0, p1,
+        n0, n1, w0, w1, t0, t1,
+        groups, shared, queries, keys, tiles, splits, scale,
+        WIDTH: tl.constexpr, OUT_WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+        OUT_BLOCK: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
+        SEGMENT: tl.constexpr, COUNT: tl.constexpr, FEW: tl.constexpr, STAGES: tl.constexpr,
+        MASK: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_POSITIONS: tl.constexpr,
+        IS_CAUSAL: tl.constexpr, HAS_NEW: tl.constexpr, OVERLAPS: tl.constexpr):
+    """A program has 16 rows, which are queries of heads that share keys, and COUNT chunks of keys.
+    If others have the rest, the last one to end merges what all have left of its FEW rows.
+
+    HAS_NEW: queries are rotated, and so is a new key; it and its value are stored where `at_new`
+    says, by the program that has this place."""
+    if OVERLAPS:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
+    split = tl.program_id(0) % splits
+    tile = tl.program_id(0) // splits
+    batch = (tile // tiles // groups).to(tl.int64)
+    group = (tile // tiles % groups).to(tl.int64)
+    rows = tl.arange(0, ROWS)
+    number = tile % tiles * ROWS + rows
+    query, head = number // shared, group * shared + number % shared
+    in_rows = number < queries * shared
+    column = tl.arange(0, BLOCK)
+    out_column = tl.arange(0, OUT_BLOCK)
+    # How many keys each row looks at, but for what the mask leaves out.
+    bound = tl.where(in_rows, keys, 0)
+    if HAS_LENGTHS:
+        bound = tl.minimum(bound, tl.load(lengths + batch).to(tl.int32))
+    if IS_CAUSAL:
+        bound = tl.minimum(bound, query + 1)
+    if HAS_POSITIONS:
+        bound = tl.minimum(bound, tl.load(positions + batch * p0 + query * p1, in_rows, 0
+                                          ).to(tl.int32) + 1)
+    first = split * COUNT
+    most_keys = tl.max(bound, 0)
+    last = tl.minimum(first + COUNT, tl.cdiv(most_keys, CHUNK))
+    at_q = q + batch * q0 + head * q1 + query.to(tl.int64) * q2
+    some_q = tl.load(at_q[:, None] + column[None, :],
+                     in_rows[:, None] & (column < WIDTH)[None, :], 0.0)
+    k += batch * k0 + group * k1
+    v += batch * v0 + group * v1
+    if HAS_NEW:
+        place = tl.load(at_new).to(tl.int64)
+        place = tl.where(place < 0, place + keys, place)
+        if (place < 0) | (place >= keys):
+            # As an index out of bounds ends kernels of PyTorch.
+            tl.inline_asm_elementwise("trap; mov.u32 $0, 0;", "=r", [], dtype=tl.int32,
+                                      is_pure=False, pack=1)
+        is_first = column < WIDTH // 2
+        other = tl.where(is_first, column + WIDTH // 2, column - WIDTH // 2)
+        in_width = column < WIDTH
+        cosine = tl.load(cos + batch * t0 + column, in_width, 0.0).to(tl.float32)
+        sine = tl.load(sin + batch * t1 + column, in_width, 0.0).to(tl.float32)
+        beside = tl.load(at_q[:, None] + other[None, :], in_rows[:, None] & in_width[None, :],
+                         0.0).to(tl.float32)
+        beside = tl.where(is_first[None, :], -beside, beside)
+        some_q = (some_q.to(tl.float32) * cosine[None, :] + beside * sine[None, :]
+                  ).to(q.dtype.element_ty)
+        at_k = new_k + batch * n0 + group * n1
+        beside_k = tl.load(at_k + other, in_width, 0.0).to(tl.float32)
+        beside_k = tl.where(is_first, -beside_k, beside_k)
+        fresh_k = (tl.load(at_k + column, in_width, 0.0).to(tl.float32) * cosine
+                   + beside_k * sine).to(k.dtype.element_ty)
+        fresh_v = tl.load(new_v + batch * w0 + group * w1 + out_column, out_column < OUT_WIDTH, 0.0)
+        if (place // CHUNK >= first) & (place // CHUNK < first + COUNT):
+            tl.store(k + place * k2 + column, fresh_k, in_width)
+            tl.store(v + place * v2 + out_column, fresh_v, out_column < OUT_WIDTH)
+            tl.debug_barrier()
+    at_mask = batch * m0 + head * m1 + query.to(tl.int64) * m2
+    nothing = tl.full((ROWS,), float("-inf"), tl.float32)
+    most, sums = nothing, tl.zeros((ROWS,), tl.float32)
+    values = tl.zeros((ROWS, OUT_BLOCK), tl.float32)
+    for segment in range(first // SEGMENT, tl.cdiv(last, SEGMENT)):
+        segment_most, segment_sums = nothing, tl.zeros((ROWS,), tl.float32)
+        segment_values = tl.zeros((ROWS, OUT_BLOCK), tl.float32)
+        for chunk in tl.range(tl.maximum(segment * SEGMENT, first),
+                              tl.minimum(segment * SEGMENT + SEGMENT, last), num_stages=STAGES):
+            key = chunk * CHUNK + tl.arange(0, CHUNK)
+            seen = key[None, :] < bound[:, None]
+            bias = tl.zeros((ROWS, CHUNK), tl.float32)
+            if MASK:
+                found = tl.load(mask + at_mask[:, None] + key.to(tl.int64)[None, :] * m3, seen, 0)
+                if MASK == 1:
+                    seen = seen & (found != 0)
+                else:
+                    bias = found.to(tl.float32)
+                    seen = seen & (bias != float("-inf"))
+            at = key.to(tl.int64)[:, None]
+            # Of keys that no row sees nothing is loaded.
+            if MASK:
+                in_keys = (tl.max(seen.to(tl.int32), 0) > 0)[:, None]
+            else:
+                in_keys = (key < most_keys)[:, None]
+            some_k = tl.load(k + at * k2 + column[None, :],
+                             in_keys & (column < WIDTH)[None, :], 0.0)
+            some_v = tl.load(v + at * v2 + out_column[None, :],
+                             in_keys & (out_column < OUT_WIDTH)[None, :], 0.0)
+            if HAS_NEW:
+                is_new = (key == place)[:, None]
+                some_k = tl.where(is_new, fresh_k[None, :], some_k)
+                some_v = tl.where(is_new, fresh_v[None, :], some_v)
+            scores = tl.dot(some_q, tl.trans(some_k), input_precision="ieee") * scale
+            if MASK == 2:
+                scores += bias
+            scores = tl.where(seen, scores, float("-inf"))
+            # A score that is NaN makes the row NaN, as PyTorch's does.
+            largest = tl.max(tl.where(scores == scores, scores, float("inf")), 1)
+            powers = tl.exp(scores - tl.where(largest == float("-inf"), 0.0, largest)[:, None])
+            weights = powers.to(v.dtype.element_ty)
+            made = tl.dot(weights, some_v, input_precision="ieee")
+            # The sum of weights is a product, too, whose order does not follow from how threads
+            # hold them, as that of a sum would.
+            ones = tl.full((CHUNK, 16), 1.0, v.dtype.element_ty)
+            weight_sums = tl.max(tl.dot(weights, ones, input_precision="ieee"), 1)
+            if tl.max(tl.max((made - made != 0).to(tl.int32), 1), 0) > 0:
+                made = _weigh_special(weights, seen, v, chunk * CHUNK, keys, v2, out_column,
+                                      OUT_WIDTH, CHUNK)
+            segment_most, segment_sums, segment_values = _merge(
+                segment_most, segment_sums, segment_values, largest, weight_sums, made)
+        most, sums, values = _merge(most, sums, values, segment_most, segment_sums,
+                                    segment_values)
+    at_out = ((batch * queries + query) * groups * shared + head) * OUT_WIDTH
+    if splits == 1:
+        _finish(out, most, sums, values, at_out, in_rows, out_column, OUT_WIDTH)
+    else:
+        left = tl.program_id(0).to(tl.int64) * ROWS + rows
+        tl.store(most_of + left, most, in_rows)
+        tl.store(sums_of + left, sums, in_rows)
+        tl.store(values_of + left[:, None] * OUT_BLOCK + out_column[None, :], values,
+                 in_rows[:, None])
+        tl.debug_barrier()
+        if tl.atomic_add(tickets + tile, 1, sem="acq_rel", scope="gpu") == splits - 1:
+            # The next launch finds the ticket as this one did.
+            tl.store(tickets + tile, 0)
+            few = tl.arange(0, FEW)
+            pair = tile % tiles * ROWS + few
+            in_few = pair < queries * shared
+            empty = tl.full((FEW,), float("-inf"), tl.float32)
+            zero, zeros = tl.zeros((FEW,), tl.float32), tl.zeros((FEW, OUT_BLOCK), tl.float32)
+            x, y, z = empty, zero, zeros
+            start = tile.to(tl.int64) * splits
+            for part in range(0, splits, 8):
+                # All are loaded before the first one is waited for.
+                a0, b0, c0 = _load_part(most_of, sums_of, values_of, start, part, splits,
+                                        few, in_few, out_column, ROWS, OUT_BLOCK)
+                a1, b1, c1 = _load_part(most_of, sums_of, values_of, start, part + 1, splits,
+                                        few, in_few, out_column, ROWS, OUT_BLOCK)
+                a2, b2, c2 = _load_part(most_of, sums_of, values_of, start, part + 2, splits,
+                                        few, in_few, out_column, ROWS, OUT_BLOCK)
+                a3, b3, c3 = _load_part(most_of, sums_of, values_of, start, part + 3, splits,
+                                        few, in_few, out_column, ROWS, OUT_BLOCK)
+                a4, b4, c4 = _load_part(most_of, sums_of, values_of, start, part + 4, splits,
+                                        few, in_few, out_column, ROWS, OUT_BLOCK)
+                a5, b5, c5 = _load_part(most_of, sums_of, values_of, start, part + 5, splits,
+                                        few, in_few, out_column, ROWS, OUT_BLOCK)
+                a6, b6, c6 = _load_part(most_of, sums_of, values_of, start, part + 6, splits,
+                                        few, in_few, out_column, ROWS, OUT_BLOCK)
+                a7, b7, c7 = _load_part(most_of, sums_of, values_of, start, part + 7, splits,
+                                        few, in_few, out_column, ROWS, OUT_BLOCK)
+                if COUNT == 1:
+                    # Four chunks are a segment, which joins the others when it is complete.
+                    d, e, f = _merge(empty, zero, zeros, a0, b0, c0)
+                    d, e, f = _merge(d, e, f, a1, b1, c1)
+                    d, e, f = _merge(d, e, f, a2, b2, c2)
+                    d, e, f = _merge(d, e, f, a3, b3, c3)
+                    x, y, z = _merge(x, y, z, d, e, f)
+                    d, e, f = _merge(empty, zero, zeros, a4, b4, c4)
+                    d, e, f = _merge(d, e, f, a5, b5, c5)
+                    d, e, f = _merge(d, e, f, a6, b6, c6)
+                    d, e, f = _merge(d, e, f, a7, b7, c7)
+                    x, y, z = _merge(x, y, z, d, e, f)
+                else:
+                    x, y, z = _merge(x, y, z, a0, b0, c0)
+                    x, y, z = _merge(x, y, z, a1, b1, c1)
+                    x, y, z = _merge(x, y, z, a2, b2, c2)
+                    x, y, z = _merge(x, y, z, a3, b3, c3)
+                    x, y, z = _merge(x, y, z, a4, b4, c4)
+                    x, y, z = _merge(x, y, z, a5, b5, c5)
+                    x, y, z = _merge(x, y, z, a6, b6, c6)
+                    x, y, z = _merge(x, y, z, a7, b7, c7)
+            at_few = (batch * queries + pair // shared) * groups * shared + group * shared
+            at_few = (at_few + pair % shared) * OUT_WIDTH
+            _finish(out, x, y, z, at_few, in_few, out_column, OUT_WIDTH)
+
+
+class _Tickets:
+    """Counters on a device that are zero between launches, as the last program of each tile sets
+    them back. Launches that may run at once have others: those of each stream, and each launch that
+    is captured into a graph, which keeps its own."""
+
+    _SIZE = 1 << 20
+
+    def __init__(self, device: torch.device):
+        self._all = torch.zeros(self._SIZE, dtype=torch.int32, device=device)
+        self._streams: dict[int, Tensor] = {}
+        self._used = 0
+        self._lock = threading.Lock()
+        # Streams that do not wait for this one may use them.
+        torch.cuda.current_stream(device).synchronize()
+
+    def _take(self, count: int) -> Tensor | None:
+        if self._used + count > self._SIZE:
+            return None
+        self._used += count
+        return self._all[self._used - count:self._used]
+
+    def get(self, count: int) -> Tensor:
+        stream = torch.cuda.current_stream(self._all.device).cuda_stream
+        with self._lock:
+            if torch.cuda.is_current_stream_capturing():
+                found = self._take(count)
+            else:
+                found = self._streams.get(stream)
+                if found is None or len(found) < count:
+                    found = self._take(triton.next_power_of_2(count))
+                    if found is not None:
+                        self._streams[stream] = found
+        if found is None:
+            return torch.zeros(count, dtype=torch.int32, device=self._all.device)
+        return found
+
+
+_TICKETS: dict[int, _Tickets] = {}
+_LOCK = threading.Lock()
+
+
+def _get_tickets(device: torch.device, count: int) -> Tensor:
+    index = device.index or 0
+    if not count:
+        return torch.empty(0, dtype=torch.int32, device=device)
+    with _LOCK:
+        if index not in _TICKETS:
+            if torch.cuda.is_current_stream_capturing():
+                return torch.zeros(count, dtype=torch.int32, device=device)
+            _TICKETS[index] = _Tickets(device)
+    return _TICKETS[index].get(count)
+
+
+def _choose_count(tiles: int, keys: int, device: torch.device) -> int:
+    """The chunks of keys of a program: one, those of a segment, or all."""
+    processors = torch.cuda.get_device_properties(device).multi_processor_count
+    chunks = triton.cdiv(keys, CHUNK)
+    if chunks <= 1 or tiles >= _FEW * processors:
+        return _ALL
+    if tiles * chunks <= _FEW * processors:
+        return 1
+    return SEGMENT if chunks > SEGMENT else _ALL
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, lengths: Tensor | None,
+           positions: Tensor | None, is_causal: bool, scale: float,
+           new: tuple[Tensor, Tensor, Tensor, Tensor, Tensor] | None = None,
+           count: int | None = None) -> Tensor:
+    """Tensors whose last stride is 1, but the mask's, which has the shape of the scores.
+
+    Args:
+      new: of one query: a key and a value [B, G, 1, ..] to store, the key rotated as the queries
+        are, by cosines and sines [B, D], and where.
+      count: the chunks of keys of a program: 1, SEGMENT or all of them, with the same bits.
+    """
+    batch, heads, queries, width = q.shape
+    groups, keys, out_width = k.shape[1], k.shape[2], v.shape[3]
+    shared = heads // groups if groups else 0
+    out = make_result(q, v)
+    if not out.numel():
+        return out
+    tiles = triton.cdiv(queries * shared, _ROWS)
+    total = batch * groups * tiles
+    count = _choose_count(total, keys, q.device) if count is None else count
+    splits = max(1, triton.cdiv(triton.cdiv(keys, CHUNK), count))
+    block, out_block = (max(16, triton.next_power_of_2(each)) for each in (width, out_width))
+    with torch.cuda.device(q.device):
+        overlaps = torch.cuda.get_device_capability(q.device) >= (9, 0)
+        rows = total * splits * _ROWS if splits > 1 else 0
+        space = torch.empty(rows * (2 + out_block), dtype=torch.float32, device=q.device)
+        tickets = _get_tickets(q.device, total if splits > 1 else 0)
+        if mask is not None and mask.dtype == torch.bool:
+            mask = mask.view(torch.uint8)
+        _attention_kernel[total * splits,](
+            q, k, v, q if mask is None else mask, q if lengths is None else lengths,
+            q if positions is None else positions, *([q] * 5 if new is None else new), out,
+            space, space[rows:], space[2 * rows:], tickets, *q.stride()[:3], *k.stride()[:3],
+            *v.stride()[:3],
+            *([0] * 4 if mask is None else mask.stride()),
+            *([0] * 2 if positions is None else positions.stride()),
+            *([0] * 6 if new is None else [*new[0].stride()[:2], *new[1].stride()[:2],
+                                           new[2].stride(0), new[3].stride(0)]),
+            groups, shared, queries, keys, tiles, splits, scale,
+            WIDTH=width, OUT_WIDTH=out_width, BLOCK=block, OUT_BLOCK=out_block, ROWS=_ROWS,
+            CHUNK=CHUNK, SEGMENT=SEGMENT, COUNT=count, STAGES=min(count, 2),
+            FEW=min(_ROWS, triton.next_power_of_2(queries * shared)),
+            MASK=0 if mask is None else 1 if mask.dtype == torch.uint8 else 2,
+            HAS_LENGTHS=lengths is not None, HAS_POSITIONS=positions is not None,
+            IS_CAUSAL=is_causal, HAS_NEW=new is not None, OVERLAPS=overlaps, **_OPTIONS,
+            **({"launch_pdl": True} if overlaps else {}))
+    return out
