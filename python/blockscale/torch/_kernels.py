@@ -176,4 +176,18 @@ def to_argument(tensor: Tensor) -> Tensor:
     return tensor
 
 
-__all__ = ["LOG", "Error", "Kernel", "get_bucket", "get_kernel", "to_argument"]
+def join_tensors(tensors: list[Tensor]) -> Tensor | None:
+    """Tensors that lie behind one another in one piece of memory, as one; None if they do not."""
+    first = tensors[0]
+    end = first.data_ptr()
+    storage = first.untyped_storage().data_ptr()
+    for each in tensors:
+        if (each.data_ptr() != end or each.untyped_storage().data_ptr() != storage
+                or not each.is_contiguous()):
+            return None
+        end += each.numel() * each.element_size()
+    shape = (sum(each.shape[0] for each in tensors), *first.shape[1:])
+    return first.as_strided(shape, first.stride())
+
+
+__all__ = ["LOG", "Error", "Kernel", "get_bucket", "get_kernel", "join_tensors", "to_argument"]

@@ -20,7 +20,7 @@ from blockscale._forms import SCALINGS, OperandForm
 from blockscale._native import recipes
 from blockscale._ops import FORMATS, ORDERS
 from blockscale.torch._forms import LAYOUTS, ROW_MAJOR, get_storage, has_product
-from blockscale.torch._kernels import LOG, to_argument
+from blockscale.torch._kernels import LOG, join_tensors, to_argument
 from blockscale.torch._products_kernels import Dequantizer, Linear, Packer, Quantizer, run
 
 LIBRARY = torch.library.Library("blockscale", "DEF")
@@ -414,20 +414,6 @@ define("merged_linear_weight_only(Tensor x, Tensor[] data, Tensor[] scales, "
         "Tensor?[] global_scale, Tensor?[] bias, *, int[] out_features, str format, "
         "str layout='row_major', bool rht=False, str order='free') -> Tensor")
 _OPS = torch.ops.blockscale
-
-
-def join_tensors(tensors: list[Tensor]) -> Tensor | None:
-    """Tensors that lie behind one another in one piece of memory, as one; None if they do not."""
-    first = tensors[0]
-    end = first.data_ptr()
-    storage = first.untyped_storage().data_ptr()
-    for each in tensors:
-        if (each.data_ptr() != end or each.untyped_storage().data_ptr() != storage
-                or not each.is_contiguous()):
-            return None
-        end += each.numel() * each.element_size()
-    shape = (sum(each.shape[0] for each in tensors), *first.shape[1:])
-    return first.as_strided(shape, first.stride())
 
 
 def _merged(x: Tensor, data: list[Tensor], scales: list[Tensor],

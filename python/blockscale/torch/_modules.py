@@ -14,8 +14,8 @@ from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm
 from blockscale._types import element_name
 from blockscale.torch._forms import ROW_MAJOR, get_layout, get_storage
-from blockscale.torch._kernels import to_argument
-from blockscale.torch._library import PLAIN, join_tensors
+from blockscale.torch._kernels import join_tensors, to_argument
+from blockscale.torch._library import PLAIN
 from blockscale.torch._products_kernels import Quantizer, run
 from blockscale.torch._state import (
     MARK,

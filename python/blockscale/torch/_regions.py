@@ -25,8 +25,7 @@ from blockscale._errors import ArgumentError
 from blockscale._trace import Module
 from blockscale._types import element_name
 from blockscale.torch._forms import has_product
-from blockscale.torch._kernels import LOG, Kernel, to_argument
-from blockscale.torch._library import join_tensors
+from blockscale.torch._kernels import LOG, Kernel, join_tensors, to_argument
 from blockscale.torch._region_module import RegionBuilder
 
 #: The number of rows while a region for any is traced: neither 0 nor 1, and no other size.
