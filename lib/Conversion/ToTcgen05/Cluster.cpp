@@ -24,8 +24,8 @@ static constexpr unsigned kClusterMemory = 7;
 static constexpr uint32_t kLeaderMask = ~(uint32_t(1) << 24);
 
 Cluster::Cluster(KernelBuilder &b, GemmScheduleAttr schedule)
-    : member(b.i32(0)), pair(b.i32(0)), tileBlocks(getTileBlocks(schedule)),
-      pairs(schedule.getMulticast()) {
+    : member(b, b.i32(0)), pair(b, b.i32(0)),
+      tileBlocks(getTileBlocks(schedule)), pairs(schedule.getMulticast()) {
   if (!isPair())
     return;
   Lanes rank(b, NVVM::ClusterId::create(b, b.getI32Type()));
@@ -45,7 +45,7 @@ NVVM::CTAGroupKindAttr Cluster::getGroupAttr(KernelBuilder &b) const {
 void Cluster::emitIfLeader(KernelBuilder &b, function_ref<void()> body) const {
   if (!isPair())
     return body();
-  emit::emitIf(b, compare(arith::CmpIPredicate::eq, Lanes(b, member), 0), body);
+  emit::emitIf(b, compare(arith::CmpIPredicate::eq, member, 0), body);
 }
 
 void Cluster::emitBarrier(KernelBuilder &b) const {
@@ -98,12 +98,12 @@ static Value shiftMask(KernelBuilder &b, uint32_t mask, Lanes amount) {
 
 void Cluster::emitCommitToPair(KernelBuilder &b, Value barrier) const {
   constexpr uint32_t both = 0b11;
-  emitCommit(b, barrier, shiftMask(b, both, Lanes(b, pair) << 1));
+  emitCommit(b, barrier, shiftMask(b, both, pair << 1));
 }
 
 Value Cluster::getMulticastMask(KernelBuilder &b) const {
   constexpr uint32_t sameMember = 0b0101;
-  return pairs > 1 ? shiftMask(b, sameMember, Lanes(b, member)) : Value();
+  return pairs > 1 ? shiftMask(b, sameMember, member) : Value();
 }
 
 Value Cluster::toPeer(KernelBuilder &b, Value pointer) const {

@@ -45,7 +45,7 @@ public:
 
   /// The number of the CTA in its pair, and of the pair in the cluster, i32; 0
   /// where there is only one.
-  mlir::Value member, pair;
+  emit::Lanes member, pair;
 
   /// Runs `body` in CTAs that lead.
   void emitIfLeader(KernelBuilder &b, llvm::function_ref<void()> body) const;

@@ -54,23 +54,23 @@ struct OperandLoads {
 
 /// The part of an operand that a tile needs.
 struct OperandRange {
-  Value matrix;
+  Lanes matrix;
   /// The first row of the product, and how many it has, i32.
-  Value firstRow, rows;
+  Lanes firstRow, rows;
   /// The first tile of scales, i64.
-  Value scales;
+  Lanes scales;
   /// Number of the tile.
-  Value tile;
+  Lanes tile;
 };
 
 /// The stage that is loaded, all i32.
 struct Stage {
-  Value slot;
+  Lanes slot;
   /// Number of the step along K, and the place of its data, in the elements of
   /// the map.
-  Value step, depth;
+  Lanes step, depth;
   /// Tiles of scales along K: of a band, and of this stage.
-  Value bandTiles, scaleTiles;
+  Lanes bandTiles, scaleTiles;
 };
 
 class LoadEmitter {
@@ -146,21 +146,21 @@ void LoadEmitter::emitData(const OperandLoads &operand,
   int64_t part = operand.dataRows / operand.sharers;
   Lanes first(b, b.i32(0));
   if (operand.sharers > 1)
-    first = Lanes(b, cluster.pair) * part;
+    first = cluster.pair * part;
   Value target =
       context.getShared(b, operand.data, stage.slot,
                         SharedLayout::getDataBytes(operand.dataRows));
   target = b.offset(target, b.getI8Type(), first * kRowBytes);
   auto products = static_cast<int64_t>(operand.sources.size());
   int64_t tileRows = operand.tileRows / products;
-  Lanes row = Lanes(b, range.firstRow) + Lanes(b, range.tile) * tileRows;
+  Lanes row = range.firstRow + range.tile * tileRows;
   Value mask = operand.sharers > 1 ? cluster.getMulticastMask(b) : Value();
   auto emit = [&](Value target, Value map, Lanes row) {
     Value coordinates[] = {stage.depth, row, range.matrix};
     emitCopy(target, map, coordinates, mask, stage);
   };
   if (products == 1) {
-    row = row + Lanes(b, cluster.member) * operand.dataRows + first;
+    row = row + cluster.member * operand.dataRows + first;
     return emit(target, operand.sources.front().data, row);
   }
   for (int64_t i = 0; i < products; ++i) {
@@ -170,8 +170,7 @@ void LoadEmitter::emitData(const OperandLoads &operand,
       emit(b.offset(target, b.getI8Type(), b.i32(offset)), map, row);
       continue;
     }
-    Value isMine =
-        compare(arith::CmpIPredicate::eq, Lanes(b, cluster.member), i);
+    Value isMine = compare(arith::CmpIPredicate::eq, cluster.member, i);
     emit::emitIf(b, isMine, [&] { emit(target, map, row); });
   }
 }
@@ -185,9 +184,9 @@ void LoadEmitter::emitScales(const OperandLoads &operand,
   Value target =
       context.getShared(b, operand.scales, stage.slot,
                         SharedLayout::getScaleBytes(format, operand.scaleRows));
-  Lanes first = Lanes(b, range.tile) * bands;
+  Lanes first = range.tile * bands;
   if (mine < bands)
-    first = first + Lanes(b, cluster.member) * mine;
+    first = first + cluster.member * mine;
   Lanes last = Lanes(b, emitCeilDiv(b, range.rows, kTileRows)) - 1;
   for (int64_t i = 0; i < mine; ++i) {
     Value source = operand.sources[i / bands].scale;
@@ -195,8 +194,7 @@ void LoadEmitter::emitScales(const OperandLoads &operand,
     if (bands > 1)
       band = minUnsigned(band, last);
     Lanes scaleTile = toI64(b, band) * toI64(b, stage.bandTiles) +
-                      Lanes(b, range.scales) +
-                      toI64(b, stage.step) * scaleTiles;
+                      range.scales + toI64(b, stage.step) * scaleTiles;
     Value part =
         b.offset(target, b.getI8Type(), b.i32(i * scaleTiles * kTileBytes));
     if (cluster.isPair()) {
@@ -207,8 +205,8 @@ void LoadEmitter::emitScales(const OperandLoads &operand,
     }
     NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
         b, part, b.offset(source, b.getI8Type(), scaleTile * kTileBytes),
-        context.stageFull.get(b, stage.slot),
-        Lanes(b, stage.scaleTiles) * kTileBytes, /*multicastMask=*/Value(),
+        context.stageFull.get(b, stage.slot), stage.scaleTiles * kTileBytes,
+        /*multicastMask=*/Value(),
         /*l2CacheHint=*/Value());
   }
 }
@@ -232,16 +230,20 @@ int64_t LoadEmitter::getScaleTileBytes() const {
 void LoadEmitter::emitTile(const TileCoord &tile, const Stage &stage) {
   cluster.emitIfLeader(b, [&] {
     // Maps bring whole boxes of scales, too.
-    Lanes scaleTiles(b, cluster.isPair() ? b.i32(format.getScaleTiles())
-                                         : stage.scaleTiles);
+    Lanes scaleTiles = cluster.isPair()
+                           ? stage.scaleTiles.like(format.getScaleTiles())
+                           : stage.scaleTiles;
     context.stageFull.emitExpect(
         b, stage.slot, scaleTiles * getScaleTileBytes() + getDataBytes());
   });
   const ProductRange &product = tile.product;
   OperandRange ranges[] = {{product.matrixA, product.firstRow, product.rows,
                             product.scalesA, tile.row},
-                           {product.matrixB, b.i32(0), context.arguments.cols,
-                            product.scalesB, tile.col}};
+                           {product.matrixB,
+                            {b, b.i32(0)},
+                            {b, context.arguments.cols},
+                            product.scalesB,
+                            tile.col}};
   for (auto [operand, range] : llvm::zip_equal(operands, ranges)) {
     emitData(operand, range, stage);
     emitScales(operand, range, stage);
@@ -254,10 +256,9 @@ void LoadEmitter::emit() {
   // place begin at 0.
   int64_t packed = format.getStageElements() / kRowBytes;
   auto emitSteps = [&](const TileCoord &tile, ValueRange carried) {
-    Lanes begin(b, tile.begin), allTiles(b, tile.product.bandTiles);
-    Lanes firstByte =
-        Lanes(b, tile.product.firstDepth) >> llvm::Log2_64(packed);
-    Value count = Lanes(b, tile.end) - begin;
+    Lanes begin = tile.begin, allTiles = tile.product.bandTiles;
+    Lanes firstByte = tile.product.firstDepth >> llvm::Log2_64(packed);
+    Lanes count = tile.end - begin;
     return emitCount(b, count, carried, [&](Value number, ValueRange carried) {
       Lanes step = begin + Lanes(b, number);
       RingSlot slot = RingSlot::of(carried);
@@ -265,7 +266,10 @@ void LoadEmitter::emit() {
       Lanes scaleTiles =
           minUnsigned(allTiles - step * stepTiles, allTiles.like(stepTiles));
       // A row of the box is 128 bytes, or as many codes in a byte's place.
-      emitTile(tile, {slot.index, step, firstByte + step * kRowBytes, allTiles,
+      emitTile(tile, {{b, slot.index},
+                      step,
+                      firstByte + step * kRowBytes,
+                      allTiles,
                       scaleTiles});
       return slot.getNext(b, context.spec.schedule.getStages()).get();
     });

@@ -102,7 +102,7 @@ struct Operand {
   /// The number of rows of the operand whose scales the CTA has.
   int64_t rows;
   /// Descriptors of stage 0, i64; the second is a null without long steps.
-  Value data, longData, scales;
+  Lanes data, longData, scales;
   int64_t dataBytes, scaleBytes;
   /// The offset of the data of stage 0 in shared memory.
   int64_t offset;
@@ -114,8 +114,8 @@ class ProductEmitter {
 public:
   /// `issuer` (i1) says which thread of the warp that runs the role issues
   /// instructions; null where only one runs it.
-  ProductEmitter(KernelBuilder &b, const Tcgen05Context &context, Value thread,
-                 Value issuer);
+  ProductEmitter(KernelBuilder &b, const Tcgen05Context &context, Lanes thread,
+                 Lanes issuer);
 
   /// Whether K can end in a step.
   static bool hasPartialSteps(const GemmFormat &format) {
@@ -127,18 +127,18 @@ public:
 private:
   /// Adds the product of a stage. `left` (i32) are the elements of K that it
   /// has; null where it is full.
-  void emitStage(Value slot, Value left, Value accumulator, Value isFirst);
+  void emitStage(Value slot, Lanes left, Value accumulator, Lanes isFirst);
   /// Adds the product of three full stages, for which it waits and of which it
   /// says that they are empty.
   void emitLongStages(ArrayRef<RingSlot> slots, Value accumulator,
-                      Value isFirst);
+                      Lanes isFirst);
   /// Copies tile `scaleTile` along K of all rows of an operand to place `place`
   /// of tensor memory.
-  void emitScales(const Operand &operand, Value descriptor, int64_t scaleTile,
+  void emitScales(const Operand &operand, Lanes descriptor, int64_t scaleTile,
                   int64_t place);
   /// The descriptor of what stage `slot` has of an operand, of which `first` is
   /// that of stage 0.
-  Lanes getStage(Value first, Value slot, int64_t bytes);
+  Lanes getStage(Lanes first, Value slot, int64_t bytes);
   /// Adds the product of data whose scales begin with this one in tensor
   /// memory.
   void emitProduct(Value accumulator, Value adds, ArrayRef<Value> data,
@@ -148,34 +148,34 @@ private:
   SmallVector<Value> emitFullStages(const RingSlot &first, Lanes steps,
                                     Value accumulator);
   /// Waits for the stage at `slot`, adds its product, and gives it back.
-  void emitRingStage(const RingSlot &slot, Value left, Value accumulator,
-                     Value isFirst);
+  void emitRingStage(const RingSlot &slot, Lanes left, Value accumulator,
+                     Lanes isFirst);
   /// Emits `body` for the thread that issues instructions.
   void emitInIssuer(function_ref<void()> body);
   /// Sets scales behind the `left` (i32) elements of K that a stage has to 0,
   /// in the step that K ends in. The warp runs it.
-  void emitClearScales(const RingSlot &slot, Value left);
+  void emitClearScales(const RingSlot &slot, Lanes left);
 
-  Value getDescriptor(int64_t offset, uint64_t rest);
+  Lanes getDescriptor(int64_t offset, uint64_t rest);
 
   KernelBuilder &b;
   const Tcgen05Context &context;
   const ScaledGemmSpec &spec;
-  Value thread, issuer;
+  Lanes thread, issuer;
   SmallVector<Operand, 2> operands;
 };
 
 } // namespace
 
 ProductEmitter::ProductEmitter(KernelBuilder &b, const Tcgen05Context &context,
-                               Value thread, Value issuer)
+                               Lanes thread, Lanes issuer)
     : b(b), context(context), spec(context.spec), thread(thread),
       issuer(issuer) {
   auto add = [&](int64_t dataRows, int64_t data, int64_t scaleRows,
                  int64_t scales, int64_t columns) {
     bool isLong = spec.format.hasLongSteps;
     operands.push_back({scaleRows, getDescriptor(data, kDataDescriptor),
-                        isLong ? getDescriptor(data, kLongDescriptor) : Value(),
+                        isLong ? getDescriptor(data, kLongDescriptor) : Lanes(),
                         getDescriptor(scales, kScaleDescriptor),
                         SharedLayout::getDataBytes(dataRows),
                         SharedLayout::getScaleBytes(spec.format, scaleRows),
@@ -187,11 +187,11 @@ ProductEmitter::ProductEmitter(KernelBuilder &b, const Tcgen05Context &context,
       context.shared.scaleB, context.tensor.scaleB);
 }
 
-Value ProductEmitter::getDescriptor(int64_t offset, uint64_t rest) {
-  return emitDescriptor(b, context.getShared(b, offset), rest);
+Lanes ProductEmitter::getDescriptor(int64_t offset, uint64_t rest) {
+  return {b, emitDescriptor(b, context.getShared(b, offset), rest)};
 }
 
-void ProductEmitter::emitScales(const Operand &operand, Value descriptor,
+void ProductEmitter::emitScales(const Operand &operand, Lanes descriptor,
                                 int64_t scaleTile, int64_t place) {
   int64_t bands = operand.rows / kTileRows;
   for (int64_t band = 0; band < bands; ++band) {
@@ -202,7 +202,7 @@ void ProductEmitter::emitScales(const Operand &operand, Value descriptor,
         NVVM::Tcgen05CpMulticast::WARPX4, NVVM::Tcgen05CpSrcFormatAttr(),
         getTensorPointer(b, context.tensorMemory,
                          operand.columns + target * kScaleTileColumns),
-        Lanes(b, descriptor) + source * (kTileBytes / kDescriptorUnit));
+        descriptor + source * (kTileBytes / kDescriptorUnit));
   }
 }
 
@@ -225,14 +225,14 @@ void ProductEmitter::emitProduct(Value accumulator, Value adds,
       scales[1]);
 }
 
-Lanes ProductEmitter::getStage(Value first, Value slot, int64_t bytes) {
+Lanes ProductEmitter::getStage(Lanes first, Value slot, int64_t bytes) {
   Lanes stage(b, b.zext64(slot));
-  return Lanes(b, first) + stage * (bytes / kDescriptorUnit);
+  return first + stage * (bytes / kDescriptorUnit);
 }
 
-void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
-                               Value isFirst) {
-  SmallVector<Value> data, scales;
+void ProductEmitter::emitStage(Value slot, Lanes left, Value accumulator,
+                               Lanes isFirst) {
+  SmallVector<Lanes> data, scales;
   for (const Operand &operand : operands) {
     data.push_back(getStage(operand.data, slot, operand.dataBytes));
     scales.push_back(getStage(operand.scales, slot, operand.scaleBytes));
@@ -243,9 +243,8 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
   };
   auto emitStep = [&](Value adds, int64_t step) {
     SmallVector<Value> parts;
-    for (Value descriptor : data)
-      parts.push_back(Lanes(b, descriptor) +
-                      step * (kStepBytes / kDescriptorUnit));
+    for (Lanes descriptor : data)
+      parts.push_back(descriptor + step * (kStepBytes / kDescriptorUnit));
     emitProduct(accumulator, adds, parts, step * spec.format.stepScales,
                 /*isLong=*/false);
   };
@@ -253,8 +252,7 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
     return step == 0 ||
            spec.format.getScaleTile(step) != spec.format.getScaleTile(step - 1);
   };
-  Lanes first(b, isFirst);
-  Value yes = first.like(1), adds = first ^ first.like(1);
+  Value yes = isFirst.like(1), adds = isFirst ^ isFirst.like(1);
   if (!left) {
     for (int64_t scaleTile = 0; scaleTile < spec.format.getScaleTiles();
          ++scaleTile)
@@ -264,7 +262,7 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
     return;
   }
   for (int64_t step = 0; step < kTileSteps; ++step) {
-    Lanes exists = compare(arith::CmpIPredicate::ugt, Lanes(b, left),
+    Lanes exists = compare(arith::CmpIPredicate::ugt, left,
                            step * spec.format.stepElements);
     emit::emitIf(b, exists, [&] {
       if (isNewScaleTile(step))
@@ -275,11 +273,10 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
 }
 
 void ProductEmitter::emitLongStages(ArrayRef<RingSlot> slots, Value accumulator,
-                                    Value isFirst) {
+                                    Lanes isFirst) {
   int64_t stepScales = 2 * kLongStepBytes / spec.format.block;
   int64_t copySteps = kLongScaleTiles * kTileCols / stepScales;
-  Lanes first(b, isFirst);
-  Value yes = first.like(1), adds = first ^ first.like(1);
+  Value yes = isFirst.like(1), adds = isFirst ^ isFirst.like(1);
   int64_t arrived = 0;
   auto waitFor = [&](int64_t stage) {
     for (; arrived <= stage; ++arrived)
@@ -325,10 +322,9 @@ void ProductEmitter::emitInIssuer(function_ref<void()> body) {
     body();
 }
 
-void ProductEmitter::emitClearScales(const RingSlot &slot, Value left) {
-  Lanes elements(b, left);
-  Lanes inStep = elements & (spec.format.stepElements - 1);
-  Value isPartial = compare(arith::CmpIPredicate::ne, inStep, 0);
+void ProductEmitter::emitClearScales(const RingSlot &slot, Lanes left) {
+  Lanes inStep = left & (spec.format.stepElements - 1);
+  Lanes isPartial = compare(arith::CmpIPredicate::ne, inStep, 0);
   emit::emitIf(b, isPartial, [&] {
     const Cluster &cluster = context.cluster;
     // A thread that is a turn of the ring ahead of the one that issues would
@@ -339,11 +335,11 @@ void ProductEmitter::emitClearScales(const RingSlot &slot, Value left) {
                                        ? NVVM::MemScopeKind::CLUSTER
                                        : NVVM::MemScopeKind::CTA);
     // Rows of four scales, of which a thread has four (Numerics, section 12).
-    Lanes scales = elements >> llvm::Log2_64(spec.format.block);
+    Lanes scales = left >> llvm::Log2_64(spec.format.block);
     Lanes scaleTile = scales >> llvm::Log2_64(kTileCols);
     Lanes bits = (scales & (kTileCols - 1)) << 3;
     Lanes mask = (bits.like(1) << bits) - 1;
-    Lanes lane = numerics::getLane(Lanes(b, thread));
+    Lanes lane = numerics::getLane(thread);
     constexpr int64_t threadBytes = kTileBytes / kWarpThreads;
     Lanes place = scaleTile * kTileBytes + lane * threadBytes;
     auto clear = [&](Value address) {
@@ -373,8 +369,8 @@ void ProductEmitter::emitClearScales(const RingSlot &slot, Value left) {
   });
 }
 
-void ProductEmitter::emitRingStage(const RingSlot &slot, Value left,
-                                   Value accumulator, Value isFirst) {
+void ProductEmitter::emitRingStage(const RingSlot &slot, Lanes left,
+                                   Value accumulator, Lanes isFirst) {
   context.stageFull.emitWaitFull(b, slot);
   emitStage(slot.index, left, accumulator, isFirst);
   context.cluster.emitCommitToAll(b, context.stageEmpty.get(b, slot.index));
@@ -405,7 +401,7 @@ SmallVector<Value> ProductEmitter::emitFullStages(const RingSlot &first,
     if (spec.format.hasLongSteps)
       number = number + done;
     RingSlot slot = RingSlot::of(carried);
-    emitRingStage(slot, /*left=*/Value(), accumulator,
+    emitRingStage(slot, /*left=*/Lanes(), accumulator,
                   compare(Predicate::eq, number, 0));
     return slot.getNext(b, stages).get();
   });
@@ -428,8 +424,7 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
                                               Lanes(b, full.index) * distance);
   int64_t tileElements = spec.format.getStageElements();
   int64_t stages = spec.schedule.getStages();
-  Lanes depth(b, tile.product.depth);
-  Lanes begin(b, tile.begin), end(b, tile.end);
+  Lanes depth = tile.product.depth, begin = tile.begin, end = tile.end;
   // A part of K without elements can begin behind the last full stage.
   Lanes whole = depth >> llvm::Log2_64(tileElements);
   Lanes steps = minUnsigned(maxUnsigned(whole, begin), end) - begin;
@@ -475,10 +470,10 @@ void emitProducts(KernelBuilder &b, const Tcgen05Context &context,
                   Value thread) {
   if (!ProductEmitter::hasPartialSteps(context.spec.format))
     return emitInOneThread(b, [&] {
-      ProductEmitter(b, context, thread, /*issuer=*/Value()).emit();
+      ProductEmitter(b, context, {b, thread}, /*issuer=*/Lanes()).emit();
     });
   Value issuer = NVVM::ElectSyncOp::create(b, b.getI1Type(), Value());
-  ProductEmitter(b, context, thread, issuer).emit();
+  ProductEmitter(b, context, {b, thread}, {b, issuer}).emit();
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 

@@ -22,7 +22,7 @@ namespace {
 class ResultEmitter : public OtherTiles {
 public:
   ResultEmitter(KernelBuilder &b, const Tcgen05Context &context, Value thread)
-      : b(b), context(context), thread(thread) {}
+      : b(b), context(context), thread(b, thread) {}
 
   /// Emits the results of a tile. `carried` are the slots of the rings of full
   /// and of empty accumulators.
@@ -38,7 +38,7 @@ private:
 
   KernelBuilder &b;
   const Tcgen05Context &context;
-  Value thread;
+  Lanes thread;
 };
 
 } // namespace
@@ -52,11 +52,11 @@ void ResultEmitter::emitRelease(Value slot) {
 }
 
 ResultRow ResultEmitter::getRow(const TileCoord &tile) {
-  Lanes row = Lanes(b, tile.row) * context.spec.schedule.getRows() +
-              Lanes(b, thread) + Lanes(b, context.cluster.member) * kTileRows;
+  Lanes row = tile.row * context.spec.schedule.getRows() + thread +
+              context.cluster.member * kTileRows;
   const ProductRange &product = tile.product;
   return {product.number,
-          Lanes(b, tile.firstResult) + toI64(b, row),
+          tile.firstResult + toI64(b, row),
           isBelow(b, row, product.rows),
           row,
           product.rows,
@@ -69,8 +69,7 @@ void ResultEmitter::emitTile(const TileCoord &tile) {
   auto writer =
       createRowWriter(b, context.spec, context.arguments, getRow(tile));
   emitCount(b, b.i32(cols / kFragment), {}, [&](Value fragment, ValueRange) {
-    writer->emitZeros(Lanes(b, tile.col) * cols +
-                      Lanes(b, fragment) * kFragment);
+    writer->emitZeros(tile.col * cols + Lanes(b, fragment) * kFragment);
     return SmallVector<Value>();
   });
 }
@@ -92,7 +91,7 @@ SmallVector<Value> ResultEmitter::emitTile(const TileCoord &tile,
   int64_t cols = context.spec.getResultCols();
   const TensorLayout &tensor = context.tensor;
 
-  Lanes firstCol = Lanes(b, tile.col) * cols;
+  Lanes firstCol = tile.col * cols;
   auto writer =
       createRowWriter(b, context.spec, context.arguments, getRow(tile));
 
@@ -100,7 +99,7 @@ SmallVector<Value> ResultEmitter::emitTile(const TileCoord &tile,
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
 
-  Lanes lanes = getWarpLanes(Lanes(b, thread));
+  Lanes lanes = getWarpLanes(thread);
   Lanes slot(b, full.index);
   Lanes base = Lanes(b, context.tensorMemory) + lanes +
                slot * (tensor.sums[1] - tensor.sums[0]);
