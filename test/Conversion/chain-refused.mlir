@@ -34,13 +34,13 @@ func.func @splits(%x: tensor<8x4096xbf16>, %w: tensor<64x4096xf4E2M1FN>, %s: ten
   return %y : tensor<8x64xbf16>
 }
 
-// Teams hand over the sums of 64 plain rows at most.
-// TILE: tile.mlir:{{.*}}: error: 'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c8): expected a schedule of order chain with tiles of 128 columns, or of 64 beside at most 64 of the plain operand, whose sums teams hand over, but got 64 beside 128
+// One warpgroup has the sums of 128 plain rows at most.
+// TILE: tile.mlir:{{.*}}: error: 'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c8): expected a schedule of order chain with tiles of 128 columns, or of 64 beside at most 128 of the plain operand, of whose sums a warpgroup has no more, but got 64 beside 256
 //--- tile.mlir
 func.func @tile(%x: tensor<8x4096xbf16>, %w: tensor<64x4096xf4E2M1FN>, %s: tensor<64x256xf8E4M3FN>)
     -> tensor<8x64xbf16> {
   %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16] order chain
-      {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 64, stages = 4, band = 1, ctas = 2>}
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 64, stages = 4, band = 1, ctas = 2>}
       : tensor<8x4096xbf16>, tensor<64x4096xf4E2M1FN>, tensor<64x256xf8E4M3FN> -> tensor<8x64xbf16>
   return %y : tensor<8x64xbf16>
 }

@@ -37,8 +37,10 @@ static constexpr double kStepDecode[2][2][2] = {{{0.22, 0.14}, {0.26, 0.16}},
 static constexpr double kTwiceDecode = 0.02;
 static constexpr double kSplitDecode = 0.04;
 static constexpr double kDequantizeDecode = 5 * kTwiceDecode;
-/// What a step takes more where teams hand over sums, for each plain row.
+/// What a step takes more where teams hand over sums, for each plain row; and
+/// where one warpgroup decodes alone.
 static constexpr double kHandOver = 0.0019;
+static constexpr double kAloneDecode = 0.015;
 // Making results of a part of a tile, twice as long where CTAs add their sums;
 // what every product takes beside its steps, and what one of clusters takes
 // more.
@@ -47,6 +49,8 @@ static constexpr double kStart = 3.4;
 static constexpr double kClusterStart = 2.0;
 /// The part of multiplying that decoding does not hide, where it takes longer.
 static constexpr double kShownMultiply = 0.65;
+/// The same of a warpgroup alone.
+static constexpr double kAloneShown = 0.8;
 /// Bytes that come from the L2 cache to all multiprocessors, a microsecond.
 static constexpr double kCacheBytes = 1e7;
 /// The share of the time of multiplying where CTAs share rows of A: what comes
@@ -78,11 +82,11 @@ DecodedFormat orient(DecodedFormat format, GemmScheduleAttr schedule,
 }
 
 /// Whether a tile of so many rows of the first operand and plain ones keeps a
-/// chain: it has one team, or teams that hand over sums, which takes too much
-/// memory where both operands are wide.
+/// chain: it has one team, or teams that hand over sums. One warpgroup alone
+/// has sums of so many plain rows only.
 bool canKeepChain(const DecodedFormat &format, int64_t scaled, int64_t plain) {
   return scaled == kMaxScaledRows ||
-         (format.hasScales && plain <= kMaxHandedRows);
+         (format.hasScales && plain <= kMaxChainRows);
 }
 
 struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
@@ -143,8 +147,9 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
       return refuseProduct(product, site, ProductClause::Chain)
              << "expected a schedule of order chain with tiles of "
              << kMaxScaledRows << (isScaledA ? " rows" : " columns")
-             << (format.hasScales ? ", or of 64 beside at most 64 of the plain "
-                                    "operand, whose sums teams hand over"
+             << (format.hasScales ? ", or of 64 beside at most 128 of the "
+                                    "plain operand, of whose sums a warpgroup "
+                                    "has no more"
                                   : "")
              << ", but got " << scaled << " beside " << plain;
     if (!llvm::isPowerOf2_64(plain) || plain < least || plain > most)
@@ -260,8 +265,8 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
                     (gpu.getPeakFlops(target::Unit::Bf16) * gpu.flopsShare);
     bool isWide = spec.format.getBits() == 8;
     if (spec.format.hasScales) {
-      cost.decode =
-          kStepDecode[spec.format.isPacked][isWide][spec.getTeams() > 1];
+      cost.decode = kStepDecode[spec.format.isPacked][isWide]
+                               [spec.getScaledRows() == kWarpgroupRows];
       double more = spec.format.canSplitFactors() ? kSplitDecode
                     : spec.format.scalesElements  ? kDequantizeDecode
                                                   : kTwiceDecode;
@@ -270,7 +275,10 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     }
     if (spec.handsOverSums())
       cost.decode += kHandOver * plain;
-    cost.shownMultiply = kShownMultiply;
+    bool isAlone = spec.getWarpgroups() == 1;
+    if (isAlone)
+      cost.decode += kAloneDecode;
+    cost.shownMultiply = isAlone ? kAloneShown : kShownMultiply;
     int64_t loaded = shared.plainBytes + shared.codeBytes + shared.scaleBytes;
     if (spec.getSharers() > 1) {
       cost.multiply *= kSharedMultiply;

@@ -19,16 +19,22 @@ namespace blockscale::products {
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
-/// Registers of a thread that multiplies, and of one of the warpgroup that
-/// loads. Together they are those that all threads of the CTA begin with:
-/// nobody would give more, and who asked for them would wait for ever.
-struct ThreadRegisters {
-  int64_t products, loads;
-};
-static ThreadRegisters getRegisters(const WgmmaSpec &spec) {
+/// Lets threads of a role have another number of registers than all begin with:
+/// those that multiply more, and those that load fewer. Together they are as
+/// many as before: nobody would give more, and who asked for them would wait
+/// for ever. Where one warpgroup multiplies, its threads begin with what they
+/// need.
+static void emitSetRegisters(KernelBuilder &b, const WgmmaSpec &spec,
+                             bool multiplies) {
+  if (spec.getWarpgroups() == 1)
+    return;
   // Threads begin with 168 registers, or with 96 where there are 640 of them.
-  return spec.getWarpgroups() == 2 ? ThreadRegisters{232, 40}
-                                   : ThreadRegisters{112, 32};
+  bool areTwo = spec.getWarpgroups() == 2;
+  int64_t products = areTwo ? 232 : 112, loads = areTwo ? 40 : 32;
+  NVVM::SetMaxRegisterOp::create(b, multiplies ? products : loads,
+                                 multiplies
+                                     ? NVVM::SetMaxRegisterAction::increase
+                                     : NVVM::SetMaxRegisterAction::decrease);
 }
 
 WgmmaCluster::WgmmaCluster(KernelBuilder &b, const WgmmaSpec &spec)
@@ -132,7 +138,6 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
   Lanes warp = numerics::getWarp(thread);
   int64_t firstLoader = productThreads / kWarpThreads;
   Lanes isFirst = compare(Predicate::eq, warp, firstLoader);
-  ThreadRegisters registers = getRegisters(spec);
   emit::emitIf(b, isFirst, [&] {
     emitInOneThread(b, [&] {
       arguments.emitPrefetch(b);
@@ -149,14 +154,12 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
   emit::emitIf(
       b, multiplies,
       [&] {
-        NVVM::SetMaxRegisterOp::create(b, registers.products,
-                                       NVVM::SetMaxRegisterAction::increase);
+        emitSetRegisters(b, spec, /*multiplies=*/true);
         emitRoleWait(b, arguments, /*isEarly=*/false);
         emitProducts(b, context, WgmmaThread(b, spec, thread));
       },
       [&] {
-        NVVM::SetMaxRegisterOp::create(b, registers.loads,
-                                       NVVM::SetMaxRegisterAction::decrease);
+        emitSetRegisters(b, spec, /*multiplies=*/false);
         for (int64_t i = 0; i < kLoadWarps; ++i)
           emit::emitIf(b, compare(Predicate::eq, warp, firstLoader + i), [&] {
             emitInOneThread(b, [&] {

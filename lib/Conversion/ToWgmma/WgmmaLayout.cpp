@@ -14,7 +14,7 @@ using namespace mlir;
 namespace blockscale::products {
 
 /// Rows of the plain operand whose sums go through shared memory at a time.
-static constexpr int64_t kSumPart = kMaxHandedRows;
+static constexpr int64_t kSumPart = 64;
 
 /// Steps of a stage. Where a tile has few rows, steps are short and stages
 /// small: one wait for two or four steps costs less, and copies, of which a
@@ -22,10 +22,11 @@ static constexpr int64_t kSumPart = kMaxHandedRows;
 /// are long as they are, and fewer of them fit.
 static int64_t chooseStageSteps(int64_t plainRows, int64_t scaledRows,
                                 const DecodedFormat &format) {
-  // Teams that hand over sums have registers for such a stage of decoded steps,
-  // and memory if codes are small.
+  // A warpgroup alone, which waits for its instructions at the end of a stage,
+  // has registers for such a stage of decoded steps, and memory if codes are
+  // small.
   bool areLong = format.keepsChain && format.getBits() == 4;
-  int64_t longRows = areLong ? 2 * kManyTeamsRows : kManyTeamsRows;
+  int64_t longRows = areLong ? kSumPart : kManyTeamsRows;
   if (plainRows <= longRows && scaledRows == kWarpgroupRows && format.hasScales)
     return 4;
   return plainRows <= 128 ? 2 : 1;

@@ -34,9 +34,9 @@ inline constexpr int64_t kMaxScaledRows = kTeamWarpgroups * kWarpgroupRows;
 /// sums of a row at least.
 inline constexpr int64_t kManyTeamsRows = 16;
 inline constexpr int64_t kManyTeamsParts = 4;
-/// The most plain rows of a tile whose teams hand over their sums, for which
-/// they have the memory of sums.
-inline constexpr int64_t kMaxHandedRows = 64;
+/// The most plain rows of a tile of 64 rows with scales that keeps a chain, for
+/// whose sums one warpgroup has registers.
+inline constexpr int64_t kMaxChainRows = 128;
 
 /// All that the code of a kernel depends on.
 struct WgmmaSpec : StagedSpec {
@@ -54,14 +54,15 @@ struct WgmmaSpec : StagedSpec {
   /// Teams, which take turns at the stages. A tile of 128 rows with scales has
   /// one of two warpgroups. One of 64, so that few rows of weights are enough
   /// for all multiprocessors, has several of one warpgroup: four where few
-  /// plain rows need few registers, or where sums are handed over, so that some
-  /// decode while others wait, else two.
+  /// plain rows need few registers, else two; or one, where sums of a chain
+  /// would take longer to hand over than to decode.
   int64_t getTeams() const {
     if (getScaledRows() == kMaxScaledRows)
       return 1;
-    bool areMany =
-        getPlainRows() <= kManyTeamsRows && getParts() <= kManyTeamsParts;
-    return areMany || format.keepsChain ? 4 : 2;
+    bool areFew = getPlainRows() <= kManyTeamsRows;
+    if (areFew && getParts() <= kManyTeamsParts)
+      return 4;
+    return format.keepsChain ? 1 : 2;
   }
   /// Whether teams hand the sums of a tile on from stage to stage, so that
   /// these are those of one chain along K. Else each has sums of its own, which

@@ -25,6 +25,27 @@ func.func @free_row(%a: tensor<1x8192xbf16>, %b: tensor<4096x8192xf4E2M1FN>, %s:
   return %y : tensor<1x4096xbf16>
 }
 
+// Beside more plain rows one warpgroup has the sums of a tile, of 64 columns, and of 128 plain rows where these
+// fill the GPU.
+// CHECK-LABEL: func.func @rows
+// CHECK: order chain {blockscale.schedule = #blockscale.gemm_schedule<rows = 64, cols = 64, stages = 4, band = 16, ctas = 132>}
+// REMARK: tiles of 64 x 64 in 4 stages
+// REMARK-SAME: sums are one chain along K
+func.func @rows(%a: tensor<64x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s: tensor<8192x512xf8E4M3FN, #swizzled>) -> tensor<64x8192xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16] order chain
+      : tensor<64x8192xbf16>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #swizzled> -> tensor<64x8192xbf16>
+  return %y : tensor<64x8192xbf16>
+}
+// CHECK-LABEL: func.func @more_rows
+// CHECK: order chain {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 64, stages = 5, band = 8, ctas = 132>}
+// REMARK: tiles of 128 x 64 in 5 stages
+// REMARK-SAME: sums are one chain along K
+func.func @more_rows(%a: tensor<128x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s: tensor<8192x512xf8E4M3FN, #swizzled>) -> tensor<128x8192xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16] order chain
+      : tensor<128x8192xbf16>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #swizzled> -> tensor<128x8192xbf16>
+  return %y : tensor<128x8192xbf16>
+}
+
 // Wide tiles of MX formats keep the order of K anyway.
 // CHECK-LABEL: func.func @free_mx
 // CHECK: rows = 256, cols = 128

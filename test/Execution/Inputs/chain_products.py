@@ -23,28 +23,35 @@ SUMS = {"sm_80": ("ampere", "mma.sync"), "sm_89": ("ada", "mma.sync"),
         "sm_120a": ("blackwell", "mma.sync")}
 TURNS = ("sm_90a", "sm_80", "sm_90a", "sm_89", "sm_100a", "sm_90a", "sm_120a")
 # A tile of so many rows with scales, and of so many plain ones at most, has teams of warpgroups
-# that hand over sums, and so many stages at least.
-HANDED, MOST_HANDED, HANDED_STAGES = 64, 64, 8
+# that hand over sums, and so many stages at least. With more plain rows, up to so many, one
+# warpgroup multiplies, and a ring has two stages or, to turn unevenly, three.
+HANDED, MOST_HANDED, HANDED_STAGES = 64, 16, 8
+MOST_ALONE, ALONE_STAGES = 128, (2, 3)
 PLAIN_CASES = 4  # of so many cases, one has no scales
 LARGEST = 1 << 23  # products of a case, for which numpy takes a second
 LEAST = {"nvfp4": 10, "mx": 10, "no scales": 8, "f16": 6, "rows": 5, "columns": 5, "batch": 3,
          "prepacked": 3, "elements": 3, "handed over": 5, "handed over, tail of K": 3,
-         "handed over, two rounds": 3, "one team": 4}
+         "handed over, two rounds": 3, "one warpgroup": 5, "one warpgroup, tail of K": 3,
+         "one warpgroup, wide": 3, "one team": 4}
 
 
 def keep_chain(fields, op, chip):
-    """A schedule that keeps a chain, as near to `fields` as there is one."""
-    fields = fields | {"splits": 1}
+    """A schedule that keeps a chain, as near to `fields` as there is one. Instead of parts of K,
+    weights have teams that hand over sums."""
     scaled, plain = (("rows", "cols") if op.a not in PLAIN else ("cols", "rows"))
+    if chip == "sm_90a" and fields["splits"] > 1 and op.a in PLAIN and op.b not in PLAIN:
+        fields = fields | {plain: MOST_HANDED, scaled: HANDED}
+    fields = fields | {"splits": 1}
     if chip != "sm_90a":
         return fields
     if not has_scales(op):
         # A is the first operand of tiles of 256 columns.
         first = "rows" if fields["cols"] == 256 else "cols"
         return fields | {first: 2 * HANDED, "stages": 2}
-    if fields[plain] > MOST_HANDED or (fields[scaled] != HANDED and fields[plain] > 32):
+    if fields[plain] > MOST_ALONE or (fields[scaled] != HANDED and fields[plain] > 32):
         return fields | {scaled: 2 * HANDED, "stages": 2}
-    return fields | {scaled: HANDED, "stages": HANDED_STAGES}
+    stages = HANDED_STAGES if fields[plain] <= MOST_HANDED else ALONE_STAGES[fields["band"] % 2]
+    return fields | {scaled: HANDED, "stages": stages}
 
 
 def has_scales(op):
@@ -102,7 +109,10 @@ def properties(op, case, fields, chip):
     if fields[scaled] != HANDED:
         return (found | {"one team"}) - {""}
     is_four = "f4E2M1FN" in (op.a, op.b)
-    stage = 256 if fields[plain] <= (32 if is_four else 16) else 128
+    stage = 256 if fields[plain] <= (64 if is_four else 16) else 128
+    if fields[plain] > MOST_HANDED:
+        return (found | {"one warpgroup", "one warpgroup, tail of K" if k % stage else "",
+                         "one warpgroup, wide" if fields[plain] > 32 else ""}) - {""}
     return (found | {"handed over", "handed over, tail of K" if k % stage else "",
                      "handed over, two rounds" if k > 4 * stage else ""}) - {""}
 
