@@ -146,7 +146,8 @@ def hopper_decoded():
 
 def hopper_chain():
     """The share of the speed of free order, by rows."""
-    log = read_rows("chain-h200.txt")
+    log = {label: row for label, row in read_rows("chain-h200.txt").items()
+           if " groups of " not in label}
     rows = sorted({int(label.split(", ")[1].split("x")[0]) for label in log})
     forms = dict.fromkeys((label.split(", ")[0], label.split("x", 1)[1]) for label in log)
     return table(["weights, NxK", *map(str, rows)],
