@@ -108,7 +108,10 @@ class AttentionTest(unittest.TestCase):
             seen[1, :, :, 64:], seen[0, 0, 0] = False, False
             v[0, 1, 100, 3], v[0, 0, 7, 1] = torch.nan, -torch.inf
             v[1, 1, 10, 5], v[1, 1, 300, 5], q[1, 0, 2, 0] = torch.inf, torch.nan, torch.nan
-            for mask in (seen, torch.where(seen, torch.randn(seen.shape), -torch.inf)):
+            # One row for all heads, and for all queries, too.
+            shared = seen[:, 1:2].expand(seen.shape), seen[:, 1:2, :1].expand(seen.shape)
+            for mask in (seen, torch.where(seen, torch.randn(seen.shape), -torch.inf), *shared,
+                         torch.where(seen[:, 1:2, :1], 0.5, -torch.inf).expand(seen.shape)):
                 wanted = _plain_rows.attend(q, k, v, mask, torch.full((2, 7), 330), 0.2)
                 self.check(wanted, q, k, v, mask, None, None, False, 0.2)
 

@@ -19,6 +19,8 @@ from torch import Tensor
 SUM_BLOCK = 1024
 #: Keys that are attended to at once; chunks of them that are merged before they join the others.
 CHUNK, SEGMENT = 64, 4
+#: Weights are added as multiples of its inverse. The largest weight of a chunk is 1.
+WEIGHT_UNIT = float(1 << 24)
 _LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")
 _LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 #: Elements of a product that are held at once.
@@ -122,7 +124,8 @@ def _attend_chunk(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, is_seen:
     weights = exp(scores - torch.where(most == -_INFINITY, 0, most)[..., None])
     weights = weights.to(v.dtype).float()
     weighted = torch.where(is_seen[..., None], weights[..., None] * v.float()[:, None, None], 0)
-    return most, add_halves(weights), add_halves(weighted.transpose(-2, -1))
+    whole = (weights * WEIGHT_UNIT).nan_to_num(0).to(torch.int64).sum(-1)
+    return most, whole.float() / WEIGHT_UNIT, add_halves(weighted.transpose(-2, -1))
 
 
 def _attend_rows(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bounds: Tensor,

@@ -20,7 +20,13 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from blockscale.torch._plain_rows import CHUNK, SEGMENT, SUM_BLOCK, make_result
+from blockscale.torch._plain_rows import (
+    CHUNK,
+    SEGMENT,
+    SUM_BLOCK,
+    WEIGHT_UNIT,
+    make_result,
+)
 
 #: Rows of queries that a program attends for, and values that it rotates.
 _ROWS, _ROTATED = 16, 4096
@@ -28,7 +34,8 @@ _ROWS, _ROTATED = 16, 4096
 _FEW = 2
 #: Chunks of keys of a program that attends to all of them.
 _ALL = 1 << 20
-_OPTIONS: dict[str, Any] = {"num_warps": 4, "enable_fp_fusion": False}
+_WARPS = 4
+_OPTIONS: dict[str, Any] = {"num_warps": _WARPS, "enable_fp_fusion": False}
 
 
 # Softmax.
@@ -155,6 +162,73 @@ def _weigh_special(weights, seen, v, first, count, stride, column, WIDTH: tl.con
 
 
 @triton.jit
+def _attend_keys(
+        some_q, k, v, mask, bound, fresh_k, fresh_v, fresh_place, first, last, keys, k2, v2,
+        m3, scale, row_mask, WIDTH: tl.constexpr, OUT_WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+        OUT_BLOCK: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr, SEGMENT: tl.constexpr,
+        STAGES: tl.constexpr, MASK: tl.constexpr, SHARES_MASK: tl.constexpr, HAS_NEW: tl.constexpr,
+        WEIGHT_UNIT: tl.constexpr, IS_SPECIAL: tl.constexpr):
+    """What is known of the chunks of keys from `first` to `last`."""
+    column, out_column = tl.arange(0, BLOCK), tl.arange(0, OUT_BLOCK)
+    most_keys = tl.max(bound, 0)
+    nothing = tl.full((ROWS,), float("-inf"), tl.float32)
+    no_sums = tl.zeros((ROWS,), tl.float32)
+    no_values = tl.zeros((ROWS, OUT_BLOCK), tl.float32)
+    most, sums, values = nothing, no_sums, no_values
+    for segment in range(first // SEGMENT, tl.cdiv(last, SEGMENT)):
+        of_most, of_sums, of_values = nothing, no_sums, no_values
+        for chunk in tl.range(tl.maximum(segment * SEGMENT, first),
+                              tl.minimum(segment * SEGMENT + SEGMENT, last), num_stages=STAGES):
+            key = chunk * CHUNK + tl.arange(0, CHUNK)
+            seen = key[None, :] < bound[:, None]
+            bias = tl.zeros((ROWS, CHUNK), tl.float32)
+            # Of keys that no row sees nothing is loaded.
+            in_keys = key < most_keys
+            at = key.to(tl.int64)
+            if MASK:
+                if SHARES_MASK:
+                    found = tl.load(mask + at * m3, in_keys, 0)
+                    is_left = found != 0 if MASK == 1 else found != float("-inf")
+                    in_keys = in_keys & is_left
+                    seen = seen & is_left[None, :]
+                    if MASK == 2:
+                        bias += found.to(tl.float32)[None, :]
+                else:
+                    found = tl.load(mask + row_mask[:, None] + at[None, :] * m3, seen, 0)
+                    seen = seen & (found != 0 if MASK == 1 else found != float("-inf"))
+                    in_keys = tl.max(seen.to(tl.int32), 0) > 0
+                    if MASK == 2:
+                        bias = found.to(tl.float32)
+            some_k = tl.load(k + at[:, None] * k2 + column[None, :],
+                             in_keys[:, None] & (column < WIDTH)[None, :], 0.0)
+            some_v = tl.load(v + at[:, None] * v2 + out_column[None, :],
+                             in_keys[:, None] & (out_column < OUT_WIDTH)[None, :], 0.0)
+            if HAS_NEW:
+                is_new = (key == fresh_place)[:, None]
+                some_k = tl.where(is_new, fresh_k[None, :], some_k)
+                some_v = tl.where(is_new, fresh_v[None, :], some_v)
+            scores = tl.dot(some_q, tl.trans(some_k), input_precision="ieee") * scale
+            if MASK == 2:
+                scores += bias
+            scores = tl.where(seen, scores, float("-inf"))
+            # A score that is NaN makes the row NaN, as PyTorch's does.
+            largest = tl.max(tl.where(scores == scores, scores, float("inf")), 1)
+            weights = tl.exp(scores - tl.where(largest == float("-inf"), 0.0, largest)[:, None])
+            weights = weights.to(v.dtype.element_ty)
+            if IS_SPECIAL:
+                made = _weigh_special(weights, seen, v, chunk * CHUNK, keys, v2, out_column,
+                                      OUT_WIDTH, CHUNK)
+            else:
+                made = tl.dot(weights, some_v, input_precision="ieee")
+            # A sum of whole numbers has no order, which would follow from how threads hold them.
+            whole = tl.sum((weights.to(tl.float32) * WEIGHT_UNIT).to(tl.int32), 1)
+            of_most, of_sums, of_values = _merge(of_most, of_sums, of_values, largest,
+                                                 whole.to(tl.float32) / WEIGHT_UNIT, made)
+        most, sums, values = _merge(most, sums, values, of_most, of_sums, of_values)
+    return most, sums, values
+
+
+@triton.jit
 def _load_part(most_of, sums_of, values_of, start, part, parts, rows, in_rows, column,
                ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """What a program has left of its keys."""
@@ -184,8 +258,10 @@ def _attention_kernel(
         WIDTH: tl.constexpr, OUT_WIDTH: tl.constexpr, BLOCK: tl.constexpr,
         OUT_BLOCK: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
         SEGMENT: tl.constexpr, COUNT: tl.constexpr, FEW: tl.constexpr, STAGES: tl.constexpr,
-        MASK: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_POSITIONS: tl.constexpr,
-        IS_CAUSAL: tl.constexpr, HAS_NEW: tl.constexpr, OVERLAPS: tl.constexpr):
+        MASK: tl.constexpr, SHARES_MASK: tl.constexpr, HAS_LENGTHS: tl.constexpr,
+        HAS_POSITIONS: tl.constexpr,
+        IS_CAUSAL: tl.constexpr, HAS_NEW: tl.constexpr, WEIGHT_UNIT: tl.constexpr,
+        OVERLAPS: tl.constexpr):
     """A program has 16 rows, which are queries of heads that share keys, and COUNT chunks of keys.
     If others have the rest, the last one to end merges what all have left of its FEW rows.
 
@@ -222,9 +298,9 @@ def _attention_kernel(
     k += batch * k0 + group * k1
     v += batch * v0 + group * v1
     if HAS_NEW:
-        place = tl.load(at_new).to(tl.int64)
-        place = tl.where(place < 0, place + keys, place)
-        if (place < 0) | (place >= keys):
+        fresh_place = tl.load(at_new).to(tl.int64)
+        fresh_place = tl.where(fresh_place < 0, fresh_place + keys, fresh_place)
+        if (fresh_place < 0) | (fresh_place >= keys):
             # As an index out of bounds ends kernels of PyTorch.
             tl.inline_asm_elementwise("trap; mov.u32 $0, 0;", "=r", [], dtype=tl.int32,
                                       is_pure=False, pack=1)
@@ -244,63 +320,23 @@ def _attention_kernel(
         fresh_k = (tl.load(at_k + column, in_width, 0.0).to(tl.float32) * cosine
                    + beside_k * sine).to(k.dtype.element_ty)
         fresh_v = tl.load(new_v + batch * w0 + group * w1 + out_column, out_column < OUT_WIDTH, 0.0)
-        if (place // CHUNK >= first) & (place // CHUNK < first + COUNT):
-            tl.store(k + place * k2 + column, fresh_k, in_width)
-            tl.store(v + place * v2 + out_column, fresh_v, out_column < OUT_WIDTH)
+        if (fresh_place // CHUNK >= first) & (fresh_place // CHUNK < first + COUNT):
+            tl.store(k + fresh_place * k2 + column, fresh_k, in_width)
+            tl.store(v + fresh_place * v2 + out_column, fresh_v, out_column < OUT_WIDTH)
             tl.debug_barrier()
-    at_mask = batch * m0 + head * m1 + query.to(tl.int64) * m2
-    nothing = tl.full((ROWS,), float("-inf"), tl.float32)
-    most, sums = nothing, tl.zeros((ROWS,), tl.float32)
-    values = tl.zeros((ROWS, OUT_BLOCK), tl.float32)
-    for segment in range(first // SEGMENT, tl.cdiv(last, SEGMENT)):
-        segment_most, segment_sums = nothing, tl.zeros((ROWS,), tl.float32)
-        segment_values = tl.zeros((ROWS, OUT_BLOCK), tl.float32)
-        for chunk in tl.range(tl.maximum(segment * SEGMENT, first),
-                              tl.minimum(segment * SEGMENT + SEGMENT, last), num_stages=STAGES):
-            key = chunk * CHUNK + tl.arange(0, CHUNK)
-            seen = key[None, :] < bound[:, None]
-            bias = tl.zeros((ROWS, CHUNK), tl.float32)
-            if MASK:
-                found = tl.load(mask + at_mask[:, None] + key.to(tl.int64)[None, :] * m3, seen, 0)
-                if MASK == 1:
-                    seen = seen & (found != 0)
-                else:
-                    bias = found.to(tl.float32)
-                    seen = seen & (bias != float("-inf"))
-            at = key.to(tl.int64)[:, None]
-            # Of keys that no row sees nothing is loaded.
-            if MASK:
-                in_keys = (tl.max(seen.to(tl.int32), 0) > 0)[:, None]
-            else:
-                in_keys = (key < most_keys)[:, None]
-            some_k = tl.load(k + at * k2 + column[None, :],
-                             in_keys & (column < WIDTH)[None, :], 0.0)
-            some_v = tl.load(v + at * v2 + out_column[None, :],
-                             in_keys & (out_column < OUT_WIDTH)[None, :], 0.0)
-            if HAS_NEW:
-                is_new = (key == place)[:, None]
-                some_k = tl.where(is_new, fresh_k[None, :], some_k)
-                some_v = tl.where(is_new, fresh_v[None, :], some_v)
-            scores = tl.dot(some_q, tl.trans(some_k), input_precision="ieee") * scale
-            if MASK == 2:
-                scores += bias
-            scores = tl.where(seen, scores, float("-inf"))
-            # A score that is NaN makes the row NaN, as PyTorch's does.
-            largest = tl.max(tl.where(scores == scores, scores, float("inf")), 1)
-            powers = tl.exp(scores - tl.where(largest == float("-inf"), 0.0, largest)[:, None])
-            weights = powers.to(v.dtype.element_ty)
-            made = tl.dot(weights, some_v, input_precision="ieee")
-            # The sum of weights is a product, too, whose order does not follow from how threads
-            # hold them, as that of a sum would.
-            ones = tl.full((CHUNK, 16), 1.0, v.dtype.element_ty)
-            weight_sums = tl.max(tl.dot(weights, ones, input_precision="ieee"), 1)
-            if tl.max(tl.max((made - made != 0).to(tl.int32), 1), 0) > 0:
-                made = _weigh_special(weights, seen, v, chunk * CHUNK, keys, v2, out_column,
-                                      OUT_WIDTH, CHUNK)
-            segment_most, segment_sums, segment_values = _merge(
-                segment_most, segment_sums, segment_values, largest, weight_sums, made)
-        most, sums, values = _merge(most, sums, values, segment_most, segment_sums,
-                                    segment_values)
+    else:
+        fresh_k, fresh_v, fresh_place = 0, 0, 0
+    mask += batch * m0
+    row_mask = head * m1 + query.to(tl.int64) * m2
+    most, sums, values = _attend_keys(
+        some_q, k, v, mask, bound, fresh_k, fresh_v, fresh_place, first, last, keys, k2, v2, m3,
+        scale, row_mask, WIDTH, OUT_WIDTH, BLOCK, OUT_BLOCK, ROWS, CHUNK, SEGMENT, STAGES, MASK,
+        SHARES_MASK, HAS_NEW, WEIGHT_UNIT, False)
+    if tl.max(tl.max((values - values != 0.0).to(tl.int32), 1), 0) > 0:
+        most, sums, values = _attend_keys(
+            some_q, k, v, mask, bound, fresh_k, fresh_v, fresh_place, first, last, keys, k2, v2,
+            m3, scale, row_mask, WIDTH, OUT_WIDTH, BLOCK, OUT_BLOCK, ROWS, CHUNK, SEGMENT, 1,
+            MASK, SHARES_MASK, HAS_NEW, WEIGHT_UNIT, True)
     at_out = ((batch * queries + query) * groups * shared + head) * OUT_WIDTH
     if splits == 1:
         _finish(out, most, sums, values, at_out, in_rows, out_column, OUT_WIDTH)
@@ -318,7 +354,8 @@ def _attention_kernel(
             pair = tile % tiles * ROWS + few
             in_few = pair < queries * shared
             empty = tl.full((FEW,), float("-inf"), tl.float32)
-            zero, zeros = tl.zeros((FEW,), tl.float32), tl.zeros((FEW, OUT_BLOCK), tl.float32)
+            zero = tl.zeros((FEW,), tl.float32)
+            zeros = tl.zeros((FEW, OUT_BLOCK), tl.float32)
             x, y, z = empty, zero, zeros
             start = tile.to(tl.int64) * splits
             for part in range(0, splits, 8):
@@ -432,13 +469,14 @@ def _choose_count(tiles: int, keys: int, device: torch.device) -> int:
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, lengths: Tensor | None,
            positions: Tensor | None, is_causal: bool, scale: float,
            new: tuple[Tensor, Tensor, Tensor, Tensor, Tensor] | None = None,
-           count: int | None = None) -> Tensor:
+           count: int | None = None, warps: int = _WARPS) -> Tensor:
     """Tensors whose last stride is 1, but the mask's, which has the shape of the scores.
 
     Args:
       new: of one query: a key and a value [B, G, 1, ..] to store, the key rotated as the queries
         are, by cosines and sines [B, D], and where.
       count: the chunks of keys of a program: 1, SEGMENT or all of them, with the same bits.
+      warps: those of a program, with the same bits.
     """
     batch, heads, queries, width = q.shape
     groups, keys, out_width = k.shape[1], k.shape[2], v.shape[3]
@@ -458,6 +496,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, lengths: Tensor
         tickets = _get_tickets(q.device, total if splits > 1 else 0)
         if mask is not None and mask.dtype == torch.bool:
             mask = mask.view(torch.uint8)
+        # Whether rows of a program have one row of the mask.
+        shares_mask = mask is not None and not mask.stride(1) and (
+            queries == 1 or not mask.stride(2))
         _attention_kernel[total * splits,](
             q, k, v, q if mask is None else mask, q if lengths is None else lengths,
             q if positions is None else positions, *([q] * 5 if new is None else new), out,
@@ -472,7 +513,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, lengths: Tensor
             CHUNK=CHUNK, SEGMENT=SEGMENT, COUNT=count, STAGES=min(count, 2),
             FEW=min(_ROWS, triton.next_power_of_2(queries * shared)),
             MASK=0 if mask is None else 1 if mask.dtype == torch.uint8 else 2,
-            HAS_LENGTHS=lengths is not None, HAS_POSITIONS=positions is not None,
-            IS_CAUSAL=is_causal, HAS_NEW=new is not None, OVERLAPS=overlaps, **_OPTIONS,
+            SHARES_MASK=shares_mask, HAS_LENGTHS=lengths is not None,
+            HAS_POSITIONS=positions is not None,
+            IS_CAUSAL=is_causal, HAS_NEW=new is not None, WEIGHT_UNIT=WEIGHT_UNIT,
+            OVERLAPS=overlaps, **{**_OPTIONS, "num_warps": warps},
             **({"launch_pdl": True} if overlaps else {}))
     return out
