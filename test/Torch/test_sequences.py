@@ -157,6 +157,10 @@ class SequencesTest(unittest.TestCase):
         x, attended = draw(20, 1), draw(20, 1)
         _, (_, region) = explain(chain, x, attended).taken
         self.assertIn("mean", region)
+        # Also of one layer, with the norm before it.
+        single = make(nn.Sequential(Norm(), nn.Linear(WIDTH, WIDTH)), dict(RULE, order="chain"))
+        (_, region), = explain(single, x).taken
+        self.assertIn("mean", region)
         together = compile_eager(chain)(x, attended)
         alone = compile_eager(chain)(x[13:14], attended[13:14])
         for one, other in zip(together, alone):

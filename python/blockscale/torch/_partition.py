@@ -96,6 +96,11 @@ def _has_few_rows(layer: fx.Node) -> bool:
     return all(isinstance(size, int) for size in lead) and math.prod(lead) <= ROW_BUCKETS[0]
 
 
+def _has_order(layer: fx.Node) -> bool:
+    """Whether its sums have a defined order."""
+    return bool(layer.kwargs.get("order", ORDERS[0]) != ORDERS[0])
+
+
 def _name(node: fx.Node) -> str:
     return get_name(node.target) if node.op == "call_function" else node.op
 
@@ -181,8 +186,7 @@ class Partition:
 
     def run(self) -> Explanation:
         self.explanation.count = sum(node.op == "call_function" for node in self._graph.nodes)
-        is_chain = any(_name(node).startswith("blockscale.")
-                       and node.kwargs.get("order", ORDERS[0]) != ORDERS[0]
+        is_chain = any(_name(node).startswith("blockscale.") and _has_order(node)
                        for node in self._graph.nodes)
         if self._attention:
             self._rewrite_attentions(is_chain)
@@ -325,7 +329,7 @@ class Partition:
             nodes = self._grow(layers[0], layers)
             inside = [layer for layer in layers if layer in nodes]
             layers = [layer for layer in layers[1:] if layer not in nodes]
-            if len(inside) < 2:
+            if len(nodes) == 1 or (len(inside) == 1 and not _has_order(inside[0])):
                 continue
             try:
                 self._replace(nodes, inside)
@@ -338,8 +342,7 @@ class Partition:
         """Whether a region goes on behind a layer with plain activations. Where sums have a defined
         order, it does for any number of rows, as norms and activations have other bits in kernels
         of PyTorch."""
-        return _name(layer) == WEIGHT_ONLY and (
-            _has_few_rows(layer) or layer.kwargs.get("order", ORDERS[0]) != ORDERS[0])
+        return _name(layer) == WEIGHT_ONLY and (_has_few_rows(layer) or _has_order(layer))
 
     def _grow(self, first: fx.Node, layers: list[fx.Node]) -> list[fx.Node]:
         """The nodes of a region that begins with a layer and the norm before it, in order."""
