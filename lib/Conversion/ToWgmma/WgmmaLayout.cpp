@@ -25,9 +25,10 @@ static int64_t chooseStageSteps(int64_t plainRows, int64_t scaledRows,
   // A warpgroup alone, which waits for its instructions at the end of a stage,
   // has registers for such a stage of decoded steps, and memory if codes are
   // small.
-  bool areLong = format.keepsChain && format.getBits() == 4;
-  int64_t longRows = areLong ? kSumPart : kManyTeamsRows;
-  if (plainRows <= longRows && scaledRows == kWarpgroupRows && format.hasScales)
+  bool isAlone = format.keepsChain && format.getBits() == 4 &&
+                 scaledRows == kWarpgroupRows;
+  int64_t longRows = isAlone ? kSumPart : kManyTeamsRows;
+  if (plainRows <= longRows && format.hasScales)
     return 4;
   return plainRows <= 128 ? 2 : 1;
 }

@@ -17,10 +17,10 @@ func.func @large(%a: tensor<8192x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s:
 }
 
 // One row has the narrowest tiles, and K in two parts, so that all multiprocessors read weights.
-// REMARK: tiles of 16 x 128, K in 2 parts in 16 stages
+// REMARK: tiles of 16 x 128, K in 2 parts in 8 stages
 // REMARK-SAME: data are row-major, which take longer to decode than prepacked ones (blockscale.prepack)
 // CHECK-LABEL: func.func @row
-// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 128, stages = 16, band = 64, ctas = 132, splits = 2>
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 128, stages = 8, band = 64, ctas = 132, splits = 2>
 func.func @row(%a: tensor<1x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s: tensor<8192x512xf8E4M3FN, #swizzled>) -> tensor<1x8192xbf16> {
   %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
       : tensor<1x8192xbf16>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #swizzled> -> tensor<1x8192xbf16>
