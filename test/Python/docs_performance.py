@@ -156,6 +156,16 @@ def hopper_chain():
                  [["bar", *(log[f"NVFP4, {m}x8192x8192"]["bar"] for m in rows)]])
 
 
+def hopper_chain_groups():
+    """The same in groups, by their rows."""
+    log = read_rows("chain-h200.txt", 1)
+    rows = sorted({int(label.split(", ")[0].split(" of ")[1]) for label in log})
+    forms = dict.fromkeys((label.split(" of ")[0], label.split(", ")[1]) for label in log)
+    shares = [[f"{groups}, {size}", *(log.get(f"{groups} of {m}, {size}", {}).get(
+        "share of free", "") for m in rows)] for groups, size in forms]
+    return table(["weights, NxK", *map(str, rows)], shares)
+
+
 def hopper_wgrad():
     log = read_rows("wgrad-h200.txt")
     kept = ("padded rows", "us", "groups padded before, us", "whole blocks of all tokens, us",
