@@ -8,7 +8,7 @@
 #include "Source.h"
 
 #include "blockscale/Driver/Bytecode.h"
-#include "blockscale/IR/TextNesting.h"
+#include "blockscale/IR/VerifyText.h"
 #include "blockscale/Pipelines/Pipelines.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -125,7 +125,7 @@ Status Source::parse(StringRef content, const std::string &name,
 }
 
 Status Source::checkNesting(StringRef text, const std::string &name) {
-  if (succeeded(verifyTextNesting(text, name, context)))
+  if (succeeded(verifyText(text, name, context)))
     return Status::success();
   return explain(Status::failure("'" + name + "' could not be read",
                                  ErrorKind::Compilation));

@@ -9,7 +9,7 @@
 #include "TunedSchedules.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Conversion/Passes.h"
-#include "blockscale/IR/TextNesting.h"
+#include "blockscale/IR/VerifyText.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
@@ -102,7 +102,7 @@ private:
 FailureOr<GemmScheduleAttr> ChooseSchedulesPass::parseGiven() {
   if (schedule.empty())
     return GemmScheduleAttr();
-  if (failed(verifyTextNesting(schedule, "schedule", getContext())))
+  if (failed(verifyText(schedule, "schedule", getContext())))
     return failure();
   auto parsed = dyn_cast_if_present<GemmScheduleAttr>(
       parseAttribute(schedule, &getContext()));

@@ -8,8 +8,8 @@
 #include "blockscale/Driver/Bytecode.h"
 
 #include "blockscale/Driver/BytecodeReader.h"
-#include "blockscale/IR/TextNesting.h"
 #include "blockscale/IR/Upstream.h"
+#include "blockscale/IR/VerifyText.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/Diagnostics.h"
@@ -88,7 +88,7 @@ static OwningOpRef<ModuleOp> parseBytecode(StringRef content, StringRef name,
   }
   switch (answer->kind) {
   case Kind::Module:
-    if (failed(verifyTextNesting(answer->text, name, context)))
+    if (failed(verifyText(answer->text, name, context)))
       return {};
     return parseSourceString<ModuleOp>(answer->text, &context, name);
   case Kind::Error:
@@ -105,7 +105,7 @@ OwningOpRef<ModuleOp> parseModule(StringRef content, const std::string &name,
                                   const std::string &bytecodeReader) {
   if (isBytecode(llvm::MemoryBufferRef(content, name)))
     return parseBytecode(content, name, context, bytecodeReader);
-  if (failed(verifyTextNesting(content, name, context)))
+  if (failed(verifyText(content, name, context)))
     return {};
   // A copy: the parser reads a NUL after the end.
   sources.AddNewSourceBuffer(

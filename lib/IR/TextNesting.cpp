@@ -13,8 +13,6 @@
 
 #include "blockscale/IR/TextNesting.h"
 
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Location.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -47,7 +45,7 @@ class NestingScanner {
 public:
   explicit NestingScanner(StringRef text) : text(text) { frames.push_back({}); }
 
-  std::optional<TextNestingFault> run();
+  std::optional<TextFault> run();
 
 private:
   enum class Token { Operand, Operator, Connector, Other };
@@ -84,7 +82,7 @@ private:
   llvm::StringMap<unsigned> aliases;
   /// The alias that is being defined; empty where there is none.
   StringRef defined;
-  std::optional<TextNestingFault> fault;
+  std::optional<TextFault> fault;
 };
 
 } // namespace
@@ -377,26 +375,14 @@ void NestingScanner::readToken() {
   }
 }
 
-std::optional<TextNestingFault> NestingScanner::run() {
+std::optional<TextFault> NestingScanner::run() {
   while (at < text.size() && !fault)
     readToken();
   return fault;
 }
 
-std::optional<TextNestingFault> findTextNestingFault(StringRef text) {
+std::optional<TextFault> findTextNestingFault(StringRef text) {
   return NestingScanner(text).run();
-}
-
-LogicalResult verifyTextNesting(StringRef text, StringRef name,
-                                MLIRContext &context) {
-  std::optional<TextNestingFault> fault = findTextNestingFault(text);
-  if (!fault)
-    return success();
-  StringRef before = text.take_front(fault->offset);
-  size_t line = before.count('\n') + 1;
-  size_t column = before.size() - (before.rfind('\n') + 1) + 1;
-  return emitError(FileLineColLoc::get(&context, name, line, column),
-                   fault->message);
 }
 
 } // namespace blockscale

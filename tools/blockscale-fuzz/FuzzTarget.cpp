@@ -10,6 +10,7 @@
 #include "ModuleGenerator.h"
 
 #include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/IR/VerifyText.h"
 #include "blockscale/Pipelines/Pipelines.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -128,6 +129,9 @@ void Session::run(const std::string &text, bool isGenerated,
     (void)diagnostic.str();
     return success();
   });
+  // As at every door.
+  if (failed(verifyText(text, "<input>", context)))
+    return;
   auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
   if (!module || hasLargeConstant(*module))
     return;

@@ -7,7 +7,7 @@
 
 #include "ToolOptions.h"
 
-#include "blockscale/IR/TextNesting.h"
+#include "blockscale/IR/VerifyText.h"
 #include "blockscale/Pipelines/Pipelines.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
@@ -45,7 +45,7 @@ static LogicalResult verifyPart(std::unique_ptr<llvm::MemoryBuffer> part) {
   std::string name = part->getBufferIdentifier().str();
   sources.AddNewSourceBuffer(std::move(part), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context);
-  return blockscale::verifyTextNesting(text, name, context);
+  return blockscale::verifyText(text, name, context);
 }
 
 /// Runs the passes of the command line on the file `input`.

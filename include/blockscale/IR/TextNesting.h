@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // MLIR's parser, its printer and many passes call themselves for what is nested
-// in something, so that deep text overflows the stack of the process. Every
-// door of the project asks here before it parses text.
+// in something, so that deep text overflows the stack of the process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +18,6 @@
 #include <optional>
 #include <string>
 
-namespace mlir {
-class MLIRContext;
-} // namespace mlir
-
 namespace blockscale {
 
 /// Most levels that text may nest. A level is a pair of brackets, an operator
@@ -31,20 +26,14 @@ namespace blockscale {
 inline constexpr unsigned kMostTextNesting = 256;
 
 /// A place of a text that cannot be parsed, and why.
-struct TextNestingFault {
+struct TextFault {
   size_t offset;
   std::string message;
 };
 
 /// The first place at which `text` nests too deep; none where it does not.
 /// Brackets in strings and comments do not count, whatever they are.
-std::optional<TextNestingFault> findTextNestingFault(llvm::StringRef text);
-
-/// Emits an error at the first place at which the text of the file `name` nests
-/// too deep.
-llvm::LogicalResult verifyTextNesting(llvm::StringRef text,
-                                      llvm::StringRef name,
-                                      mlir::MLIRContext &context);
+std::optional<TextFault> findTextNestingFault(llvm::StringRef text);
 
 } // namespace blockscale
 
