@@ -27,20 +27,23 @@ from blockscale._errors import UnsupportedError
 from blockscale.torch._calibrate import calibrate
 from blockscale.torch._checkpoint import load_quantized_
 from blockscale.torch._cuda import synchronize
+from blockscale.torch._fake_quantize import fake_quantize
 from blockscale.torch._mark import mark_state_dict
 from blockscale.torch._modules import QuantizedExperts, QuantizedLinear, QuantizedStack
 from blockscale.torch._plain_linear import OrderedLinear, order_linear_
 from blockscale.torch._program import Function, Imported, from_export, from_graph
+from blockscale.torch._qat import FakeQuantizedLinear, convert_qat_, prepare_qat_
 from blockscale.torch._quantize_model import quantize_
 from blockscale.torch._summary import LayerSummary, Summary
 
 # It has no name for users but those of torch.ops.blockscale.
 _import_module("blockscale.torch._rows")
 
-__all__ = ["Function", "Imported", "LayerSummary", "OrderedLinear", "QuantizedExperts",
-           "QuantizedLinear", "QuantizedStack", "Summary", "UnsupportedError", "calibrate",
-           "explain", "from_export", "from_graph", "load_quantized_", "mark_state_dict",
-           "order_linear_", "quantize_", "synchronize"]
+__all__ = ["FakeQuantizedLinear", "Function", "Imported", "LayerSummary", "OrderedLinear",
+           "QuantizedExperts", "QuantizedLinear", "QuantizedStack", "Summary", "UnsupportedError",
+           "calibrate", "convert_qat_", "explain", "fake_quantize", "from_export", "from_graph",
+           "load_quantized_", "mark_state_dict", "order_linear_", "prepare_qat_", "quantize_",
+           "synchronize"]
 
 
 def __getattr__(name: str) -> _Any:

@@ -33,7 +33,9 @@ def _trace(name: str, function: Any, specs: dict[str, Spec]) -> Module:
 
 
 def quantize_operand(x: Value, form: OperandForm, given: Value | None, *, offsets: Any = None,
-                     layout: Any = None) -> tuple[Value, Value, Value | None]:
+                     layout: Any = None, block: tuple[int, int] | None = None,
+                     transposed: bool = False, rng: Value | None = None
+                     ) -> tuple[Value, Value, Value | None]:
     """Data, scales and global scale of x. `given` is its amax or its global scale, where the
     scaling says so. A batch has an amax for each matrix."""
     amax: Any = None
@@ -53,7 +55,7 @@ def quantize_operand(x: Value, form: OperandForm, given: Value | None, *, offset
     data, scales = _ops.quantize(
         x, format=form.format, recipe=form.recipe, global_scale=None if is_of_amax else scale,
         global_amax=amax if is_of_amax else None, block_amax=block_amax, offsets=offsets,
-        layout=layout)
+        layout=layout, block=block, transposed=transposed, rng=rng)
     return data, scales, scale
 
 
@@ -85,6 +87,44 @@ class Quantizer:
         is_made = self.form.scaling in ("dynamic", "amax")
         results = [torch.uint8] * 2 + [torch.float32] * is_made
         return get_kernel(self, lambda: Kernel(f"quantize to {self.form.format}", self.build,
+                                               results))
+
+
+@dataclasses.dataclass(frozen=True)
+class FakeQuantizer:
+    """Of tensors [.., M, K] with dynamic sizes: the values that codes in blocks stand for, and the
+    scales. Those of blocks of a column are [.., K, M], and in blocks of a row."""
+
+    form: OperandForm
+    dtype: torch.dtype
+    rank: int
+    block: tuple[int, int]
+    is_stochastic: bool
+
+    @property
+    def is_transposed(self) -> bool:
+        return self.block[1] == 1
+
+    def build(self, _: int | None) -> Module:
+        specs = {"x": Spec((None,) * self.rank, element_name(self.dtype))}
+        if self.form.scaling in ("amax", "scale"):
+            specs["given"] = Spec((), "f32")
+        if self.is_stochastic:
+            specs["rng"] = Spec((2,), "i64")
+
+        def quantize(x: Value, given: Value | None = None, rng: Value | None = None) -> Any:
+            data, scales, scale = quantize_operand(
+                x, self.form, given, block=self.block, transposed=self.is_transposed, rng=rng)
+            block = self.block[::-1] if self.is_transposed else self.block
+            y = _ops.dequantize(data, scales, dtype=element_name(self.dtype), block=block,
+                                recipe=self.form.recipe, global_scale=scale)
+            return (y, scales, scale) if self.form.scaling in ("dynamic", "amax") else (y, scales)
+        return _trace("fake_quantize", quantize, specs)
+
+    def get(self) -> Kernel:
+        is_made = self.form.scaling in ("dynamic", "amax")
+        results = [self.dtype, torch.uint8] + [torch.float32] * is_made
+        return get_kernel(self, lambda: Kernel(f"fake_quantize to {self.form.format}", self.build,
                                                results))
 
 

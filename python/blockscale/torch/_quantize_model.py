@@ -51,7 +51,7 @@ def _check(model: Any, amaxes: Mapping[str, float]) -> None:
                                 f"{amax}")
 
 
-def _decide(site: Site, rules: Rules, last: str) -> Decision:
+def decide_site(site: Site, rules: Rules, last: str) -> Decision:
     if site.obstacle:
         return Decision(None, reason=site.obstacle)
     if site.weight.dtype not in (torch.float32, torch.bfloat16, torch.float16):
@@ -107,7 +107,7 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
     rules = Rules(policy)
     sites = list(find_sites(model))
     last = find_last(model, sites)
-    decisions = [_decide(site, rules, last) for site in sites]
+    decisions = [decide_site(site, rules, last) for site in sites]
     _check_stacks(sites, decisions)
     uses, ledger, installer = _count_uses(model), Ledger(model, sites), Installer(model)
     replaced = collections.Counter(id(site.weight) for site, decision in zip(sites, decisions)
