@@ -329,7 +329,8 @@ class Partition:
             nodes = self._grow(layers[0], layers)
             inside = [layer for layer in layers if layer in nodes]
             layers = [layer for layer in layers[1:] if layer not in nodes]
-            if len(nodes) == 1 or (len(inside) == 1 and not _has_order(inside[0])):
+            # Of one layer, for the norm that is to have bits of its own.
+            if len(inside) == 1 and not (_has_order(inside[0]) and any(map(_is_row_mean, nodes))):
                 continue
             try:
                 self._replace(nodes, inside)
