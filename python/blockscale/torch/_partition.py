@@ -369,8 +369,8 @@ class Partition:
         return self._prune(sorted(inside, key=self._order.__getitem__), layers)
 
     def _prune(self, nodes: list[fx.Node], layers: list[fx.Node]) -> list[fx.Node]:
-        """Nodes without those that no layer among them needs, but for elementwise ops behind
-        layers, and without sums of rows, and what comes of them, that others need."""
+        """Nodes without what cannot be a result of a region, but others need, and what comes of it:
+        numbers of rows, pairs of them, and copies."""
         while True:
             inside = set(nodes)
             bad = next((node for node in reversed(nodes) if node not in layers
