@@ -21,6 +21,8 @@
 #                              .cache/checkpoints (0.7 GB)
 #   scripts/peers.sh store     what tests of checkpoints in object storage ask: Ray, s3fs and moto's
 #                              server of S3, into .cache/store (0.7 GB)
+#   scripts/peers.sh training  what test/Data/make_training_vectors.py asks beside the packages of
+#                              peers, TransformerEngine's Python, into .cache/training (20 MB)
 #   scripts/peers.sh tosa      what test/Data/make_tosa_cases.py asks, tosa-tools alone, into
 #                              .cache/tosa (240 MB)
 
@@ -36,8 +38,9 @@ case "${1:-peers}" in
   oracles) requirements=$root/test/Data/requirements-oracles.txt ;;
   checkpoints) requirements=$root/test/Data/requirements-checkpoints.txt ;;
   store) requirements=$root/test/Data/requirements-store.txt ;;
+  training) requirements=$root/test/Data/requirements-training.txt ;;
   tosa) requirements=$root/test/Data/requirements-tosa.txt ;;
-  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|checkpoints|store|tosa]" ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|checkpoints|store|training|tosa]" ;;
 esac
 # `step` has a `name` of its own.
 peers=${1:-peers}
@@ -45,7 +48,7 @@ venv=$root/.cache/$peers
 if cmp -s "$requirements" "$venv/stamp"; then exit 0; fi
 
 # Whether the packages are used with the PyTorch of the peers.
-is_beside_peers() { [[ $peers =~ ^(exporter|torch-mlir|checkpoints)$ ]]; }
+is_beside_peers() { [[ $peers =~ ^(exporter|torch-mlir|checkpoints|training)$ ]]; }
 
 packages='import site; print(site.getsitepackages()[0])'
 install() {

@@ -46,13 +46,15 @@ from blockscale._ops import (
     swizzle,
 )
 from blockscale._trace import Module, Value
+from blockscale._training import TrainingForm, TrainingOperand, get_training_form
 from blockscale._types import DataLayout, Layout, Spec
 
 __all__ = [
     "ArgumentError", "Cancelled", "CompileError", "Compiled", "DataLayout", "DeviceError",
-    "Diagnostic", "Error", "FileError", "Layout", "Loaded", "Module", "Remark", "Spec", "Traced",
-    "Value", "__version__", "amax", "calibrate", "compile", "compile_ahead", "dequantize",
-    "expand_scale", "global_scale", "hadamard", "jit", "load", "pad_groups", "prepack", "quantize",
+    "Diagnostic", "Error", "FileError", "Layout", "Loaded", "Module", "Remark", "Spec",
+    "Traced", "TrainingForm", "TrainingOperand", "Value", "__version__", "amax", "calibrate",
+    "compile", "compile_ahead", "dequantize", "expand_scale", "get_training_form",
+    "global_scale", "hadamard", "jit", "load", "pad_groups", "prepack", "quantize",
     "scale_sweep", "scaled_grouped_mm", "scaled_mm", "set_cache_owners", "set_num_threads",
     "swizzle",
 ]

@@ -1,8 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What docs/Torch.md, docs/BringYourModel.md, docs/QuantizeModel.md, docs/TorchCompile.md,
-docs/SameBits.md and docs/Sm100OnHopper.md show runs as written, and the table of the first names
-every op."""
+docs/SameBits.md, docs/Sm100OnHopper.md and docs/Training.md show runs as written, and the table of
+the first names every op."""
 
 import contextlib
 import importlib.util
@@ -117,6 +117,16 @@ class TestTorchCompile(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()) as output:
             exec(compile(block, "TorchCompile.md", "exec"), {})
         self.assertRegex(output.getvalue(), "took a region: .*mean.*linear_quantized_2")
+
+
+class TestTraining(unittest.TestCase):
+    def test_the_blocks_in_their_order(self):
+        known = {}
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            for block in get_blocks(DOCS / "Training.md"):
+                exec(compile(block, "Training.md", "exec"), known)
+        self.assertIn("'2': 'forward nvfp4 te by nvfp4 te, 16x16; dgrad", output.getvalue())
+        self.assertEqual(known["mixed"].stochastic, ("dgrad_gradient", "dgrad_weight"))
 
 
 class TestReadme(unittest.TestCase):

@@ -35,15 +35,17 @@ from blockscale.torch._program import Function, Imported, from_export, from_grap
 from blockscale.torch._qat import FakeQuantizedLinear, convert_qat_, prepare_qat_
 from blockscale.torch._quantize_model import quantize_
 from blockscale.torch._summary import LayerSummary, Summary
+from blockscale.torch._training import TrainedLinear, prepare_training_
+from blockscale.torch._training_ops import draw_rng, train_linear
 
 # It has no name for users but those of torch.ops.blockscale.
 _import_module("blockscale.torch._rows")
 
 __all__ = ["FakeQuantizedLinear", "Function", "Imported", "LayerSummary", "OrderedLinear",
-           "QuantizedExperts", "QuantizedLinear", "QuantizedStack", "Summary", "UnsupportedError",
-           "calibrate", "convert_qat_", "explain", "fake_quantize", "from_export", "from_graph",
-           "load_quantized_", "mark_state_dict", "order_linear_", "prepare_qat_", "quantize_",
-           "synchronize"]
+           "QuantizedExperts", "QuantizedLinear", "QuantizedStack", "Summary", "TrainedLinear",
+           "UnsupportedError", "calibrate", "convert_qat_", "draw_rng", "explain", "fake_quantize",
+           "from_export", "from_graph", "load_quantized_", "mark_state_dict", "order_linear_",
+           "prepare_qat_", "prepare_training_", "quantize_", "synchronize", "train_linear"]
 
 
 def __getattr__(name: str) -> _Any:

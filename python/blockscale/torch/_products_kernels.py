@@ -23,7 +23,7 @@ from blockscale.torch._kernels import Kernel, get_kernel
 _OF_AMAX = ("te", "mslk", "te_4over6_mae", "te_4over6_mse")
 
 
-def _trace(name: str, function: Any, specs: dict[str, Spec]) -> Module:
+def trace_named(name: str, function: Any, specs: dict[str, Spec]) -> Module:
     """A module of a function of named values."""
     names = list(specs)
     text = ", ".join(names)
@@ -34,8 +34,8 @@ def _trace(name: str, function: Any, specs: dict[str, Spec]) -> Module:
 
 def quantize_operand(x: Value, form: OperandForm, given: Value | None, *, offsets: Any = None,
                      layout: Any = None, block: tuple[int, int] | None = None,
-                     transposed: bool = False, rng: Value | None = None
-                     ) -> tuple[Value, Value, Value | None]:
+                     transposed: bool = False, scale_dim: str | None = None,
+                     rng: Value | None = None) -> tuple[Value, Value, Value | None]:
     """Data, scales and global scale of x. `given` is its amax or its global scale, where the
     scaling says so. A batch has an amax for each matrix."""
     amax: Any = None
@@ -55,7 +55,7 @@ def quantize_operand(x: Value, form: OperandForm, given: Value | None, *, offset
     data, scales = _ops.quantize(
         x, format=form.format, recipe=form.recipe, global_scale=None if is_of_amax else scale,
         global_amax=amax if is_of_amax else None, block_amax=block_amax, offsets=offsets,
-        layout=layout, block=block, transposed=transposed, rng=rng)
+        layout=layout, block=block, transposed=transposed, scale_dim=scale_dim, rng=rng)
     return data, scales, scale
 
 
@@ -81,7 +81,7 @@ class Quantizer:
                 x, self.form, given, layout="swizzle_128x4" if self.is_swizzled else None)
             is_made = scale is not None and scale is not given
             return (data, scales, scale) if is_made else (data, scales)
-        return _trace("quantize", quantize, specs)
+        return trace_named("quantize", quantize, specs)
 
     def get(self) -> Kernel:
         is_made = self.form.scaling in ("dynamic", "amax")
@@ -119,7 +119,7 @@ class FakeQuantizer:
             y = _ops.dequantize(data, scales, dtype=element_name(self.dtype), block=block,
                                 recipe=self.form.recipe, global_scale=scale)
             return (y, scales, scale) if self.form.scaling in ("dynamic", "amax") else (y, scales)
-        return _trace("fake_quantize", quantize, specs)
+        return trace_named("fake_quantize", quantize, specs)
 
     def get(self) -> Kernel:
         is_made = self.form.scaling in ("dynamic", "amax")
@@ -149,7 +149,7 @@ class Packer:
             if get_scale_layout(self.before) != get_scale_layout(self.after):
                 scales = _ops.swizzle(scales, get_scale_layout(self.after))
             return [data, scales]
-        return _trace("pack", pack, specs)
+        return trace_named("pack", pack, specs)
 
     def get(self) -> Kernel:
         return get_kernel(self, lambda: Kernel(f"{self.after} of {self.format}", self.build,
@@ -170,7 +170,7 @@ class Dequantizer:
         specs = {"data": Spec(self.shape, data),
                  "scales": Spec((*self.shape[:-1], None if columns is None else columns // block),
                                 scale)}
-        return _trace("dequantize", lambda data, scales: _ops.dequantize(
+        return trace_named("dequantize", lambda data, scales: _ops.dequantize(
             data, scales, dtype=element_name(self.dtype)), specs)
 
     def get(self, device: torch.device) -> Kernel:
@@ -241,7 +241,7 @@ class Linear:
         return _ops.scaled_mm(x, data, scales_of_x, scales, **options)
 
     def build(self, rows: int | None) -> Module:
-        return _trace("linear", self.emit, self.get_specs(rows))
+        return trace_named("linear", self.emit, self.get_specs(rows))
 
     def get(self, device: torch.device) -> Kernel:
         """The kernel for a device. The CPU has one for all sizes, which computes as fast."""
@@ -274,7 +274,7 @@ class PlainLinear:
         if self.bias:
             specs["bias"] = Spec((n,), dtype)
 
-        return _trace("linear", self.emit, specs)
+        return trace_named("linear", self.emit, specs)
 
     def emit(self, x: Value, weight: Value, bias: Value | None = None) -> Value:
         """The product, in the function that is traced."""

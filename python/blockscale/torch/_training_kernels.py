@@ -1,0 +1,189 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The modules of a linear layer in training: one of the forward pass, which also makes the codes
+that the backward pass reads, and one of the backward pass. Each quantizes a tensor once for each
+product that reads it, and GPUs read it once for all (docs/Fusion.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from blockscale import _ops
+from blockscale._ops import FORMATS
+from blockscale._trace import Module, Value
+from blockscale._training import TrainingForm, TrainingOperand
+from blockscale._types import Size, Spec, ceil_div, element_name
+from blockscale.torch._forms import ROW_MAJOR, TILES, get_scale_layout
+from blockscale.torch._kernels import Kernel, get_kernel
+from blockscale.torch._products_kernels import quantize_operand, trace_named
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+#: Rows are padded with zeros to a multiple of this, since the gradient of the weight sums along
+#: them: whole blocks of every format.
+ROW_UNIT = 32
+
+
+def emit_operand(x: Value, operand: TrainingOperand, is_transposed: bool, rng: Value | None,
+                 layout: str) -> tuple[Value, Value, Value | None]:
+    """Data, scales and global scale of x [rows, cols] for a product that sums along columns, or,
+    transposed, along rows."""
+    if operand.sign_mask is not None:
+        x = _ops.hadamard(x, 0 if is_transposed else 1, sign_mask=operand.sign_mask)
+    size, scale_dim = operand.block, None
+    block = (size, 1) if is_transposed else (1, size)
+    if operand.is_square:
+        block, scale_dim = (size, size), "n" if is_transposed else "k"
+    return quantize_operand(x, operand.form, None, layout=get_scale_layout(layout), block=block,
+                            transposed=is_transposed, scale_dim=scale_dim, rng=rng)
+
+
+def get_codes_specs(name: str, operand: TrainingOperand, rows: Size, cols: Size, layout: str
+                    ) -> dict[str, Spec]:
+    """Of an operand [rows, cols] of a product that sums along columns."""
+    data, scale, block = FORMATS[operand.format]
+    specs = {f"{name}_data": Spec((rows, cols), data),
+             f"{name}_scales": Spec((rows, ceil_div(cols, block)), scale,
+                                    get_scale_layout(layout))}
+    if operand.scaling != "none":
+        specs[f"{name}_global"] = Spec((), "f32")
+    return specs
+
+
+def _multiply(a: tuple[Any, ...], b: tuple[Any, ...], dtype: torch.dtype,
+              bias: Value | None = None) -> Value:
+    """A product of two operands, each data, scales and global scale or None."""
+    return _ops.scaled_mm(a[0], b[0], a[1], b[1], dtype=element_name(dtype), global_scale_a=a[2],
+                          global_scale_b=b[2], bias=bias)
+
+
+def _flatten(codes: tuple[Any, ...]) -> list[Value]:
+    return [each for each in codes if each is not None]
+
+
+def count_codes(operand: TrainingOperand) -> list[torch.dtype]:
+    """Of the tensors that codes are."""
+    return [torch.uint8] * 2 + [torch.float32] * (operand.scaling != "none")
+
+
+def find_layout(device: torch.device) -> str:
+    """The order in memory of codes for a device."""
+    return ROW_MAJOR if device.type == "cpu" else TILES
+
+
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """What decides a module of a layer. `shape` is N and K, each None for any."""
+
+    form: TrainingForm
+    shape: tuple[Size, Size]
+    dtype: torch.dtype
+    weight_dtype: torch.dtype
+    layout: str
+
+    @classmethod
+    def of(cls, form: TrainingForm, n: int, k: int, dtype: torch.dtype, weight_dtype: torch.dtype,
+           device: torch.device, **options: Any) -> Self:
+        """On the CPU one kernel is for all sizes, which computes as fast."""
+        shape = (None, None) if device.type == "cpu" else (n, k)
+        return cls(form, shape, dtype, weight_dtype, find_layout(device), **options)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingForward(Layer):
+    """y of x [M, K] and a weight [N, K], the weight's codes for the gradient of x, if `has_dgrad`,
+    and those of x for the gradient of the weight, if `has_wgrad`."""
+
+    bias: torch.dtype | None
+    has_dgrad: bool
+    has_wgrad: bool
+
+    @property
+    def saved(self) -> tuple[str, ...]:
+        return ("dgrad_weight",) * self.has_dgrad + ("wgrad_input",) * self.has_wgrad
+
+    @property
+    def random(self) -> list[str]:
+        """The operands that take random bits here."""
+        made = ("forward_input", "forward_weight", *self.saved)
+        return [name for name in self.form.stochastic if name in made]
+
+    def build(self, rows: int | None) -> Module:
+        n, k = self.shape
+        specs = {"x": Spec((rows, k), element_name(self.dtype)),
+                 "weight": Spec((n, k), element_name(self.weight_dtype))}
+        if self.bias is not None:
+            specs["bias"] = Spec((n,), element_name(self.bias))
+        for name in self.random:
+            specs[f"rng_{name}"] = Spec((2,), "i64")
+
+        def forward(x: Value, weight: Value, bias: Value | None = None, **rng: Value) -> Any:
+            def make(value: Value, name: str, is_transposed: bool) -> tuple[Any, ...]:
+                return emit_operand(value, getattr(self.form, name), is_transposed,
+                                    rng.get(f"rng_{name}"), self.layout)
+            a, b = make(x, "forward_input", False), make(weight, "forward_weight", False)
+            results = [_multiply(a, b, self.dtype, bias)]
+            if self.has_dgrad:
+                results += _flatten(make(weight, "dgrad_weight", True))
+            if self.has_wgrad:
+                results += _flatten(make(x, "wgrad_input", True))
+            return results
+        return trace_named("linear_forward", forward, specs)
+
+    def get(self) -> Kernel:
+        results = [self.dtype]
+        for name in self.saved:
+            results += count_codes(getattr(self.form, name))
+        return get_kernel(self, lambda: Kernel("forward of a linear layer in training", self.build,
+                                               results))
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingBackward(Layer):
+    """Of the gradient [M, N] of y: the gradient of x, if `has_dgrad`, and that of the weight, if
+    `has_wgrad`."""
+
+    has_dgrad: bool
+    has_wgrad: bool
+
+    @property
+    def random(self) -> list[str]:
+        made = ("dgrad_gradient",) * self.has_dgrad + ("wgrad_gradient",) * self.has_wgrad
+        return [name for name in self.form.stochastic if name in made]
+
+    def build(self, rows: int | None) -> Module:
+        n, k = self.shape
+        specs = {"gradient": Spec((rows, n), element_name(self.dtype))}
+        if self.has_dgrad:
+            specs |= get_codes_specs("weight", self.form.dgrad_weight, k, n, self.layout)
+        if self.has_wgrad:
+            specs |= get_codes_specs("x", self.form.wgrad_input, k, rows, self.layout)
+        for name in self.random:
+            specs[f"rng_{name}"] = Spec((2,), "i64")
+
+        def backward(gradient: Value, **given: Value) -> Any:
+            def make(name: str, is_transposed: bool) -> tuple[Any, ...]:
+                return emit_operand(gradient, getattr(self.form, name), is_transposed,
+                                    given.get(f"rng_{name}"), self.layout)
+
+            def take(name: str) -> tuple[Any, ...]:
+                return (given[f"{name}_data"], given[f"{name}_scales"],
+                        given.get(f"{name}_global"))
+            results = []
+            if self.has_dgrad:
+                results.append(_multiply(make("dgrad_gradient", False), take("weight"),
+                                         self.dtype))
+            if self.has_wgrad:
+                results.append(_multiply(make("wgrad_gradient", True), take("x"),
+                                         self.weight_dtype))
+            return results
+        return trace_named("linear_backward", backward, specs)
+
+    def get(self) -> Kernel:
+        results = [self.dtype] * self.has_dgrad + [self.weight_dtype] * self.has_wgrad
+        return get_kernel(self, lambda: Kernel("backward of a linear layer in training",
+                                               self.build, results))

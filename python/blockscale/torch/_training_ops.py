@@ -1,0 +1,300 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The op of a linear layer in training, whose three products are quantized by a form, and its
+derivative. What the backward pass needs are codes and scales, which the forward pass makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from blockscale._training import (
+    AnyForm,
+    TrainingForm,
+    TrainingOperand,
+    read_form,
+    to_form,
+)
+from blockscale.torch._forms import get_storage, has_product
+from blockscale.torch._kernels import to_argument
+from blockscale.torch._library import (
+    PLAIN,
+    check_tensor,
+    check_x,
+    define,
+    implement,
+    refuse,
+    refuse_backward,
+)
+from blockscale.torch._training_kernels import (
+    ROW_UNIT,
+    TrainingBackward,
+    TrainingForward,
+    count_codes,
+    find_layout,
+)
+
+_NAME, _BACKWARD = "train_linear", "train_linear_backward"
+#: Codes of the weight for the gradient of x and codes of x for that of the weight: data, scales and
+#: global scale of each, without elements where there are none.
+_CODES = ("Tensor weight_data, Tensor weight_scales, Tensor weight_global, "
+          "Tensor x_data, Tensor x_scales, Tensor x_global")
+define(f"{_NAME}(Tensor x, Tensor weight, Tensor? bias=None, Tensor? rng=None, *, str form, "
+       "bool has_dgrad=True, bool has_wgrad=True) -> (Tensor y, " + _CODES + ")")
+define(f"{_BACKWARD}(Tensor gradient, {_CODES}, Tensor? rng=None, *, str form, int in_features, "
+       "ScalarType weight_dtype, bool has_dgrad, bool has_wgrad) -> (Tensor, Tensor)")
+
+
+def _check_rng(op: str, rng: Tensor | None, form: TrainingForm, x: Tensor) -> None:
+    count = len(form.stochastic)
+    if (rng is not None) != bool(count):
+        refuse(op, "rng exactly with a form of operands that are rounded stochastically",
+               f"{count} of them with {'none' if rng is None else 'one'}")
+    if rng is not None:
+        check_tensor(op, "rng", rng, torch.int64, [count, 2], x)
+
+
+def _check_sizes(op: str, form: TrainingForm, n: Any, k: Any) -> None:
+    for size, what, name in ((k, "the weight's columns", "forward_input"),
+                             (n, "the weight's rows", "dgrad_gradient")):
+        block = getattr(form, name).block
+        if size % block:
+            refuse(op, f"{what} to be a multiple of {block}", size)
+
+
+def _check_transforms(op: str, form: TrainingForm, names: Sequence[str], tensor: Tensor) -> None:
+    for name in names:
+        if getattr(form, name).sign_mask is not None and tensor.dtype != torch.bfloat16:
+            refuse(op, f"bfloat16 for the Hadamard transform of {name}",
+                   f"{tensor.dtype}; convert it with .to()")
+
+
+def _pad(rows: Any) -> Any:
+    return (rows + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
+
+
+def _pad_rows(x: Tensor, is_needed: bool) -> Tensor:
+    """Zeros behind the last row: they change no amax and add nothing to a sum."""
+    missing = _pad(x.shape[0]) - x.shape[0] if is_needed else 0
+    return torch.nn.functional.pad(x, (0, 0, 0, missing)) if missing else x
+
+
+def _make_forward(x: Tensor, weight: Tensor, bias: Tensor | None, rng: Tensor | None, text: str,
+                  has_dgrad: bool, has_wgrad: bool) -> TrainingForward:
+    """The kernel of a call, all of whose operands are as it takes them."""
+    form = read_form(text)
+    check_x(_NAME, x)
+    if x.dim() != 2 or weight.dim() != 2:
+        refuse(_NAME, "x and weight of rank 2", f"shapes {list(x.shape)} and {list(weight.shape)}")
+    n, k = weight.shape
+    if x.shape[1] != k:
+        refuse(_NAME, f"x of {k} columns, as the weight has them", f"shape {list(x.shape)}")
+    if x.device != weight.device:
+        refuse(_NAME, f"x on {weight.device}, as the weight is",
+               f"{x.device}; move it with .to()")
+    if weight.dtype not in PLAIN:
+        refuse(_NAME, "weight to be float32, bfloat16 or float16", str(weight.dtype))
+    _check_sizes(_NAME, form, n, k)
+    if bias is not None:
+        check_tensor(_NAME, "bias", bias, bias.dtype, [n], x)
+        if bias.dtype not in PLAIN:
+            refuse(_NAME, "bias to be float32, bfloat16 or float16", str(bias.dtype))
+    _check_rng(_NAME, rng, form, x)
+    _check_transforms(_NAME, form, ["forward_input"] + ["wgrad_input"] * has_wgrad, x)
+    _check_transforms(_NAME, form, ["forward_weight"] + ["dgrad_weight"] * has_dgrad, weight)
+    return TrainingForward.of(form, n, k, x.dtype, weight.dtype, x.device,
+                              bias=None if bias is None else bias.dtype, has_dgrad=has_dgrad,
+                              has_wgrad=has_wgrad)
+
+
+def _select(rng: Tensor | None, form: TrainingForm, names: Sequence[str]) -> list[Tensor]:
+    return [] if rng is None else [to_argument(rng[form.stochastic.index(name)])
+                                   for name in names]
+
+
+def _spread(made: Sequence[Tensor], operand: TrainingOperand, is_made: bool, x: Tensor
+            ) -> list[Tensor]:
+    """Data, scales and global scale, from those that there are."""
+    given = list(made[:len(count_codes(operand))] if is_made else [])
+    dtypes = (torch.uint8, torch.uint8, torch.float32)
+    return given + [x.new_empty(0, dtype=dtype) for dtype in dtypes[len(given):]]
+
+
+def _check_device(op: str, x: Tensor, form: TrainingForm) -> None:
+    formats = {each.format for each in form.operands.values()}
+    if not has_product(x.device, False, *formats):
+        refuse(op, f"a device with products of {', '.join(sorted(formats))} of ours",
+               str(x.device))
+
+
+def _train(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | None = None, *,
+           form: str, has_dgrad: bool = True, has_wgrad: bool = True) -> tuple[Tensor, ...]:
+    kernel = _make_forward(x, weight, bias, rng, form, has_dgrad, has_wgrad)
+    _check_device(_NAME, x, kernel.form)
+    rows = to_argument(_pad_rows(x, has_wgrad))
+    y, *made = kernel.get()([rows, to_argument(weight),
+                             *([] if bias is None else [to_argument(bias)]),
+                             *_select(rng, kernel.form, kernel.random)], rows.shape[0])
+    codes_of_weight = _spread(made, kernel.form.dgrad_weight, has_dgrad, x)
+    if has_dgrad:
+        made = made[len(count_codes(kernel.form.dgrad_weight)):]
+    return (y[:x.shape[0]], *codes_of_weight,
+            *_spread(made, kernel.form.wgrad_input, has_wgrad, x))
+
+
+def _make_fakes(operand: TrainingOperand, rows: Any, cols: Any, is_made: bool, x: Tensor
+                ) -> list[Tensor]:
+    data, scales = get_storage(rows, cols, operand.format, find_layout(x.device))
+    made = [x.new_empty(data, dtype=torch.uint8), x.new_empty(scales, dtype=torch.uint8),
+            *([x.new_empty([], dtype=torch.float32)] if operand.scaling != "none" else [])]
+    return _spread(made, operand, is_made, x)
+
+
+def _fake(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | None = None, *,
+          form: str, has_dgrad: bool = True, has_wgrad: bool = True) -> tuple[Tensor, ...]:
+    made = _make_forward(x, weight, bias, rng, form, has_dgrad, has_wgrad).form
+    n, k = weight.shape
+    return (x.new_empty([x.shape[0], n]), *_make_fakes(made.dgrad_weight, k, n, has_dgrad, x),
+            *_make_fakes(made.wgrad_input, k, _pad(x.shape[0]), has_wgrad, x))
+
+
+implement(_NAME, _train, _fake)
+
+
+def _make_backward(gradient: Tensor, codes: Sequence[Tensor], rng: Tensor | None, text: str,
+                   in_features: int, weight_dtype: torch.dtype, has_dgrad: bool, has_wgrad: bool
+                   ) -> TrainingBackward:
+    form = read_form(text)
+    check_x(_BACKWARD, gradient)
+    if gradient.dim() != 2:
+        refuse(_BACKWARD, "a gradient of rank 2", f"shape {list(gradient.shape)}")
+    rows, n = gradient.shape
+    if not (has_dgrad or has_wgrad):
+        refuse(_BACKWARD, "a gradient to compute, has_dgrad or has_wgrad", "none")
+    if weight_dtype not in PLAIN:
+        refuse(_BACKWARD, "weight_dtype to be float32, bfloat16 or float16", str(weight_dtype))
+    _check_sizes(_BACKWARD, form, n, in_features)
+    _check_rng(_BACKWARD, rng, form, gradient)
+    _check_transforms(_BACKWARD, form, ["dgrad_gradient"] * has_dgrad
+                      + ["wgrad_gradient"] * has_wgrad, gradient)
+    layout = find_layout(gradient.device)
+    for name, cols, is_given, given in (("weight", n, has_dgrad, codes[:3]),
+                                        ("x", _pad(rows), has_wgrad, codes[3:])):
+        if is_given:
+            operand = form.dgrad_weight if name == "weight" else form.wgrad_input
+            data, scales = get_storage(in_features, cols, operand.format, layout)
+            for what, tensor, dtype, shape in zip(
+                    ("data", "scales", "global"), given,
+                    (torch.uint8, torch.uint8, torch.float32),
+                    (data, scales, [] if operand.scaling != "none" else [0])):
+                check_tensor(_BACKWARD, f"{name}_{what}", tensor, dtype, shape, gradient)
+    return TrainingBackward.of(form, n, in_features, gradient.dtype, weight_dtype,
+                               gradient.device, has_dgrad=has_dgrad, has_wgrad=has_wgrad)
+
+
+def _differentiate(gradient: Tensor, *given: Any, form: str, in_features: int,
+                   weight_dtype: torch.dtype, has_dgrad: bool, has_wgrad: bool
+                   ) -> tuple[Tensor, Tensor]:
+    codes, rng = given[:6], (given[6] if len(given) > 6 else None)
+    kernel = _make_backward(gradient, codes, rng, form, in_features, weight_dtype, has_dgrad,
+                            has_wgrad)
+    _check_device(_BACKWARD, gradient, kernel.form)
+    rows = to_argument(_pad_rows(gradient, has_wgrad))
+    taken: list[Tensor] = []
+    if has_dgrad:
+        taken += codes[:len(count_codes(kernel.form.dgrad_weight))]
+    if has_wgrad:
+        taken += codes[3:3 + len(count_codes(kernel.form.wgrad_input))]
+    made = kernel.get()([rows, *map(to_argument, taken),
+                         *_select(rng, kernel.form, kernel.random)], rows.shape[0])
+    of_x = made[0][:gradient.shape[0]] if has_dgrad else gradient.new_empty(0)
+    return of_x, made[-1] if has_wgrad else gradient.new_empty(0, dtype=weight_dtype)
+
+
+def _fake_gradients(gradient: Tensor, *given: Any, form: str, in_features: int,
+                    weight_dtype: torch.dtype, has_dgrad: bool, has_wgrad: bool
+                    ) -> tuple[Tensor, Tensor]:
+    codes, rng = given[:6], (given[6] if len(given) > 6 else None)
+    _make_backward(gradient, codes, rng, form, in_features, weight_dtype, has_dgrad, has_wgrad)
+    rows, n = gradient.shape
+    return (gradient.new_empty([rows, in_features] if has_dgrad else [0]),
+            gradient.new_empty([n, in_features] if has_wgrad else [0], dtype=weight_dtype))
+
+
+implement(_BACKWARD, _differentiate, _fake_gradients)
+refuse_backward(_BACKWARD, "gradients of gradients are not quantized")
+
+
+def _save(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
+    _, weight, bias, rng = inputs
+    ctx.save_for_backward(*output[1:], rng)
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.form = keyword_only_inputs["form"]
+    ctx.has = [keyword_only_inputs.get(name, True) for name in ("has_dgrad", "has_wgrad")]
+    ctx.of_weight = weight.shape[1], weight.dtype
+    ctx.bias_dtype = None if bias is None else bias.dtype
+
+
+def _propagate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
+    *codes, rng = ctx.saved_tensors
+    # PyTorch knows of no arguments that have their defaults.
+    count = len(ctx.needs_input_grad)
+    needs_x, needs_weight, needs_bias = (*ctx.needs_input_grad, False)[:3]
+    for needs, has, what in zip((needs_x, needs_weight), ctx.has, ("has_dgrad", "has_wgrad")):
+        if needs and not has:
+            refuse(_NAME, f"{what}=True for a gradient that is asked for", "False")
+    in_features, dtype = ctx.of_weight
+    of_x = of_weight = of_bias = None
+    if needs_x or needs_weight:
+        made = torch.ops.blockscale.train_linear_backward(
+            gradient.contiguous(), *codes, rng, form=ctx.form, in_features=in_features,
+            weight_dtype=dtype, has_dgrad=needs_x, has_wgrad=needs_weight)
+        of_x, of_weight = made[0] if needs_x else None, made[1] if needs_weight else None
+    if needs_bias:
+        of_bias = gradient.float().sum(0).to(ctx.bias_dtype)
+    return (of_x, of_weight, of_bias, None)[:count]
+
+
+torch.library.register_autograd(f"blockscale::{_NAME}", _propagate, setup_context=_save)
+
+
+def draw_rng(form: AnyForm, device: torch.device | str | None = None,
+             generator: torch.Generator | None = None) -> Tensor | None:
+    """Seeds and offsets for the operands of a form that are rounded stochastically, int64 [n, 2]
+    from a generator of torch, by default that of the device; None if there are none."""
+    count = len(to_form(form).stochastic)
+    if not count:
+        return None
+    return torch.randint(-2 ** 63, 2 ** 63 - 1, (count, 2), dtype=torch.int64, device=device,
+                         generator=generator)
+
+
+def train_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, form: AnyForm,
+                 rng: Tensor | None = None) -> Tensor:
+    """y = x weight^T + bias, whose product and those of its gradients are of operands that a form
+    quantizes (docs/Training.md).
+
+    Args:
+      x: [.., K], float32, bfloat16 or float16; bfloat16 where a form transforms it. Any number of
+        rows: for the gradient of the weight zeros fill them up to a multiple of 32.
+      weight: [N, K], quantized from its own dtype. N and K are multiples of the blocks.
+      bias: [N].
+      form: a TrainingForm, or the name of one.
+      rng: what draw_rng() gives; None to call it. Both passes take their random bits from it.
+
+    Returns: [.., N] of x's dtype. The gradient of the bias is the sum of rows in float32.
+
+    Raises: ArgumentError.
+    """
+    form = to_form(form)
+    if rng is None:
+        rng = draw_rng(form, x.device)
+    is_recorded = torch.is_grad_enabled()
+    y: Tensor = torch.ops.blockscale.train_linear(
+        x.reshape(-1, x.shape[-1]), weight, bias, rng, form=form.text,
+        has_dgrad=is_recorded and x.requires_grad,
+        has_wgrad=is_recorded and weight.requires_grad)[0]
+    return y.reshape(*x.shape[:-1], y.shape[-1])
