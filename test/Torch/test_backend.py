@@ -334,11 +334,10 @@ class GraphTest(unittest.TestCase):
             torch.testing.assert_close(compiled(x), model(x), rtol=0.05, atol=0.05)
 
     def test_training_graphs(self):
-        """Layers with plain activations have a derivative, and regions none."""
+        """Layers with plain activations have a derivative, also where regions have them."""
         model, x = make(WEIGHTS)
         torch._dynamo.reset()
-        compiled = torch.compile(model, backend="blockscale",
-                                 options={"rest": "eager", "pairs": False, "merges": False})
+        compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
         with torch.enable_grad():
             x.requires_grad_()
             compiled(x).float().sum().backward()

@@ -64,7 +64,7 @@ def main():
     from blockscale._forms import OperandForm
     from blockscale._native._library import LIBRARY
     from blockscale.torch import _cuda, _kernels
-    from blockscale.torch._products_kernels import Linear, Quantizer
+    from blockscale.torch._products_kernels import Linear, Mixer, Quantizer, TransposedLinear
     from blockscale_runtime import Runtime
 
     stream = types.SimpleNamespace(cuda_stream=0)
@@ -97,6 +97,22 @@ def main():
         found, = call(_cuda.Function, linear.build, [torch.bfloat16], tensors, len(x))
         wanted, = linear.get(x.device)(tensors)
         torch.testing.assert_close(found, wanted, rtol=2 ** -7, atol=1e-3)
+
+    # Gradients of activations, whose sums of order chain have the CPU's bits: of one weight, of
+    # experts that not all have rows, and behind the Hadamard transform.
+    stack = [torch.stack([each, each.flip(0)]) for each in ops.quantize(weight, format="mxfp4")]
+    stack = ops.pack(*stack, **{**options, "format": "mxfp4"})
+    ends = torch.tensor([3, 3], dtype=torch.int32)
+    for shape, format, operands in (((128, 128), "nvfp4", (data, scales)),
+                                    ((2, 128, 128), "mxfp4", (*stack, ends))):
+        product = TransposedLinear(shape, torch.bfloat16, torch.float32, format, "fragments",
+                                   "chain")
+        found, = call(_cuda.Function, product.build, [torch.float32], [x, *operands], len(x))
+        wanted, = product.get(x.device)([x, *operands])
+        assert torch.equal(found, wanted) and wanted[0].any(), format
+    found, = call(_cuda.Function, Mixer().build, [torch.bfloat16], [x], len(x))
+    wanted, = Mixer().get()([x])
+    torch.testing.assert_close(found, wanted, rtol=2 ** -7, atol=1e-3)
 
     # What a kernel finds, the next call raises in place of its work, or synchronize(), once.
     data = Path(__file__).resolve().parents[1] / "Data/cuda"

@@ -1,8 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What docs/Torch.md, docs/BringYourModel.md, docs/QuantizeModel.md, docs/TorchCompile.md,
-docs/SameBits.md, docs/Sm100OnHopper.md and docs/Training.md show runs as written, and the table of
-the first names every op."""
+docs/SameBits.md, docs/Sm100OnHopper.md, docs/Training.md and docs/FineTuning.md show runs as
+written, and the table of the first names every op."""
 
 import contextlib
 import importlib.util
@@ -127,6 +127,16 @@ class TestTraining(unittest.TestCase):
                 exec(compile(block, "Training.md", "exec"), known)
         self.assertIn("'2': 'forward nvfp4 te by nvfp4 te, 16x16; dgrad", output.getvalue())
         self.assertEqual(known["mixed"].stochastic, ("dgrad_gradient", "dgrad_weight"))
+
+
+class TestFineTuning(unittest.TestCase):
+    def test_the_blocks_in_their_order(self):
+        known = {}
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            for block in get_blocks(DOCS / "FineTuning.md"):
+                exec(compile(block, "FineTuning.md", "exec"), known)
+        self.assertIn("['0.weight']", output.getvalue())
+        self.assertLess(known["losses"][-1], known["losses"][0])
 
 
 class TestReadme(unittest.TestCase):

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._functorch.aot_autograd import get_graph_being_compiled
 from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
 
 from blockscale._errors import ArgumentError
@@ -39,7 +40,8 @@ class _Pass(CustomGraphPass):
         self._options = pairs, merges, attention, decoding
 
     def __call__(self, graph: fx.Graph) -> None:
-        explanation = Partition(graph, *self._options).run()
+        is_saving = "forward" in get_graph_being_compiled()
+        explanation = Partition(graph, *self._options, is_saving=is_saving).run()
         LOG.info("%s", explanation)
         heard = _HEARD.get()
         if heard is not None:

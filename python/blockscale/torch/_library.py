@@ -287,7 +287,7 @@ def _multiply(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: Te
     return y if x.dim() == 2 else y.reshape(*x.shape[:-1], n)
 
 
-def _multiply_wide(a: Tensor, b: Tensor) -> Tensor:
+def multiply_wide(a: Tensor, b: Tensor) -> Tensor:
     """A product whose sums are not rounded."""
     if a.device.type == "cuda":
         return torch.mm(a, b, out_dtype=torch.float32)
@@ -329,7 +329,7 @@ def _multiply_plain(op: str, rows: Tensor, data: Tensor, scales: Tensor,
         scale = scale if scale is None or not scale.dim() else scale[group, None]
         bias = None if bias is None else bias[group]
     else:
-        sums = _multiply_wide(rows.to(narrow), weight.t())
+        sums = multiply_wide(rows.to(narrow), weight.t())
     if scale is not None:
         sums = sums * scale
     if bias is not None:
@@ -377,35 +377,8 @@ for _name, _offsets, _input in (("linear_weight_only", False, False),
                                 ("grouped_linear_quantized", True, True)):
     implement(_name, *_make(_name, _offsets, _input))
 
-for _name in ("linear_quantized", "grouped_linear_quantized", "grouped_linear_weight_only"):
+for _name in ("linear_quantized", "grouped_linear_quantized"):
     refuse_backward(_name, "call the model under torch.no_grad(), or quantize weights alone")
-
-
-def _save_linear(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
-    x, data, scales, global_scale, bias = inputs
-    ctx.save_for_backward(data, scales, global_scale)
-    ctx.options = keyword_only_inputs, x.shape[-1], None if bias is None else bias.dtype
-
-
-def _differentiate_linear(context: Any, gradient: Tensor) -> tuple[Any, ...]:
-    """That of x is the product with the weight's values; that of the bias is the sum of rows."""
-    data, scales, global_scale = context.saved_tensors
-    options, features, bias = context.options
-    if options.get("rht"):
-        raise RuntimeError("blockscale::linear_weight_only has no derivative behind a Hadamard "
-                           "transform (rht): call the model under torch.no_grad()")
-    data, scales = torch.ops.blockscale.pack(
-        data, scales, out_features=options["out_features"], in_features=features,
-        format=options["format"], before=options.get("layout", ROW_MAJOR), after=ROW_MAJOR)
-    weight = torch.ops.blockscale.dequantize(data, scales, global_scale, in_features=features,
-                                             format=options["format"], dtype=gradient.dtype)
-    rows = gradient.reshape(-1, gradient.shape[-1])
-    of_x = (rows @ weight).reshape(*gradient.shape[:-1], features)
-    return of_x, None, None, None, None if bias is None else rows.float().sum(0).to(bias)
-
-
-torch.library.register_autograd("blockscale::linear_weight_only", _differentiate_linear,
-                                setup_context=_save_linear, lib=LIBRARY)
 
 
 # Several layers of one form that read the same x, as one product.
@@ -416,10 +389,18 @@ define("merged_linear_weight_only(Tensor x, Tensor[] data, Tensor[] scales, "
 _OPS = torch.ops.blockscale
 
 
+def _check_presence(global_scale: list[Tensor | None], bias: list[Tensor | None]) -> None:
+    for what, given in (("global_scale", global_scale), ("bias", bias)):
+        if len({each is None for each in given}) > 1:
+            refuse("merged_linear_weight_only", f"{what} of each weight or of none",
+                   [None if each is None else list(each.shape) for each in given])
+
+
 def _merged(x: Tensor, data: list[Tensor], scales: list[Tensor],
             global_scale: list[Tensor | None], bias: list[Tensor | None], *,
             out_features: list[int], format: str, layout: str = ROW_MAJOR,
             rht: bool = False, order: str = ORDERS[0]) -> Tensor:
+    _check_presence(global_scale, bias)
     operands: Any = (data, scales, global_scale, bias)
     columns = [None if each[0] is None else join_tensors(each) for each in operands]
     if bias[0] is not None and columns[3] is None:
@@ -438,6 +419,7 @@ def _fake_merged(x: Tensor, data: list[Tensor], scales: list[Tensor],
                  global_scale: list[Tensor | None], bias: list[Tensor | None], *,
                  out_features: list[int], format: str, layout: str = ROW_MAJOR,
                  rht: bool = False, order: str = ORDERS[0]) -> Tensor:
+    _check_presence(global_scale, bias)
     for *operands, rows in zip(data, scales, global_scale, bias, out_features):
         _OPS.linear_weight_only(x, *operands, out_features=rows, format=format, layout=layout,
                                 rht=rht, order=order)
@@ -445,7 +427,6 @@ def _fake_merged(x: Tensor, data: list[Tensor], scales: list[Tensor],
 
 
 implement("merged_linear_weight_only", _merged, _fake_merged)
-refuse_backward("merged_linear_weight_only", "call the model under torch.no_grad()")
 
 
 # Parts of graphs, which the backend makes (_regions.py).
@@ -464,4 +445,3 @@ def _fake_region(inputs: list[Tensor], region: str) -> list[Tensor]:
 
 
 implement("region", _region, _fake_region)
-refuse_backward("region", "call the model under torch.no_grad()")

@@ -164,6 +164,13 @@ def _is_row_value(node: fx.Node) -> bool:
     return _is_tensor(node) and node.meta["val"].shape[-1:] == (1,)
 
 
+def _is_view(node: fx.Node) -> bool:
+    """Whether a result may be the memory of an argument."""
+    schema = getattr(node.target, "_schema", None)
+    return _name(node) == "aten.reshape.default" or (schema is not None and any(
+        each.alias_info is not None for each in schema.returns))
+
+
 def _computes(node: fx.Node) -> bool:
     """Whether it is more than a copy or a conversion."""
     return _name(node) not in _COPIES
@@ -174,12 +181,18 @@ def _has_inputs_of_floats(node: fx.Node) -> bool:
                for each in node.all_input_nodes)
 
 
+def _has_rows_apart(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is not row-major. Compares expressions, as is_rows()."""
+    return list(map(str, tensor.stride())) != list(map(str, tensor.contiguous().stride()))
+
+
 class Partition:
-    """Rewrites a graph in place; `explanation` says how."""
+    """Rewrites a graph in place; `explanation` says how. `is_saving` says that a backward pass
+    reads results of the graph, whose strides are those that it was traced with."""
 
     def __init__(self, graph: fx.Graph, pairs: bool = True, merges: bool = True,
-                 attention: bool = True, decoding: bool = True):
-        self._graph = graph
+                 attention: bool = True, decoding: bool = True, is_saving: bool = False):
+        self._graph, self._is_saving = graph, is_saving
         self._pairs, self._merges, self._attention = pairs, merges, attention
         self._decoding = decoding
         self.explanation = Explanation()
@@ -451,6 +464,8 @@ class Partition:
         lead = _get_x(layers[0]).meta["val"].shape[:-1]
         if any(not is_rows(node.meta["val"], lead) for node in outputs):
             raise _NoCall("expected results with the rows of the layer's activations")
+        if self._is_saving and any(_has_rows_apart(node.meta["val"]) for node in outputs):
+            raise _NoCall("expected row-major results in a graph that a backward pass follows")
         described = [*[each for each in inputs if each not in parts], *joined]
         text = write_region(described, ops, [known.get(node, node) for node in outputs], lead)
         read_region(text)
@@ -486,6 +501,12 @@ class Partition:
         return [layer for same in forms.values() if len(same) == 1 or not self._merge_same(same)
                 for layer in same]
 
+    def _is_saved(self, node: fx.Node) -> bool:
+        """Whether a backward pass reads a node, or a view of it."""
+        return self._is_saving and any(
+            user.op == "output" or (_is_view(user) and self._is_saved(user))
+            for user in node.users)
+
     def _merge_same(self, layers: list[fx.Node]) -> bool:
         first = layers[0]
         scale = first.args[3] if len(first.args) > 3 else None
@@ -498,6 +519,11 @@ class Partition:
         if late:
             self._leave(first, f"expected all operands before {first.name}, but got "
                                f"{late[0].name} after it")
+            return False
+        saved = next(filter(self._is_saved, layers), None)
+        if saved is not None:
+            self._leave(first, "expected results that no backward pass reads, but got "
+                               f"{saved.name}")
             return False
         sizes = [layer.kwargs["out_features"] for layer in layers]
         columns: list[Any] = [list(each) for each in zip(*[

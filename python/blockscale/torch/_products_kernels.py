@@ -259,6 +259,69 @@ class Linear:
 
 
 @dataclasses.dataclass(frozen=True)
+class TransposedLinear:
+    """The product of rows [M, N] with the values of a weight [N, K], or of [G, N, K] by groups of
+    rows, along N, which is a multiple of 16: what the gradient of a layer's activations is made of.
+    It reads the codes that the layer itself multiplies. A global scale is not in it. `dtype` is
+    that of the rows and `result` that of the product, `order` the order of its sums. N and K are
+    None for any."""
+
+    shape: tuple[Any, ...]
+    dtype: torch.dtype
+    result: torch.dtype
+    format: str
+    layout: str
+    order: str
+
+    def get_specs(self, rows: int | None) -> dict[str, Spec]:
+        data, scale, block = FORMATS[self.format]
+        *batch, n, k = self.shape
+        specs = {"rows": Spec((rows, n), element_name(self.dtype)),
+                 "data": Spec(self.shape, data, get_data_layout(self.layout)),
+                 "scales": Spec((*batch, n, None if k is None else k // block), scale,
+                                get_scale_layout(self.layout))}
+        if batch:
+            specs["offsets"] = Spec((batch[0],), "i32")
+        return specs
+
+    def emit(self, rows: Value, data: Value, scales: Value, offsets: Value | None = None) -> Value:
+        if get_data_layout(self.layout) is not None:
+            data = _ops.prepack(data, None)
+        weight = _ops.dequantize(data, scales, dtype=element_name(self.dtype))
+        options: dict[str, Any] = dict(dtype=element_name(self.result), mn_major="b",
+                                       order=None if self.order == ORDERS[0] else self.order)
+        if offsets is not None:
+            return _ops.scaled_grouped_mm(rows, weight, None, None, offsets, **options)
+        return _ops.scaled_mm(rows, weight, None, None, **options)
+
+    def build(self, rows: int | None) -> Module:
+        return trace_named("transposed", self.emit, self.get_specs(rows))
+
+    def get(self, device: torch.device) -> Kernel:
+        """The kernel for a device. The CPU has one for all sizes."""
+        if device.type == "cpu" and self.layout == ROW_MAJOR:
+            return dataclasses.replace(self, shape=(*self.shape[:-2], None, None))._get()
+        return self._get()
+
+    def _get(self) -> Kernel:
+        sizes = "x".join(map(str, self.shape))
+        return get_kernel(self, lambda: Kernel(f"transposed {self.format} linear {sizes}",
+                                               self.build, [self.result]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Mixer:
+    """Of rows of bf16: the Hadamard transform without its signs, which is its own transpose."""
+
+    def build(self, _: int | None) -> Module:
+        return trace_named("mix", lambda x: _ops.hadamard(x, 1, sign_mask=0),
+                      {"x": Spec((None, None), "bf16")})
+
+    def get(self) -> Kernel:
+        return get_kernel(self, lambda: Kernel("mix", self.build, [torch.bfloat16]))
+
+
+@dataclasses.dataclass(frozen=True)
 class PlainLinear:
     """A product of rows [M, K] with a weight [N, K], both of one type without scales. `bias` says
     whether there is one, of the same type, and `order` is that of the product's sums."""

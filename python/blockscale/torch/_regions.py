@@ -215,6 +215,22 @@ class Region:
         """The results, op by op."""
         return self._unflatten(self._graph(*self._flatten(inputs)), inputs)
 
+    def differentiate(self, given: Sequence[Tensor], needed: Sequence[bool],
+                      gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
+        """The gradients of the tensors of a call that need one, given those of its results: by the
+        ops, which are computed one by one."""
+        leaves = [each.detach().requires_grad_(is_needed)
+                  for each, is_needed in zip(given, needed)]
+        with torch.enable_grad():
+            results = self.run_plain(self._join(leaves, torch.cat))
+        pairs = [(each, gradient) for each, gradient in zip(results, gradients)
+                 if gradient is not None and each.requires_grad]
+        wanted = [leaf for leaf in leaves if leaf.requires_grad]
+        found = iter(torch.autograd.grad([each for each, _ in pairs], wanted,
+                                         [gradient for _, gradient in pairs], allow_unused=True)
+                     if pairs else [None] * len(wanted))
+        return [next(found) if leaf.requires_grad else None for leaf in leaves]
+
     def _settle(self, rows: int) -> Region:
         """The region for so many rows: layers that leave these plain are layers of weights
         alone."""
