@@ -150,11 +150,16 @@ static LogicalResult verifyContraction(ProductOpInterface op) {
   if (failed(verifyScaleShape(op, "scale_a", a, op.getScaleA(), block)) ||
       failed(verifyScaleShape(op, "scale_b", b, op.getScaleB(), block)))
     return failure();
+  for (auto [name, type, ofB] : {std::tuple("a", a, false), {"b", b, true}})
+    if (hasMnMajorScales(op, ofB) &&
+        failed(verifyBlockMultiple(op, name, type.getShape().back(), block)))
+      return failure();
   if (isMnMajor) {
     int64_t depth = ShapedType::isDynamic(ka) ? kb : ka;
-    if (ShapedType::isDynamic(depth) || depth % block == 0)
+    int64_t unit = getDepthUnit(op);
+    if (ShapedType::isDynamic(depth) || depth % unit == 0)
       return success();
-    return op.emitOpError() << "expected K to be a multiple of " << block
+    return op.emitOpError() << "expected K to be a multiple of " << unit
                             << ", but got " << depth;
   }
   if (failed(verifyBlockMultiple(op, "a", ka, block)))
@@ -162,18 +167,28 @@ static LogicalResult verifyContraction(ProductOpInterface op) {
   return verifyBlockMultiple(op, "b", kb, block);
 }
 
-/// An operand whose rows run along M or N has no scales and no groups of rows.
+/// An operand whose rows run along M or N has no groups of rows, and scales
+/// only where it is alone in having them and no groups cut K.
 static LogicalResult verifyMnMajor(ProductOpInterface op) {
-  if (!op.getMnMajorA() && !op.getMnMajorB())
-    return success();
-  if (Type scale = op.getScaleElementType())
-    return op.emitOpError()
-           << "expected " << (op.getMnMajorA() ? "mn_major_a" : "mn_major_b")
-           << " only where no operand has scales, but got " << scale
-           << " scales";
-  if (op.getMnMajorA() && op.getGroupOperand().dim == GroupDim::Rows)
+  Tensor scaleA = op.getScaleA(), scaleB = op.getScaleB();
+  GroupDim groups = op.getGroupOperand().dim;
+  if (op.getMnMajorA() && groups == GroupDim::Rows)
     return op.emitOpError() << "expected a to be K-major, for groups of rows "
                                "begin anywhere in them, but got mn_major_a";
+  for (auto [name, isMnMajor, own, otherName, other] :
+       {std::tuple("a", op.getMnMajorA(), scaleA, "b", scaleB),
+        {"b", op.getMnMajorB(), scaleB, "a", scaleA}}) {
+    if (isMnMajor && other)
+      return op.emitOpError()
+             << "expected mn_major_" << name << " only beside a plain "
+             << otherName << ", but got " << op.getScaleElementType()
+             << " scales of " << otherName;
+    if (isMnMajor && own && groups == GroupDim::Columns)
+      return op.emitOpError()
+             << "expected an operand with scales to be K-major where groups "
+                "cut K, but got mn_major_"
+             << name;
+  }
   return success();
 }
 
@@ -184,8 +199,18 @@ static LogicalResult verifyFactor(Operation *op, StringRef name,
 }
 
 /// Prepacked data has the order of a register operand, and a product has one of
-/// those. Where both operands have scales, the other one is decoded before.
+/// those. Where both operands have scales, the other one is decoded before. An
+/// MN-major one is brought back to rows, which its blocks do not tell.
 static LogicalResult verifyDataLayouts(ProductOpInterface op) {
+  for (auto [name, data, ofB] :
+       {std::tuple("a", op.getA(), false), {"b", op.getB(), true}}) {
+    ArrayRef<int64_t> matrix = data.getType().getShape().take_back(2);
+    if (isPrepacked(data.getType()) && hasMnMajorScales(op, ofB) &&
+        ShapedType::isDynamicShape(matrix))
+      return op.emitOpError()
+             << "expected " << name << " to have static rows and columns where "
+             << "it is prepacked and MN-major, but got " << data.getType();
+  }
   DataLayoutAttr layout = getDataLayout(op.getA().getType());
   if (!layout || !isPrepacked(op.getB().getType()))
     return success();
@@ -197,19 +222,32 @@ static LogicalResult verifyDataLayouts(ProductOpInterface op) {
 
 using Shapes = SmallVector<SmallVector<int64_t>>;
 
+/// The shapes that global scales of an operand may have, but for rank 0: one
+/// for each matrix or for each row, M or N. What blocks across K have a row of
+/// is K, and a global scale of each would be no factor of a sum.
+static Shapes getGlobalShapes(ProductOpInterface op, bool ofB) {
+  SmallVector<int64_t> shape(
+      (ofB ? op.getB() : op.getA()).getType().getShape());
+  ProductDims dims = getProductDims(op, ofB);
+  if (dims.rows > dims.depth)
+    std::swap(shape[dims.rows], shape[dims.depth]);
+  Shapes shapes = verification::getGlobalShapes(shape);
+  if (hasMnMajorScales(op, ofB))
+    shapes.pop_back();
+  return shapes;
+}
+
+/// Where both operands are plain, global scales are those of what was decoded.
 static LogicalResult verifyGlobals(ProductOpInterface op, const Shapes &shapesA,
                                    const Shapes &shapesB) {
-  bool hasGlobal = op.getGlobalOperandA().value || op.getGlobalOperandB().value;
-  if (!op.getScaleElementType() && hasGlobal)
-    return op.emitOpError() << "expected global scales only with f8E4M3FN "
-                               "scales (NVFP4), but there are no scales";
-  bool isNvfp4 = isNvfp4ScaleType(op.getScaleElementType());
+  Type scale = op.getScaleElementType();
+  bool mayHaveGlobals = !scale || isNvfp4ScaleType(scale);
   if (failed(verifyGlobalOperand(op, "global_scale_a",
-                                 op.getGlobalOperandA().value, isNvfp4,
+                                 op.getGlobalOperandA().value, mayHaveGlobals,
                                  shapesA)))
     return failure();
   return verifyGlobalOperand(op, "global_scale_b", op.getGlobalOperandB().value,
-                             isNvfp4, shapesB);
+                             mayHaveGlobals, shapesB);
 }
 
 /// Elements that a global scale multiplies are rounded to the type of a plain
@@ -267,8 +305,8 @@ LogicalResult ScaledMMOp::verify() {
   if (failed(verifyShape(*this, "the result", expected, result.getShape())))
     return failure();
   // scaled_mm_c7: global scales.
-  if (failed(verifyGlobals(*this, getGlobalShapes(a.getShape()),
-                           getGlobalShapes(b.getShape()))))
+  if (failed(verifyGlobals(*this, getGlobalShapes(*this, /*ofB=*/false),
+                           getGlobalShapes(*this, /*ofB=*/true))))
     return failure();
   // scaled_mm_c12: global scales of elements.
   if (failed(verifyElementScaling(*this)))

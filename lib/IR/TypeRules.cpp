@@ -164,6 +164,17 @@ ProductDims getProductDims(ProductOpInterface op, bool ofB) {
                    : ProductDims{rank - 2, rank - 1};
 }
 
+bool hasMnMajorScales(ProductOpInterface op, bool ofB) {
+  return ofB ? op.getMnMajorB() && op.getScaleB()
+             : op.getMnMajorA() && op.getScaleA();
+}
+
+int64_t getDepthUnit(ProductOpInterface op) {
+  bool isAcross =
+      hasMnMajorScales(op, /*ofB=*/false) || hasMnMajorScales(op, /*ofB=*/true);
+  return isAcross ? kPlainBlockSize : op.getBlockSize();
+}
+
 OpFoldResult getProductRows(OpBuilder &builder, ProductOpInterface op,
                             bool ofB) {
   TypedValue<RankedTensorType> data = ofB ? op.getB() : op.getA();

@@ -79,10 +79,9 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool checks,
          pm.addPass(createRelayoutScales());
          pm.addPass(createRaiseProducts({chip}));
          // What these add is folded with the rest.
-         if (!chip.empty()) {
+         if (!chip.empty())
            pm.addPass(createAssertProductSizes());
-           pm.addPass(createDecodeProductOperands({chip}));
-         }
+         pm.addPass(createDecodeProductOperands({chip}));
          if (takesPrepackedData(chip))
            pm.addPass(createPrepackProductWeights({chip, maxConstantElements}));
          else

@@ -432,8 +432,9 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
         f16 tensor cores, so that a result has the same bits in every batch and schedule.
       unchecked_origins: accept scales and global scales that are not those of the
         quantize() that made the data.
-      mn_major: "a", "b" or "ab", where neither has scales: a is [.., K, M] and b
-        [.., K, N].
+      mn_major: "a", "b" or "ab": a is [.., K, M] and b [.., K, N]. Of one with scales, which
+        the other one has not, the scales are [.., K, M/B] or [.., K, N/B]: data and scales of
+        a weight W in dy W, as x W^T has them.
 
     Returns: [.., M, N].
     """

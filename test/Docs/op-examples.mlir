@@ -122,7 +122,8 @@ func.func @expand_scale(%s: tensor<8x4xf8E8M0FNU>) {
 func.func @scaled_mm(%a: tensor<48x256xf4E2M1FN>, %b: tensor<40x256xf4E2M1FN>,
                      %sa: tensor<48x16xf8E4M3FN>, %sb: tensor<40x16xf8E4M3FN>,
                      %ga: tensor<f32>, %x: tensor<48x256xbf16>, %v: tensor<40x256xbf16>,
-                     %w: tensor<256x40xbf16>) {
+                     %w: tensor<256x40xbf16>, %dy: tensor<48x80xbf16>,
+                     %u: tensor<80x256xf4E2M1FN>, %su: tensor<80x16xf8E4M3FN>) {
   %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
       global_scale_a(%ga : tensor<f32>)
       : tensor<48x256xf4E2M1FN>, tensor<40x256xf4E2M1FN>,
@@ -134,6 +135,9 @@ func.func @scaled_mm(%a: tensor<48x256xf4E2M1FN>, %b: tensor<40x256xf4E2M1FN>,
       : tensor<48x256xbf16>, tensor<40x256xbf16> -> tensor<48x40xbf16>
   %o = blockscale.scaled_mm %x, %w mn_major_b scales(none, none) block [1, 16]
       : tensor<48x256xbf16>, tensor<256x40xbf16> -> tensor<48x40xbf16>
+  %dx = blockscale.scaled_mm %dy, %u mn_major_b scales(none, %su) block [1, 16]
+      : tensor<48x80xbf16>, tensor<80x256xf4E2M1FN>, tensor<80x16xf8E4M3FN>
+        -> tensor<48x256xbf16>
   return
 }
 

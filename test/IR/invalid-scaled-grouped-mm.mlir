@@ -225,9 +225,47 @@ func.func @scaled_grouped_mm_c11_rows(%a: tensor<64x8xbf16>, %b: tensor<3x16x64x
 // -----
 
 func.func @scaled_grouped_mm_c11_scales(%a: tensor<64x8xf8E4M3FN>, %b: tensor<16x64xf8E4M3FN>, %ends: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<16x2xf8E8M0FNU>) {
-  // expected-error @below {{expected mn_major_a only where no operand has scales, but got 'f8E8M0FNU' scales}}
+  // expected-error @below {{expected mn_major_a only beside a plain b, but got 'f8E8M0FNU' scales of b}}
   %0 = blockscale.scaled_grouped_mm %a, %b mn_major_a offsets(%ends) scales(%sa, %sb) block [1, 32]
       : tensor<64x8xf8E4M3FN>, tensor<16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<16x2xf8E8M0FNU> -> tensor<3x8x16xf32>
+  return
+}
+
+// -----
+
+// Groups of K begin in rows of b, and end where no block does.
+func.func @scaled_grouped_mm_c11_k(%a: tensor<8x64xbf16>, %b: tensor<64x32xf8E4M3FN>, %ends: tensor<3xi32>, %sb: tensor<64x1xf8E8M0FNU>) {
+  // expected-error @below {{expected an operand with scales to be K-major where groups cut K, but got mn_major_b}}
+  %0 = blockscale.scaled_grouped_mm %a, %b mn_major_b offsets(%ends) scales(none, %sb) block [1, 32]
+      : tensor<8x64xbf16>, tensor<64x32xf8E4M3FN>, tensor<3xi32>, tensor<64x1xf8E8M0FNU> -> tensor<3x8x32xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c4_mn_major(%a: tensor<8x64xbf16>, %b: tensor<3x64x32xf8E4M3FN>, %ends: tensor<3xi32>, %sb: tensor<3x32x2xf8E8M0FNU>) {
+  // expected-error @below {{expected scale_b to have shape 3x64x1, but got 3x32x2}}
+  %0 = blockscale.scaled_grouped_mm %a, %b mn_major_b offsets(%ends) scales(none, %sb) block [1, 32]
+      : tensor<8x64xbf16>, tensor<3x64x32xf8E4M3FN>, tensor<3xi32>, tensor<3x32x2xf8E8M0FNU> -> tensor<8x32xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c5_mn_major(%a: tensor<8x72xbf16>, %b: tensor<3x72x32xf8E4M3FN>, %ends: tensor<3xi32>, %sb: tensor<3x72x1xf8E8M0FNU>) {
+  // expected-error @below {{expected K to be a multiple of 16, but got 72}}
+  %0 = blockscale.scaled_grouped_mm %a, %b mn_major_b offsets(%ends) scales(none, %sb) block [1, 32]
+      : tensor<8x72xbf16>, tensor<3x72x32xf8E4M3FN>, tensor<3xi32>, tensor<3x72x1xf8E8M0FNU> -> tensor<8x32xf32>
+  return
+}
+
+// -----
+
+#prepacked = #blockscale.data_layout<fragments_64x64>
+func.func @scaled_grouped_mm_c10_mn_major(%a: tensor<8x?xbf16>, %b: tensor<3x?x32xf8E4M3FN, #prepacked>, %ends: tensor<3xi32>, %sb: tensor<3x?x1xf8E8M0FNU>) {
+  // expected-error @below {{expected b to have static rows and columns where it is prepacked and MN-major, but got 'tensor<3x?x32xf8E4M3FN, #blockscale.data_layout<fragments_64x64>>'}}
+  %0 = blockscale.scaled_grouped_mm %a, %b mn_major_b offsets(%ends) scales(none, %sb) block [1, 32]
+      : tensor<8x?xbf16>, tensor<3x?x32xf8E4M3FN, #prepacked>, tensor<3xi32>, tensor<3x?x1xf8E8M0FNU> -> tensor<8x32xf32>
   return
 }
 

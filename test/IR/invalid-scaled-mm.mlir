@@ -99,10 +99,11 @@ func.func @scaled_mm_c5_plain(%a: tensor<8x40xbf16>, %b: tensor<16x40xbf16>) {
 
 // -----
 
-func.func @scaled_mm_c7_plain(%a: tensor<8x64xbf16>, %b: tensor<16x64xbf16>, %g: tensor<f32>) {
-  // expected-error @below {{expected global scales only with f8E4M3FN scales (NVFP4), but there are no scales}}
-  %0 = blockscale.scaled_mm %a, %b scales(none, none) block [1, 16] global_scale_b(%g : tensor<f32>)
-      : tensor<8x64xbf16>, tensor<16x64xbf16> -> tensor<8x16xf32>
+// Two plain operands may have the global scales of what was decoded, in their shapes.
+func.func @scaled_mm_c7_two_plain(%a: tensor<8x64xbf16>, %b: tensor<64x16xbf16>, %g: tensor<64xf32>) {
+  // expected-error @below {{expected global_scale_b to have shape 16, but got 64}}
+  %0 = blockscale.scaled_mm %a, %b mn_major_b scales(none, none) block [1, 16] global_scale_b(%g : tensor<64xf32>)
+      : tensor<8x64xbf16>, tensor<64x16xbf16> -> tensor<8x16xf32>
   return
 }
 
@@ -340,10 +341,69 @@ func.func @scaled_mm_c1_layout(%a: tensor<8x64xf8E4M3FN, #blockscale.layout<swiz
 
 // -----
 
-func.func @scaled_mm_c11_scales(%a: tensor<8x64xbf16>, %b: tensor<64x16xf4E2M1FN>, %s: tensor<64x1xf8E4M3FN>) {
-  // expected-error @below {{expected mn_major_b only where no operand has scales, but got 'f8E4M3FN' scales}}
+func.func @scaled_mm_c11_both(%a: tensor<8x64xf4E2M1FN>, %b: tensor<64x16xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %s: tensor<64x1xf8E4M3FN>) {
+  // expected-error @below {{expected mn_major_b only beside a plain a, but got 'f8E4M3FN' scales of a}}
+  %0 = blockscale.scaled_mm %a, %b mn_major_b scales(%sa, %s) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<64x16xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<64x1xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// A plain operand beside one with scales lies along K.
+func.func @scaled_mm_c11_plain(%a: tensor<64x8xbf16>, %b: tensor<64x16xf4E2M1FN>, %s: tensor<64x1xf8E4M3FN>) {
+  // expected-error @below {{expected mn_major_a only beside a plain b, but got 'f8E4M3FN' scales of b}}
+  %0 = blockscale.scaled_mm %a, %b mn_major_a mn_major_b scales(none, %s) block [1, 16]
+      : tensor<64x8xbf16>, tensor<64x16xf4E2M1FN>, tensor<64x1xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// Blocks across K are those of rows in memory, of which [1, 32] has one of 32 columns.
+func.func @scaled_mm_c4_mn_major(%a: tensor<8x64xbf16>, %b: tensor<64x96xf8E4M3FN>, %s: tensor<96x2xf8E8M0FNU>) {
+  // expected-error @below {{expected scale_b to have shape 64x3, but got 96x2}}
+  %0 = blockscale.scaled_mm %a, %b mn_major_b scales(none, %s) block [1, 32]
+      : tensor<8x64xbf16>, tensor<64x96xf8E4M3FN>, tensor<96x2xf8E8M0FNU> -> tensor<8x96xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c5_mn_major_rows(%a: tensor<8x?xbf16>, %b: tensor<64x48xf8E4M3FN>, %s: tensor<64x2xf8E8M0FNU>) {
+  // expected-error @below {{expected the last dimension of b to be a multiple of 32, but got 48}}
+  %0 = blockscale.scaled_mm %a, %b mn_major_b scales(none, %s) block [1, 32]
+      : tensor<8x?xbf16>, tensor<64x48xf8E4M3FN>, tensor<64x2xf8E8M0FNU> -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+// K has no blocks, and is a multiple of what plain operands have.
+func.func @scaled_mm_c5_mn_major_depth(%a: tensor<8x72xbf16>, %b: tensor<?x32xf8E4M3FN>, %s: tensor<?x1xf8E8M0FNU>) {
+  // expected-error @below {{expected K to be a multiple of 16, but got 72}}
+  %0 = blockscale.scaled_mm %a, %b mn_major_b scales(none, %s) block [1, 32]
+      : tensor<8x72xbf16>, tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU> -> tensor<8x32xf32>
+  return
+}
+
+// -----
+
+// A global scale of each K is no factor of a sum.
+func.func @scaled_mm_c7_mn_major(%a: tensor<2x8x64xbf16>, %b: tensor<2x64x32xf4E2M1FN>, %s: tensor<2x64x2xf8E4M3FN>, %g: tensor<2x64xf32>) {
+  // expected-error @below {{expected global_scale_b to be a scalar, have shape 2, or have rank 0, but got shape 2x64}}
+  %0 = blockscale.scaled_mm %a, %b mn_major_b scales(none, %s) block [1, 16] global_scale_b(%g : tensor<2x64xf32>)
+      : tensor<2x8x64xbf16>, tensor<2x64x32xf4E2M1FN>, tensor<2x64x2xf8E4M3FN> -> tensor<2x8x32xf32>
+  return
+}
+
+// -----
+
+#prepacked = #blockscale.data_layout<fragments_64x64>
+func.func @scaled_mm_c10_mn_major(%a: tensor<8x64xbf16>, %b: tensor<64x?xf4E2M1FN, #prepacked>, %s: tensor<64x?xf8E4M3FN>) {
+  // expected-error @below {{expected b to have static rows and columns where it is prepacked and MN-major, but got 'tensor<64x?xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>'}}
   %0 = blockscale.scaled_mm %a, %b mn_major_b scales(none, %s) block [1, 16]
-      : tensor<8x64xbf16>, tensor<64x16xf4E2M1FN>, tensor<64x1xf8E4M3FN> -> tensor<8x16xf32>
+      : tensor<8x64xbf16>, tensor<64x?xf4E2M1FN, #prepacked>, tensor<64x?xf8E4M3FN> -> tensor<8x?xf32>
   return
 }
 

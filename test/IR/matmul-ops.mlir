@@ -78,6 +78,32 @@ func.func @mn_major(%x: tensor<64x48xf16>, %y: tensor<64x40xf16>, %z: tensor<3x6
   return
 }
 
+// Data with scales whose rows, and blocks, run along N or M.
+// CHECK-LABEL: func.func @mn_major_scales
+func.func @mn_major_scales(%dy: tensor<?x80xbf16>, %w: tensor<80x96xf4E2M1FN>, %s: tensor<80x6xf8E4M3FN, #swizzled>,
+    %g: tensor<2xf32>, %x: tensor<2x8x48xf16>, %v: tensor<2x48x32xf4E2M1FN>, %t: tensor<2x48x2xf8E4M3FN>,
+    %u: tensor<3x80x64xf8E4M3FN>, %r: tensor<3x80x2xf8E8M0FNU>, %ends: tensor<3xi32>, %y: tensor<80x16xbf16>, %one: f32,
+    %e: tensor<24x80xbf16>) {
+  // CHECK: blockscale.scaled_mm %{{.+}}, %{{.+}} mn_major_b scales(none, %{{.+}}) block [1, 16] : tensor<?x80xbf16>, tensor<80x96xf4E2M1FN>, tensor<80x6xf8E4M3FN, #{{.+}}> -> tensor<?x96xbf16>
+  %0 = blockscale.scaled_mm %dy, %w mn_major_b scales(none, %s) block [1, 16]
+      : tensor<?x80xbf16>, tensor<80x96xf4E2M1FN>, tensor<80x6xf8E4M3FN, #swizzled> -> tensor<?x96xbf16>
+  // CHECK: blockscale.scaled_mm %{{.+}}, %{{.+}} mn_major_b scales(none, %{{.+}}) block [1, 16] global_scale_b(%{{.+}} : tensor<2xf32>) global_scaling in_elements
+  %1 = blockscale.scaled_mm %x, %v mn_major_b scales(none, %t) block [1, 16] global_scale_b(%g : tensor<2xf32>) global_scaling in_elements
+      : tensor<2x8x48xf16>, tensor<2x48x32xf4E2M1FN>, tensor<2x48x2xf8E4M3FN> -> tensor<2x8x32xf16>
+  // K is no multiple of the block, which does not lie along it.
+  // CHECK: blockscale.scaled_grouped_mm %{{.+}}, %{{.+}} mn_major_b offsets(%{{.+}}) scales(none, %{{.+}}) block [1, 32]
+  %2 = blockscale.scaled_grouped_mm %e, %u mn_major_b offsets(%ends) scales(none, %r) block [1, 32]
+      : tensor<24x80xbf16>, tensor<3x80x64xf8E4M3FN>, tensor<3xi32>, tensor<3x80x2xf8E8M0FNU> -> tensor<24x64xbf16>
+  // CHECK: blockscale.scaled_mm %{{.+}}, %{{.+}} mn_major_a scales(%{{.+}}, none) block [1, 16]
+  %3 = blockscale.scaled_mm %w, %dy mn_major_a scales(%s, none) block [1, 16]
+      : tensor<80x96xf4E2M1FN>, tensor<?x80xbf16>, tensor<80x6xf8E4M3FN, #swizzled> -> tensor<96x?xf32>
+  // Two plain operands have the global scales of what was decoded.
+  // CHECK: blockscale.scaled_mm %{{.+}}, %{{.+}} mn_major_b scales(none, none) block [1, 16] global_scale_b(%{{.+}} : f32)
+  %4 = blockscale.scaled_mm %dy, %y mn_major_b scales(none, none) block [1, 16] global_scale_b(%one : f32)
+      : tensor<?x80xbf16>, tensor<80x16xbf16> -> tensor<?x16xf32>
+  return
+}
+
 // Batched, with two data types of one scale type.
 // CHECK-LABEL: func.func @scaled_mm_mixed
 func.func @scaled_mm_mixed(%a: tensor<2x?x64xf8E5M2>, %b: tensor<2x?x64xf4E2M1FN>,

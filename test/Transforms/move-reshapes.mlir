@@ -297,3 +297,24 @@ func.func @matrix(%x: tensor<70x3x2x32xbf16>, %w: tensor<3x64x32xbf16>, %e: tens
   %y = blockscale.scaled_mm %c, %w scales(none, none) block [1, 16] : tensor<3x140x32xbf16>, tensor<3x64x32xbf16> -> tensor<3x140x64xf32>
   return %y : tensor<3x140x64xf32>
 }
+
+// -----
+
+// One global scale is that of all matrices of every batch. One of each matrix would have to be reshaped
+// as well, so its product keeps the batch that it has.
+// CHECK-LABEL: func.func @one_scale
+// CHECK: blockscale.scaled_mm {{.+}} global_scale_b(%{{.+}} : tensor<f32>) : {{.+}} -> tensor<2x3x70x64xf32>
+// CHECK-LABEL: func.func @scales
+// CHECK: blockscale.scaled_mm {{.+}} global_scale_b(%{{.+}} : tensor<6xf32>) : {{.+}} -> tensor<6x70x64xf32>
+func.func @one_scale(%x: tensor<2x70x3x32xbf16>, %w: tensor<6x64x32xbf16>, %e: tensor<2x3x70x32xbf16>, %g: tensor<f32>) -> tensor<6x70x64xf32> {
+  %a = linalg.transpose ins(%x : tensor<2x70x3x32xbf16>) outs(%e : tensor<2x3x70x32xbf16>) permutation = [0, 2, 1, 3]
+  %c = tensor.collapse_shape %a [[0, 1], [2], [3]] : tensor<2x3x70x32xbf16> into tensor<6x70x32xbf16>
+  %y = blockscale.scaled_mm %c, %w scales(none, none) block [1, 16] global_scale_b(%g : tensor<f32>) : tensor<6x70x32xbf16>, tensor<6x64x32xbf16> -> tensor<6x70x64xf32>
+  return %y : tensor<6x70x64xf32>
+}
+func.func @scales(%x: tensor<2x70x3x32xbf16>, %w: tensor<6x64x32xbf16>, %e: tensor<2x3x70x32xbf16>, %g: tensor<6xf32>) -> tensor<6x70x64xf32> {
+  %a = linalg.transpose ins(%x : tensor<2x70x3x32xbf16>) outs(%e : tensor<2x3x70x32xbf16>) permutation = [0, 2, 1, 3]
+  %c = tensor.collapse_shape %a [[0, 1], [2], [3]] : tensor<2x3x70x32xbf16> into tensor<6x70x32xbf16>
+  %y = blockscale.scaled_mm %c, %w scales(none, none) block [1, 16] global_scale_b(%g : tensor<6xf32>) : tensor<6x70x32xbf16>, tensor<6x64x32xbf16> -> tensor<6x70x64xf32>
+  return %y : tensor<6x70x64xf32>
+}

@@ -87,3 +87,16 @@ func.func @no_scales() -> tensor<8x16xbf16> {
       : tensor<8x64xbf16>, tensor<16x64xbf16> -> tensor<8x16xbf16>
   return %y : tensor<8x16xbf16>
 }
+
+// -----
+
+// No kernel of a product reads data across K, in whatever order.
+// CHECK-LABEL: func.func @mn_major
+// CHECK-NOT: blockscale.prepack
+// CHECK: blockscale.scaled_mm
+func.func @mn_major(%x: tensor<8x64xbf16>, %s: tensor<64x4xf8E4M3FN>) -> tensor<8x64xbf16> {
+  %w = arith.constant dense<1.0> : tensor<64x64xf4E2M1FN>
+  %y = blockscale.scaled_mm %x, %w mn_major_b scales(none, %s) block [1, 16]
+      : tensor<8x64xbf16>, tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN> -> tensor<8x64xbf16>
+  return %y : tensor<8x64xbf16>
+}

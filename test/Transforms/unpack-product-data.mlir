@@ -81,3 +81,13 @@ func.func @mn_major(%x: tensor<?x48xbf16>, %w: tensor<3x?x40xbf16>, %r: tensor<4
       : tensor<48x64xbf16>, tensor<3x?x40xbf16>, tensor<3xi32> -> tensor<48x40xf32>
   return %0, %1 : tensor<48x40xf32>, tensor<48x40xf32>
 }
+
+// Blocks across K are no blocks of the transposed data: such an operand is decoded as it lies.
+// CHECK-LABEL: func.func @blocks
+// CHECK-NOT: linalg.transpose
+// CHECK: blockscale.scaled_mm %{{.+}}, %{{.+}} mn_major_b scales(none, %{{.+}})
+func.func @blocks(%x: tensor<8x64xbf16>, %w: tensor<64x48xf4E2M1FN>, %s: tensor<64x3xf8E4M3FN>) -> tensor<8x48xf32> {
+  %y = blockscale.scaled_mm %x, %w mn_major_b scales(none, %s) block [1, 16]
+      : tensor<8x64xbf16>, tensor<64x48xf4E2M1FN>, tensor<64x3xf8E4M3FN> -> tensor<8x48xf32>
+  return %y : tensor<8x48xf32>
+}

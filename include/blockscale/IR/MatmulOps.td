@@ -55,6 +55,17 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     and `mn_major_b` that `b` is [K, N], as the weights of x W are. Kernels of
     tensor cores read both orders as they are.
 
+    An operand with scales may lie MN-major beside a plain one. Its blocks run
+    along its rows in memory, so across K:
+
+    ```text
+    y[m, n] = global_b * sum_k a[m,k] * round(b[k,n] * sb[k,n/B]) + bias[n]
+    y[m, n] = sum_k a[m,k] * T(f32(b[k,n] * f32(global_b * sb[k,n/B]))) + bias[n]
+    ```
+
+    So the gradient of x in y = x W^T, which is dy W, has the data and scales of W
+    that the forward product has, and each element the same value.
+
     Where data, scales and global scales come from ops of the same function,
     `blockscale-verify-layout` refuses a product of what does not belong together
     (docs/Spec.md, section 6). `unchecked_origins` says that it is on purpose.
@@ -66,20 +77,23 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     - `scaled_mm_c3`: block, data and scale element types are those of a format,
       the same for both operands. A plain operand is bf16, or f16 beside NVFP4.
       Two plain operands are both bf16 or both f16, in blocks of [1, 16].
-    - `scaled_mm_c4`: each scale shape is its operand's with K divided by the
-      block.
-    - `scaled_mm_c5`: K is a multiple of the block.
+    - `scaled_mm_c4`: each scale shape is its operand's with its last dimension
+      divided by the block: K, or M or N of an MN-major one.
+    - `scaled_mm_c5`: K is a multiple of the block. If an operand with scales is
+      MN-major, its M or N is that, and K is a multiple of 16.
     - `scaled_mm_c6`: the result is [.., M, N].
-    - `scaled_mm_c7`: global scales only in NVFP4; each is a scalar, has rank 0,
-      the leading dimensions, or these and the rows of its operand (M or N). A
-      plain operand may have one, as its values may be decoded without it.
+    - `scaled_mm_c7`: global scales not in MX; each is a scalar, has rank 0, the
+      leading dimensions, or these and the rows of its operand (M or N), but not
+      of one with scales that is MN-major. A plain operand may have one, as its
+      values may be decoded without it.
     - `scaled_mm_c8`: the bias is [N].
     - `scaled_mm_c9`: scale encodings are absent or `swizzle_128x4` without
       groups.
     - `scaled_mm_c10`: one operand at most has a data layout, and only if it has
-      scales.
-    - `scaled_mm_c11`: an operand is MN-major only where neither has scales. What
-      is said above of its last two dimensions is then said of them exchanged.
+      scales. If it is MN-major, its last two dimensions are static.
+    - `scaled_mm_c11`: an operand is MN-major only beside a plain one. What is said
+      above of its last two dimensions is then said of them exchanged, but for
+      its blocks and scales.
     - `scaled_mm_c12`: `global_scaling in_elements` only where one operand is
       plain. That one has no global scale then, and that of the other one is a
       scalar, has rank 0 or the leading dimensions.
@@ -98,6 +112,9 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
         : tensor<48x256xbf16>, tensor<40x256xbf16> -> tensor<48x40xbf16>
     %o = blockscale.scaled_mm %x, %w mn_major_b scales(none, none) block [1, 16]
         : tensor<48x256xbf16>, tensor<256x40xbf16> -> tensor<48x40xbf16>
+    %dx = blockscale.scaled_mm %dy, %u mn_major_b scales(none, %su) block [1, 16]
+        : tensor<48x80xbf16>, tensor<80x256xf4E2M1FN>, tensor<80x16xf8E4M3FN>
+          -> tensor<48x256xbf16>
     ```
   }];
   let arguments = (ins
@@ -161,23 +178,26 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     - `scaled_grouped_mm_c3`: block, data and scale element types are those of a
       format, the same for both operands. A plain operand is bf16, or f16 beside
       NVFP4. Two plain operands are both bf16 or both f16, in blocks of [1, 16].
-    - `scaled_grouped_mm_c4`: each scale shape is its operand's with K divided by
-      the block.
-    - `scaled_grouped_mm_c5`: K is a multiple of the block.
+    - `scaled_grouped_mm_c4`: each scale shape is its operand's with its last
+      dimension divided by the block: K, or N of an MN-major one.
+    - `scaled_grouped_mm_c5`: K is a multiple of the block. If `b` with scales is
+      MN-major, N is that, and K is a multiple of 16.
     - `scaled_grouped_mm_c6`: the result is [M, N] (2d-3d) or [G, M, N] (2d-2d),
       G being the size of `offsets` and, in 2d-3d, the first dimension of `b`.
-    - `scaled_grouped_mm_c7`: global scales only in NVFP4, as in `scaled_mm`; each
-      is a scalar, has rank 0, or shape [G].
+    - `scaled_grouped_mm_c7`: global scales not in MX, as in `scaled_mm`; each is a
+      scalar, has rank 0, or shape [G].
     - `scaled_grouped_mm_c8`: scale encodings are absent or `swizzle_128x4`,
       without groups or grouped G times along the dimension that the offsets
       bound: rows of `scale_a` in 2d-3d, columns of both scales in 2d-2d.
     - `scaled_grouped_mm_c9`: the bias is [N] or [G, N].
     - `scaled_grouped_mm_c10`: only `b` of 2d-3d has a data layout: groups begin
-      anywhere in the rows of `a`, and anywhere along K.
-    - `scaled_grouped_mm_c11`: an operand is MN-major only where neither has
-      scales, and `a` only in 2d-2d: elements of a row that groups of rows cut
-      begin anywhere. What is said above of the last two dimensions of an
-      MN-major operand is then said of them exchanged.
+      anywhere in the rows of `a`, and anywhere along K. If it is MN-major, its
+      last two dimensions are static.
+    - `scaled_grouped_mm_c11`: an operand is MN-major only beside a plain one, with
+      scales only in 2d-3d, and `a` only in 2d-2d: elements of a row that groups
+      of rows cut begin anywhere. What is said above of the last two dimensions
+      of an MN-major operand is then said of them exchanged, but for its blocks
+      and scales.
     - `scaled_grouped_mm_c12`: `global_scaling in_elements` as in `scaled_mm`,
       with a global scale for all groups or for each.
 

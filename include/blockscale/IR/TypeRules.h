@@ -116,6 +116,14 @@ struct ProductDims {
 };
 ProductDims getProductDims(ProductOpInterface op, bool ofB);
 
+/// Whether B, or A, has scales, and rows of blocks along M or N instead of
+/// along K: those that a product across them has of the same bytes.
+bool hasMnMajorScales(ProductOpInterface op, bool ofB);
+
+/// What K is a multiple of: the block that lies along it, or that of plain
+/// operands where scales have none there.
+int64_t getDepthUnit(ProductOpInterface op);
+
 /// Rows of `b`, or of `a`, as a value: M or N. Prepacked data do not store
 /// them, so they are those of the scales, if linear or made by an op, or of the
 /// bias.

@@ -32,6 +32,10 @@ namespace blockscale {
 /// one, by a `dequantize` before it.
 void populateDecodeProductOperandPatterns(mlir::RewritePatternSet &patterns);
 
+/// Decode MN-major operands with scales to the type of the plain operand beside
+/// them: no kernel of a product reads codes across K.
+void populateDecodeMnMajorOperandPatterns(mlir::RewritePatternSet &patterns);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_TRANSFORMS_DECODEPRODUCTOPERANDS_H

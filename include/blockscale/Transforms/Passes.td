@@ -393,7 +393,7 @@ def MeasureAmaxes : Pass<"blockscale-measure-amaxes", "::mlir::ModuleOp"> {
 }
 
 def DecodeProductOperands : Pass<"blockscale-decode-product-operands"> {
-  let summary = "Give products of two scaled operands a plain one";
+  let summary = "Decode operands of products that their kernels cannot decode";
   let description = [{
     For a chip whose tensor cores know no block scales (sm_80, sm_86, sm_89 and
     sm_90a), one operand of a `scaled_mm` or `scaled_grouped_mm` of two scaled
@@ -401,7 +401,12 @@ def DecodeProductOperands : Pass<"blockscale-decode-product-operands"> {
     or else one that is no constant, or else A
     (include/blockscale/Transforms/DecodeProductOperands.h). Global scales stay
     the product's. Products of one operand share its values, as common
-    subexpressions are eliminated. For other chips nothing changes.
+    subexpressions are eliminated. For other chips these products do not change.
+
+    For all targets, an MN-major operand with scales is decoded to the type of the
+    plain operand beside it, because kernels decode codes along K alone. A remark
+    (`--remarks-filter-missed=gpu-launch`) says so. A global scale that multiplies
+    elements is then that of the `dequantize`.
 
     Example (test/Transforms/decode-product-operands.mlir):
 
@@ -492,7 +497,8 @@ def MoveReshapes
     A reshape of the batch comes behind a product of plain operands where the rows of
     one are gathered before, or those of the result are scattered behind
     (include/blockscale/Analysis/RowMoves.h), so that the kernel of the product can do
-    that; at most one size of the batch may be dynamic. No number changes.
+    that; at most one size of the batch may be dynamic, and matrices have no global
+    scales of their own. No number changes.
 
     Example (test/Transforms/move-reshapes.mlir):
 

@@ -186,13 +186,16 @@ LogicalResult verifyRowMajor(ProductOpInterface op) {
 }
 
 LogicalResult verifyKMajor(ProductOpInterface op) {
-  for (auto [name, isMnMajor] :
-       {std::pair("a", op.getMnMajorA()), std::pair("b", op.getMnMajorB())})
+  for (auto [name, isMnMajor, ofB] : {std::tuple("a", op.getMnMajorA(), false),
+                                      std::tuple("b", op.getMnMajorB(), true)})
     if (isMnMajor)
-      return op.emitOpError()
-             << "expected a K-major " << name
-             << " (blockscale-unpack-product-data makes it), but got mn_major_"
-             << name;
+      return op.emitOpError() << "expected a K-major " << name << " ("
+                              << (hasMnMajorScales(op, ofB)
+                                      ? "blockscale-decode-product-operands "
+                                        "makes it plain"
+                                      : "blockscale-unpack-product-data "
+                                        "makes it")
+                              << "), but got mn_major_" << name;
   return success();
 }
 
@@ -212,8 +215,11 @@ static OpFoldResult getDataRows(CallSite &site, ProductOpInterface op,
   int64_t dim = getProductDims(op, /*ofB=*/data == op.getB()).rows;
   if (!type.isDynamicDim(dim))
     return site.b.getIndexAttr(type.getDimSize(dim));
-  return isPrepacked(type) ? site.getSizes(op.getResult())[resultDim]
-                           : site.getSizes(data)[dim];
+  if (isPrepacked(type))
+    return site.getSizes(op.getResult())[resultDim];
+  // Of packed data, memory has another last size.
+  return dim + 1 == type.getRank() ? site.getDataSizes(data, data).back()
+                                   : site.getSizes(data)[dim];
 }
 
 /// Sizes [.., rows, K] in the order of the data of B, or of A, and back.
@@ -239,18 +245,20 @@ static void requireMatrices(CallSite &site, ProductOpInterface op,
                             OpFoldResult groups = {}) {
   ImplicitLocOpBuilder &b = site.b;
   int64_t blockSize = op.getBlockSize();
-  site.requireMultiple(sizes.a.back(), blockSize,
+  CallSite::Sizes ofA = orderSizes(op, /*ofB=*/false, sizes.a);
+  CallSite::Sizes ofB = orderSizes(op, /*ofB=*/true, sizes.b);
+  site.requireMultiple(sizes.a.back(), getDepthUnit(op),
                        op.getMnMajorA() ? "K" : "the last dimension of a");
-  site.requireSizes("a", op.getA(), orderSizes(op, /*ofB=*/false, sizes.a),
-                    "b");
-  site.requireSizes("b", op.getB(), orderSizes(op, /*ofB=*/true, sizes.b),
-                    sourceOfB);
+  if (hasMnMajorScales(op, /*ofB=*/false))
+    site.requireMultiple(ofA.back(), blockSize, "the last dimension of a");
+  if (hasMnMajorScales(op, /*ofB=*/true))
+    site.requireMultiple(ofB.back(), blockSize, "the last dimension of b");
+  site.requireSizes("a", op.getA(), ofA, "b");
+  site.requireSizes("b", op.getB(), ofB, sourceOfB);
   site.requireSizes("scale_a", op.getScaleA(),
-                    getScaleSizes(b, b.getLoc(), sizes.a, blockSize), "a",
-                    groups);
+                    getScaleSizes(b, b.getLoc(), ofA, blockSize), "a", groups);
   site.requireSizes("scale_b", op.getScaleB(),
-                    getScaleSizes(b, b.getLoc(), sizes.b, blockSize), "b",
-                    groups);
+                    getScaleSizes(b, b.getLoc(), ofB, blockSize), "b", groups);
   site.requireSizes("the result", op.getResult(), sizes.result, "a and b");
 }
 

@@ -16,7 +16,7 @@ using namespace mlir;
 namespace blockscale::products {
 
 std::optional<DecodedFormat> DecodedFormat::find(const Product &product) {
-  if (product.countScaled() == 2)
+  if (product.countScaled() == 2 || product.isMnMajorScaled())
     return std::nullopt;
   if (product.countScaled() == 0) {
     DecodedFormat format = {};

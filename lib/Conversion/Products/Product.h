@@ -41,6 +41,10 @@ struct Product {
 
   /// How many operands have scales; others are bf16 or f16.
   int64_t countScaled() const { return (scaleA ? 1 : 0) + (scaleB ? 1 : 0); }
+  /// Whether an operand with scales has them across K.
+  bool isMnMajorScaled() const {
+    return (isMnMajorA && scaleA) || (isMnMajorB && scaleB);
+  }
   /// Whether an operand is bf16 or f16 without scales.
   bool hasPlainOperand() const { return countScaled() < 2; }
 

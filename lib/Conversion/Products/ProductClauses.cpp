@@ -100,6 +100,12 @@ LogicalResult verifyScaled(const Product &product, const LaunchSite &site) {
 
 LogicalResult verifyDecoded(const Product &product, const LaunchSite &site,
                             StringRef instruction) {
+  if (product.isMnMajorScaled())
+    return refuseProduct(product, site, ProductClause::Formats)
+           << "expected a K-major operand with scales, which alone is decoded "
+              "as it is multiplied, but got mn_major_"
+           << (product.isMnMajorB ? "b" : "a")
+           << "; blockscale-decode-product-operands decodes it before";
   std::optional<DecodedFormat> format = DecodedFormat::find(product);
   if (!format)
     return refuseProduct(product, site, ProductClause::Formats)

@@ -7,6 +7,7 @@
 
 #include "blockscale/Transforms/DecodeProductOperands.h"
 #include "LinearScales.h"
+#include "RowMajorData.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Target/Chip.h"
 #include "blockscale/Transforms/Passes.h"
@@ -15,8 +16,10 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 
@@ -42,18 +45,18 @@ static Origin getOrigin(Value data) {
   return data.getDefiningOp<QuantizeOp>() ? Origin::Quantizer : Origin::Other;
 }
 
-/// The values of `data` and `scale` in bf16, without the global scale, which
-/// stays the product's.
+/// The values of `data` and `scale` in `element`. The global scale stays the
+/// product's, unless `global` is given, which multiplies elements.
 static Value createValues(PatternRewriter &rewriter, ProductOpInterface op,
                           TypedValue<RankedTensorType> data, Value scale,
-                          DenseI64ArrayAttr block) {
+                          Type element, Value global = {}) {
   if (getGroupedLayout(scale.getType()))
     scale = createLinearScales(rewriter, op, scale, data);
-  auto type =
-      RankedTensorType::get(data.getType().getShape(), rewriter.getBF16Type());
-  return DequantizeOp::create(rewriter, op.getLoc(), type, data, scale,
-                              /*global_scale=*/Value(),
-                              /*global_amax=*/Value(), block, RecipeAttr());
+  auto type = RankedTensorType::get(data.getType().getShape(), element);
+  return DequantizeOp::create(rewriter, op.getLoc(), type, data, scale, global,
+                              /*global_amax=*/Value(),
+                              rewriter.getDenseI64ArrayAttr(op.getBlock()),
+                              RecipeAttr());
 }
 
 namespace {
@@ -80,10 +83,62 @@ struct DecodeOperand : public OpRewritePattern<OpTy> {
     bool decodesA = getOrigin(op.getA()) >= getOrigin(op.getB());
     Value values = createValues(
         rewriter, product, decodesA ? op.getA() : op.getB(),
-        decodesA ? op.getScaleA() : op.getScaleB(), op.getBlockAttr());
+        decodesA ? op.getScaleA() : op.getScaleB(), rewriter.getBF16Type());
     rewriter.modifyOpInPlace(op, [&] {
       (decodesA ? op.getAMutable() : op.getBMutable()).assign(values);
       (decodesA ? op.getScaleAMutable() : op.getScaleBMutable()).clear();
+    });
+    return success();
+  }
+};
+
+/// %y = blockscale.scaled_mm %x, %w mn_major_b scales(none, %s) block [1, 32]
+///   ->  %v = blockscale.dequantize %w, %s block [1, 32] : .. ->
+///   tensor<..bf16>
+///       %y = blockscale.scaled_mm %x, %v mn_major_b scales(none, none)
+///           block [1, 16] ..
+///
+/// and the same for A, and for scaled_grouped_mm. A global scale that
+/// multiplies sums stays the product's; one that multiplies elements is that of
+/// the dequantization, whose values are those that the product would multiply.
+template <typename OpTy>
+struct DecodeMnMajor : public OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    auto product = cast<ProductOpInterface>(op.getOperation());
+    bool ofB = hasMnMajorScales(product, /*ofB=*/true);
+    if (!ofB && !hasMnMajorScales(product, /*ofB=*/false))
+      return rewriter.notifyMatchFailure(op, "scales lie along K, or are none");
+    if (op->template getParentOfType<KernelOp>())
+      return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
+    auto data = ofB ? op.getB() : op.getA();
+    Type element = (ofB ? op.getA() : op.getB()).getType().getElementType();
+    remark::missed(op.getLoc(),
+                   remark::RemarkOpts::name("decoded").category("gpu-launch"))
+        << remark::add(
+               "'{0}' reads {1} values of {2} that a kernel before it "
+               "decodes ({3}_c11): codes are decoded where they are "
+               "multiplied only along K, but this operand is mn_major_{2}",
+               op->getName().getStringRef().str(), llvm::to_string(element),
+               ofB ? "b" : "a", op->getName().stripDialect().str());
+    if (isPrepacked(data.getType()))
+      data = createRowMajorData(rewriter, product, ofB);
+    auto global =
+        ofB ? op.getGlobalScaleBMutable() : op.getGlobalScaleAMutable();
+    bool scalesElements = product.scalesElements();
+    Value values = createValues(
+        rewriter, product, data, ofB ? op.getScaleB() : op.getScaleA(), element,
+        scalesElements && !global.empty() ? Value(global[0].get()) : Value());
+    rewriter.modifyOpInPlace(op, [&] {
+      (ofB ? op.getBMutable() : op.getAMutable()).assign(values);
+      (ofB ? op.getScaleBMutable() : op.getScaleAMutable()).clear();
+      op.setBlock({1, kPlainBlockSize});
+      if (!scalesElements)
+        return;
+      (ofB ? op.getGlobalScaleBMutable() : op.getGlobalScaleAMutable()).clear();
+      op.removeGlobalScalingAttr();
     });
     return success();
   }
@@ -95,10 +150,10 @@ struct DecodeProductOperandsPass
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
-    if (!target || !target->decodesProductOperands())
-      return;
     RewritePatternSet patterns(&getContext());
-    populateDecodeProductOperandPatterns(patterns);
+    populateDecodeMnMajorOperandPatterns(patterns);
+    if (target && target->decodesProductOperands())
+      populateDecodeProductOperandPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     // Two products of one operand share what is decoded of it.
     IRRewriter rewriter(&getContext());
@@ -111,6 +166,11 @@ struct DecodeProductOperandsPass
 
 void populateDecodeProductOperandPatterns(RewritePatternSet &patterns) {
   patterns.add<DecodeOperand<ScaledMMOp>, DecodeOperand<ScaledGroupedMMOp>>(
+      patterns.getContext());
+}
+
+void populateDecodeMnMajorOperandPatterns(RewritePatternSet &patterns) {
+  patterns.add<DecodeMnMajor<ScaledMMOp>, DecodeMnMajor<ScaledGroupedMMOp>>(
       patterns.getContext());
 }
 

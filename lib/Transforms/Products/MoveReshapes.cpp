@@ -215,6 +215,9 @@ struct ExpandBatch : public OpRewritePattern<ScaledMMOp> {
                                 PatternRewriter &rewriter) const override {
     if (op.getScaleA() || op.getScaleB())
       return rewriter.notifyMatchFailure(op, "an operand has scales");
+    if (!op.getGlobalOperandA().isSingle() ||
+        !op.getGlobalOperandB().isSingle())
+      return rewriter.notifyMatchFailure(op, "matrices have global scales");
     Operation *reshape = findGathered(op);
     if (!reshape)
       reshape = findScattered(op);

@@ -40,6 +40,8 @@ struct PrepackConstant : public OpInterfaceRewritePattern<ProductOpInterface> {
     if (op->getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     bool isB = op.getScaleB() != nullptr;
+    if (hasMnMajorScales(op, isB))
+      return rewriter.notifyMatchFailure(op, "the data lie across K");
     GroupDim groups = op.getGroupOperand().dim;
     if (groups == GroupDim::Columns || (groups == GroupDim::Rows && !isB))
       return rewriter.notifyMatchFailure(op, "groups begin in the data");

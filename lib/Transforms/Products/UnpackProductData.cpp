@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Raising/RaisedFactor.h"
+#include "RowMajorData.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/ProductData.h"
 
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -39,22 +39,12 @@ struct UnpackData : public OpInterfaceRewritePattern<ProductOpInterface> {
     if (op->getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     OpOperand &data = isB ? op.getBMutable() : op.getAMutable();
-    auto type = cast<RankedTensorType>(data.get().getType());
     if (!isMadeFromRowMajor(data.get()))
       op->emitRemark("reads prepacked data by a kernel that brings it to "
                      "row-major order, as its own kernels read no other; "
                      "row-major data needs none");
-    SmallVector<OpFoldResult> sizes = getSizes(rewriter, op, isB);
-    SmallVector<Value> dynamic;
-    for (auto [dim, size] : llvm::enumerate(sizes))
-      if (type.isDynamicDim(dim))
-        dynamic.push_back(
-            getValueOrCreateConstantIndexOp(rewriter, op.getLoc(), size));
-    rewriter.modifyOpInPlace(op, [&] {
-      data.set(PrepackOp::create(rewriter, op.getLoc(),
-                                 type.cloneWithEncoding(Attribute()),
-                                 data.get(), dynamic));
-    });
+    rewriter.modifyOpInPlace(
+        op, [&] { data.set(createRowMajorData(rewriter, op, isB)); });
     return success();
   }
 
@@ -63,23 +53,6 @@ private:
   /// prepacks them is beside the product.
   static bool isMadeFromRowMajor(Value data) {
     return matchPattern(data, m_Constant()) || data.getDefiningOp<PrepackOp>();
-  }
-
-  /// The sizes of the data: batches and K of the other operand, and rows.
-  static SmallVector<OpFoldResult> getSizes(OpBuilder &builder,
-                                            ProductOpInterface op, bool isB) {
-    Location loc = op.getLoc();
-    TypedValue<RankedTensorType> data = isB ? op.getB() : op.getA();
-    TypedValue<RankedTensorType> other = isB ? op.getA() : op.getB();
-    int64_t rank = data.getType().getRank();
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(builder, loc, other);
-    if (op.getGroupOperand().dim == GroupDim::Rows)
-      sizes.insert(
-          sizes.begin(),
-          tensor::getMixedSize(builder, loc, op.getGroupOperand().ends, 0));
-    sizes[rank - 2] = getProductRows(builder, op, isB);
-    return sizes;
   }
 };
 
@@ -96,6 +69,9 @@ struct TransposeData : public OpRewritePattern<OpTy> {
                                 PatternRewriter &rewriter) const override {
     if (!op.getMnMajorA() && !op.getMnMajorB())
       return rewriter.notifyMatchFailure(op, "the operands are K-major");
+    if (op.getScaleA() || op.getScaleB())
+      return rewriter.notifyMatchFailure(
+          op, "an operand with scales is decoded, as blocks cannot be turned");
     if (op->template getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     auto transpose = [&](OpOperand &data) {

@@ -87,6 +87,34 @@ func.func @prepacked(%x: memref<8x64xbf16>, %w: memref<1x1x4096xi8>, %s: memref<
 
 // -----
 
+// Nor do they read codes across K.
+func.func @mn_major(%x: memref<8x64xbf16>, %w: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %y: memref<8x32xbf16>) {
+  blockscale.kernel ins(%x, %w, %s : memref<8x64xbf16>, memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>) outs(%y : memref<8x32xbf16>) {
+  ^bb0(%lx: tensor<8x64xbf16>, %lw: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %ly: tensor<8x32xbf16>):
+    // expected-error @below {{expected a K-major b (blockscale-decode-product-operands makes it plain), but got mn_major_b}}
+    %0 = blockscale.scaled_mm %lx, %lw mn_major_b scales(none, %ls) block [1, 32]
+        : tensor<8x64xbf16>, tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU> -> tensor<8x32xbf16>
+    blockscale.yield %0 : tensor<8x32xbf16>
+  }
+  return
+}
+
+// -----
+
+// Plain data, too, have rows that run along K.
+func.func @mn_major_plain(%x: memref<8x64xbf16>, %w: memref<64x32xbf16>, %y: memref<8x32xbf16>) {
+  blockscale.kernel ins(%x, %w : memref<8x64xbf16>, memref<64x32xbf16>) outs(%y : memref<8x32xbf16>) {
+  ^bb0(%lx: tensor<8x64xbf16>, %lw: tensor<64x32xbf16>, %ly: tensor<8x32xbf16>):
+    // expected-error @below {{expected a K-major b (blockscale-unpack-product-data makes it), but got mn_major_b}}
+    %0 = blockscale.scaled_mm %lx, %lw mn_major_b scales(none, none) block [1, 16]
+        : tensor<8x64xbf16>, tensor<64x32xbf16> -> tensor<8x32xbf16>
+    blockscale.yield %0 : tensor<8x32xbf16>
+  }
+  return
+}
+
+// -----
+
 // A change of layout that changes none is no kernel.
 func.func @same_layout(%w: memref<16x64xf8E4M3FN>, %v: memref<16x64xf8E4M3FN>) {
   blockscale.kernel ins(%w : memref<16x64xf8E4M3FN>) outs(%v : memref<16x64xf8E4M3FN>) {

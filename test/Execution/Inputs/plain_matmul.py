@@ -27,7 +27,7 @@ LEAST_STAGES, MOST_STAGES = 3, 5
 # kernels of some chips have where the places take turns.
 COMMON = {"mn_major_a": 4, "mn_major_b": 5, "rows": 4, "columns": 4, "f16": 10, "bf16": 10,
           "no K": 1, "linalg": 10, "transposed a": 2, "transposed b": 3, "shared b": 2,
-          "batch": 5, "narrow result": 5, "odd depth": 4, "dynamic depth": 4}
+          "batch": 5, "global scales": 10, "narrow result": 5, "odd depth": 4, "dynamic depth": 4}
 LEAST = COMMON | {"ring wraps twice": 4, "three tiles a cta": 4, "split": 4, "teams": 4,
                   "tail of K": 8, "sm_90a": 3, "sm_100a": 3, "a first": 1, "square warps": 6,
                   **{f"square warps, mn_major_{side}": 2 for side in "ab"},
@@ -135,8 +135,12 @@ def draw_product(seed, number, place):
     """An op, its case, the text of its function, and what is found in it."""
     random = np.random.default_rng((seed, number))
     op = draw_op(random, KINDS[number % len(KINDS)])
+    # Global scales are those of what was decoded.
+    forms = ("", "", "rank_0", "scalar", "each", "row" if op.kind == "mm" else "each")
+    op.global_a, op.global_b = random.choice(forms, 2).tolist()
     case = draw_case(random, op)
     text, found = op.text(), {op.a, "" if op.shape["K"] else "no K", "batch" if op.batch else "",
+                              "global scales" if op.global_a or op.global_b else "",
                               *(f"mn_major_{side}" for side in op.mn_major if op.shape["K"])}
     if op.kind != "mm" and case.legal[-1]:
         found.add(op.kind)

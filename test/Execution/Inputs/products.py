@@ -65,7 +65,7 @@ class Op:
     scaling: str = ""  # global_scaling: before_rounding, after_rounding or in_elements
     order: str = ""  # of sums: free or chain
     are_units: bool = False  # global scales are constants of 1.0
-    mn_major: str = ""  # of "ab", the operands whose rows run along M or N
+    mn_major: str = ""  # of "ab", the operands whose rows, and blocks, run along M or N
     is_prepacked: bool = False  # the function brings data with scales to register order
     batch: int = 0  # number of batch dimensions
     dynamic: str = "BMNK"
@@ -75,11 +75,16 @@ class Op:
     def block(self):
         return BLOCKS[self.scale]
 
+    def lies_across(self, side):
+        """Whether an operand has scales whose blocks lie across K."""
+        return side in self.mn_major and getattr(self, side) not in PLAIN
+
     def dims(self, letters):
-        """Sizes of dimensions: letters, C for the columns of scales."""
+        """Sizes of dimensions: letters, small ones for as many blocks."""
         for letter in letters:
-            size = self.shape["K"] // self.block if letter == "C" else self.shape[letter]
-            is_dynamic = ("K" if letter == "C" else letter) in self.dynamic
+            dim = letter.upper()
+            size = self.shape[dim] if letter == dim else self.shape[dim] // self.block
+            is_dynamic = dim in self.dynamic
             for one in size if letter == "B" else (size,):
                 yield "?" if is_dynamic else str(one)
 
@@ -102,6 +107,7 @@ class Op:
         lead, of_b = {"mm": ("B", "B"), "rows": ("", "G"), "columns": ("", "")}[self.kind]
         letters = {side: f"K{rows}" if side in self.mn_major else f"{rows}K"
                    for side, rows in (("a", "M"), ("b", "N"))}
+        blocks = {side: letters[side][0] + letters[side][1].lower() for side in "ab"}
         types = {"a": self.tensor(lead + letters["a"], self.a),
                  "b": self.tensor(of_b + letters["b"], self.b)}
         attributes = "".join(f" mn_major_{side}" for side in self.mn_major)
@@ -109,9 +115,9 @@ class Op:
             types["ends"] = self.tensor("G", "i32")
             attributes += " offsets(%ends)"
         if self.a not in PLAIN:
-            types["sa"] = self.tensor(f"{lead}MC", self.scale, self.layout_a)
+            types["sa"] = self.tensor(lead + blocks["a"], self.scale, self.layout_a)
         if self.b not in PLAIN:
-            types["sb"] = self.tensor(f"{of_b}NC", self.scale, self.layout_b)
+            types["sb"] = self.tensor(of_b + blocks["b"], self.scale, self.layout_b)
         names = ", ".join(f"%{name}" if name in types else "none" for name in ("sa", "sb"))
         result = self.tensor("GMN" if self.kind == "columns" else f"{lead}MN", self.result)
         constants, in_op, data = "", dict(types), {"a": "%a", "b": "%b"}
@@ -212,14 +218,15 @@ class Case:
         s = op.shape
         lead = s.get("B", ()) if op.kind == "mm" else ()
         of_b = {"mm": lead, "rows": (len(ends),), "columns": ()}[op.kind]
-        cols = s["K"] // op.block
+        shapes = [(*batch, s["K"], s[rows]) if op.lies_across(side) else (*batch, s[rows], s["K"])
+                  for side, batch, rows in (("a", lead, "M"), ("b", of_b, "N"))]
         self.op = op
-        a = data(random, op.a, (*lead, s["M"], s["K"])) if a is None else a
-        b = data(random, op.b, (*of_b, s["N"], s["K"])) if b is None else b
+        a = data(random, op.a, shapes[0]) if a is None else a
+        b = data(random, op.b, shapes[1]) if b is None else b
         if sa is None and op.a not in PLAIN:
-            sa = scales(random, op.scale, (*lead, s["M"], cols))
+            sa = scales(random, op.scale, (*shapes[0][:-1], shapes[0][-1] // op.block))
         if sb is None and op.b not in PLAIN:
-            sb = scales(random, op.scale, (*of_b, s["N"], cols))
+            sb = scales(random, op.scale, (*shapes[1][:-1], shapes[1][-1] // op.block))
         self.count = (len(ends),) if op.kind != "mm" else lead
         self.factors = [self._factor(random, op.global_a, s["M"]),
                         self._factor(random, op.global_b, s["N"])
@@ -231,9 +238,7 @@ class Case:
         self.factor = self._factor_of_results()
         self.of_elements = [self._factor_of_elements(side) for side in (0, 1)]
         with np.errstate(invalid="ignore"):
-            self.product = self.sums([
-                factors(a, op.a, sa, op.scale, op.b, self.of_elements[0]),
-                factors(b, op.b, sb, op.scale, op.a, self.of_elements[1])]).times(self.factor)
+            self.product = self.sums(self._factors((a, b), (sa, sb))).times(self.factor)
         if typical is not None:
             sa = self._moved(sa, typical)
         if bias_share is not None:
@@ -242,10 +247,7 @@ class Case:
             bias = to_bf16(bias) if op.bias == "bf16" else bias.astype(
                 op.bias.replace("f", "float") or np.float32)
         self.codes, self.scales = [a, b], [sa, sb]
-        self.values = [factors(codes, element, scale, op.scale, other, each)
-                       for codes, element, scale, other, each
-                       in zip(self.codes, (op.a, op.b), self.scales, (op.b, op.a),
-                              self.of_elements)]
+        self.values = self._factors(self.codes, self.scales)
         stored = [self._stored_data(a, op.a), self._stored_data(b, op.b)]
         stored += [np.array(ends, np.int32)] if op.kind != "mm" else []
         stored += [self._stored_scale(scale, layout, self.legal) for scale, layout
@@ -258,6 +260,15 @@ class Case:
             wide = (from_bf16(bias) if op.bias == "bf16" else bias).astype(np.float64)
             wide = wide[:, None, :] if op.has_bias_each else wide
             self.bias[...] = self._of_rows(wide) if op.kind == "rows" else wide
+
+    def _factors(self, codes, scales):
+        """The values that are multiplied, each row along K."""
+        op = self.op
+        found = [factors(codes[i], getattr(op, side), scales[i], op.scale, getattr(op, other),
+                         self.of_elements[i])
+                 for i, (side, other) in enumerate(("ab", "ba"))]
+        return [each.swapaxes(-1, -2) if op.lies_across(side) else each
+                for side, each in zip("ab", found)]
 
     def _factor(self, random, form, rows):
         """None where absent."""

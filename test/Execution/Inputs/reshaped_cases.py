@@ -42,6 +42,9 @@ JOIN = """  ^bb0(%p: bf16, %q: bf16, %o: bf16):
     %3 = arith.mulf %2, %1 : f32
     %4 = arith.truncf %3 : f32 to bf16
     linalg.yield %4 : bf16"""
+# One number for each of twenty rows of two by three matrices.
+ROW_SCALES = [[[1 + (7 * i + 3 * j + k) % 16 / 8 for k in range(20)] for j in range(3)]
+              for i in range(2)]
 
 CASES = {
     # A linear layer as frontends write it, of any number of sentences, and an op with another
@@ -157,4 +160,18 @@ CASES = {
   return %r : tensor<2x20x3x24xbf16>
 }
 """, ((2, 20, 3, 2048), (2, 24, 3, 2048)), {"sm_80": 2, "sm_90a": 1, "sm_100a": 2}),
+    # Global scales of matrices whose rows alternate, and of the rows themselves.
+    "global_scales": Case(f"""func.func @f(%x: tensor<2x20x3x48xbf16>, %w: tensor<2x24x3x48xbf16>) -> tensor<2x20x3x24xbf16> {{
+  %gx = arith.constant dense<{ROW_SCALES}> : tensor<2x3x20xf32>
+  %gw = arith.constant dense<[[0.5, 1.25, 3.0], [1.5, 0.75, 2.5]]> : tensor<2x3xf32>
+  %ex = tensor.empty() : tensor<2x3x20x48xbf16>
+  %tx = linalg.transpose ins(%x : tensor<2x20x3x48xbf16>) outs(%ex : tensor<2x3x20x48xbf16>) permutation = [0, 2, 1, 3]
+  %ew = tensor.empty() : tensor<2x3x24x48xbf16>
+  %tw = linalg.transpose ins(%w : tensor<2x24x3x48xbf16>) outs(%ew : tensor<2x3x24x48xbf16>) permutation = [0, 2, 1, 3]
+  %y = blockscale.scaled_mm %tx, %tw scales(none, none) block [1, 16] global_scale_a(%gx : tensor<2x3x20xf32>) global_scale_b(%gw : tensor<2x3xf32>) : tensor<2x3x20x48xbf16>, tensor<2x3x24x48xbf16> -> tensor<2x3x20x24xbf16>
+  %e = tensor.empty() : tensor<2x20x3x24xbf16>
+  %r = linalg.transpose ins(%y : tensor<2x3x20x24xbf16>) outs(%e : tensor<2x20x3x24xbf16>) permutation = [0, 2, 1, 3]
+  return %r : tensor<2x20x3x24xbf16>
+}}
+""", ((2, 20, 3, 48), (2, 24, 3, 48)), 1),
 }
