@@ -232,6 +232,18 @@ class OpTest(GradientTest):
                             in_features=WIDTH, format=format, order=order)
                         self.assertTrue(torch.equal(found, of_x))
 
+    def test_values_are_those_of_the_forward_product(self):
+        """Rows of the unit matrix give rows of the weight backward, and its columns forward."""
+        for format in FORMATS:
+            weight = Weight(96, format)
+            x = torch.eye(WIDTH).bfloat16().requires_grad_()
+            y = OPS.linear_weight_only(x, *weight.operands, None, **weight.options)
+            rows = OPS.transposed_linear_weight_only(
+                torch.eye(96).bfloat16(), [weight.data], [weight.scales], [None],
+                in_features=WIDTH, out_features=[96], format=format)
+            self.assertTrue(torch.equal(rows, y.t()))
+            self.assertTrue(torch.equal(rows.double(), weight.plain))
+
     def test_gpus_without_products(self):
         """There weights are dequantized, and PyTorch multiplies: here on the CPU."""
         weights = [Weight(96, "nvfp4", torch.rand(()) + 0.5) for _ in range(3)]

@@ -285,14 +285,11 @@ class TransposedLinear:
         return specs
 
     def emit(self, rows: Value, data: Value, scales: Value, offsets: Value | None = None) -> Value:
-        if get_data_layout(self.layout) is not None:
-            data = _ops.prepack(data, None)
-        weight = _ops.dequantize(data, scales, dtype=element_name(self.dtype))
         options: dict[str, Any] = dict(dtype=element_name(self.result), mn_major="b",
                                        order=None if self.order == ORDERS[0] else self.order)
         if offsets is not None:
-            return _ops.scaled_grouped_mm(rows, weight, None, None, offsets, **options)
-        return _ops.scaled_mm(rows, weight, None, None, **options)
+            return _ops.scaled_grouped_mm(rows, data, None, scales, offsets, **options)
+        return _ops.scaled_mm(rows, data, None, scales, **options)
 
     def build(self, rows: int | None) -> Module:
         return trace_named("transposed", self.emit, self.get_specs(rows))
