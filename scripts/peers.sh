@@ -23,6 +23,8 @@
 #                              server of S3, into .cache/store (0.7 GB)
 #   scripts/peers.sh training  what test/Data/make_training_vectors.py asks beside the packages of
 #                              peers, TransformerEngine's Python, into .cache/training (20 MB)
+#   scripts/peers.sh lora      what test/Lora asks, peft and transformers, beside the packages of
+#                              peers, into .cache/lora (0.4 GB)
 #   scripts/peers.sh tosa      what test/Data/make_tosa_cases.py asks, tosa-tools alone, into
 #                              .cache/tosa (240 MB)
 
@@ -39,8 +41,9 @@ case "${1:-peers}" in
   checkpoints) requirements=$root/test/Data/requirements-checkpoints.txt ;;
   store) requirements=$root/test/Data/requirements-store.txt ;;
   training) requirements=$root/test/Data/requirements-training.txt ;;
+  lora) requirements=$root/test/Lora/requirements.txt ;;
   tosa) requirements=$root/test/Data/requirements-tosa.txt ;;
-  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|checkpoints|store|training|tosa]" ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|checkpoints|store|training|lora|tosa]" ;;
 esac
 # `step` has a `name` of its own.
 peers=${1:-peers}
@@ -48,7 +51,7 @@ venv=$root/.cache/$peers
 if cmp -s "$requirements" "$venv/stamp"; then exit 0; fi
 
 # Whether the packages are used with the PyTorch of the peers.
-is_beside_peers() { [[ $peers =~ ^(exporter|torch-mlir|checkpoints|training)$ ]]; }
+is_beside_peers() { [[ $peers =~ ^(exporter|torch-mlir|checkpoints|training|lora)$ ]]; }
 
 packages='import site; print(site.getsitepackages()[0])'
 install() {

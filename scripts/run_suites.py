@@ -269,9 +269,14 @@ class Suites:
                                                        self.build / "package/bin/python")
 
     def torch(self, log):
-        """The import of PyTorch's programs, where there are PyTorch and torchao."""
-        return self.importer(log, "test/Torch", "peers",
-                             "no torch and torchao; scripts/peers.sh installs them")
+        """The import of PyTorch's programs, where there are PyTorch and torchao, and adapters of
+        peft, where there is that."""
+        counts = self.importer(log, "test/Torch", "peers",
+                               "no torch and torchao; scripts/peers.sh installs them")
+        if not (ROOT / ".cache/peers/stamp").exists():
+            return counts
+        return counts + self.importer(log, "test/Lora", "lora",
+                                      "no peft; scripts/peers.sh lora installs it")
 
     def jax(self, log):
         """The import of JAX's functions, where there is JAX."""

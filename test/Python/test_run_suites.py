@@ -65,6 +65,19 @@ class SuitesTest(unittest.TestCase):
                 self.assertEqual(suite(self.log), Counts(skipped=1))
             self.assertIn(f"skipped: {reason}", output.getvalue())
 
+    # With PyTorch there are adapters to test, if there is peft.
+    def test_adapters_are_skipped_with_the_reason(self):
+        (self.build / ".cache/peers").mkdir(parents=True)
+        (self.build / ".cache/peers/stamp").touch()
+        (self.build / "package/lib/python3.11/site-packages/blockscale").mkdir(parents=True)
+        output = io.StringIO()
+        with (mock.patch.object(run_suites, "ROOT", self.build),
+              mock.patch.object(self.suites, "install", return_value=None),
+              mock.patch.object(self.suites, "python_folder", return_value=Counts(passed=3)),
+              contextlib.redirect_stdout(output)):
+            self.assertEqual(self.suites.torch(self.log), Counts(passed=3, skipped=1))
+        self.assertIn("skipped: no peft; scripts/peers.sh lora installs it", output.getvalue())
+
     # Each share of a divided binary runs once, with its number and how many there are.
     def test_unit_in_shards(self):
         self.unit_binary('echo "$GTEST_SHARD_INDEX of $GTEST_TOTAL_SHARDS" >> '

@@ -134,6 +134,8 @@ class TestFineTuning(unittest.TestCase):
         known = {}
         with contextlib.redirect_stdout(io.StringIO()) as output:
             for block in get_blocks(DOCS / "FineTuning.md"):
+                if "peft" in block:  # test/Lora has it.
+                    continue
                 exec(compile(block, "FineTuning.md", "exec"), known)
         self.assertIn("['0.weight']", output.getvalue())
         self.assertLess(known["losses"][-1], known["losses"][0])

@@ -93,6 +93,19 @@ class OpTest(GradientTest):
                         if x.numel():
                             self.check(x.grad, gradient, weight.values)
 
+    def test_results_can_be_written_into(self):
+        """Also where x has more dimensions than the product."""
+        weight = Weight(96, "nvfp4")
+        for shape in ((5,), (2, 5)):
+            x = draw(*shape, WIDTH).requires_grad_()
+            gradient = draw(*shape, 96)
+            y = OPS.linear_weight_only(x, *weight.operands, None, **weight.options)
+            y += 1
+            y[0] *= 2
+            y.backward(gradient)
+            gradient[0] *= 2
+            self.check(x.grad, gradient, weight.values)
+
     def test_half(self):
         weight = Weight(96, "nvfp4", torch.tensor(0.3))
         x = torch.randn(5, WIDTH).half().requires_grad_()

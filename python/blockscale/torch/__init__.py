@@ -38,8 +38,9 @@ from blockscale.torch._summary import LayerSummary, Summary
 from blockscale.torch._training import TrainedLinear, prepare_training_
 from blockscale.torch._training_ops import draw_rng, train_linear
 
-# They have no names for users but those of torch.ops.blockscale.
+# They have no names for users but those of torch.ops.blockscale, and what peft finds.
 _import_module("blockscale.torch._gradients")
+_import_module("blockscale.torch._lora")
 _import_module("blockscale.torch._rows")
 
 __all__ = ["FakeQuantizedLinear", "Function", "Imported", "LayerSummary", "OrderedLinear",

@@ -30,6 +30,7 @@ from blockscale.torch._library import (
     implement,
     multiply_wide,
     refuse,
+    set_rows,
 )
 from blockscale.torch._products_kernels import Dequantizer, Mixer, TransposedLinear, run
 
@@ -95,7 +96,7 @@ def _split_scale(rows: Tensor, scale: Tensor | None) -> tuple[Tensor, Tensor | N
     return (rows.float() * rest).to(rows.dtype), largest
 
 
-def _mix_back(gradient: Tensor) -> Tensor:
+def mix_back(gradient: Tensor) -> Tensor:
     """The transpose of the Hadamard transform of rows of bf16: the signs come behind the sums."""
     mixed, = run(Mixer().get(), [to_argument(gradient)])
     places = torch.arange(gradient.shape[-1], device=gradient.device) % _STEP
@@ -103,7 +104,7 @@ def _mix_back(gradient: Tensor) -> Tensor:
     return torch.where(signs.bool(), -mixed, mixed)
 
 
-def _find_group(offsets: Tensor, count: int) -> Tensor:
+def find_group(offsets: Tensor, count: int) -> Tensor:
     """The group of each row; that behind the last one is the number of groups."""
     places = torch.arange(count, device=offsets.device, dtype=offsets.dtype)
     return torch.searchsorted(offsets, places, right=True)
@@ -151,7 +152,7 @@ def _transpose(rows: Tensor, data: list[Tensor], scales: list[Tensor],
                ) -> Tensor:
     """Products of several weights are added in f32, in the order of the weights, and the sum is
     rounded once."""
-    shape = _check(rows, data, scales, global_scale, in_features, out_features, format, layout)
+    _check(rows, data, scales, global_scale, in_features, out_features, format, layout)
     flat = rows.reshape(-1, rows.shape[-1])
     is_exact = len(data) == 1 and global_scale[0] is None
     total: Tensor | None = None
@@ -164,7 +165,7 @@ def _transpose(rows: Tensor, data: list[Tensor], scales: list[Tensor],
         total = product if total is None else total + product
     assert total is not None
     total = total.to(rows.dtype)
-    return (_mix_back(total) if rht else total).reshape(shape)
+    return set_rows(mix_back(total) if rht else total, rows)
 
 
 implement("transposed_linear_weight_only", _transpose, _make_fake)
@@ -195,11 +196,11 @@ def _transpose_grouped(rows: Tensor, data: Tensor, scales: Tensor, global_scale:
                      rows.dtype if global_scale is None else torch.float32)
     if global_scale is not None:
         if global_scale.dim():
-            group = _find_group(offsets, len(rows)).clamp(max=len(offsets) - 1)
+            group = find_group(offsets, len(rows)).clamp(max=len(offsets) - 1)
             global_scale = global_scale[group, None]
         made = made * global_scale
     made = made.to(rows.dtype)
-    return _mix_back(made) if rht else made
+    return mix_back(made) if rht else made
 
 
 implement("transposed_grouped_linear_weight_only", _transpose_grouped, _make_grouped_fake)
@@ -245,7 +246,7 @@ def _differentiate(context: Any, gradient: Tensor) -> tuple[Any, ...]:
     if of_bias:
         rows = gradient.reshape(-1, count)
         if offsets:
-            group, groups = _find_group(offsets[0], len(rows)), len(offsets[0])
+            group, groups = find_group(offsets[0], len(rows)), len(offsets[0])
             # Whatever rows behind the last group have: 0 times that may be NaN.
             rows = rows.masked_fill((group == groups)[:, None], 0)
             numbers = torch.arange(groups, device=group.device)

@@ -272,19 +272,28 @@ def _get_linear(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: 
                   None if bias is None else bias.dtype, activation, rht, order)
 
 
+def set_rows(y: Tensor, x: Tensor) -> Tensor:
+    """A result [M, N] that nothing else has, with the dimensions of x before the last one. Autograd
+    does not take it for a view, so that others can write into it."""
+    if x.dim() == 2:
+        return y
+    made: Tensor = torch.ops.aten._unsafe_view(y, [*x.shape[:-1], y.shape[-1]])
+    return made
+
+
 def _multiply(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: Tensor | None,
               bias: Tensor | None, offsets: Tensor | None, input_global: Tensor | None,
               linear: Linear) -> Tensor:
-    n, k = linear.shape[-2:]
+    k = linear.shape[-1]
     rows = x.reshape(-1, k) if x.dim() != 2 else x
     if not has_product(x.device, linear.activation is None, linear.format,
                        "" if linear.activation is None else linear.activation.format):
-        return _multiply_plain(op, rows, data, scales, global_scale, bias, offsets, input_global,
-                               linear).reshape(*x.shape[:-1], n)
+        return set_rows(_multiply_plain(op, rows, data, scales, global_scale, bias, offsets,
+                                        input_global, linear), x)
     y, = run(linear.get(x.device), [to_argument(rows), data, scales, global_scale,
                             None if bias is None else to_argument(bias), input_global, offsets],
              rows.shape[0])
-    return y if x.dim() == 2 else y.reshape(*x.shape[:-1], n)
+    return set_rows(y, x)
 
 
 def multiply_wide(a: Tensor, b: Tensor) -> Tensor:

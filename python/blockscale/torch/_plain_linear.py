@@ -22,6 +22,7 @@ from blockscale.torch._library import (
     define,
     implement,
     refuse,
+    set_rows,
 )
 from blockscale.torch._products_kernels import PlainLinear, run
 
@@ -52,7 +53,7 @@ def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *,
     rows = to_argument(x.reshape(-1, x.shape[-1]))
     y, = run(linear.get(), [rows, to_argument(weight),
                             None if bias is None else to_argument(bias)], rows.shape[0])
-    return y.reshape(*x.shape[:-1], y.shape[-1])
+    return set_rows(y, x)
 
 
 def _make_fake(x: Tensor, weight: Tensor, bias: Tensor | None = None, *,
