@@ -28,7 +28,8 @@ class DeviceTensor:
         self._bytes = max(self.shape.numel() * dtype.itemsize, 1)
         self._address = device.allocate(self._bytes)
         if value is not None:
-            device.upload(self._address, value.contiguous().view(torch.uint8).numpy())
+            flat = value.contiguous().view(-1)
+            device.upload(self._address, flat.view(torch.uint8).numpy())
 
     def dim(self):
         return len(self.shape)
@@ -103,10 +104,11 @@ def main():
     stack = [torch.stack([each, each.flip(0)]) for each in ops.quantize(weight, format="mxfp4")]
     stack = ops.pack(*stack, **{**options, "format": "mxfp4"})
     ends = torch.tensor([3, 3], dtype=torch.int32)
-    for shape, format, operands in (((128, 128), "nvfp4", (data, scales)),
-                                    ((2, 128, 128), "mxfp4", (*stack, ends))):
+    for shape, format, scaling, operands in (
+            ((128, 128), "nvfp4", (), (data, scales, torch.tensor(0.3))),
+            ((2, 128, 128), "mxfp4", None, (*stack, ends))):
         product = TransposedLinear(shape, torch.bfloat16, torch.float32, format, "fragments",
-                                   "chain")
+                                   scaling, "chain")
         found, = call(_cuda.Function, product.build, [torch.float32], [x, *operands], len(x))
         wanted, = product.get(x.device)([x, *operands])
         assert torch.equal(found, wanted) and wanted[0].any(), format

@@ -18,6 +18,7 @@ from torch.utils.checkpoint import checkpoint
 import blockscale
 import blockscale.torch
 from blockscale.torch import _gradients
+from blockscale.torch._products_kernels import TransposedLinear
 from blockscale.torch._regions import Region
 from test_quantize_model import Experts
 
@@ -256,6 +257,18 @@ class OpTest(GradientTest):
                 in_features=WIDTH, out_features=[96], format=format)
             self.assertTrue(torch.equal(rows, y.t()))
             self.assertTrue(torch.equal(rows.double(), weight.plain))
+
+    def test_global_scales_multiply_sums(self):
+        """In f32, before the only rounding."""
+        scale, gradient = torch.tensor(0.37), draw(7, 96)
+        weight = Weight(96, "nvfp4", scale)
+        product = TransposedLinear((96, WIDTH), torch.bfloat16, torch.float32, "nvfp4",
+                                   "row_major", None, "free")
+        sums, = product.get(gradient.device)([gradient, weight.data, weight.scales])
+        found = OPS.transposed_linear_weight_only(
+            gradient, [weight.data], [weight.scales], [scale], in_features=WIDTH,
+            out_features=[96], format="nvfp4")
+        self.assertTrue(torch.equal(found, (sums * scale).bfloat16()))
 
     def test_gpus_without_products(self):
         """There weights are dequantized, and PyTorch multiplies: here on the CPU."""

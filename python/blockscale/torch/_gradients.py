@@ -60,18 +60,21 @@ def _pad(data: Tensor, scales: Tensor, rows: int, columns: int, format: str, lay
     return F.pad(data, (0, 0, 0, rest)), F.pad(scales, (0, 0, 0, rest)), ROW_MAJOR
 
 
-def _multiply(rows: Tensor, data: Tensor, scales: Tensor, offsets: Tensor | None, columns: int,
-              format: str, layout: str, order: str, result: torch.dtype) -> Tensor:
-    """Rows [M, N] times the values of a weight [N, K], or by groups of rows those of [G, N, K],
-    without a global scale. Rows behind the last group give zeros. This is where the gradients of
-    all frozen weights are multiplied."""
+def _multiply(rows: Tensor, data: Tensor, scales: Tensor, scale: Tensor | None,
+              offsets: Tensor | None, columns: int, format: str, layout: str, order: str,
+              result: torch.dtype) -> Tensor:
+    """Rows [M, N] times the values of a weight [N, K], or by groups of rows those of [G, N, K].
+    `scale` is the global one, one number or one for each group, and multiplies sums in f32. Rows
+    behind the last group give zeros. This is where the gradients of all frozen weights are
+    multiplied."""
     count = rows.shape[-1]
     if has_product(rows.device, True, format):
         data, scales, layout = _pad(data, scales, count, columns, format, layout)
         shape = (*([] if offsets is None else offsets.shape), count + -count % _STEP, columns)
-        kernel = TransposedLinear(shape, rows.dtype, result, format, layout, order)
+        kernel = TransposedLinear(shape, rows.dtype, result, format, layout,
+                                  None if scale is None else tuple(scale.shape), order)
         made, = run(kernel.get(rows.device), [to_argument(F.pad(rows, (0, -count % _STEP))), data,
-                                              scales, offsets], rows.shape[0])
+                                              scales, scale, offsets], rows.shape[0])
         return made
     # The layer itself has no order, no transform and no other layout there.
     LOG.debug("dequantize and multiply by PyTorch, since the GPU has no product of ours")
@@ -79,10 +82,13 @@ def _multiply(rows: Tensor, data: Tensor, scales: Tensor, offsets: Tensor | None
     weight, = Dequantizer((*batch, count, columns), format, rows.dtype).get(data.device)(
         [to_argument(data), to_argument(scales)])
     if offsets is None:
-        return multiply_wide(rows, weight).to(result)
-    made = F.grouped_mm(rows, weight, offs=offsets).to(result)
-    is_behind = torch.arange(len(rows), device=rows.device) >= offsets[-1:]
-    return made.masked_fill(is_behind[:, None], 0)
+        sums = multiply_wide(rows, weight)
+        return (sums if scale is None else sums * scale).to(result)
+    sums = F.grouped_mm(rows, weight, offs=offsets).float()
+    group = find_group(offsets, len(rows))
+    if scale is not None:
+        sums = sums * (scale[group.clamp(max=len(offsets) - 1), None] if scale.dim() else scale)
+    return sums.masked_fill((group == len(offsets))[:, None], 0).to(result)
 
 
 def _split_scale(rows: Tensor, scale: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -154,14 +160,13 @@ def _transpose(rows: Tensor, data: list[Tensor], scales: list[Tensor],
     rounded once."""
     _check(rows, data, scales, global_scale, in_features, out_features, format, layout)
     flat = rows.reshape(-1, rows.shape[-1])
-    is_exact = len(data) == 1 and global_scale[0] is None
+    result = rows.dtype if len(data) == 1 else torch.float32
     total: Tensor | None = None
     for part, codes, block_scales, whole in zip(flat.split(out_features, -1), data, scales,
                                                 global_scale):
         part, scale = _split_scale(part, whole)
-        product = _multiply(part, codes, block_scales, None, in_features, format, layout, order,
-                            rows.dtype if is_exact else torch.float32)
-        product = product if scale is None else product * scale
+        product = _multiply(part, codes, block_scales, scale, None, in_features, format, layout,
+                            order, result)
         total = product if total is None else total + product
     assert total is not None
     total = total.to(rows.dtype)
@@ -192,14 +197,8 @@ def _transpose_grouped(rows: Tensor, data: Tensor, scales: Tensor, global_scale:
                        layout: str = ROW_MAJOR, rht: bool = False, order: str = ORDERS[0]
                        ) -> Tensor:
     _check_grouped(rows, data, scales, global_scale, offsets, in_features, format, layout)
-    made = _multiply(rows, data, scales, offsets, in_features, format, layout, order,
-                     rows.dtype if global_scale is None else torch.float32)
-    if global_scale is not None:
-        if global_scale.dim():
-            group = find_group(offsets, len(rows)).clamp(max=len(offsets) - 1)
-            global_scale = global_scale[group, None]
-        made = made * global_scale
-    made = made.to(rows.dtype)
+    made = _multiply(rows, data, scales, global_scale, offsets, in_features, format, layout, order,
+                     rows.dtype)
     return mix_back(made) if rht else made
 
 

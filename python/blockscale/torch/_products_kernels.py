@@ -262,15 +262,16 @@ class Linear:
 class TransposedLinear:
     """The product of rows [M, N] with the values of a weight [N, K], or of [G, N, K] by groups of
     rows, along N, which is a multiple of 16: what the gradient of a layer's activations is made of.
-    It reads the codes that the layer itself multiplies. A global scale is not in it. `dtype` is
-    that of the rows and `result` that of the product, `order` the order of its sums. N and K are
-    None for any."""
+    It reads the codes that the layer itself multiplies. `scale_shape` is that of the global scale,
+    one for each matrix at most; it is None without one. `dtype` is that of the rows and `result`
+    that of the product, `order` the order of its sums. N and K are None for any."""
 
     shape: tuple[Any, ...]
     dtype: torch.dtype
     result: torch.dtype
     format: str
     layout: str
+    scale_shape: tuple[int, ...] | None
     order: str
 
     def get_specs(self, rows: int | None) -> dict[str, Spec]:
@@ -280,12 +281,16 @@ class TransposedLinear:
                  "data": Spec(self.shape, data, get_data_layout(self.layout)),
                  "scales": Spec((*batch, n, None if k is None else k // block), scale,
                                 get_scale_layout(self.layout))}
+        if self.scale_shape is not None:
+            specs["global_scale"] = Spec(self.scale_shape, "f32")
         if batch:
             specs["offsets"] = Spec((batch[0],), "i32")
         return specs
 
-    def emit(self, rows: Value, data: Value, scales: Value, offsets: Value | None = None) -> Value:
+    def emit(self, rows: Value, data: Value, scales: Value, global_scale: Value | None = None,
+             offsets: Value | None = None) -> Value:
         options: dict[str, Any] = dict(dtype=element_name(self.result), mn_major="b",
+                                       global_scale_b=global_scale,
                                        order=None if self.order == ORDERS[0] else self.order)
         if offsets is not None:
             return _ops.scaled_grouped_mm(rows, data, None, scales, offsets, **options)
