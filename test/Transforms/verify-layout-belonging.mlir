@@ -627,3 +627,19 @@ func.func @mx(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>, %g: tensor<f32>, %
   %y = blockscale.scaled_mm %q, %q scales(%u, %s) block [1, 32] : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>, tensor<64x2xf8E8M0FNU> -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
 }
+
+// -----
+
+// A weight across whose blocks the gradient of an input is summed has the origins that it has in the forward
+// product.
+func.func @across_blocks(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>, %g: tensor<f32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  // expected-note @below {{b was quantized here; 'unchecked_origins' accepts what is not of it}}
+  %t, %u = blockscale.quantize %w block [1, 16] global_scale(%g : tensor<f32>)
+      : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  %y = blockscale.scaled_mm %x, %t mn_major_b scales(none, %u) block [1, 16] global_scale_b(%g : tensor<f32>)
+      : tensor<64x64xbf16>, tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN> -> tensor<64x64xf32>
+  // expected-error @below {{'blockscale.scaled_mm' op expected global_scale_b to be the global scale that b was quantized with, but got none}}
+  %z = blockscale.scaled_mm %x, %t mn_major_b scales(none, %u) block [1, 16]
+      : tensor<64x64xbf16>, tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN> -> tensor<64x64xf32>
+  return %y, %z : tensor<64x64xf32>, tensor<64x64xf32>
+}
