@@ -29,11 +29,14 @@ import blockscale.torch
 from blockscale import TrainingForm, TrainingOperand, get_training_form
 from blockscale.torch import TrainedLinear, draw_rng, prepare_training_, train_linear
 
-sys.path.append(str(Path(__file__).resolve().parent))
+sys.path += [str(Path(__file__).resolve().parent),
+             str(Path(__file__).resolve().parents[2] / "benchmarks/gpu")]
 
+import torch_nvfp4
 from training_operands import (
     PRODUCTS,
     SOURCES,
+    decode,
     multiply,
     quantize_operand,
     quantize_operands,
@@ -142,6 +145,26 @@ class OperandTest(unittest.TestCase):
                     amax = arrays[f"out_{name}_amax"].view(np.float32)[0]
                     self.assertEqual(float(made[name][2]),
                                      reference.global_scale(amax, "te"))
+
+    def test_peer_in_torch_ops(self):
+        """What the benchmark's peer multiplies is what our codes stand for, in every operand that
+        is rounded to nearest; its other ones have the same mean."""
+        form = get_training_form("nvfp4")
+        matrix = torch_nvfp4.make_transform("cpu")
+        for seed in range(3):
+            x, _, _ = draw(96, 128, 64, seed=seed)
+            for name in ("forward_input", "forward_weight", "dgrad_weight", "wgrad_input"):
+                operand, is_transposed = getattr(form, name), SOURCES[name][1]
+                wanted = decode(quantize_operand(x, operand, is_transposed), operand)
+                given = x.t().contiguous() if is_transposed else x
+                if operand.sign_mask is not None:
+                    given = torch_nvfp4.transform(given, matrix)
+                values, scale = torch_nvfp4.quantize(given, operand.is_square)
+                self.assertTrue(np.array_equal(values.double().numpy(), wanted[0]), name)
+                self.assertEqual(float(scale), wanted[1], name)
+        rounded = torch_nvfp4.round_e2m1(torch.full((100000,), -2.25), True)
+        self.assertEqual(rounded.unique().tolist(), [-3, -2])
+        self.assertAlmostEqual(float(rounded.mean()), -2.25, delta=0.01)
 
     def test_random_rounding(self):
         """Codes of gradients are those of the seeds and offsets, each operand with its own."""

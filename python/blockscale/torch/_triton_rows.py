@@ -162,6 +162,17 @@ def _weigh_special(weights, seen, v, first, count, stride, column, WIDTH: tl.con
 
 
 @triton.jit
+def _is_left(found, AXIS: tl.constexpr):
+    """Whether a mask of bytes leaves keys; `found` has AXIS dimensions.
+
+    Triton takes the keys of a product in an order that follows from the narrowest elements loaded
+    for its operands, as far as elementwise operations lead back to them. It does not look beyond a
+    reduction, which this one of a single element is. So products have one order with and without a
+    mask."""
+    return tl.max(tl.expand_dims(found.to(tl.int32), AXIS), AXIS) != 0
+
+
+@triton.jit
 def _attend_keys(
         some_q, k, v, mask, bound, fresh_k, fresh_v, fresh_place, first, last, keys, k2, v2,
         m3, scale, row_mask, WIDTH: tl.constexpr, OUT_WIDTH: tl.constexpr, BLOCK: tl.constexpr,
@@ -188,14 +199,14 @@ def _attend_keys(
             if MASK:
                 if SHARES_MASK:
                     found = tl.load(mask + at * m3, in_keys, 0)
-                    is_left = found != 0 if MASK == 1 else found != float("-inf")
+                    is_left = _is_left(found, 1) if MASK == 1 else found != float("-inf")
                     in_keys = in_keys & is_left
                     seen = seen & is_left[None, :]
                     if MASK == 2:
                         bias += found.to(tl.float32)[None, :]
                 else:
                     found = tl.load(mask + row_mask[:, None] + at[None, :] * m3, seen, 0)
-                    seen = seen & (found != 0 if MASK == 1 else found != float("-inf"))
+                    seen = seen & (_is_left(found, 2) if MASK == 1 else found != float("-inf"))
                     in_keys = tl.max(seen.to(tl.int32), 0) > 0
                     if MASK == 2:
                         bias = found.to(tl.float32)
