@@ -15,32 +15,31 @@ namespace blockscale::emit {
 
 /// Calls `body` with the row, the first byte in the row and the register of
 /// each pair of codes of a unit.
-static void forEachPair(ImplicitLocOpBuilder &b, const PrepackedUnit &unit,
-                        function_ref<void(Value, Value, int64_t)> body) {
-  Lanes thread(b, unit.thread);
+static void forEachPair(const PrepackedUnit &unit,
+                        function_ref<void(Lanes, Lanes, int64_t)> body) {
+  Lanes thread = unit.thread;
   for (int64_t reg = 0; reg < getUnitRegisters(unit.bits); ++reg) {
-    Lanes product = Lanes(b, unit.unit) * getUnitProducts(unit.bits) +
-                    reg / kFragmentRegisters;
+    Lanes product =
+        unit.unit * getUnitProducts(unit.bits) + reg / kFragmentRegisters;
     ElementIndex<Lanes> element = getFragmentElement(FragmentPlace<Lanes>{
         thread, product, like(thread, reg % kFragmentRegisters),
         like(thread, 0)});
-    Value row = add(b, element.row, mul(b, unit.rowBlock, kFragmentRows));
-    Value col = add(b, element.col, mul(b, unit.colBlock, kFragmentCols));
-    body(row, unit.bits == 4 ? div(b, col, 2) : col, reg);
+    Lanes row = element.row + unit.rowBlock * kFragmentRows;
+    Lanes col = element.col + unit.colBlock * kFragmentCols;
+    body(row, unit.bits == 4 ? col / 2 : col, reg);
   }
 }
 
 SmallVector<Lanes> emitGatherUnit(ImplicitLocOpBuilder &b,
                                   const PrepackedUnit &unit,
-                                  function_ref<Lanes(Value, Value)> load) {
+                                  function_ref<Lanes(Lanes, Lanes)> load) {
   int64_t bits = unit.bits;
   Value zero = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
   SmallVector<Lanes> words(kUnitWords, Lanes(b, zero));
-  forEachPair(b, unit, [&](Value row, Value byte, int64_t reg) {
+  forEachPair(unit, [&](Lanes row, Lanes byte, int64_t reg) {
     Lanes first = load(row, byte);
     Lanes low = bits == 4 ? first & 0xF : first;
-    Lanes high =
-        bits == 4 ? first >> 4 : load(row, add(b, byte, getIndex(b, 1)));
+    Lanes high = bits == 4 ? first >> 4 : load(row, byte + 1);
     for (auto [i, word] : llvm::enumerate(words))
       word = word | placeCode(low, reg, 0, bits, i) |
              placeCode(high, reg, 1, bits, i);
@@ -48,17 +47,16 @@ SmallVector<Lanes> emitGatherUnit(ImplicitLocOpBuilder &b,
   return words;
 }
 
-void emitScatterUnit(ImplicitLocOpBuilder &b, const PrepackedUnit &unit,
-                     ArrayRef<Lanes> words,
-                     function_ref<void(Lanes, Value, Value)> store) {
+void emitScatterUnit(const PrepackedUnit &unit, ArrayRef<Lanes> words,
+                     function_ref<void(Lanes, Lanes, Lanes)> store) {
   int64_t bits = unit.bits;
-  forEachPair(b, unit, [&](Value row, Value byte, int64_t reg) {
+  forEachPair(unit, [&](Lanes row, Lanes byte, int64_t reg) {
     Lanes low = takeCode(words.data(), reg, 0, bits);
     Lanes high = takeCode(words.data(), reg, 1, bits);
     if (bits == 4)
       return store(low | (high << 4), row, byte);
     store(low, row, byte);
-    store(high, row, add(b, byte, getIndex(b, 1)));
+    store(high, row, byte + 1);
   });
 }
 

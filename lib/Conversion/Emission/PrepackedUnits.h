@@ -22,21 +22,19 @@ namespace blockscale::emit {
 /// `bits` bits.
 struct PrepackedUnit {
   int64_t bits;
-  mlir::Value rowBlock, colBlock, thread, unit;
+  Lanes rowBlock, colBlock, thread, unit;
 };
 
 /// The words of a unit. `load` gives the byte of a row, 0 beyond the matrix, in
 /// 32 bits.
-llvm::SmallVector<Lanes> emitGatherUnit(
-    mlir::ImplicitLocOpBuilder &b, const PrepackedUnit &unit,
-    llvm::function_ref<Lanes(mlir::Value row, mlir::Value byte)> load);
+llvm::SmallVector<Lanes>
+emitGatherUnit(mlir::ImplicitLocOpBuilder &b, const PrepackedUnit &unit,
+               llvm::function_ref<Lanes(Lanes row, Lanes byte)> load);
 
 /// Gives the bytes that the words of a unit hold to `store`, in 32 bits.
 void emitScatterUnit(
-    mlir::ImplicitLocOpBuilder &b, const PrepackedUnit &unit,
-    llvm::ArrayRef<Lanes> words,
-    llvm::function_ref<void(Lanes code, mlir::Value row, mlir::Value byte)>
-        store);
+    const PrepackedUnit &unit, llvm::ArrayRef<Lanes> words,
+    llvm::function_ref<void(Lanes code, Lanes row, Lanes byte)> store);
 
 } // namespace blockscale::emit
 

@@ -56,23 +56,23 @@ public:
   void emitBand(Value item) {
     band = delinearize(b, item, bandSizes);
     Value colBlocks = getFragmentBlocks(Lanes(b, cols));
-    emitLoop(b, getIndex(b, 0), colBlocks, [&](Value colBlock) {
+    emitLoop(b, getIndex(b, 0), colBlocks, [&](Lanes colBlock) {
       emitLoop(
-          b, getIndex(b, 0), getIndex(b, kFragmentThreads), [&](Value thread) {
+          b, getIndex(b, 0), getIndex(b, kFragmentThreads), [&](Lanes thread) {
             emitLoop(b, getIndex(b, 0), getIndex(b, getThreadUnits(bits)),
-                     [&](Value unit) { emitUnit(colBlock, thread, unit); });
+                     [&](Lanes unit) { emitUnit(colBlock, thread, unit); });
           });
     });
   }
 
 private:
-  void emitUnit(Value colBlock, Value thread, Value index) {
+  void emitUnit(Lanes colBlock, Lanes thread, Lanes index) {
     Indices place = append(band, colBlock);
-    Lanes begin = getUnitByte(Lanes(b, thread), Lanes(b, index));
+    Lanes begin = getUnitByte(thread, index);
     std::array<Indices, kUnitWords> places;
     for (int64_t i = 0; i < kUnitWords; ++i)
       places[i] = append(place, Value(begin + i * 4));
-    PrepackedUnit unit{bits, band.back(), colBlock, thread, index};
+    PrepackedUnit unit{bits, {b, band.back()}, colBlock, thread, index};
     if (toBlocks) {
       SmallVector<Lanes> words = emitGatherUnit(
           b, unit, [&](Value row, Value byte) { return loadUnit(row, byte); });
@@ -83,7 +83,7 @@ private:
     SmallVector<Lanes> words;
     for (const Indices &each : places)
       words.push_back(loadWord(each));
-    emitScatterUnit(b, unit, words, [&](Lanes code, Value row, Value byte) {
+    emitScatterUnit(unit, words, [&](Lanes code, Lanes row, Lanes byte) {
       storeUnit(code, row, byte);
     });
   }

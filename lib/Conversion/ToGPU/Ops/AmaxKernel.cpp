@@ -24,11 +24,8 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
 using emit::getIndex;
 using emit::Lanes;
-using emit::mul;
-using emit::sub;
 
 static constexpr int64_t kAmaxWarps = 8;
 static constexpr int64_t kAmaxThreads = kWarpThreads * kAmaxWarps;
@@ -49,11 +46,11 @@ public:
 
   /// f32 bits of the amax of elements [begin, end), as far as the thread has
   /// seen them: it is number `lane` of `lanes`.
-  Lanes emitRange(Value begin, Value end, Value lane, int64_t lanes);
+  Lanes emitRange(Lanes begin, Lanes end, Lanes lane, int64_t lanes);
 
   /// Raises `result` to the largest of the CTA's values. All threads must come
   /// here.
-  void emitRaise(Lanes bits, Value result, Value index, Value partial);
+  void emitRaise(Lanes bits, Value result, Lanes index, Value partial);
 
   Lanes getWarp() const { return numerics::getWarp(thread); }
   Lanes getLane() const { return numerics::getLane(thread); }
@@ -62,8 +59,8 @@ private:
   /// The larger one, element by element, of words with magnitudes of elements.
   Lanes maxWords(Lanes x, Lanes y);
   /// The larger one of `amax` and a vector's words.
-  Lanes emitVectors(Lanes amax, ArrayRef<Value> first);
-  Lanes emitElement(Lanes amax, Value index, Value end);
+  Lanes emitVectors(Lanes amax, ArrayRef<Lanes> first);
+  Lanes emitElement(Lanes amax, Lanes index, Lanes end);
 
   KernelBuilder &b;
   Type element;
@@ -85,9 +82,9 @@ Lanes AmaxEmitter::maxWords(Lanes x, Lanes y) {
   return b.bitcast(b.getI32Type(), larger);
 }
 
-Lanes AmaxEmitter::emitVectors(Lanes amax, ArrayRef<Value> first) {
+Lanes AmaxEmitter::emitVectors(Lanes amax, ArrayRef<Lanes> first) {
   SmallVector<Lanes> words;
-  for (Value index : first)
+  for (Lanes index : first)
     words.append(emitLoadWords(b, emitAddress(b, x, element, index), kAmaxBytes,
                                kAmaxBytes));
   uint32_t mask = element.isF32() ? 0x7FFFFFFF : 0x7FFF7FFF;
@@ -99,8 +96,8 @@ Lanes AmaxEmitter::emitVectors(Lanes amax, ArrayRef<Value> first) {
   return maxWords(amax, words.front());
 }
 
-Lanes AmaxEmitter::emitElement(Lanes amax, Value index, Value end) {
-  auto branch = scf::IfOp::create(b, b.getI32Type(), isBelow(b, index, end),
+Lanes AmaxEmitter::emitElement(Lanes amax, Lanes index, Lanes end) {
+  auto branch = scf::IfOp::create(b, b.getI32Type(), isBelow(index, end),
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -112,35 +109,29 @@ Lanes AmaxEmitter::emitElement(Lanes amax, Value index, Value end) {
   return Lanes(b, branch.getResult(0));
 }
 
-Lanes AmaxEmitter::emitRange(Value begin, Value end, Value lane,
+Lanes AmaxEmitter::emitRange(Lanes begin, Lanes end, Lanes lane,
                              int64_t lanes) {
-  Value firstVector = emit::roundUp(b, begin, vector);
-  Value lastVector = mul(b, emit::div(b, end, vector), vector);
-  lastVector = emit::max(b, lastVector, firstVector);
+  Lanes firstVector = emit::roundUp(b, begin, vector);
+  Lanes lastVector = maxSigned(end / vector * vector, firstVector);
   int64_t step = lanes * vector;
 
-  Value at = add(b, firstVector, mul(b, lane, vector));
-  Value words = b.i32(0);
+  Lanes at = firstVector + lane * vector;
   // A thread's last vector of a step is this far behind its first.
-  Value far = getIndex(b, (kVectorsInFlight - 1) * step);
+  int64_t far = (kVectorsInFlight - 1) * step;
   SmallVector<Value> carried = emit::emitReduction(
-      b, at, sub(b, lastVector, far), {words, at},
-      [&](Value i, ValueRange carried) -> SmallVector<Value> {
-        SmallVector<Value> first;
+      b, at, lastVector - far, {b.i32(0), at},
+      [&](Lanes i, ValueRange carried) -> SmallVector<Value> {
+        SmallVector<Lanes> first;
         for (int64_t k = 0; k < kVectorsInFlight; ++k)
-          first.push_back(add(b, i, getIndex(b, k * step)));
+          first.push_back(i + k * step);
         return {emitVectors(Lanes(b, carried[0]), first),
-                add(b, i, getIndex(b, kVectorsInFlight * step))};
+                i + kVectorsInFlight * step};
       },
       kVectorsInFlight *step);
-  words = emit::emitReduction(
+  Lanes amax = emit::emitReduction(
       b, carried[1], lastVector, carried[0],
-      [&](Value i, Value amax) -> Value {
-        return emitVectors(Lanes(b, amax), i);
-      },
-      step);
+      [&](Lanes i, Lanes amax) { return emitVectors(amax, i); }, step);
 
-  Lanes amax(b, words);
   if (!element.isF32()) {
     auto widen = [&](Lanes half) {
       return toBits(emit::emitDecodeFloat(element, truncate(half, 16)));
@@ -148,12 +139,12 @@ Lanes AmaxEmitter::emitRange(Value begin, Value end, Value lane,
     amax = element.isBF16() ? maxUnsigned(amax << 16, amax & 0xFFFF0000u)
                             : maxUnsigned(widen(amax), widen(amax >> 16));
   }
-  Value headEnd = emit::min(b, firstVector, end);
-  amax = emitElement(amax, add(b, begin, lane), headEnd);
-  return emitElement(amax, add(b, lastVector, lane), end);
+  Lanes headEnd = minSigned(firstVector, end);
+  amax = emitElement(amax, begin + lane, headEnd);
+  return emitElement(amax, lastVector + lane, end);
 }
 
-void AmaxEmitter::emitRaise(Lanes bits, Value result, Value index,
+void AmaxEmitter::emitRaise(Lanes bits, Value result, Lanes index,
                             Value partial) {
   blockscale::emitRaise(
       b, AmaxPart{bits, emitAddress(b, result, b.getI32Type(), index)}, thread,
@@ -179,104 +170,98 @@ static int64_t getBlockElements(Type element) {
 /// Launches the kernel for an amax of each matrix. Matrices have `count`
 /// elements each, which CTAs divide.
 static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
-                           Value x, Value amax, Value count, Value matrices) {
+                           Value x, Value amax, Lanes count, Lanes matrices) {
   int64_t blockElements = getBlockElements(element);
   int64_t vector = blockElements / (kAmaxThreads * kVectorsInFlight);
   // The first CTA of a matrix that begins within a vector covers fewer of its
   // elements.
-  Value covered = add(site.b, count, getIndex(site.b, vector - 1));
   site.launch(
       name,
-      {kAmaxThreads, getCeilDiv(site.b, covered, blockElements), matrices,
-       kVectorsInFlight * kAmaxBytes},
+      {kAmaxThreads, getCeilDiv(site.b, count + (vector - 1), blockElements),
+       matrices, kVectorsInFlight * kAmaxBytes},
       {{x, kAmaxBytes}, {amax, sizeof(float)}, {count}, {matrices}},
       [&](KernelBuilder &b) {
-        Value size = toIndex(b, count);
-        Value matrix = emitMatrixNumber(b);
+        Lanes size = toIndex(b, count);
+        Lanes matrix = emitMatrixNumber(b);
         Value partial = createPartial(b);
-        Value exists = isBelow(b, matrix, toIndex(b, matrices));
-        emit::emitIf(b, exists, [&] {
+        emit::emitIf(b, isBelow(matrix, toIndex(b, matrices)), [&] {
           Lanes thread = emitThreadNumber(b, kAmaxThreads);
           AmaxEmitter emitter(b, element, x, thread);
-          Value first = mul(b, matrix, size);
-          Value begin = mul(b, emit::div(b, first, vector), vector);
-          begin = add(b, begin, mul(b, emitBlockNumber(b), blockElements));
-          Value end = add(b, begin, getIndex(b, blockElements));
-          begin = emit::max(b, begin, first);
-          end = emit::min(b, end, add(b, first, size));
-          emitter.emitRaise(emitter.emitRange(begin, end, thread, kAmaxThreads),
-                            amax, matrix, partial);
+          Lanes first = matrix * size;
+          Lanes begin =
+              first / vector * vector + emitBlockNumber(b) * blockElements;
+          Lanes end = begin + blockElements;
+          begin = maxSigned(begin, first);
+          end = minSigned(end, first + size);
+          Lanes bits = emitter.emitRange(begin, end, thread, kAmaxThreads);
+          emitter.emitRaise(bits, amax, matrix, partial);
         });
       });
 }
 
 /// Launches the kernel for the parts of the amax of `count` elements.
 static void launchParts(LaunchSite &site, const Twine &name, Type element,
-                        Value x, Value result, int64_t parts, Value count) {
+                        Value x, Value result, int64_t parts, Lanes count) {
   int64_t blockElements = getBlockElements(element);
-  Value pieces = getCeilDiv(site.b, count, blockElements);
-  site.launch(name,
-              {kAmaxThreads,
-               getPartBlocks(site.b, pieces, parts),
-               {},
-               kVectorsInFlight * kAmaxBytes},
-              {{x, kAmaxBytes}, {result, sizeof(float)}, {count}, {pieces}},
-              [&](KernelBuilder &b) {
-                Lanes thread = emitThreadNumber(b, kAmaxThreads);
-                AmaxEmitter emitter(b, element, x, thread);
-                emitParts(b, pieces, result, parts, thread, kAmaxWarps,
-                          [&](Lanes piece) {
-                            Value begin = mul(b, piece, blockElements);
-                            Value end =
-                                add(b, begin, getIndex(b, blockElements));
-                            return emitter.emitRange(
-                                begin, emit::min(b, end, toIndex(b, count)),
-                                thread, kAmaxThreads);
-                          });
-              });
+  Lanes pieces = getCeilDiv(site.b, count, blockElements);
+  site.launch(
+      name,
+      {kAmaxThreads,
+       getPartBlocks(site.b, pieces, parts),
+       {},
+       kVectorsInFlight * kAmaxBytes},
+      {{x, kAmaxBytes}, {result, sizeof(float)}, {count}, {pieces}},
+      [&](KernelBuilder &b) {
+        Lanes thread = emitThreadNumber(b, kAmaxThreads);
+        AmaxEmitter emitter(b, element, x, thread);
+        emitParts(
+            b, pieces, result, parts, thread, kAmaxWarps, [&](Lanes piece) {
+              Lanes begin = piece * blockElements;
+              Lanes end = minSigned(begin + blockElements, toIndex(b, count));
+              return emitter.emitRange(begin, end, thread, kAmaxThreads);
+            });
+      });
 }
 
 /// Launches the kernel for an amax of each row. A warp has a row.
 static void launchRows(LaunchSite &site, const Twine &name, Type element,
-                       Value x, Value amax, Value rows, Value cols) {
-  site.launch(
-      name,
-      {kAmaxThreads,
-       getCeilDiv(site.b, rows, kAmaxWarps),
-       {},
-       kVectorsInFlight * kAmaxBytes},
-      {{x, kAmaxBytes}, {amax, sizeof(float)}, {rows}, {cols}},
-      [&](KernelBuilder &b) {
-        Lanes thread = emitThreadNumber(b, kAmaxThreads);
-        AmaxEmitter emitter(b, element, x, thread);
-        Value row =
-            add(b, mul(b, emitBlockNumber(b), kAmaxWarps), emitter.getWarp());
-        emit::emitIf(b, isBelow(b, row, toIndex(b, rows)), [&] {
-          Value size = toIndex(b, cols);
-          Value begin = mul(b, row, size);
-          Lanes bits = emitter.emitRange(begin, add(b, begin, size),
-                                         emitter.getLane(), kWarpThreads);
-          bits = emitWarpMaximum(b, bits);
-          emit::emitIf(b, isBelow(b, emitter.getLane(), getIndex(b, 1)), [&] {
-            b.store(bits, emitAddress(b, amax, b.getI32Type(), row),
-                    sizeof(float));
-          });
-        });
-      });
+                       Value x, Value amax, Lanes rows, Lanes cols) {
+  site.launch(name,
+              {kAmaxThreads,
+               getCeilDiv(site.b, rows, kAmaxWarps),
+               {},
+               kVectorsInFlight * kAmaxBytes},
+              {{x, kAmaxBytes}, {amax, sizeof(float)}, {rows}, {cols}},
+              [&](KernelBuilder &b) {
+                Lanes thread = emitThreadNumber(b, kAmaxThreads);
+                AmaxEmitter emitter(b, element, x, thread);
+                Lanes row = emitBlockNumber(b) * kAmaxWarps + emitter.getWarp();
+                emit::emitIf(b, isBelow(row, toIndex(b, rows)), [&] {
+                  Lanes size = toIndex(b, cols);
+                  Lanes begin = row * size;
+                  Lanes bits = emitter.emitRange(
+                      begin, begin + size, emitter.getLane(), kWarpThreads);
+                  bits = emitWarpMaximum(b, bits);
+                  emit::emitIf(b, isBelow(emitter.getLane(), 1), [&] {
+                    b.store(bits, emitAddress(b, amax, b.getI32Type(), row),
+                            sizeof(float));
+                  });
+                });
+              });
 }
 
 /// Emits `body` where [begin, end) is not empty.
-static void emitUnlessEmpty(KernelBuilder &b, Value begin, Value end,
+static void emitUnlessEmpty(KernelBuilder &b, Lanes begin, Lanes end,
                             function_ref<void()> body) {
-  emit::emitIf(
-      b, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end), body);
+  emit::emitIf(b, isLessSigned(begin, end), body);
 }
 
 namespace {
 
 /// The operands of a kernel of groups: buffers, and sizes of x and of offsets.
 struct GroupedAmaxOperands {
-  Value x, amax, offsets, rows, cols, groups;
+  Value x, amax, offsets;
+  Lanes rows, cols, groups;
 
   KernelSignature getSignature() {
     return {{x, kAmaxBytes},
@@ -294,7 +279,7 @@ struct GroupedAmaxOperands {
 /// groups that they have elements of.
 static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
                             const emit::GroupRules &rules,
-                            GroupedAmaxOperands operands, Value count) {
+                            GroupedAmaxOperands operands, Lanes count) {
   int64_t blockElements = getBlockElements(element);
   site.launch(name,
               {kAmaxThreads,
@@ -302,20 +287,20 @@ static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
                {},
                kVectorsInFlight * kAmaxBytes},
               operands.getSignature(), [&](KernelBuilder &b) {
-                Value rows = toIndex(b, operands.rows),
+                Lanes rows = toIndex(b, operands.rows),
                       cols = toIndex(b, operands.cols);
                 Lanes thread = emitThreadNumber(b, kAmaxThreads);
                 Value partial = createPartial(b);
                 AmaxEmitter emitter(b, element, operands.x, thread);
-                Value first = mul(b, emitBlockNumber(b), blockElements);
-                Value last = add(b, first, getIndex(b, blockElements));
+                Lanes first = emitBlockNumber(b) * blockElements;
+                Lanes last = first + blockElements;
                 emitCheckGroups(b, rules, operands.offsets, operands.groups,
                                 operands.rows, emitBlockNumber(b));
                 emit::GroupedDim groups = getGroupedDim(
                     b, operands.offsets, toIndex(b, operands.groups), rows);
                 emit::emitGroupLoop(b, groups, [&](const emit::Group &group) {
-                  Value begin = emit::max(b, mul(b, group.begin, cols), first);
-                  Value end = emit::min(b, mul(b, group.end, cols), last);
+                  Lanes begin = maxSigned(group.begin * cols, first);
+                  Lanes end = minSigned(group.end * cols, last);
                   emitUnlessEmpty(b, begin, end, [&] {
                     emitter.emitRaise(
                         emitter.emitRange(begin, end, thread, kAmaxThreads),
@@ -334,32 +319,30 @@ static void launchColumnGroups(LaunchSite &site, const Twine &name,
       name,
       {kAmaxThreads, getCeilDiv(site.b, operands.rows, kRowsPerBlock), {}},
       operands.getSignature(), [&](KernelBuilder &b) {
-        Value rows = toIndex(b, operands.rows),
+        Lanes rows = toIndex(b, operands.rows),
               cols = toIndex(b, operands.cols);
         Value partial = createPartial(b);
         AmaxEmitter emitter(b, element, operands.x,
                             emitThreadNumber(b, kAmaxThreads));
-        Value first = mul(b, emitBlockNumber(b), kRowsPerBlock);
-        Value last =
-            emit::min(b, add(b, first, getIndex(b, kRowsPerBlock)), rows);
+        Lanes first = emitBlockNumber(b) * kRowsPerBlock;
+        Lanes last = minSigned(first + kRowsPerBlock, rows);
         emitCheckGroups(b, rules, operands.offsets, operands.groups,
                         operands.cols, emitBlockNumber(b));
         emit::GroupedDim groups = getGroupedDim(
             b, operands.offsets, toIndex(b, operands.groups), cols);
         emit::emitGroupLoop(b, groups, [&](const emit::Group &group) {
           emitUnlessEmpty(b, group.begin, group.end, [&] {
-            Value bits = emit::emitReduction(
-                b, add(b, first, emitter.getWarp()), last, b.i32(0),
-                [&](Value row, Value amax) -> Value {
-                  Value start = mul(b, row, cols);
-                  Lanes part = emitter.emitRange(
-                      add(b, start, group.begin), add(b, start, group.end),
-                      emitter.getLane(), kWarpThreads);
-                  return maxUnsigned(Lanes(b, amax), part);
+            Lanes bits = emit::emitReduction(
+                b, first + emitter.getWarp(), last, b.i32(0),
+                [&](Lanes row, Lanes amax) {
+                  Lanes start = row * cols;
+                  return maxUnsigned(
+                      amax,
+                      emitter.emitRange(start + group.begin, start + group.end,
+                                        emitter.getLane(), kWarpThreads));
                 },
                 kAmaxWarps);
-            emitter.emitRaise(Lanes(b, bits), operands.amax, group.index,
-                              partial);
+            emitter.emitRaise(bits, operands.amax, group.index, partial);
           });
         });
       });
@@ -372,7 +355,7 @@ LogicalResult lowerKernel(AmaxPartsOp op, LaunchSite &site) {
   Type element = type.getElementType();
   std::string name;
   llvm::raw_string_ostream(name) << "amax_parts_" << element;
-  Value count =
+  Lanes count =
       emit::getProduct(b, emit::getLeadingSizes(b, x, type.getRank()));
   launchParts(site, name, element, x, site.lookup(op.getParts()),
               op.getParts().getType().getDimSize(1), count);
@@ -392,16 +375,16 @@ LogicalResult lowerKernel(AmaxOp op, LaunchSite &site) {
   llvm::raw_string_ostream(name) << "amax_" << element;
 
   if (op.isPerRow()) {
-    Value rows = emit::getProduct(b, ArrayRef<Value>(sizes).drop_back());
-    launchRows(site, name + "_rows", element, x, amax, rows, sizes.back());
+    Lanes rows = emit::getProduct(b, ArrayRef<Value>(sizes).drop_back());
+    launchRows(site, name + "_rows", element, x, amax, rows, {b, sizes.back()});
     return success();
   }
-  Value count = emit::getProduct(b, sizes);
+  Lanes count = emit::getProduct(b, sizes);
   if (Value offsets = site.lookup(op.getOffsets())) {
-    Value groups = emit::getDim(b, offsets, 0);
+    Lanes groups = emit::getDim(b, offsets, 0);
     launchClear(site, AmaxBuffer{amax, groups});
     GroupedAmaxOperands operands{
-        x, amax, offsets, sizes.front(), sizes.back(), groups};
+        x, amax, offsets, {b, sizes.front()}, {b, sizes.back()}, groups};
     if (op.getGroupDim() == 0)
       launchRowGroups(site, name + "_row_groups", element,
                       emit::getGroupRules(op), operands, count);
@@ -410,10 +393,10 @@ LogicalResult lowerKernel(AmaxOp op, LaunchSite &site) {
                          emit::getGroupRules(op), operands);
     return success();
   }
-  Value matrices = getIndex(b, 1);
+  Lanes matrices = getIndex(b, 1);
   if (emit::isPerElement(amax)) {
     matrices = emit::getProduct(b, leading);
-    count = mul(b, sizes[sizes.size() - 2], sizes.back());
+    count = emit::getProduct(b, ArrayRef<Value>(sizes).take_back(2));
   }
   launchClear(site, AmaxBuffer{amax, matrices});
   launchMatrices(site, name, element, x, amax, count, matrices);

@@ -22,10 +22,8 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
 using emit::getIndex;
 using emit::Lanes;
-using emit::mul;
 
 static constexpr int64_t kDequantizeThreads = 128;
 static constexpr int64_t kMostElements = 32;
@@ -78,7 +76,9 @@ struct DequantizeSpec {
 
 /// The operands of the kernel. `global` is null where there is no global scale.
 struct DequantizeOperands {
-  Value data, scale, result, rows, cols, matrices, global;
+  Value data, scale, result;
+  Lanes rows, cols, matrices;
+  Value global;
 };
 
 class DequantizeEmitter {
@@ -100,10 +100,11 @@ private:
 
   KernelBuilder &b;
   const DequantizeSpec &spec;
-  Value data, scale, result, global, rows, cols, matrices;
+  Value data, scale, result, global;
+  Lanes rows, cols, matrices;
   /// The position of the thread's first element. `rowNumber` counts the rows of
   /// the matrices before it as well.
-  Value matrix, row, rowNumber, col;
+  Lanes matrix, row, rowNumber, col;
 };
 
 } // namespace
@@ -139,32 +140,27 @@ std::string DequantizeSpec::getKernelName() const {
 
 SmallVector<Lanes> DequantizeEmitter::emitLoadData() {
   if (!spec.hasHalfBytes()) {
-    Value first = add(b, mul(b, rowNumber, cols), col);
+    Lanes first = rowNumber * cols + col;
     if (spec.getBits() == 4)
-      first = emit::div(b, first, 2);
+      first = first / 2;
     return emitLoadCodes(b, emitAddress(b, data, b.getI8Type(), first),
                          spec.elements, spec.getBits());
   }
   // Rows of an odd number of codes end with half a byte.
-  Value byte = add(b, mul(b, rowNumber, emit::ceilDiv(b, cols, 2)),
-                   emit::div(b, col, 2));
+  Lanes byte = rowNumber * emit::ceilDiv(b, cols, 2) + col / 2;
   Lanes pair = extend(emitLoadBits(b, data, b.getI8Type(), byte), 32);
-  Value isOdd = arith::TruncIOp::create(
-      b, b.getI1Type(), arith::IndexCastOp::create(b, b.getI32Type(), col));
-  return {select(Lanes(b, isOdd), pair >> 4, pair & 0xF)};
+  return {select(isEqual(col % 2, 1), pair >> 4, pair & 0xF)};
 }
 
 SmallVector<Lanes> DequantizeEmitter::emitLoadScales() {
-  Value scaleCols = emit::ceilDiv(b, cols, spec.blockCols);
-  Value scaleRows = emit::ceilDiv(b, rows, spec.blockRows);
-  Value r = emit::div(b, row, spec.blockRows);
-  Value c = emit::div(b, col, spec.blockCols);
+  Lanes scaleCols = emit::ceilDiv(b, cols, spec.blockCols);
+  Lanes scaleRows = emit::ceilDiv(b, rows, spec.blockRows);
+  Lanes scaleRow = row / spec.blockRows, scaleCol = col / spec.blockCols;
   const numerics::ScaleLayout &layout = spec.layout;
-  Lanes scaleRow(b, r), scaleCol(b, c);
-  Lanes before = Lanes(b, matrix) * layout.getRowTiles(Lanes(b, scaleRows));
+  Lanes before = matrix * layout.getRowTiles(scaleRows);
   Lanes tile = layout.getTileNumber(before, scaleRow, scaleCol,
-                                    layout.getColTiles(Lanes(b, scaleCols)));
-  Value byte = layout.getTiledOffset(tile, scaleRow, scaleCol);
+                                    layout.getColTiles(scaleCols));
+  Lanes byte = layout.getTiledOffset(tile, scaleRow, scaleCol);
   SmallVector<Lanes> scales;
   for (Lanes code : emitLoadCodes(b, emitAddress(b, scale, b.getI8Type(), byte),
                                   spec.getScales(), /*bits=*/8))
@@ -175,7 +171,7 @@ SmallVector<Lanes> DequantizeEmitter::emitLoadScales() {
 Value DequantizeEmitter::emitLoadGlobal() {
   if (!global || spec.global.byValue)
     return global;
-  Value index = spec.global.extent == GlobalExtent::Row      ? rowNumber
+  Lanes index = spec.global.extent == GlobalExtent::Row      ? rowNumber
                 : spec.global.extent == GlobalExtent::Matrix ? matrix
                                                              : getIndex(b, 0);
   return toF32(emitLoadBits(b, global, b.getF32Type(), index));
@@ -183,14 +179,12 @@ Value DequantizeEmitter::emitLoadGlobal() {
 
 void DequantizeEmitter::emit() {
   matrix = emitMatrixNumber(b);
-  auto [itemRow, fragment] =
-      numerics::split(emitGlobalThreadNumber(b, kDequantizeThreads),
-                      emit::div(b, cols, spec.elements));
-  row = itemRow;
-  col = mul(b, fragment, spec.elements);
-  rowNumber = add(b, mul(b, matrix, rows), row);
-  Lanes hasRow = isBelow(b, row, rows);
-  emit::emitIf(b, hasRow & isBelow(b, matrix, matrices), [&] {
+  Lanes fragment;
+  std::tie(row, fragment) = numerics::split(
+      emitGlobalThreadNumber(b, kDequantizeThreads), cols / spec.elements);
+  col = fragment * spec.elements;
+  rowNumber = matrix * rows + row;
+  emit::emitIf(b, isBelow(row, rows) & isBelow(matrix, matrices), [&] {
     SmallVector<Lanes> codes = emitLoadData(), scales = emitLoadScales();
     Lanes decode = emit::emitGlobalFactors(b, spec.recipe, spec.global.kind,
                                            emitLoadGlobal())
@@ -205,9 +199,9 @@ void DequantizeEmitter::emit() {
           spec.recipe, numerics::decodeByProduct(spec.format, code), factor,
           decode));
     }
-    Value first = add(b, mul(b, rowNumber, cols), col);
-    emitStoreRounded(b, values, spec.resultType,
-                     emitAddress(b, result, spec.resultType, first));
+    emitStoreRounded(
+        b, values, spec.resultType,
+        emitAddress(b, result, spec.resultType, rowNumber * cols + col));
   });
 }
 
@@ -219,13 +213,13 @@ LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site) {
   Value result = site.lookup(op.getResult());
   emit::Indices sizes = emit::getLeadingSizes(
       b, result, cast<MemRefType>(result.getType()).getRank());
-  Value cols = sizes.pop_back_val();
+  Lanes cols(b, sizes.pop_back_val());
   // A batch whose matrices are not told apart is one matrix with all of their
   // rows.
-  Value rows = spec.isBatched() ? sizes.pop_back_val()
+  Lanes rows = spec.isBatched() ? Lanes(b, sizes.pop_back_val())
                                 : emit::getProduct(b, std::exchange(sizes, {}));
-  Value matrices = emit::getProduct(b, sizes);
-  Value items = mul(b, rows, emit::div(b, cols, spec.elements));
+  Lanes matrices = emit::getProduct(b, sizes);
+  Lanes items = rows * (cols / spec.elements);
   DequantizeOperands operands{site.lookup(op.getData()),
                               site.lookup(op.getScale()),
                               result,

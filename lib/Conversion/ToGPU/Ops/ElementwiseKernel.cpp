@@ -22,8 +22,7 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
-using emit::mul;
+using emit::Lanes;
 
 static constexpr int64_t kElementwiseThreads = 128;
 static constexpr int64_t kElementwiseBytes = 16;
@@ -31,7 +30,7 @@ static constexpr int64_t kElementwiseBytes = 16;
 /// `count` elements of `bits` at element `index`; one of 16 bits in both
 /// halves of its word.
 static ElementWords loadWords(KernelBuilder &b, Value pointer, Type element,
-                              Value index, int64_t count) {
+                              Lanes index, int64_t count) {
   int64_t bytes = count * element.getIntOrFloatBitWidth() / 8;
   Value address = emitAddress(b, pointer, element, index);
   if (bytes < kWordBytes) {
@@ -48,7 +47,7 @@ static void storeWords(KernelBuilder &b, ArrayRef<Value> words, Value address,
     Value half = arith::TruncIOp::create(b, b.getI16Type(), words.front());
     return b.store(half, address, bytes);
   }
-  SmallVector<emit::Lanes> lanes;
+  SmallVector<Lanes> lanes;
   for (Value word : words.take_front(bytes / kWordBytes))
     lanes.emplace_back(b, word);
   emitStoreWords(b, lanes, address, std::min(bytes, kElementwiseBytes));
@@ -56,19 +55,19 @@ static void storeWords(KernelBuilder &b, ArrayRef<Value> words, Value address,
 
 /// Elements [fragment * width, (fragment + 1) * width) of all.
 static void emitFragment(KernelBuilder &b, const ElementSource &source,
-                         ValueRange arguments, Value result, Value fragment,
-                         Value columns, int64_t width) {
-  Lanes first = mul(b, fragment, width);
-  auto [row, column] = numerics::split(first, Lanes(b, columns));
+                         ValueRange arguments, Value result, Lanes fragment,
+                         Lanes columns, int64_t width) {
+  Lanes first = fragment * width;
+  auto [row, column] = numerics::split(first, columns);
   SmallVector<ElementWords> words;
   for (auto [input, argument] :
        llvm::zip_equal(source.getInputs(), arguments)) {
     if (!input.isAlongRows()) {
-      Value index = input.spread == Spread::Rows ? row : emit::getIndex(b, 0);
+      Lanes index = input.spread == Spread::Rows ? row : emit::getIndex(b, 0);
       words.push_back(source.loadOne(b, input, argument, index));
       continue;
     }
-    Value index = input.spread == Spread::Elements ? first : column;
+    Lanes index = input.spread == Spread::Elements ? first : column;
     words.push_back(loadWords(b, argument, input.element, index, width));
     // Elements are evaluated in pairs.
     if (width == 1 && input.element.isF32())
@@ -97,8 +96,8 @@ LogicalResult lowerElementwise(KernelOp kernel, LaunchSite &site) {
   llvm::raw_string_ostream os(name);
   os << "elementwise_" << type.getElementType() << "_by" << width
      << source.getName();
-  Value columns = sizes.back();
-  Value fragments = emit::div(b, emit::getProduct(b, sizes), width);
+  Lanes columns(b, sizes.back());
+  Lanes fragments = emit::getProduct(b, sizes) / width;
   // The last is the result, which is kept.
   SmallVector<Value> operands = source.getOperands(site);
   KernelSignature signature;
@@ -111,13 +110,12 @@ LogicalResult lowerElementwise(KernelOp kernel, LaunchSite &site) {
                {},
                width * source.getBytes()},
               signature, [&](KernelBuilder &b) {
-                Value fragment = emitGlobalThreadNumber(b, kElementwiseThreads);
+                Lanes fragment = emitGlobalThreadNumber(b, kElementwiseThreads);
                 ArrayRef<Value> inputs(operands);
-                emit::emitIf(
-                    b, isBelow(b, fragment, toIndex(b, fragments)), [&] {
-                      emitFragment(b, source, inputs.drop_back(), inputs.back(),
-                                   fragment, toIndex(b, columns), width);
-                    });
+                emit::emitIf(b, isBelow(fragment, toIndex(b, fragments)), [&] {
+                  emitFragment(b, source, inputs.drop_back(), inputs.back(),
+                               fragment, toIndex(b, columns), width);
+                });
               });
   return success();
 }

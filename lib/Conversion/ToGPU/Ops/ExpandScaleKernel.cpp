@@ -15,8 +15,7 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
-using emit::mul;
+using emit::Lanes;
 
 LogicalResult lowerKernel(ExpandScaleOp op, LaunchSite &site) {
   emit::requireOperands(op, site.call);
@@ -29,10 +28,10 @@ LogicalResult lowerKernel(ExpandScaleOp op, LaunchSite &site) {
   int64_t block = op.getBlock()[0];
 
   emit::Indices sizes = emit::getLeadingSizes(b, source, rank);
-  Value cols = sizes[alongK ? rank - 1 : rank - 2];
-  Value matrices = emit::getProduct(b, ArrayRef<Value>(sizes).drop_back(2));
+  Lanes cols(b, sizes[alongK ? rank - 1 : rank - 2]);
+  Lanes matrices = emit::getProduct(b, ArrayRef<Value>(sizes).drop_back(2));
   // Tiles do not tell the rows of the result.
-  Value rows = site.lookup(op.getSize());
+  Lanes rows(b, site.lookup(op.getSize()));
   if (!rows)
     rows = emit::getIndex(b, type.getDimSize(rank - 2));
   Relayout relayout{{},
@@ -49,14 +48,14 @@ LogicalResult lowerKernel(ExpandScaleOp op, LaunchSite &site) {
     os << "_x" << relayout.getWidth();
   else
     os << "_to_tiles";
-  launchRelayout(
-      site, relayout, [&](KernelBuilder &b, const RelayoutPlace &place) {
-        Value blocks = emit::ceilDiv(b, place.rows, block);
-        Value ofRow = emit::div(b, place.row, block);
-        Value at = alongK ? add(b, mul(b, ofRow, place.cols), place.col)
-                          : add(b, mul(b, place.col, blocks), ofRow);
-        return add(b, mul(b, place.matrix, mul(b, blocks, place.cols)), at);
-      });
+  launchRelayout(site, relayout,
+                 [&](KernelBuilder &b, const RelayoutPlace &place) {
+                   Lanes blocks = emit::ceilDiv(b, place.rows, block);
+                   Lanes ofRow = place.row / block;
+                   Lanes at = alongK ? ofRow * place.cols + place.col
+                                     : place.col * blocks + ofRow;
+                   return place.matrix * (blocks * place.cols) + at;
+                 });
   return success();
 }
 

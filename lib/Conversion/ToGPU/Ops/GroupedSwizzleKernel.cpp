@@ -24,12 +24,9 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
 using emit::getIndex;
 using emit::Group;
 using emit::Lanes;
-using emit::mul;
-using emit::sub;
 
 static constexpr int64_t kGroupedSwizzleThreads = 128;
 /// Bytes of a load or store of the tiled side: a line of a tile.
@@ -40,8 +37,8 @@ namespace {
 /// The operands of the kernel: scales in both layouts, the ends of groups and
 /// their number, the sizes of the linear scales, and the number of tiles.
 struct GroupedSwizzleOperands {
-  Value linear = {}, tiles = {}, offsets = {};
-  Value rows = {}, cols = {}, groups = {}, tileCount = {};
+  Value linear, tiles, offsets;
+  Lanes rows, cols, groups, tileCount;
 };
 
 class GroupedSwizzleEmitter {
@@ -63,43 +60,42 @@ public:
 
 private:
   /// Tiles across the grouped dimension, the same for every group.
-  Value getOtherTiles() const { return alongRows ? colTiles : rowTiles; }
-  Value getColTiles(const Group &group) {
-    return alongRows
-               ? colTiles
-               : emit::ceilDiv(b, sub(b, group.end, group.begin), kTileCols);
+  Lanes getOtherTiles() const { return alongRows ? colTiles : rowTiles; }
+  Lanes getColTiles(const Group &group) {
+    return alongRows ? colTiles
+                     : emit::ceilDiv(b, group.end - group.begin, kTileCols);
   }
-  Value getFirstTile(const Group &group) {
-    return mul(b, group.tilesBefore, getOtherTiles());
+  Lanes getFirstTile(const Group &group) {
+    return group.tilesBefore * getOtherTiles();
   }
-  Value getLinearAddress(Value row, Value col) {
-    return emitAddress(b, linear, b.getI8Type(),
-                       add(b, mul(b, row, cols), col));
+  Value getLinearAddress(Lanes row, Lanes col) {
+    return emitAddress(b, linear, b.getI8Type(), row * cols + col);
   }
-  Value getTileAddress(Value byte) {
+  Value getTileAddress(Lanes byte) {
     return emitAddress(b, tiles, b.getI8Type(), byte);
   }
   /// A word of scales of a row: columns from `first` on, below `last`.
-  Lanes emitLoadWord(Value row, Value first, Value last);
+  Lanes emitLoadWord(Lanes row, Lanes first, Lanes last);
 
   KernelBuilder &b;
   bool alongRows;
   /// Scales of a row that are moved at once, all of one group.
   int64_t access;
-  Value linear, tiles, rows, cols, tileCount, rowTiles, colTiles;
+  Value linear, tiles;
+  Lanes rows, cols, tileCount, rowTiles, colTiles;
   emit::GroupedDim groups;
 };
 
 } // namespace
 
-Lanes GroupedSwizzleEmitter::emitLoadWord(Value row, Value first, Value last) {
+Lanes GroupedSwizzleEmitter::emitLoadWord(Lanes row, Lanes first, Lanes last) {
   Type accessType = b.getIntegerType(access * 8);
-  Lanes word(b, b.i32(0));
+  Lanes word = b.i32(0);
   for (int64_t at = 0; at < kTileCols; at += access) {
-    Value col = add(b, first, getIndex(b, at));
-    Lanes bits = emitIfElseZero(b, isBelow(b, col, last), [&] {
-                   Lanes loaded(b, b.load(accessType,
-                                          getLinearAddress(row, col), access));
+    Lanes col = first + at;
+    Lanes bits = emitIfElseZero(b, isBelow(col, last), [&] {
+                   Lanes loaded =
+                       b.load(accessType, getLinearAddress(row, col), access);
                    return SmallVector<Lanes>{extend(loaded, 32)};
                  }).front();
     word = word | (bits << (at * 8));
@@ -112,29 +108,26 @@ void GroupedSwizzleEmitter::emitToTiles() {
   Lanes inGroup = numerics::getLane(thread);
   Lanes item = emitBlockNumber(b) * (kGroupedSwizzleThreads / kWarpThreads) +
                numerics::getWarp(thread);
-  emit::emitIf(b, isBelow(b, item, tileCount), [&] {
+  emit::emitIf(b, isBelow(item, tileCount), [&] {
     Group group = emitFindGroup(b, groups, [&](const Group &each) -> Value {
-      Value size = sub(b, each.end, each.begin);
-      Value along = emit::ceilDiv(b, size, groups.tileSize);
-      Value first = getFirstTile(each);
-      return isIn(b, item, first,
-                  add(b, first, mul(b, along, getOtherTiles())));
+      Lanes along = emit::ceilDiv(b, each.end - each.begin, groups.tileSize);
+      Lanes first = getFirstTile(each);
+      return isIn(b, item, first, first + along * getOtherTiles());
     });
     // An item that is in no group gets a width of one column, so that nothing
     // is divided by zero; all its columns or rows are out of range.
-    Lanes width = emit::max(b, getColTiles(group), getIndex(b, 1));
+    Lanes width = maxSigned(getColTiles(group), getIndex(b, 1));
     auto [rowTile, colTile] =
-        numerics::split(sub(b, item, getFirstTile(group)), width);
-    Value firstRow = mul(b, rowTile, kTileRows);
-    Value firstCol = mul(b, colTile, kTileCols);
-    Value lastRow = alongRows ? group.end : rows;
-    Value lastCol = alongRows ? cols : group.end;
-    (alongRows ? firstRow : firstCol) =
-        add(b, alongRows ? firstRow : firstCol, group.begin);
+        numerics::split(item - getFirstTile(group), width);
+    Lanes firstRow = rowTile * kTileRows, firstCol = colTile * kTileCols;
+    Lanes lastRow = alongRows ? group.end : rows;
+    Lanes lastCol = alongRows ? cols : group.end;
+    Lanes &first = alongRows ? firstRow : firstCol;
+    first = first + group.begin;
     SmallVector<Lanes> words;
     for (int64_t part = 0; part < kTileRows; part += numerics::kTileRowGroup) {
-      Value row = add(b, firstRow, add(b, inGroup, getIndex(b, part)));
-      words.append(emitIfElseZero(b, isBelow(b, row, lastRow), [&] {
+      Lanes row = firstRow + (inGroup + part);
+      words.append(emitIfElseZero(b, isBelow(row, lastRow), [&] {
         return SmallVector<Lanes>{emitLoadWord(row, firstCol, lastCol)};
       }));
     }
@@ -145,35 +138,31 @@ void GroupedSwizzleEmitter::emitToTiles() {
 }
 
 void GroupedSwizzleEmitter::emitFromTiles() {
-  Value row = emitBlockNumber(b);
-  auto find = [&](Value place) {
+  Lanes row = emitBlockNumber(b);
+  auto find = [&](Lanes place) {
     return emitFindGroup(b, groups, [&](const Group &group) {
       return isIn(b, place, group.begin, group.end);
     });
   };
   Group ofRow = alongRows ? find(row) : Group();
-  Value thread = emitThreadNumber(b, kGroupedSwizzleThreads);
-  auto loop = scf::ForOp::create(b, mul(b, thread, access), cols,
-                                 getIndex(b, kGroupedSwizzleThreads * access));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value col = loop.getInductionVar();
-  Group group = alongRows ? ofRow : find(col);
-  Type accessType = b.getIntegerType(access * 8);
-  Value isCovered = isBelow(b, group.begin, group.end);
-  Lanes bits =
-      emitIfElseZero(b, isCovered, [&] {
-        Lanes r(b, alongRows ? sub(b, row, group.begin) : row);
-        Lanes c(b, alongRows ? col : sub(b, col, group.begin));
-        Lanes tile =
-            Lanes(b, getFirstTile(group)) +
-            numerics::k128x4.getTileNumber(r, c, Lanes(b, getColTiles(group)));
-        Value address =
-            getTileAddress(numerics::k128x4.getTiledOffset(tile, r, c));
-        return SmallVector<Lanes>{
-            Lanes(b, b.load(accessType, address, access))};
-      }).front();
-  b.store(bits, getLinearAddress(row, col), access);
+  Lanes thread = emitThreadNumber(b, kGroupedSwizzleThreads);
+  auto emitColumn = [&](Lanes col) {
+    Group group = alongRows ? ofRow : find(col);
+    Type accessType = b.getIntegerType(access * 8);
+    Lanes bits =
+        emitIfElseZero(b, isBelow(group.begin, group.end), [&] {
+          Lanes r = alongRows ? row - group.begin : row;
+          Lanes c = alongRows ? col : col - group.begin;
+          Lanes tile = getFirstTile(group) +
+                       numerics::k128x4.getTileNumber(r, c, getColTiles(group));
+          Value address =
+              getTileAddress(numerics::k128x4.getTiledOffset(tile, r, c));
+          return SmallVector<Lanes>{b.load(accessType, address, access)};
+        }).front();
+    b.store(bits, getLinearAddress(row, col), access);
+  };
+  emit::emitLoop(b, thread * access, cols, emitColumn,
+                 kGroupedSwizzleThreads * access);
 }
 
 void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site) {
@@ -189,10 +178,15 @@ void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site) {
                        : 1;
   int64_t block = op.getBlock();
 
-  GroupedSwizzleOperands operands{linear, tiles, site.lookup(op.getOffsets())};
-  operands.rows = emit::getDim(b, linear, 0);
-  operands.tileCount = emit::getDim(b, tiles, 0);
-  Value blocks = toTiles ? getCeilDiv(b, operands.tileCount,
+  Value offsets = site.lookup(op.getOffsets());
+  GroupedSwizzleOperands operands{linear,
+                                  tiles,
+                                  offsets,
+                                  emit::getDim(b, linear, 0),
+                                  emit::getDim(b, linear, 1),
+                                  emit::getDim(b, offsets, 0),
+                                  emit::getDim(b, tiles, 0)};
+  Lanes blocks = toTiles ? getCeilDiv(b, operands.tileCount,
                                       kGroupedSwizzleThreads / kWarpThreads)
                          : operands.rows;
   std::string name;
@@ -201,8 +195,6 @@ void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site) {
      << (toTiles ? "to" : "from") << "_tiles_x" << access;
   if (block != 1)
     os << "_block" << block;
-  operands.cols = emit::getDim(b, linear, 1);
-  operands.groups = emit::getDim(b, operands.offsets, 0);
   KernelSignature::Slot slots[] = {{operands.linear, access},
                                    {operands.tiles, kGroupedSwizzleBytes}};
   site.launch(
@@ -215,11 +207,10 @@ void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site) {
        {operands.groups},
        {operands.tileCount}},
       [&](KernelBuilder &b) {
-        Value size = toIndex(b, alongRows ? operands.rows : operands.cols);
+        Lanes size = toIndex(b, alongRows ? operands.rows : operands.cols);
         if (!op->hasAttr(kEndsCheckedAttrName))
           emitCheckGroups(b, emit::getGroupRules(op), operands.offsets,
-                          operands.groups, mul(b, size, block),
-                          emitBlockNumber(b));
+                          operands.groups, size * block, emitBlockNumber(b));
         GroupedSwizzleEmitter emitter(b, alongRows, block, access, operands);
         if (toTiles)
           emitter.emitToTiles();

@@ -24,9 +24,7 @@ using blockscale::numerics::kHadamardSize;
 
 namespace blockscale {
 
-using emit::add;
 using emit::Lanes;
-using emit::mul;
 
 static constexpr int64_t kHadamardThreads = 128;
 static constexpr int64_t kBf16Bytes = 2;
@@ -50,9 +48,9 @@ static SmallVector<Lanes> emitLoadBf16(KernelBuilder &b, Value address,
 }
 
 /// Group number `item` along rows.
-static void emitRowGroup(KernelBuilder &b, Value x, Value result, Value item,
+static void emitRowGroup(KernelBuilder &b, Value x, Value result, Lanes item,
                          uint64_t signMask) {
-  Value first = mul(b, item, kHadamardSize);
+  Lanes first = item * kHadamardSize;
   Type bf16 = b.getBF16Type();
   SmallVector<Lanes> group =
       emitLoadBf16(b, emitAddress(b, x, bf16, first), kHadamardSize);
@@ -62,17 +60,16 @@ static void emitRowGroup(KernelBuilder &b, Value x, Value result, Value item,
 
 /// The groups of a band of 16 rows in `width` columns.
 static void emitColumnGroups(KernelBuilder &b, Value x, Value result,
-                             Value item, Value cols, int64_t width,
+                             Lanes item, Lanes cols, int64_t width,
                              uint64_t signMask) {
-  Lanes fragments = emit::div(b, cols, width);
-  auto [band, fragment] = numerics::split(Lanes(b, item), fragments);
-  Value col = mul(b, fragment, width);
-  Value first = add(b, mul(b, mul(b, band, kHadamardSize), cols), col);
+  auto [band, fragment] = numerics::split(item, cols / width);
+  Lanes col = fragment * width;
+  Lanes first = band * kHadamardSize * cols + col;
   Type bf16 = b.getBF16Type();
-  SmallVector<Value> places;
+  SmallVector<Lanes> places;
   SmallVector<SmallVector<Lanes>> rows;
   for (int64_t i = 0; i < kHadamardSize; ++i) {
-    places.push_back(add(b, first, mul(b, cols, i)));
+    places.push_back(first + cols * i);
     rows.push_back(
         emitLoadBf16(b, emitAddress(b, x, bf16, places.back()), width));
   }
@@ -95,7 +92,7 @@ LogicalResult lowerKernel(HadamardOp op, LaunchSite &site) {
   Value x = site.lookup(op.getX()), result = site.lookup(op.getResult());
   auto type = cast<MemRefType>(x.getType());
   emit::Indices sizes = emit::getLeadingSizes(b, x, type.getRank());
-  Value cols = sizes.back(), count = emit::getProduct(b, sizes);
+  Lanes cols(b, sizes.back()), count = emit::getProduct(b, sizes);
   bool alongRows = op.getDim() == 1;
   int64_t width = 1;
   if (!alongRows && !type.isDynamicDim(type.getRank() - 1))
@@ -109,7 +106,7 @@ LogicalResult lowerKernel(HadamardOp op, LaunchSite &site) {
   if (!alongRows)
     os << "_by" << width;
   os << "_signs" << signMask;
-  Value items = emit::div(b, count, kHadamardSize * width);
+  Lanes items = count / (kHadamardSize * width);
   site.launch(name,
               {kHadamardThreads,
                getCeilDiv(b, items, kHadamardThreads),
@@ -117,8 +114,8 @@ LogicalResult lowerKernel(HadamardOp op, LaunchSite &site) {
                kHadamardSize * width * kBf16Bytes},
               {{x, alignment}, {result, alignment}, {items}, {cols}},
               [&](KernelBuilder &b) {
-                Value item = emitGlobalThreadNumber(b, kHadamardThreads);
-                emit::emitIf(b, isBelow(b, item, toIndex(b, items)), [&] {
+                Lanes item = emitGlobalThreadNumber(b, kHadamardThreads);
+                emit::emitIf(b, isBelow(item, toIndex(b, items)), [&] {
                   if (alongRows)
                     return emitRowGroup(b, x, result, item, signMask);
                   emitColumnGroups(b, x, result, item, toIndex(b, cols), width,

@@ -27,7 +27,6 @@ namespace blockscale {
 using emit::getIndex;
 using emit::Group;
 using emit::Lanes;
-using emit::mul;
 
 static constexpr int64_t kPadWarps = 8;
 static constexpr int64_t kPadThreads = kWarpThreads * kPadWarps;
@@ -40,7 +39,8 @@ namespace {
 /// The operands of the kernel: buffers, and the rows of x, of the result and of
 /// offsets, and accesses that a row takes.
 struct PadOperands {
-  Value x, offsets, padded, ends, rows, paddedRows, groups, pieces;
+  Value x, offsets, padded, ends;
+  Lanes rows, paddedRows, groups, pieces;
 };
 
 class PadEmitter {
@@ -57,10 +57,10 @@ public:
   void emit();
 
   /// Warps that have rows.
-  static Lanes countWarps(ImplicitLocOpBuilder &b, int64_t unit, Value rows,
-                          Value pieces) {
-    return mul(b, emit::div(b, rows, std::gcd(unit, kMostRows)),
-               emit::ceilDiv(b, pieces, kWarpThreads));
+  static Lanes countWarps(ImplicitLocOpBuilder &b, int64_t unit, Lanes rows,
+                          Lanes pieces) {
+    return rows / std::gcd(unit, kMostRows) *
+           emit::ceilDiv(b, pieces, kWarpThreads);
   }
 
 private:
@@ -165,9 +165,8 @@ LogicalResult lowerKernel(PadGroupsOp op, LaunchSite &site) {
   if (!type.isDynamicDim(1))
     accessBytes = std::gcd(type.getDimSize(1) * elementBytes, kMostAccessBytes);
   auto unit = static_cast<int64_t>(op.getUnit());
-  Value pieces =
-      emit::div(b, emit::getDim(b, x, 1), accessBytes / elementBytes);
-  Value paddedRows = emit::getDim(b, padded, 0);
+  Lanes pieces = emit::getDim(b, x, 1) / (accessBytes / elementBytes);
+  Lanes paddedRows = emit::getDim(b, padded, 0);
   PadOperands operands{x,
                        offsets,
                        padded,
@@ -176,9 +175,9 @@ LogicalResult lowerKernel(PadGroupsOp op, LaunchSite &site) {
                        paddedRows,
                        emit::getDim(b, offsets, 0),
                        pieces};
-  Value warps = PadEmitter::countWarps(b, unit, paddedRows, pieces);
+  Lanes warps = PadEmitter::countWarps(b, unit, paddedRows, pieces);
   // Where there are no rows, there are ends to store.
-  Value blocks = emit::max(b, getCeilDiv(b, warps, kPadWarps), getIndex(b, 1));
+  Lanes blocks = maxSigned(getCeilDiv(b, warps, kPadWarps), getIndex(b, 1));
   site.launch(
       "pad_groups_" + Twine(unit) + "_by" + Twine(accessBytes),
       {kPadThreads, blocks, {}, std::gcd(unit, kMostRows) * accessBytes},

@@ -24,17 +24,15 @@ using namespace blockscale::numerics;
 
 namespace blockscale {
 
-using emit::add;
-using emit::getIndex;
 using emit::Lanes;
-using emit::mul;
 
 namespace {
 
 /// The operands of the kernel: data in both layouts, and the rows, bytes of a
 /// row and matrices of the row-major side.
 struct PrepackOperands {
-  Value rowMajor, blocks, rows, units, matrices;
+  Value rowMajor, blocks;
+  Lanes rows, units, matrices;
 };
 
 class PrepackEmitter {
@@ -57,43 +55,42 @@ private:
   SmallVector<Lanes> emitGather(int64_t number);
   void emitScatter(ArrayRef<Lanes> words, int64_t number);
   emit::PrepackedUnit getUnit(int64_t number) {
-    return {bits, rowBlock, colBlock, thread, getIndex(b, number)};
+    return {bits, rowBlock, colBlock, thread, thread.like(number)};
   }
-  Value getUnitAddress(Value row, Value unit) {
-    Value index = add(b, mul(b, matrix, rows), row);
+  Value getUnitAddress(Lanes row, Lanes unit) {
     return emitAddress(b, rowMajor, b.getI8Type(),
-                       add(b, mul(b, index, units), unit));
+                       (matrix * rows + row) * units + unit);
   }
-  Value isInside(Value row, Value unit) {
-    return isBelow(b, row, rows) & isBelow(b, unit, units);
+  Lanes isInside(Lanes row, Lanes unit) {
+    return isBelow(row, rows) & isBelow(unit, units);
   }
   Value getPieceAddress(int64_t piece);
 
   KernelBuilder &b;
   bool toBlocks;
   int64_t bits;
-  Value rowMajor, blocks, rows, units, matrices;
-  Value matrix, rowBlock, colBlock, rowBlocks, colBlocks, thread;
+  Value rowMajor, blocks;
+  Lanes rows, units, matrices;
+  Lanes matrix, rowBlock, colBlock, rowBlocks, colBlocks, thread;
 };
 
 } // namespace
 
 SmallVector<Lanes> PrepackEmitter::emitGather(int64_t number) {
-  return emit::emitGatherUnit(b, getUnit(number), [&](Value row, Value unit) {
-    return emitIfElseZero(
-               b, isInside(row, unit),
-               [&] {
-                 Value byte =
-                     b.load(b.getI8Type(), getUnitAddress(row, unit), 1);
-                 return SmallVector<Lanes>{extend(Lanes(b, byte), 32)};
-               })
+  return emit::emitGatherUnit(b, getUnit(number), [&](Lanes row, Lanes unit) {
+    return emitIfElseZero(b, isInside(row, unit),
+                          [&] {
+                            Lanes byte = b.load(b.getI8Type(),
+                                                getUnitAddress(row, unit), 1);
+                            return SmallVector<Lanes>{extend(byte, 32)};
+                          })
         .front();
   });
 }
 
 void PrepackEmitter::emitScatter(ArrayRef<Lanes> words, int64_t number) {
   emit::emitScatterUnit(
-      b, getUnit(number), words, [&](Lanes code, Value row, Value unit) {
+      getUnit(number), words, [&](Lanes code, Lanes row, Lanes unit) {
         emit::emitIf(b, isInside(row, unit), [&] {
           b.store(truncate(code, 8), getUnitAddress(row, unit), 1);
         });
@@ -101,23 +98,19 @@ void PrepackEmitter::emitScatter(ArrayRef<Lanes> words, int64_t number) {
 }
 
 Value PrepackEmitter::getPieceAddress(int64_t piece) {
-  Value index = add(b, mul(b, matrix, rowBlocks), rowBlock);
-  index = add(b, mul(b, index, colBlocks), colBlock);
-  Lanes place(b, thread);
-  Value byte = getUnitByte(place, like(place, piece * kPieceUnits));
+  Lanes index = (matrix * rowBlocks + rowBlock) * colBlocks + colBlock;
+  Lanes byte = getUnitByte(thread, thread.like(piece * kPieceUnits));
   return emitAddress(b, blocks, b.getI8Type(),
-                     add(b, mul(b, index, getFragmentBlockBytes(bits)), byte));
+                     index * getFragmentBlockBytes(bits) + byte);
 }
 
 void PrepackEmitter::emit() {
-  Value cols = bits == 4 ? mul(b, units, 2) : units;
-  rowBlocks = getFragmentBlocks(Lanes(b, rows));
-  colBlocks = getFragmentBlocks(Lanes(b, cols));
+  rowBlocks = getFragmentBlocks(rows);
+  colBlocks = getFragmentBlocks(bits == 4 ? units * 2 : units);
   matrix = emitMatrixNumber(b);
-  std::tie(rowBlock, colBlock) =
-      numerics::split(emitBlockNumber(b), Lanes(b, colBlocks));
+  std::tie(rowBlock, colBlock) = split(emitBlockNumber(b), colBlocks);
   thread = emitThreadNumber(b, kFragmentThreads);
-  emit::emitIf(b, isBelow(b, matrix, matrices), [&] {
+  emit::emitIf(b, isBelow(matrix, matrices), [&] {
     for (int64_t first = 0; first < getThreadUnits(bits);
          first += kPieceUnits) {
       Value address = getPieceAddress(first / kPieceUnits);
@@ -151,11 +144,10 @@ LogicalResult lowerKernel(PrepackOp op, LaunchSite &site) {
   Value blocks = toBlocks ? result : source;
   emit::Indices sizes = emit::getLeadingSizes(
       b, rowMajor, cast<MemRefType>(rowMajor.getType()).getRank());
-  Value units = sizes.pop_back_val(), rows = sizes.pop_back_val();
-  Value matrices = emit::getProduct(b, sizes);
-  Value cols = bits == 4 ? mul(b, units, 2) : units;
-  Value count = mul(b, getFragmentBlocks(Lanes(b, rows)),
-                    getFragmentBlocks(Lanes(b, cols)));
+  Lanes units(b, sizes.pop_back_val()), rows(b, sizes.pop_back_val());
+  Lanes matrices = emit::getProduct(b, sizes);
+  Lanes count = getFragmentBlocks(rows) *
+                getFragmentBlocks(bits == 4 ? units * 2 : units);
   PrepackOperands operands{rowMajor, blocks, rows, units, matrices};
   KernelSignature::Slot slots[] = {{operands.rowMajor, 1},
                                    {operands.blocks, kFragmentThreadBytes}};

@@ -13,10 +13,7 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
-using emit::getIndex;
 using emit::Lanes;
-using emit::mul;
 
 static constexpr int64_t kRelayoutThreads = 128;
 /// Scales of a thread, neighbours in a row. Tiles of all layouts have runs of
@@ -40,7 +37,7 @@ int64_t Relayout::getWidth() const {
 
 namespace {
 
-using GetSource = function_ref<Value(KernelBuilder &, const RelayoutPlace &)>;
+using GetSource = function_ref<Lanes(KernelBuilder &, const RelayoutPlace &)>;
 
 class RelayoutEmitter {
 public:
@@ -54,25 +51,28 @@ public:
   void emit();
 
 private:
-  void emitLinear(Value item, Value words);
-  void emitTile(Value item, Value words);
+  void emitLinear(Lanes item, Lanes words);
+  void emitTile(Lanes item, Lanes words);
+  Lanes exists(Lanes row, Lanes col) {
+    return isBelow(row, rows) & isBelow(col, cols);
+  }
   /// The scale at a row and column of the result, 0 where there is none.
-  Lanes emitLoad(Value row, Value col);
+  Lanes emitLoad(Lanes row, Lanes col);
 
   KernelBuilder &b;
   const numerics::ScaleLayout &layout;
   int64_t width;
   GetSource getSource;
-  Value source, result, rows, cols, matrices, matrix;
+  Value source, result;
+  Lanes rows, cols, matrices, matrix;
 };
 
 } // namespace
 
-Lanes RelayoutEmitter::emitLoad(Value row, Value col) {
-  Value exists = isBelow(b, row, rows) & isBelow(b, col, cols);
-  return emitIfElseZero(b, exists,
+Lanes RelayoutEmitter::emitLoad(Lanes row, Lanes col) {
+  return emitIfElseZero(b, exists(row, col),
                         [&] {
-                          Value at =
+                          Lanes at =
                               getSource(b, {matrix, row, col, rows, cols});
                           return SmallVector<Lanes>{
                               emitLoadBits(b, source, b.getI8Type(), at)};
@@ -80,50 +80,46 @@ Lanes RelayoutEmitter::emitLoad(Value row, Value col) {
       .front();
 }
 
-void RelayoutEmitter::emitLinear(Value item, Value words) {
-  Lanes number(b, item), row = number / words;
-  Lanes first = number % words * kRunScales;
-  Value rowNumber = add(b, mul(b, matrix, rows), row);
+void RelayoutEmitter::emitLinear(Lanes item, Lanes words) {
+  Lanes row = item / words, first = item % words * kRunScales;
+  Lanes rowNumber = matrix * rows + row;
   Type type = b.getIntegerType(width * 8);
   for (int64_t at = 0; at < kRunScales; at += width) {
-    Value col = add(b, first, getIndex(b, at));
-    Value exists = isBelow(b, row, rows) & isBelow(b, col, cols);
-    emit::emitIf(b, exists, [&] {
+    Lanes col = first + at;
+    emit::emitIf(b, exists(row, col), [&] {
       Lanes packed(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
       for (int64_t i = 0; i < width; ++i) {
-        Lanes scale = emitLoad(row, add(b, col, getIndex(b, i)));
+        Lanes scale = emitLoad(row, col + i);
         packed =
             width == 1 ? scale : packed | (extend(scale, width * 8) << (8 * i));
       }
       b.store(packed,
-              emitAddress(b, result, b.getI8Type(),
-                          add(b, mul(b, rowNumber, cols), col)),
+              emitAddress(b, result, b.getI8Type(), rowNumber * cols + col),
               width);
     });
   }
 }
 
 /// Run `item` of the matrix, which has `words` tiles beside each other.
-void RelayoutEmitter::emitTile(Value item, Value words) {
+void RelayoutEmitter::emitTile(Lanes item, Lanes words) {
   int64_t runs = layout.getTileBytes() / kRunScales;
-  Value tile = emit::div(b, item, runs);
-  auto [row, col] = layout.getRun(Lanes(b, item), Lanes(b, words));
-  Value tiles = mul(b, emit::ceilDiv(b, rows, layout.getTileRows()), words);
-  emit::emitIf(b, isBelow(b, tile, tiles), [&, row = row, col = col] {
+  auto [row, col] = layout.getRun(item, words);
+  Lanes tiles = layout.getRowTiles(rows) * words;
+  emit::emitIf(b, isBelow(item / runs, tiles), [&, row = row, col = col] {
     Lanes word(b, b.i32(0));
     for (int64_t i = 0; i < kRunScales; ++i) {
       Lanes scale = emitLoad(row, col + i);
       word = word | (extend(scale, 32) << (8 * i));
     }
-    Value number = add(b, mul(b, mul(b, matrix, tiles), runs), item);
+    Lanes number = matrix * tiles * runs + item;
     b.store(word, emitAddress(b, result, b.getI32Type(), number), kRunScales);
   });
 }
 
 void RelayoutEmitter::emit() {
-  Value item = emitGlobalThreadNumber(b, kRelayoutThreads);
-  Value words = emit::ceilDiv(b, cols, kRunScales);
-  emit::emitIf(b, isBelow(b, matrix, matrices), [&] {
+  Lanes item = emitGlobalThreadNumber(b, kRelayoutThreads);
+  Lanes words = emit::ceilDiv(b, cols, kRunScales);
+  emit::emitIf(b, isBelow(matrix, matrices), [&] {
     if (layout.isLinear())
       emitLinear(item, words);
     else
@@ -134,10 +130,10 @@ void RelayoutEmitter::emit() {
 void launchRelayout(LaunchSite &site, Relayout relayout, GetSource getSource) {
   ImplicitLocOpBuilder &b = site.b;
   const numerics::ScaleLayout &layout = relayout.layout;
-  Value padded = layout.isLinear()
+  Lanes padded = layout.isLinear()
                      ? relayout.rows
                      : emit::roundUp(b, relayout.rows, layout.getTileRows());
-  Value items = mul(b, padded, emit::ceilDiv(b, relayout.cols, kRunScales));
+  Lanes items = padded * emit::ceilDiv(b, relayout.cols, kRunScales);
   site.launch(relayout.name,
               {kRelayoutThreads, getCeilDiv(b, items, kRelayoutThreads),
                relayout.matrices},

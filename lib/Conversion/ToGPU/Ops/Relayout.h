@@ -26,7 +26,7 @@ struct Relayout {
   const numerics::ScaleLayout &layout;
   int64_t staticCols;
   /// Rows and columns of a matrix of the result, and the number of matrices.
-  mlir::Value rows, cols, matrices;
+  emit::Lanes rows, cols, matrices;
 
   /// Bytes of a store.
   int64_t getWidth() const;
@@ -34,13 +34,13 @@ struct Relayout {
 
 /// Where a scale of the result is, and the sizes of its matrix.
 struct RelayoutPlace {
-  mlir::Value matrix, row, col, rows, cols;
+  emit::Lanes matrix, row, col, rows, cols;
 };
 
 /// Launches the kernel. `getSource` emits the number of the byte of the source
 /// that is the scale at a place.
 void launchRelayout(LaunchSite &site, Relayout relayout,
-                    llvm::function_ref<mlir::Value(KernelBuilder &b,
+                    llvm::function_ref<emit::Lanes(KernelBuilder &b,
                                                    const RelayoutPlace &place)>
                         getSource);
 

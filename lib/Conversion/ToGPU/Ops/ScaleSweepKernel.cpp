@@ -37,10 +37,8 @@ using blockscale::numerics::kSweepCandidates;
 namespace blockscale {
 
 using arith::CmpFPredicate;
-using emit::add;
 using emit::getIndex;
 using emit::Lanes;
-using emit::mul;
 
 static constexpr int64_t kSweepThreads = SweepLosses::kThreads;
 /// Candidates that are tried between two looks at the bound on the way up.
@@ -56,7 +54,7 @@ public:
   SweepSearch(KernelBuilder &b, SweepLosses &losses) : b(b), losses(losses) {}
 
   /// The number of the candidate that wins.
-  Value emit();
+  Lanes emit();
 
 private:
   /// A candidate and its loss; where none has won yet, 0 and infinity.
@@ -64,16 +62,16 @@ private:
     Lanes index, loss;
   };
   /// while (index < kSweepCandidates) {index, best} = body(index, best)
-  using Step = std::pair<Value, Best>;
-  Best emitLoop(Value first, Best best,
-                function_ref<Step(Value index, Best best)> body);
+  using Step = std::pair<Lanes, Best>;
+  Best emitLoop(Lanes first, Best best,
+                function_ref<Step(Lanes index, Best best)> body);
 
-  Best emitSelect(CmpFPredicate predicate, Value index, Lanes loss, Best best);
+  Best emitSelect(CmpFPredicate predicate, Lanes index, Lanes loss, Best best);
 
   Lanes emitFirst();
-  Best emitSearchUp(Value first, Best best);
-  Best emitSearchDown(Value first, Best best);
-  Best emitExhaustiveSearch(Value first, Best best);
+  Best emitSearchUp(Lanes first, Best best);
+  Best emitSearchDown(Lanes first, Best best);
+  Best emitExhaustiveSearch(Lanes first, Best best);
 
   KernelBuilder &b;
   SweepLosses &losses;
@@ -81,22 +79,18 @@ private:
 
 } // namespace
 
-static Value step(KernelBuilder &b, Value index, int32_t by) {
-  return arith::AddIOp::create(b, index, b.i32(by));
-}
-
 SweepSearch::Best
-SweepSearch::emitLoop(Value first, Best best,
-                      function_ref<Step(Value index, Best best)> body) {
+SweepSearch::emitLoop(Lanes first, Best best,
+                      function_ref<Step(Lanes index, Best best)> body) {
   SmallVector<Value> found = emitWhile(
       b, {first, best.index, best.loss},
       [&](ValueRange values) {
         // Numbers below zero are large ones.
-        return isBelow(b, values[0], b.i32(kSweepCandidates));
+        return isBelow(Lanes(b, values[0]), kSweepCandidates);
       },
       [&](ValueRange values) -> SmallVector<Value> {
         auto [next, best] =
-            body(values[0], {Lanes(b, values[1]), Lanes(b, values[2])});
+            body({b, values[0]}, {Lanes(b, values[1]), Lanes(b, values[2])});
         return {next, best.index, best.loss};
       });
   return {Lanes(b, found[1]), Lanes(b, found[2])};
@@ -104,11 +98,10 @@ SweepSearch::emitLoop(Value first, Best best,
 
 /// The better one of `best` and candidate `index`. A loss of NaN is never the
 /// better one.
-SweepSearch::Best SweepSearch::emitSelect(CmpFPredicate predicate, Value index,
+SweepSearch::Best SweepSearch::emitSelect(CmpFPredicate predicate, Lanes index,
                                           Lanes loss, Best best) {
   Lanes wins = compare(predicate, loss, best.loss);
-  return {select(wins, Lanes(b, index), best.index),
-          select(wins, loss, best.loss)};
+  return {select(wins, index, best.index), select(wins, loss, best.loss)};
 }
 
 /// The number of the candidate at which the search up begins. With v = 448 m /
@@ -126,27 +119,26 @@ Lanes SweepSearch::emitFirst() {
   return minUnsigned(code - (rebias + 1), code.like(kSweepCandidates));
 }
 
-SweepSearch::Best SweepSearch::emitSearchUp(Value first, Best best) {
-  return emitLoop(first, best, [&](Value index, Best best) -> Step {
+SweepSearch::Best SweepSearch::emitSearchUp(Lanes first, Best best) {
+  return emitLoop(first, best, [&](Lanes index, Best best) -> Step {
     std::optional<SweepCandidate> candidate;
     SmallVector<Lanes> terms;
     for (int32_t i = 0; i < kStride; ++i) {
       candidate = losses.emitLoadCandidate(index, i);
       terms = losses.emitTermsBelow7(*candidate);
       Lanes loss = SweepLosses::sumOfHalves(terms);
-      best = emitSelect(CmpFPredicate::OLT, step(b, index, i), loss, best);
+      best = emitSelect(CmpFPredicate::OLT, index + i, loss, best);
     }
     Lanes bound =
         SweepLosses::sumOfHalves(losses.emitTermsFrom(*candidate, terms));
-    Value isLast = compare(CmpFPredicate::OGE, bound, best.loss);
-    Value next = arith::SelectOp::create(b, isLast, b.i32(kSweepCandidates),
-                                         step(b, index, kStride));
-    return {next, best};
+    Lanes isLast = compare(CmpFPredicate::OGE, bound, best.loss);
+    return {select(isLast, index.like(kSweepCandidates), index + kStride),
+            best};
   });
 }
 
-SweepSearch::Best SweepSearch::emitSearchDown(Value first, Best best) {
-  return emitLoop(first, best, [&](Value index, Best best) -> Step {
+SweepSearch::Best SweepSearch::emitSearchDown(Lanes first, Best best) {
+  return emitLoop(first, best, [&](Lanes index, Best best) -> Step {
     SweepCandidate candidate = losses.emitLoadCandidate(index);
     Lanes excess = losses.getLargest() - candidate.scale * numerics::kE2M1Max;
     Lanes loses = compare(CmpFPredicate::OGT, excess, 0.0) &
@@ -160,23 +152,22 @@ SweepSearch::Best SweepSearch::emitSearchDown(Value first, Best best) {
     b.setInsertionPointToStart(branch.elseBlock());
     Lanes loss = SweepLosses::sumOfHalves(losses.emitTerms(candidate));
     Best next = emitSelect(CmpFPredicate::OLE, index, loss, best);
-    scf::YieldOp::create(b,
-                         ValueRange{step(b, index, -1), next.index, next.loss});
-    return {branch.getResult(0),
+    scf::YieldOp::create(b, ValueRange{index - 1, next.index, next.loss});
+    return {Lanes(b, branch.getResult(0)),
             {Lanes(b, branch.getResult(1)), Lanes(b, branch.getResult(2))}};
   });
 }
 
-SweepSearch::Best SweepSearch::emitExhaustiveSearch(Value first, Best best) {
-  return emitLoop(first, best, [&](Value index, Best best) -> Step {
+SweepSearch::Best SweepSearch::emitExhaustiveSearch(Lanes first, Best best) {
+  return emitLoop(first, best, [&](Lanes index, Best best) -> Step {
     SweepCandidate candidate = losses.emitLoadCandidate(index);
     Lanes loss = SweepLosses::sumOfHalves(losses.emitAnyTerms(candidate));
     best = emitSelect(CmpFPredicate::OLT, index, loss, best);
-    return {step(b, index, 1), best};
+    return {index + 1, best};
   });
 }
 
-Value SweepSearch::emit() {
+Lanes SweepSearch::emit() {
   Lanes zero = b.i32(0), all = zero.like(kSweepCandidates);
   Lanes infinity = toF32(zero.like(numerics::kFloatInfinityBits));
   Best best = {zero, infinity};
@@ -206,10 +197,10 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
   auto type = cast<MemRefType>(x.getType());
   Type element = type.getElementType();
   emit::Indices sizes = emit::getLeadingSizes(b, x, type.getRank());
-  Value width = emit::div(b, sizes.pop_back_val(), kSweepBlock);
-  Value height = isBatched ? sizes.pop_back_val()
+  Lanes width = Lanes(b, sizes.pop_back_val()) / kSweepBlock;
+  Lanes height = isBatched ? Lanes(b, sizes.pop_back_val())
                            : emit::getProduct(b, std::exchange(sizes, {}));
-  Value matrices = emit::getProduct(b, sizes);
+  Lanes matrices = emit::getProduct(b, sizes);
 
   std::string name;
   llvm::raw_string_ostream(name)
@@ -219,8 +210,8 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
           : isBatched     ? "_each"
                           : "");
   // Blocks one after the other, or down a column, whose Hessian they share.
-  Value blocks = hessian ? mul(b, getCeilDiv(b, height, kSweepThreads), width)
-                         : getCeilDiv(b, mul(b, height, width), kSweepThreads);
+  Lanes blocks = hessian ? getCeilDiv(b, height, kSweepThreads) * width
+                         : getCeilDiv(b, height * width, kSweepThreads);
   site.launch(
       name, {kSweepThreads, blocks, matrices},
       {{x, 16},
@@ -231,35 +222,32 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
        {matrices},
        {hessian, sizeof(float)}},
       [&](KernelBuilder &b) {
-        Value rows = toIndex(b, height), cols = toIndex(b, width);
-        Value matrix = emitMatrixNumber(b);
+        Lanes rows = toIndex(b, height), cols = toIndex(b, width);
+        Lanes matrix = emitMatrixNumber(b);
         SweepLosses losses(b, element, hessian != nullptr);
-        Value inMatrices = isBelow(b, matrix, toIndex(b, matrices));
-        emit::emitIf(b, inMatrices, [&] {
+        emit::emitIf(b, isBelow(matrix, toIndex(b, matrices)), [&] {
           Value factor = global;
           if (!operand.byValue)
             factor = toF32(emitLoadBits(b, factor, b.getF32Type(),
                                         isBatched ? matrix : getIndex(b, 0)));
-          Value count = mul(b, rows, cols), item, exists, column;
+          Lanes count = rows * cols, item, exists, column;
           if (hessian) {
-            auto [band, col] =
-                numerics::split(emitBlockNumber(b), Lanes(b, cols));
-            column = col;
-            Value row = add(b, mul(b, band, kSweepThreads), losses.getThread());
-            item = add(b, mul(b, row, cols), column);
-            exists = isBelow(b, row, rows);
+            Lanes band;
+            std::tie(band, column) = numerics::split(emitBlockNumber(b), cols);
+            Lanes row = band * kSweepThreads + losses.getThread();
+            item = row * cols + column;
+            exists = isBelow(row, rows);
           } else {
-            item = add(b, mul(b, emitBlockNumber(b), kSweepThreads),
-                       losses.getThread());
-            exists = isBelow(b, item, count);
+            item = emitBlockNumber(b) * kSweepThreads + losses.getThread();
+            exists = isBelow(item, count);
           }
           losses.emitTables(
               numerics::readGlobal(operand.kind, Lanes(b, factor)), hessian,
               column);
           emit::emitIf(b, exists, [&] {
-            Value block = add(b, mul(b, matrix, count), item);
+            Lanes block = matrix * count + item;
             losses.emitLoadBlock(x, block);
-            Value winner = SweepSearch(b, losses).emit();
+            Lanes winner = SweepSearch(b, losses).emit();
             Lanes best = losses.emitLoadCandidate(winner).amax;
             b.store(best, emitAddress(b, result, b.getF32Type(), block),
                     sizeof(float));

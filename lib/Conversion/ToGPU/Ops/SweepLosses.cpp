@@ -8,6 +8,7 @@
 #include "SweepLosses.h"
 
 #include "DeviceEmission/DeviceCodec.h"
+#include "DeviceEmission/GroupSearch.h"
 #include "Emission/FloatCodec.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
@@ -20,10 +21,8 @@ namespace blockscale {
 
 using arith::CmpFPredicate;
 using arith::CmpIPredicate;
-using emit::add;
 using emit::getIndex;
 using emit::Lanes;
-using emit::mul;
 
 static constexpr int64_t kHessianElements = int64_t{kSweepBlock} * kSweepBlock;
 /// The number of f32 in a row of the table of candidates: the fields of
@@ -37,16 +36,17 @@ static_assert(numerics::getSweepScale(kSweepCandidates - 1, kMostAmax) <=
               0x1p60f);
 
 SweepLosses::SweepLosses(KernelBuilder &b, Type element, bool isWeighed)
-    : b(b), element(element), thread(emitThreadNumber(b, kThreads)),
+    : b(b), element(element),
       candidates(createSharedArray(b, "candidates", b.getF32Type(),
-                                   kThreads * kFields)) {
+                                   kThreads * kFields)),
+      thread(emitThreadNumber(b, kThreads)) {
   if (isWeighed)
     hessian = createSharedArray(b, "hessian", b.getF32Type(), kHessianElements);
 }
 
-void SweepLosses::emitTables(Lanes global, Value hessians, Value column) {
+void SweepLosses::emitTables(Lanes global, Value hessians, Lanes column) {
   globalAmax = global;
-  Lanes index(b, arith::IndexCastOp::create(b, b.getI32Type(), thread));
+  Lanes index = toWord(b, thread);
   // Codes beyond the candidates' give numbers that nobody uses.
   Lanes value =
       numerics::decodeByProduct(numerics::ElementFormat::E4M3, index + 1);
@@ -59,18 +59,16 @@ void SweepLosses::emitTables(Lanes global, Value hessians, Value column) {
   auto emitRest = [&] { return b.fma(reciprocal, scale * -1.0, one); };
   reciprocal = select(compare(CmpFPredicate::OLT, emitRest(), 0.0),
                       toF32(toBits(reciprocal) - 1), reciprocal);
-  emitStoreWords(
-      b,
-      {toBits(scale), toBits(reciprocal), toBits(emitRest() / scale),
-       toBits(amax)},
-      emitAddress(b, candidates, b.getF32Type(), mul(b, thread, kFields)),
-      /*access=*/16);
+  emitStoreWords(b,
+                 {toBits(scale), toBits(reciprocal), toBits(emitRest() / scale),
+                  toBits(amax)},
+                 emitAddress(b, candidates, b.getF32Type(), thread * kFields),
+                 /*access=*/16);
   if (hessian) {
-    Value first = mul(b, column, kHessianElements);
+    Lanes first = column * kHessianElements;
     for (int64_t at = 0; at < kHessianElements; at += kThreads) {
-      Value to = add(b, thread, getIndex(b, at));
-      Lanes weight =
-          emitLoadBits(b, hessians, b.getF32Type(), add(b, first, to));
+      Lanes to = thread + at;
+      Lanes weight = emitLoadBits(b, hessians, b.getF32Type(), first + to);
       b.store(weight, emitAddress(b, hessian, b.getF32Type(), to),
               sizeof(float));
     }
@@ -80,10 +78,10 @@ void SweepLosses::emitTables(Lanes global, Value hessians, Value column) {
              compare(CmpFPredicate::OLE, global, kMostAmax);
 }
 
-SweepCandidate SweepLosses::emitLoadCandidate(Value index, int32_t after) {
+SweepCandidate SweepLosses::emitLoadCandidate(Lanes index, int32_t after) {
   constexpr int64_t bytes = kFields * sizeof(float);
-  Value row = emitAddress(b, candidates, b.getF32Type(),
-                          mul(b, toIndex(b, index), kFields));
+  Value row =
+      emitAddress(b, candidates, b.getF32Type(), toIndex(b, index) * kFields);
   Value address = b.offset(row, b.getI8Type(), b.i64(after * bytes));
   SmallVector<Lanes> fields;
   for (Lanes word : emitLoadWords(b, address, bytes, /*access=*/16))
@@ -91,8 +89,8 @@ SweepCandidate SweepLosses::emitLoadCandidate(Value index, int32_t after) {
   return {fields[0], fields[1], fields[2], fields[3]};
 }
 
-void SweepLosses::emitLoadBlock(Value x, Value block) {
-  Value address = emitAddress(b, x, element, mul(b, block, kSweepBlock));
+void SweepLosses::emitLoadBlock(Value x, Lanes block) {
+  Value address = emitAddress(b, x, element, block * kSweepBlock);
   int64_t bytes = kSweepBlock * element.getIntOrFloatBitWidth() / 8;
   for (Lanes word : emitLoadWords(b, address, bytes, /*access=*/16)) {
     if (element.isF32()) {
@@ -212,7 +210,7 @@ SmallVector<Lanes> SweepLosses::emitWeighedTerms(ArrayRef<Lanes> errors) {
   }
   Value weights = emitOpaqueHessian();
   for (int64_t i = 0; i < kSweepBlock; ++i) {
-    Value first = getIndex(b, i * kSweepBlock);
+    Lanes first = getIndex(b, i * kSweepBlock);
     SmallVector<Lanes> row =
         emitLoadWords(b, emitAddress(b, weights, b.getF32Type(), first),
                       kSweepBlock * sizeof(float), /*access=*/16);

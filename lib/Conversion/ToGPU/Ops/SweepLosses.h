@@ -44,13 +44,13 @@ public:
   /// Fills the tables. All threads must come here, before any does more. The
   /// Hessian is that of `column`.
   void emitTables(emit::Lanes globalAmax, mlir::Value hessians,
-                  mlir::Value column);
+                  emit::Lanes column);
 
-  void emitLoadBlock(mlir::Value x, mlir::Value block);
+  void emitLoadBlock(mlir::Value x, emit::Lanes block);
 
   /// Loads candidate number `index + after`, which may be one of the two beyond
   /// all candidates, whose scales are NaN.
-  SweepCandidate emitLoadCandidate(mlir::Value index, int32_t after = 0);
+  SweepCandidate emitLoadCandidate(emit::Lanes index, int32_t after = 0);
 
   /// The terms of numerics::getSweepLoss, for moderate scales of which no
   /// magnitude of the block is more than 7 times.
@@ -71,13 +71,13 @@ public:
   /// The sum of `terms` in the order of numerics::sumOfHalves.
   static emit::Lanes sumOfHalves(llvm::SmallVector<emit::Lanes> terms);
 
-  mlir::Value getThread() const { return thread; }
+  emit::Lanes getThread() const { return thread; }
   bool isWeighed() const { return hessian != nullptr; }
   /// Whether all scales are in order and moderate: from 2^-60 to 2^60.
-  emit::Lanes isModerate() const { return *moderate; }
-  emit::Lanes getGlobalAmax() const { return *globalAmax; }
+  emit::Lanes isModerate() const { return moderate; }
+  emit::Lanes getGlobalAmax() const { return globalAmax; }
   /// The largest magnitude of the block.
-  emit::Lanes getLargest() const { return *largest; }
+  emit::Lanes getLargest() const { return largest; }
 
 private:
   llvm::SmallVector<emit::Lanes> emitQuotients(const SweepCandidate &candidate);
@@ -91,8 +91,8 @@ private:
 
   KernelBuilder &b;
   mlir::Type element;
-  mlir::Value thread, candidates, hessian;
-  std::optional<emit::Lanes> globalAmax, moderate, largest;
+  mlir::Value candidates, hessian;
+  emit::Lanes thread, globalAmax, moderate, largest;
   llvm::SmallVector<emit::Lanes> elements, magnitudes;
 };
 

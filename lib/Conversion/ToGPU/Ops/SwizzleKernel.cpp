@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/GroupSearch.h"
 #include "DeviceEmission/ScaleStore.h"
 #include "Emission/OperandChecks.h"
 #include "Kernels.h"
@@ -27,10 +28,7 @@ using namespace mlir;
 
 namespace blockscale {
 
-using emit::add;
-using emit::getIndex;
 using emit::Lanes;
-using emit::mul;
 using numerics::kTileBytes;
 using numerics::kTileLineRows;
 using numerics::kTileRowGroup;
@@ -55,7 +53,8 @@ namespace {
 /// The operands of the kernel: scales in both layouts, and the sizes of the
 /// linear ones.
 struct SwizzleOperands {
-  Value linear, tiles, rows, cols, matrices;
+  Value linear, tiles;
+  Lanes rows, cols, matrices;
 };
 
 class SwizzleEmitter {
@@ -72,19 +71,15 @@ public:
 
 private:
   /// Scales of a row that the thread has, a word for each tile.
-  SmallVector<Lanes> emitLoadRow(Value row);
-  void emitStoreRow(ArrayRef<Lanes> words, Value row);
+  SmallVector<Lanes> emitLoadRow(Lanes row);
+  void emitStoreRow(ArrayRef<Lanes> words, Lanes row);
   /// Address of scale `at` of the thread's in a row.
-  Value getLinearAddress(Value row, int64_t at);
+  Value getLinearAddress(Lanes row, int64_t at);
   /// Whether the row has scale `at` of the thread's.
-  Value hasColumn(int64_t at) {
-    return isBelow(b, add(b, firstCol, getIndex(b, at)), cols);
-  }
+  Lanes hasColumn(int64_t at) { return isBelow(firstCol + at, cols); }
   /// Address of the thread's 16 bytes of its tile number `tile`.
   Value getTileAddress(int64_t tile);
-  Value hasTile(int64_t tile) {
-    return isBelow(b, add(b, firstTile, getIndex(b, tile)), colTiles);
-  }
+  Lanes hasTile(int64_t tile) { return isBelow(firstTile + tile, colTiles); }
 
   KernelBuilder &b;
   bool toTiles;
@@ -92,37 +87,37 @@ private:
   int64_t access;
   /// Tiles of a thread.
   int64_t threadTiles;
-  Value linear, tiles, rows, cols, matrices;
-  Value matrix, rowTile, rowTiles, colTiles, inGroup, firstTile, firstCol;
+  Value linear, tiles;
+  Lanes rows, cols, matrices;
+  Lanes matrix, rowTile, rowTiles, colTiles, inGroup, firstTile, firstCol;
 };
 
 } // namespace
 
-Value SwizzleEmitter::getLinearAddress(Value row, int64_t at) {
-  Value index = add(b, mul(b, matrix, rows), row);
-  index = add(b, mul(b, index, cols), add(b, firstCol, getIndex(b, at)));
-  return emitAddress(b, linear, b.getI8Type(), index);
+Value SwizzleEmitter::getLinearAddress(Lanes row, int64_t at) {
+  return emitAddress(b, linear, b.getI8Type(),
+                     (matrix * rows + row) * cols + (firstCol + at));
 }
 
-SmallVector<Lanes> SwizzleEmitter::emitLoadRow(Value row) {
+SmallVector<Lanes> SwizzleEmitter::emitLoadRow(Lanes row) {
   if (access >= kTileCols)
     return emitIfElseZero(b, hasColumn(0), [&] {
       return emitLoadWords(b, getLinearAddress(row, 0), access, access);
     });
   Type accessType = b.getIntegerType(access * 8);
-  Lanes word(b, b.i32(0));
+  Lanes word = b.i32(0);
   for (int64_t at = 0; at < kTileCols; at += access) {
     Lanes bits = emitIfElseZero(b, hasColumn(at), [&] {
-                   Value loaded =
+                   Lanes loaded =
                        b.load(accessType, getLinearAddress(row, at), access);
-                   return SmallVector<Lanes>{extend(Lanes(b, loaded), 32)};
+                   return SmallVector<Lanes>{extend(loaded, 32)};
                  }).front();
     word = word | (bits << (at * 8));
   }
   return {word};
 }
 
-void SwizzleEmitter::emitStoreRow(ArrayRef<Lanes> words, Value row) {
+void SwizzleEmitter::emitStoreRow(ArrayRef<Lanes> words, Lanes row) {
   if (access >= kTileCols)
     return emit::emitIf(b, hasColumn(0), [&] {
       emitStoreWords(b, words, getLinearAddress(row, 0), access);
@@ -135,11 +130,9 @@ void SwizzleEmitter::emitStoreRow(ArrayRef<Lanes> words, Value row) {
 }
 
 Value SwizzleEmitter::getTileAddress(int64_t tile) {
-  Value index = add(b, mul(b, matrix, rowTiles), rowTile);
-  index = add(b, mul(b, index, colTiles), add(b, firstTile, getIndex(b, tile)));
-  Value byte =
-      add(b, mul(b, index, kTileBytes), mul(b, inGroup, kSwizzleBytes));
-  return emitAddress(b, tiles, b.getI8Type(), byte);
+  Lanes index = (matrix * rowTiles + rowTile) * colTiles + (firstTile + tile);
+  return emitAddress(b, tiles, b.getI8Type(),
+                     index * kTileBytes + inGroup * kSwizzleBytes);
 }
 
 void SwizzleEmitter::emit() {
@@ -148,29 +141,24 @@ void SwizzleEmitter::emit() {
   matrix = emitMatrixNumber(b);
   // CTAs run along a band of tiles, then to the next band. Their numbers have
   // 32 bits.
-  auto narrow = [&](Value index) -> Lanes {
-    return {b, arith::IndexCastOp::create(b, b.getI32Type(), index)};
-  };
   Lanes bandBlocks =
-      narrow(emit::ceilDiv(b, colTiles, kThreadCols * threadTiles));
-  auto [band, inBand] = numerics::split(narrow(emitBlockNumber(b)), bandBlocks);
+      toWord(b, emit::ceilDiv(b, colTiles, kThreadCols * threadTiles));
+  auto [band, inBand] =
+      numerics::split(toWord(b, emitBlockNumber(b)), bandBlocks);
   rowTile = toIndex(b, band);
-  Value colBlock = toIndex(b, inBand);
 
   auto [ownRow, ownCol] =
       kSwizzlePlaces.getElement({emitThreadNumber(b, kSwizzleThreads)});
   inGroup = ownRow;
-  Value threadCol = add(b, mul(b, colBlock, kThreadCols), ownCol);
-  firstTile = mul(b, threadCol, threadTiles);
-  firstCol = mul(b, firstTile, kTileCols);
+  firstTile = (toIndex(b, inBand) * kThreadCols + ownCol) * threadTiles;
+  firstCol = firstTile * kTileCols;
 
-  SmallVector<Value> row, hasRow;
+  SmallVector<Lanes> row, hasRow;
   for (int64_t part = 0; part < kTileLineRows; ++part) {
-    row.push_back(add(b, mul(b, rowTile, kTileRows),
-                      add(b, inGroup, getIndex(b, part * kTileRowGroup))));
-    hasRow.push_back(isBelow(b, row.back(), rows));
+    row.push_back(rowTile * kTileRows + (inGroup + part * kTileRowGroup));
+    hasRow.push_back(isBelow(row.back(), rows));
   }
-  emit::emitIf(b, isBelow(b, matrix, matrices), [&] {
+  emit::emitIf(b, isBelow(matrix, matrices), [&] {
     SmallVector<SmallVector<Lanes>> parts(kTileLineRows);
     if (toTiles) {
       for (int64_t i = 0; i < kTileLineRows; ++i)
@@ -216,11 +204,10 @@ static void launchSwizzle(SwizzleOp op, LaunchSite &site) {
   int64_t threadTiles = std::max<int64_t>(access / kTileCols, 1);
 
   emit::Indices sizes = emit::getLeadingSizes(b, linear, type.getRank());
-  Value cols = sizes.pop_back_val(), rows = sizes.pop_back_val();
-  Value matrices = emit::getProduct(b, sizes);
-  Value blocks =
-      mul(b, getCeilDiv(b, rows, kTileRows),
-          getCeilDiv(b, cols, kTileCols * threadTiles * kThreadCols));
+  Lanes cols(b, sizes.pop_back_val()), rows(b, sizes.pop_back_val());
+  Lanes matrices = emit::getProduct(b, sizes);
+  Lanes blocks = getCeilDiv(b, rows, kTileRows) *
+                 getCeilDiv(b, cols, kTileCols * threadTiles * kThreadCols);
   SwizzleOperands operands{linear, tiles, rows, cols, matrices};
   KernelSignature::Slot slots[] = {{operands.linear, access},
                                    {operands.tiles, kSwizzleBytes}};
@@ -247,7 +234,7 @@ static void launchAnySwizzle(SwizzleOp op, LaunchSite &site) {
   Value linear = from.isLinear() ? source : result;
   emit::Indices sizes = emit::getLeadingSizes(
       b, linear, cast<MemRefType>(linear.getType()).getRank());
-  Value cols = sizes.pop_back_val(), rows = sizes.pop_back_val();
+  Lanes cols(b, sizes.pop_back_val()), rows(b, sizes.pop_back_val());
   Relayout relayout{{},
                     source,
                     result,
@@ -261,12 +248,10 @@ static void launchAnySwizzle(SwizzleOp op, LaunchSite &site) {
      << relayout.getWidth();
   launchRelayout(
       site, relayout, [&](KernelBuilder &b, const RelayoutPlace &place) {
-        Lanes row(b, place.row), col(b, place.col);
-        Lanes before =
-            Lanes(b, place.matrix) * from.getRowTiles(Lanes(b, place.rows));
-        Lanes tile = from.getTileNumber(before, row, col,
-                                        from.getColTiles(Lanes(b, place.cols)));
-        return Value(from.getTiledOffset(tile, row, col));
+        Lanes before = place.matrix * from.getRowTiles(place.rows);
+        Lanes tile = from.getTileNumber(before, place.row, place.col,
+                                        from.getColTiles(place.cols));
+        return from.getTiledOffset(tile, place.row, place.col);
       });
 }
 
