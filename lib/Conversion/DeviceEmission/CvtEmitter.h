@@ -78,6 +78,12 @@ protected:
 /// Conversions by those `cvt` that the chip has, and by arithmetic elsewhere.
 std::unique_ptr<CvtEmitter> createCvtEmitter(const target::Chip &chip);
 
+/// The four elements of E4M3 of a word (i32) times an f16 whose bits are
+/// `factor` (i16), as pairs of bf16 (i32), which have these products. For chips
+/// with `hasFp4Cvt`.
+std::pair<emit::Lanes, emit::Lanes>
+multiplyE4M3Word(KernelBuilder &b, emit::Lanes word, emit::Lanes factor);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_CVTEMITTER_H

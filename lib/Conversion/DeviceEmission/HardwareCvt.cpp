@@ -62,18 +62,34 @@ static constexpr llvm::StringLiteral kWidenHigh =
     "{ .reg .b16 low, high; mov.b32 {low, high}, $1; "
     "add.rn.f32.bf16 $0, high, 0f80000000; }";
 
+/// Products of two f16 are f32 at once, and x + -0 is x, of -0, too. A
+/// statement takes the whole word, as its halves would be made before branches
+/// that use them, by an instruction each.
+static constexpr llvm::StringLiteral kMultiplyLow =
+    "{ .reg .b16 low, high; .reg .b32 both; .reg .f32 x, y; "
+    "mov.b32 {low, high}, $1; cvt.rn.f16x2.e4m3x2 both, low; "
+    "mov.b32 {low, high}, both; fma.rn.f32.f16 x, low, $2, 0f80000000; "
+    "fma.rn.f32.f16 y, high, $2, 0f80000000; cvt.rn.bf16x2.f32 $0, y, x; }";
+static constexpr llvm::StringLiteral kMultiplyHigh =
+    "{ .reg .b16 low, high; .reg .b32 both; .reg .f32 x, y; "
+    "mov.b32 {low, high}, $1; cvt.rn.f16x2.e4m3x2 both, high; "
+    "mov.b32 {low, high}, both; fma.rn.f32.f16 x, low, $2, 0f80000000; "
+    "fma.rn.f32.f16 y, high, $2, 0f80000000; cvt.rn.bf16x2.f32 $0, y, x; }";
+
 /// E2M3 or E3M2 codes of two elements, a byte each.
 static Lanes encodeFp6Pair(KernelBuilder &b, Type type, Value low, Value high) {
   return {b, NVVM::ConvertF32x2ToF6x2Op::create(b, b.getI16Type(), high, low,
                                                 /*relu=*/false, type)};
 }
 
-/// Emits `text` as inline assembly on `operands`, i32 and f32, and returns its
-/// result. `nvvm.inline_ptx` would take no constants as operands, and equal
+/// Emits `text` as inline assembly on `operands`, i16, i32 and f32, and returns
+/// its result. `nvvm.inline_ptx` would take no constants as operands, and equal
 /// ones would not be merged.
 static Lanes emitAsm(KernelBuilder &b, Type type, StringRef text,
                      ValueRange operands) {
-  auto getConstraint = [](Type type) { return type.isF32() ? "f" : "r"; };
+  auto getConstraint = [](Type type) {
+    return type.isF32() ? "f" : type.isInteger(16) ? "h" : "r";
+  };
   std::string constraints = std::string("=") + getConstraint(type);
   for (Type operand : operands.getTypes())
     constraints += std::string(",") + getConstraint(operand);
@@ -196,6 +212,15 @@ public:
 };
 
 } // namespace
+
+std::pair<Lanes, Lanes> multiplyE4M3Word(KernelBuilder &b, Lanes word,
+                                         Lanes factor) {
+  auto multiply = [&](StringRef text) {
+    return emitAsm(b, b.getI32Type(), text, {word, factor});
+  };
+  Lanes low = multiply(kMultiplyLow);
+  return {low, multiply(kMultiplyHigh)};
+}
 
 std::unique_ptr<CvtEmitter> createCvtEmitter(const target::Chip &chip) {
   if (chip.hasStochasticCvt())

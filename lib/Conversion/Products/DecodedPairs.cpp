@@ -69,8 +69,29 @@ SmallVector<Value> DecodedPairs::emitFactors(const CodePair &scales,
   return splatBoth(both);
 }
 
+/// The least and the largest scale that f16 has, as bytes of E8M0. Least is the
+/// last place of subnormal numbers.
+static constexpr int kLeastHalf = numerics::kFloatBias + 1 -
+                                  numerics::kF16Fields.bias -
+                                  numerics::kF16Fields.mantissaBits;
+static constexpr int kLargestHalf =
+    numerics::kFloatBias + numerics::kF16Fields.bias;
+
 SmallVector<Value> DecodedPairs::emitWholeFactors(Lanes scales) {
-  return splatBoth(pairs.emitWholeFactors(spec.format.element, scales));
+  if (!multipliesHalves(spec))
+    return splatBoth(pairs.emitWholeFactors(spec.format.element, scales));
+  Lanes bytes = extend(scales, 32);
+  auto getPower = [&](int byte) {
+    return fromBits((bytes >> 8 * byte & 0xFF) << numerics::kFloatMantissaBits);
+  };
+  Lanes low = getPower(0);
+  return splatBoth(halves.round(low, getPower(1)));
+}
+
+Value DecodedPairs::hasOtherScale(Lanes scales) {
+  return multipliesHalves(spec)
+             ? halves.hasScaleOutside(scales, kLeastHalf, kLargestHalf)
+             : pairs.hasLargeScale(spec.format.element, scales);
 }
 
 SmallVector<Value> DecodedPairs::splatBoth(Value both) {
@@ -100,6 +121,11 @@ SmallVector<Value> DecodedPairs::decodeElements(Lanes word, bool haveIt) {
 SmallVector<Value> DecodedPairs::decodeWord(Lanes word, ArrayRef<Value> factors,
                                             bool isSplit, bool isWhole) {
   const DecodedFormat &format = spec.format;
+  if (isWhole && multipliesHalves(spec)) {
+    auto [low, high] = multiplyE4M3Word(
+        b, word, truncate(Lanes(b, factors.front()), /*width=*/16));
+    return {low, high};
+  }
   auto multiply = [&](Value both, Value factor) {
     if (format.scalesElements && !isSplit)
       return pairs.dequantize(both, b.toFloat(factor));

@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // Codes become bf16 or f16, which have all elements: by conversions where the
-// chip has them, else by moving bits (PlainPairs.h). Beside codes of E2M1 a
-// scale of E4M3 takes the factor that makes elements of moved bits, as far as
-// it fits; sums are smaller by what is left (`DecodedFormat::getSumShift`).
-// Then the product with the scale rounds once, where a value is not exact at
-// all.
+// chip has them, else by moving bits (PlainPairs.h). Conversions give f16, of
+// which chips that convert E2M1, too, make an f32 that is a product of two of
+// them at once. Beside codes of E2M1 a scale of E4M3 takes the factor that
+// makes elements of moved bits, as far as it fits; sums are smaller by what is
+// left (`DecodedFormat::getSumShift`). Then the product with the scale rounds
+// once, where a value is not exact at all.
 //
 // A global scale of elements makes an f32 of each scale. Beside bf16 most
 // global scales let this factor be split into two numbers of bf16
@@ -34,11 +35,22 @@ inline bool hasConversion(const DecodedSpec &spec) {
          spec.chip->hasFp8Cvt();
 }
 
-/// Whether scales of E8M0 take the whole factor of E2M1 where none of them is
-/// large: then threads multiply once, and else twice.
-inline bool canTakeWholeFactor(const DecodedFormat &format) {
-  return format.hasScales && format.getBits() == 4 && !format.scalesElements &&
-         format.scale == numerics::ScaleFormat::E8M0;
+/// Whether codes are converted to f16, and elements beside bf16 are products of
+/// f16.
+inline bool multipliesHalves(const DecodedSpec &spec) {
+  return hasConversion(spec) && spec.chip->hasFp4Cvt() &&
+         spec.format.plain.isBF16();
+}
+
+/// Whether most scales of E8M0 can be *whole factors*: those with which threads
+/// have an element times its scale by one multiplication, of bits of E2M1 that
+/// were moved or of an f16. Where a warp has others, it takes more
+/// instructions.
+inline bool canTakeWholeFactor(const DecodedSpec &spec) {
+  const DecodedFormat &format = spec.format;
+  return format.hasScales && !format.scalesElements &&
+         format.scale == numerics::ScaleFormat::E8M0 &&
+         (format.getBits() == 4 || multipliesHalves(spec));
 }
 
 /// The global scale of the elements of a tile.
@@ -65,7 +77,8 @@ emitSumsOfTile(KernelBuilder &b, const DecodedFormat &format, mlir::Value scale,
 class DecodedPairs {
 public:
   DecodedPairs(KernelBuilder &b, const DecodedSpec &spec)
-      : b(b), spec(spec), pairs(b, spec.format.plain) {}
+      : b(b), spec(spec), pairs(b, spec.format.plain),
+        halves(b, b.getF16Type()) {}
 
   /// The factors of two scales, with the part of the factor of E2M1 that they
   /// take: each twice in a pair of the plain type, as i32. With the global
@@ -73,13 +86,12 @@ public:
   /// as i32.
   llvm::SmallVector<mlir::Value> emitFactors(const CodePair &scales,
                                              const ElementScale &global);
-  /// The same of two scales of E8M0 beside E2M1, in 16 bits, neither of which
-  /// is large (`PlainPairs::hasLargeScale`): they take the whole factor.
+  /// The whole factors of two scales of E8M0, in 16 bits: each twice in a pair,
+  /// as i32.
   llvm::SmallVector<mlir::Value> emitWholeFactors(emit::Lanes scales);
-  /// Whether a thread of the warp has a large scale among two, in 16 bits (i1).
-  mlir::Value hasLargeScale(emit::Lanes scales) {
-    return pairs.hasLargeScale(spec.format.element, scales);
-  }
+  /// Whether a thread of the warp has a scale among two, in 16 bits, that can
+  /// be no whole factor (i1).
+  mlir::Value hasOtherScale(emit::Lanes scales);
   /// The pairs of elements of a word of codes (i32), in their order, as i32:
   /// each of as many parts of them as there are factors times its own. Factors
   /// can be split, or whole ones.
@@ -98,6 +110,8 @@ private:
   KernelBuilder &b;
   const DecodedSpec &spec;
   PlainPairs pairs;
+  /// Pairs of f16, which factors of products of f16 are.
+  PlainPairs halves;
 };
 
 } // namespace blockscale::products

@@ -21,16 +21,15 @@ DecodedTile::DecodedTile(const DecodedSpec &spec)
 DecodedLayout::DecodedLayout(const DecodedSpec &spec, int64_t scaleTiles,
                              int64_t sumPart) {
   DecodedTile tile(spec);
-  int64_t stages = spec.schedule.getStages();
-  plainBytes = spec.getStageSteps() * tile.plainRows * kPlainStepBytes;
+  plainBytes = spec.getPlainSteps() * tile.plainRows * kPlainStepBytes;
   codeBytes =
       spec.getStageSteps() * tile.scaledRows * spec.format.getCodeBytes();
   scaleBytes =
       spec.format.hasScales ? tile.scaledOwners * scaleTiles * kTileBytes : 0;
   // What is swizzled comes first: its stages begin at multiples of 1024.
-  plain = take(stages * plainBytes);
-  codes = take(stages * codeBytes);
-  scales = take(stages * scaleBytes);
+  plain = take(spec.schedule.getStages() * plainBytes);
+  codes = take(spec.getCodeStages() * codeBytes);
+  scales = take(spec.getCodeStages() * scaleBytes);
   bool isScaledA = spec.format.isScaledA;
   sumRows = isScaledA ? tile.scaledRows : sumPart;
   sumCols = isScaledA ? sumPart : tile.scaledRows;

@@ -22,7 +22,8 @@ inline constexpr int64_t kPlainStepBytes = 2 * kDecodedStep;
 inline constexpr int64_t kMnMajorRows = kPlainStepBytes / 2;
 
 /// All that the code of a kernel depends on that decodes an operand. Families
-/// set the elements of a stage.
+/// set the elements of a stage. The stages of a schedule are those of plain
+/// rows.
 struct DecodedSpec : GemmSpec {
   DecodedSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
               const target::Chip &chip)
@@ -40,9 +41,20 @@ struct DecodedSpec : GemmSpec {
   }
   /// Steps of a stage.
   int64_t getStageSteps() const { return stageElements / kDecodedStep; }
+  /// Steps of a stage of plain rows.
+  int64_t getPlainSteps() const { return getStageSteps() / plainParts; }
+  /// Stages of the other operand. With two of them, one is decoded while the
+  /// other one comes.
+  int64_t getCodeStages() const {
+    int64_t stages = schedule.getStages();
+    int64_t whole = llvm::divideCeil(stages, plainParts);
+    return std::max(whole, std::min<int64_t>(stages, 2));
+  }
 
   const target::Chip *chip;
   DecodedFormat format;
+  /// The parts that plain rows of a stage come in. Each is a stage of theirs.
+  int64_t plainParts = 1;
 };
 
 /// The rows of both operands that a tile has of each product.

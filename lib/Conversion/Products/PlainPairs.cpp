@@ -227,8 +227,21 @@ Value PlainPairs::hasLargeScale(numerics::ElementFormat format,
     Lanes each = widenBytes(bytes) + twice(0x7FFF - largest);
     carries = i ? carries | each : each;
   }
-  Value isAbove = compare(arith::CmpIPredicate::ne, carries & twice(0x8000), 0);
-  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(kAllLanes), isAbove,
+  return hasHighestBit(carries);
+}
+
+Value PlainPairs::hasScaleOutside(Lanes scales, int least, int most) {
+  // What is above, and what is not below, carries into the highest bit of its
+  // half.
+  Lanes bytes = widenBytes(scales);
+  Lanes above = bytes + twice(0x7FFF - most);
+  Lanes below = (bytes + twice(0x8000 - least)) ^ twice(0x8000);
+  return hasHighestBit(above | below);
+}
+
+Value PlainPairs::hasHighestBit(Lanes halves) {
+  Value isSet = compare(arith::CmpIPredicate::ne, halves & twice(0x8000), 0);
+  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(kAllLanes), isSet,
                                   NVVM::VoteSyncKind::any);
 }
 

@@ -91,8 +91,14 @@ public:
   /// are those above 2 (i1).
   mlir::Value hasLargeScale(numerics::ElementFormat format,
                             llvm::ArrayRef<emit::Lanes> scales);
+  /// Whether a thread of the warp has a byte outside of [`least`, `most`] among
+  /// two scales of E8M0, in 16 bits (i1).
+  mlir::Value hasScaleOutside(emit::Lanes scales, int least, int most);
 
 private:
+  /// Whether a thread of the warp has the highest bit set of a half of `halves`
+  /// (i32).
+  mlir::Value hasHighestBit(emit::Lanes halves);
   /// Both codes with copies of their signs above them, each in a half of a
   /// word.
   emit::Lanes spread(const CodePair &codes);

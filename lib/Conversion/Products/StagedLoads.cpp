@@ -39,7 +39,8 @@ public:
   StagedLoadEmitter(KernelBuilder &b, const StagedOperands &context,
                     bool isPlain)
       : b(b), context(context), spec(context.spec), format(spec.format),
-        arguments(context.arguments), isPlain(isPlain) {}
+        arguments(context.arguments), isPlain(isPlain),
+        ring(isPlain ? context.plain : context.codes) {}
 
   void emit();
 
@@ -90,6 +91,8 @@ private:
   Value getPlainRows(const TileCoord &tile) const {
     return format.isScaledA ? arguments.cols : tile.product.rows;
   }
+  /// The first stage of the operand that the tile needs, and how many.
+  std::pair<Lanes, Lanes> getStages(const TileCoord &tile);
   /// Full stages of the tile, and that of these which it begins with.
   std::pair<Lanes, Lanes> getRotation(const TileCoord &tile);
   /// The first row of a tile in the matrix of A or of B of a product that has
@@ -103,6 +106,7 @@ private:
   const GemmArguments &arguments;
   /// Whether the thread loads the plain operand, and not the one with scales.
   bool isPlain;
+  StagedRing ring;
   /// Policies of the L2 cache, i64: such lines are replaced first, or as
   /// others.
   Value readOnce, readOften;
@@ -164,7 +168,7 @@ void StagedLoadEmitter::emitCopy(Value target, Value map,
         b,
         b.getI16IntegerAttr(static_cast<int16_t>((1 << context.sharers) - 1)));
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-      b, toCluster(b, target), map, coordinates, context.stageFull.get(b, slot),
+      b, toCluster(b, target), map, coordinates, ring.full.get(b, slot),
       /*im2colOffsets=*/ValueRange(), mask, policy, NVVM::TMALoadMode::TILE,
       /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
 }
@@ -216,7 +220,7 @@ void StagedLoadEmitter::emitPlain(const TileCoord &tile, Lanes depth,
   Value target = context.memory.getShared(b, context.shared.plain, slot,
                                           context.shared.plainBytes);
   int64_t offset = 0;
-  for (int64_t i = 0; i < spec.getStageSteps(); ++i) {
+  for (int64_t i = 0; i < spec.getPlainSteps(); ++i) {
     Lanes byte = (depth + i * kDecodedStep) * (kPlainStepBytes / kDecodedStep);
     for (const ProductArguments &product : getOwners(isA)) {
       Value ofProduct = b.offset(target, b.getI8Type(), b.i32(offset));
@@ -275,7 +279,7 @@ void StagedLoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
           b, toCluster(b, b.offset(target, b.getI8Type(), b.i32(offset))),
           b.offset(isA ? arguments.packedA : product.packedB, b.getI8Type(),
                    block * blockBytes),
-          context.stageFull.get(b, slot), blocks * blockBytes,
+          ring.full.get(b, slot), blocks * blockBytes,
           /*multicastMask=*/Value(), getPolicy(tile));
       offset += spec.getStageSteps() * blockBytes;
     }
@@ -302,7 +306,7 @@ void StagedLoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
         b, toCluster(b, b.offset(target, b.getI8Type(), b.i32(offset))),
         b.offset(isA ? arguments.scaleA : own.scaleB, b.getI8Type(),
                  scaleTile * kTileBytes),
-        context.stageFull.get(b, slot), bytes,
+        ring.full.get(b, slot), bytes,
         /*multicastMask=*/Value(), getPolicy(tile));
   }
 }
@@ -310,11 +314,13 @@ void StagedLoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
 void StagedLoadEmitter::emitStage(const TileCoord &tile, Lanes stage,
                                   Value slot) {
   const StagedLayout &shared = context.shared;
-  Lanes depth = tile.product.firstDepth + stage * spec.stageElements;
   if (isPlain) {
-    context.stageFull.emitExpect(b, slot, depth.like(shared.plainBytes));
+    Lanes depth =
+        tile.product.firstDepth + stage * (spec.getPlainSteps() * kDecodedStep);
+    ring.full.emitExpect(b, slot, depth.like(shared.plainBytes));
     return emitPlain(tile, depth, slot);
   }
+  Lanes depth = tile.product.firstDepth + stage * spec.stageElements;
   // The last stage can have fewer tiles of scales. Boxes count in full,
   // whatever of them is beyond the operand.
   Lanes firstTile =
@@ -333,13 +339,25 @@ void StagedLoadEmitter::emitStage(const TileCoord &tile, Lanes stage,
   Lanes bytes = codeBytes;
   if (format.hasScales)
     bytes = scaleBytes * context.tile.scaledOwners + codeBytes;
-  context.stageFull.emitExpect(b, slot, bytes);
+  ring.full.emitExpect(b, slot, bytes);
   if (format.isPacked)
     emitPackedCodes(tile, firstStep, blocks, slot);
   if (format.hasScales)
     emitScales(tile, firstTile, scaleBytes, slot);
   if (!format.isPacked)
     emitCodes(tile, depth, slot);
+}
+
+std::pair<Lanes, Lanes> StagedLoadEmitter::getStages(const TileCoord &tile) {
+  Lanes begin = tile.begin, end = tile.end;
+  if (!isPlain || spec.plainParts == 1)
+    return {begin, end - begin};
+  // Who multiplies waits for no part that begins behind K.
+  Lanes depth = tile.product.depth;
+  Lanes all = emitCeilDiv(b, depth, spec.getPlainSteps() * kDecodedStep);
+  Lanes first = begin * spec.plainParts;
+  return {first,
+          minUnsigned(maxUnsigned(all, first), end * spec.plainParts) - first};
 }
 
 /// Tiles that run at the same time would read the same few lines of the plain
@@ -367,25 +385,29 @@ void StagedLoadEmitter::emit() {
   context.order.emitTiles(
       b, RingSlot::getFirst(b).get(),
       [&](const TileCoord &tile, ValueRange carried) {
-        Lanes begin = tile.begin;
-        Value count = tile.end - begin;
-        Lanes full(b, count), first = full.like(0);
+        auto [begin, count] = getStages(tile);
+        Lanes full = count, first = full.like(0);
         if (canRotate())
           std::tie(full, first) = getRotation(tile);
-        return emitCount(
-            b, count, carried, [&](Lanes stage, ValueRange carried) {
-              RingSlot slot = RingSlot::of(carried);
-              context.stageEmpty.emitWaitEmpty(b, slot);
-              if (canRotate()) {
-                Lanes rotated = stage + first;
-                rotated = select(compare(Predicate::uge, rotated, full),
-                                 rotated - full, rotated);
-                stage = select(compare(Predicate::slt, stage, full), rotated,
-                               stage);
-              }
-              emitStage(tile, begin + stage, slot.index);
-              return slot.getNext(b, spec.schedule.getStages()).get();
-            });
+        return emitCount(b, count, carried,
+                         [&, begin = begin](Lanes stage, ValueRange carried) {
+                           RingSlot slot = RingSlot::of(carried);
+                           ring.empty.emitWaitEmpty(b, slot);
+                           if (canRotate()) {
+                             Lanes rotated = stage + first;
+                             rotated =
+                                 select(compare(Predicate::uge, rotated, full),
+                                        rotated - full, rotated);
+                             stage =
+                                 select(compare(Predicate::slt, stage, full),
+                                        rotated, stage);
+                           }
+                           emitStage(tile, begin + stage, slot.index);
+                           return slot
+                               .getNext(b, isPlain ? spec.schedule.getStages()
+                                                   : spec.getCodeStages())
+                               .get();
+                         });
       });
 }
 
@@ -395,7 +417,7 @@ StagedLayout::StagedLayout(const StagedSpec &spec, int64_t sumPart)
                         numerics::kSwizzleLine)) {}
 
 void StagedLayout::takeStageBarriers(const StagedSpec &spec) {
-  int64_t stages = spec.schedule.getStages();
+  int64_t stages = spec.getCodeStages();
   stageFull = take(stages * kBarrierBytes);
   stageEmpty = take(stages * kBarrierBytes);
 }

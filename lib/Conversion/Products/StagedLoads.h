@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Kernels that decode an operand behind barriers: two threads load, one the
-// plain operand and the other one codes and scales, into the stages of a ring.
-// Others decode what is in a stage, and multiply.
+// plain operand and the other one codes and scales, into the stages of a ring,
+// or each into those of a ring of its own. Others decode what is in a stage,
+// and multiply.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +36,11 @@ struct StagedSpec : DecodedSpec {
   }
 };
 
+/// Barriers of the stages of an operand.
+struct StagedRing {
+  const BarrierRing &full, &empty;
+};
+
 /// Shared memory. Plain data and scales of a stage are step by step.
 struct StagedLayout : DecodedLayout {
   /// Takes the stages. Sums are those of `sumPart` plain rows.
@@ -45,7 +51,7 @@ struct StagedLayout : DecodedLayout {
   /// Rows of codes of a stage come in boxes of `boxBytes` bytes of each row,
   /// with their pieces of 16 bytes exchanged as by a swizzle of so many bytes.
   int64_t boxBytes;
-  /// Barriers of stages.
+  /// Barriers of stages, of codes alone where plain rows have their own.
   int64_t stageFull = 0, stageEmpty = 0;
 };
 
@@ -57,19 +63,27 @@ struct StagedOperands {
   const DecodedTile &tile;
   const StagedLayout &shared;
   const TileOrder &order;
-  const BarrierRing &stageFull, &stageEmpty;
+  StagedRing plain, codes;
   /// CTAs of a cluster that need the same rows of A, of which each copies a
   /// part for all, and the number of this one among them, i32.
   int64_t sharers = 1;
   emit::Lanes sharer = {};
 };
 
-/// Those of the context of a kernel.
+/// Those of the context of a kernel, whose plain rows have the ring `plain`.
 template <typename Context>
-StagedOperands getStagedOperands(const Context &context) {
-  return {context,        context.spec,  context.arguments, context.tile,
-          context.shared, context.order, context.stageFull, context.stageEmpty,
-          /*sharers=*/1,  /*sharer=*/{}};
+StagedOperands getStagedOperands(const Context &context,
+                                 const StagedRing &plain) {
+  return {context,
+          context.spec,
+          context.arguments,
+          context.tile,
+          context.shared,
+          context.order,
+          plain,
+          {context.stageFull, context.stageEmpty},
+          /*sharers=*/1,
+          /*sharer=*/{}};
 }
 
 /// Emits the role that loads one of the operands, the plain one or the one with

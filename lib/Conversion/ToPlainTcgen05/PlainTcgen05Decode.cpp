@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A lane of tensor memory is a row of the scaled operand. A thread decodes half
-// of its row in a stage: half of the steps, or half of the only one. So one
-// wait for a stage, and one for room in tensor memory, serve up to 128 elements
-// of a thread.
+// of the steps of its row in a stage. So one wait for a stage, and one for room
+// in tensor memory, serve 128 elements of a thread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,9 +35,7 @@ public:
     Lanes part;
     std::tie(part, row) = numerics::splitBits(thread, kLaneRows);
     ownSteps = context.spec.getStageSteps() / kStageParts;
-    elements = ownSteps ? kDecodedStep : kDecodedStep / kStageParts;
-    firstStep = ownSteps ? part * ownSteps : part.like(0);
-    inStep = ownSteps ? part.like(0) : part;
+    firstStep = part * ownSteps;
   }
 
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
@@ -47,7 +44,6 @@ private:
   /// The words of the codes that the thread decodes of step `inStage` (i32) of
   /// the stage at `slot`.
   SmallVector<Lanes> loadCodes(Value slot, Lanes inStage);
-  int64_t countScales() const { return elements / format.block; }
   /// The scales of these, 8 bits each. `step` (i32) is the number of the step
   /// in the product.
   Lanes loadScales(const TileCoord &tile, Value slot, Lanes inStage,
@@ -67,11 +63,9 @@ private:
   DecodedPairs pairs;
   /// The thread's row of the tile.
   Lanes row;
-  /// The steps that it decodes of a stage, or 0 where it has half of one, and
-  /// the elements of each that it has.
-  int64_t ownSteps, elements;
-  /// The first of these steps in the stage, and which half of one it is (i32).
-  Lanes firstStep, inStep;
+  /// The steps that it decodes of a stage, and the first of these there (i32).
+  int64_t ownSteps;
+  Lanes firstStep;
   /// The global scale of the elements of the tile, f32; null where sums have
   /// it.
   Value global;
@@ -82,9 +76,8 @@ private:
 SmallVector<Lanes> DecodeEmitter::loadCodes(Value slot, Lanes inStage) {
   const PlainTcgen05Layout &shared = context.shared;
   Value codes = context.getShared(b, shared.codes, slot, shared.codeBytes);
-  int64_t bytes = elements * format.getBits() / 8;
-  auto [box, inBox] = numerics::splitBits(
-      inStage * format.getCodeBytes() + inStep * bytes, shared.boxBytes);
+  int64_t bytes = format.getCodeBytes();
+  auto [box, inBox] = numerics::splitBits(inStage * bytes, shared.boxBytes);
   Lanes place = box * (context.tile.scaledRows * shared.boxBytes);
   SmallVector<Lanes> words;
   for (int64_t at = 0; at < bytes; at += numerics::kSwizzlePiece) {
@@ -108,11 +101,10 @@ Lanes DecodeEmitter::loadScales(const TileCoord &tile, Value slot,
              ((format.isScaledA ? tile.row : tile.col) * ofEach) % kTileRows;
   Lanes scaleTile = owner * context.spec.getStageScaleTiles() +
                     (inStage >> llvm::Log2_64(format.getTileSteps()));
-  int64_t scales = countScales();
+  int64_t scales = format.getStepScales();
   Lanes byte = scaleTile * kTileBytes +
                numerics::k128x4.getByteInTile(inBand, inBand.like(0)) +
-               (step & (format.getTileSteps() - 1)) * format.getStepScales() +
-               inStep * scales;
+               (step & (format.getTileSteps() - 1)) * scales;
   Value address =
       b.offset(context.getShared(b, shared.scales, slot, shared.scaleBytes),
                b.getI8Type(), byte);
@@ -120,14 +112,11 @@ Lanes DecodeEmitter::loadScales(const TileCoord &tile, Value slot,
 }
 
 SmallVector<Value> DecodeEmitter::emitFactors(Lanes loaded) {
-  int scales = countScales();
   Lanes bytes = extend(loaded, 32);
   SmallVector<Value> factors;
-  for (int i = 0; i < scales; i += 2)
-    llvm::append_range(
-        factors, pairs.emitFactors({bytes, i, bytes, scales == 1 ? i : i + 1},
-                                   {global}));
-  factors.resize(scales);
+  for (int i = 0; i < format.getStepScales(); i += 2)
+    llvm::append_range(factors,
+                       pairs.emitFactors({bytes, i, bytes, i + 1}, {global}));
   return factors;
 }
 
@@ -136,7 +125,8 @@ void DecodeEmitter::emitStep(const TileCoord &tile, Value slot, Lanes inStage,
   SmallVector<Lanes> codes = loadCodes(slot, inStage);
   Lanes scales = loadScales(tile, slot, inStage, stageStep + inStage);
   int64_t wordElements = 8 * kWordBytes / format.getBits();
-  auto decode = [&](ArrayRef<Value> factors, bool areWhole) {
+  auto decode = [&](ArrayRef<Lanes> codes, ArrayRef<Value> factors,
+                    bool areWhole) {
     SmallVector<Value> decoded;
     for (auto [i, word] : llvm::enumerate(codes))
       llvm::append_range(
@@ -145,24 +135,27 @@ void DecodeEmitter::emitStep(const TileCoord &tile, Value slot, Lanes inStage,
                            /*isSplit=*/false, areWhole));
     return decoded;
   };
-  auto decodeByFactors = [&] {
-    return decode(emitFactors(scales), /*areWhole=*/false);
-  };
   SmallVector<Value> decoded;
-  if (canTakeWholeFactor(format) && ownSteps) {
-    SmallVector<Type> types(elements / 2, b.getI32Type());
-    decoded =
-        emitIfElse(b, pairs.hasLargeScale(scales), types, decodeByFactors, [&] {
-          return decode(pairs.emitWholeFactors(scales), /*areWhole=*/true);
+  if (canTakeWholeFactor(context.spec)) {
+    SmallVector<Type> types(kDecodedStep / 2, b.getI32Type());
+    // The rare way loads codes again: what both ways make of the same words
+    // would be made, and copied, before it is known which is taken.
+    decoded = emitIfElse(
+        b, pairs.hasOtherScale(scales), types,
+        [&] {
+          SmallVector<Lanes> again = loadCodes(slot, b.hide(inStage));
+          return decode(again, emitFactors(scales), /*areWhole=*/false);
+        },
+        [&] {
+          return decode(codes, pairs.emitWholeFactors(scales),
+                        /*areWhole=*/true);
         });
   } else {
-    decoded = decodeByFactors();
+    decoded = decode(codes, emitFactors(scales), /*areWhole=*/false);
   }
   NVVM::Tcgen05StOp::create(
       b, /*unpack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B,
-      getTensorPointer(b, column + inStage * kDecodedColumns +
-                              inStep * (elements / 2)),
-      b.pack(decoded),
+      getTensorPointer(b, column + inStage * kDecodedColumns), b.pack(decoded),
       /*offset=*/Value());
 }
 
@@ -187,8 +180,6 @@ SmallVector<Value> DecodeEmitter::emitTile(const TileCoord &tile,
             Lanes(b, context.tensorMemory) + getWarpLanes(row) +
             context.spec.getDecodedColumn() +
             Lanes(b, decoded.index) * context.spec.getDecodedColumns();
-        if (!ownSteps)
-          emitStep(tile, stage.index, firstStep, stageStep, column);
         for (int64_t i = 0; i < ownSteps; ++i) {
           Lanes inStage = firstStep + i;
           auto emitOwn = [&] {

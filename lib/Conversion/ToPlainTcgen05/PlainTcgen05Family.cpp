@@ -36,9 +36,9 @@ static constexpr int64_t kPlainRows[] = {16, 32, 64, 128, 256};
 static constexpr int64_t kMaxSplits = 16;
 
 /// Instructions that decode a pair of elements, as they stand in the PTX of
-/// kernels: E2M1 whose factor scales have, as most of E8M0 have where a thread
-/// has two of a step; E2M1 that a global scale multiplies; E4M3 that the chip
-/// converts; and others.
+/// kernels: those that scales take by whole factors, as most of E8M0 do, and
+/// E2M1 whose factor they have; E2M1 that a
+/// global scale multiplies; E4M3 that the chip converts; and others.
 static constexpr double kDecodeFields = 4;
 static constexpr double kDecodeDequantized = 9;
 static constexpr double kDecodeConverted = 5;
@@ -56,12 +56,11 @@ static constexpr double kWriteInstructions = 3;
 static double countDecode(const PlainTcgen05Spec &spec) {
   if (!spec.format.hasScales)
     return 0;
-  bool areWhole =
-      canTakeWholeFactor(spec.format) && spec.getStageSteps() >= kStageParts;
-  double each = spec.format.getSumShift() || areWhole ? kDecodeFields
-                : spec.format.scalesElements          ? kDecodeDequantized
-                : hasConversion(spec)                 ? kDecodeConverted
-                                                      : kDecodeOthers;
+  double each = spec.format.getSumShift() || canTakeWholeFactor(spec)
+                    ? kDecodeFields
+                : spec.format.scalesElements ? kDecodeDequantized
+                : hasConversion(spec)        ? kDecodeConverted
+                                             : kDecodeOthers;
   return kDecodeStart / static_cast<double>(spec.getStageSteps()) +
          kDecodeScales +
          each * static_cast<double>(kDecodedColumns) / kStageParts;
@@ -132,7 +131,8 @@ struct PlainTcgen05Family : DecodedFamily<PlainTcgen05Spec> {
     double clock = getClock(gpu);
     auto plain = static_cast<double>(spec.getPlainRows());
     auto steps = static_cast<double>(spec.getStageSteps());
-    double plainBytes = static_cast<double>(shared.plainBytes) / steps;
+    double plainBytes = static_cast<double>(shared.plainBytes) /
+                        static_cast<double>(spec.getPlainSteps());
     double codeBytes =
         static_cast<double>(shared.codeBytes + shared.scaleBytes) / steps;
     KernelCost cost;

@@ -22,11 +22,15 @@ PlainTcgen05Context::PlainTcgen05Context(KernelBuilder &b,
     : SharedMemory(b), spec(spec), arguments(arguments), tile(spec),
       shared(spec),
       order(b, spec, arguments, {/*blocks=*/1, /*tiles=*/1, /*tile=*/b.i32(0)}),
-      stageFull(getShared(b, shared.stageFull), spec.schedule.getStages(),
-                /*arrivals=*/kLoadWarps),
-      // Those that decode have read codes, and plain rows are multiplied.
-      stageEmpty(getShared(b, shared.stageEmpty), spec.schedule.getStages(),
-                 /*arrivals=*/getDecodeWarps(spec) + 1),
+      stageFull(getShared(b, shared.stageFull), spec.getCodeStages(),
+                /*arrivals=*/1),
+      // Those that decode have read codes, or rows are multiplied.
+      stageEmpty(getShared(b, shared.stageEmpty), spec.getCodeStages(),
+                 /*arrivals=*/std::max<int64_t>(getDecodeWarps(spec), 1)),
+      plainFull(getShared(b, shared.plainFull), spec.schedule.getStages(),
+                /*arrivals=*/1),
+      plainEmpty(getShared(b, shared.plainEmpty), spec.schedule.getStages(),
+                 /*arrivals=*/1),
       decodedFull(getShared(b, shared.decodedFull), spec.getDecodedStages(),
                   /*arrivals=*/kDecodeWarps),
       decodedEmpty(getShared(b, shared.decodedEmpty), spec.getDecodedStages(),
@@ -45,7 +49,7 @@ SmallVector<Value> PlainTcgen05Context::emitStages(KernelBuilder &b,
     Lanes stage = tile.begin + number;
     Lanes left = tile.product.depth - stage * spec.stageElements;
     RingSlot slot = RingSlot::of(carried);
-    SmallVector<Value> next = slot.getNext(b, spec.schedule.getStages()).get();
+    SmallVector<Value> next = slot.getNext(b, spec.getCodeStages()).get();
     llvm::append_range(next, body(slot, stage * spec.getStageSteps(), left,
                                   carried.drop_front(2)));
     return next;
@@ -65,8 +69,9 @@ void emitArriveInWarp(KernelBuilder &b, ArrayRef<Value> barriers) {
 static void emitSetup(KernelBuilder &b, const PlainTcgen05Context &context) {
   emitInOneThread(b, [&] {
     for (const BarrierRing *ring :
-         {&context.stageFull, &context.stageEmpty, &context.decodedFull,
-          &context.decodedEmpty, &context.sumFull, &context.sumEmpty})
+         {&context.stageFull, &context.stageEmpty, &context.plainFull,
+          &context.plainEmpty, &context.decodedFull, &context.decodedEmpty,
+          &context.sumFull, &context.sumEmpty})
       ring->emitInit(b);
     NVVM::FenceMbarrierInitOp::create(b);
   });
@@ -111,7 +116,10 @@ void emitPlainTcgen05(KernelBuilder &b, const PlainTcgen05Spec &spec,
     emitWarp(firstLoader + i, [&] {
       emitInOneThread(b, [&] {
         arguments.emitPrefetch(b);
-        emitStagedLoads(b, getStagedOperands(context), /*isPlain=*/i > 0);
+        emitStagedLoads(
+            b,
+            getStagedOperands(context, {context.plainFull, context.plainEmpty}),
+            /*isPlain=*/i > 0);
       });
     });
   emitWarp(multiplier,

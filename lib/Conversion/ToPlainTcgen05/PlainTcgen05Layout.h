@@ -34,9 +34,8 @@ struct PlainTcgen05Spec : StagedSpec {
   PlainTcgen05Spec(const DecodedFormat &format, GemmScheduleAttr schedule,
                    const target::Chip &chip);
 
-  /// Decoded stages that tensor memory has room for: more where they are short,
-  /// and the columns of each.
-  int64_t getDecodedStages() const { return getStageSteps() > 1 ? 2 : 4; }
+  /// Decoded stages that tensor memory has room for, and the columns of each.
+  static int64_t getDecodedStages() { return 2; }
   int64_t getDecodedColumns() const {
     return getStageSteps() * kDecodedColumns;
   }
@@ -59,7 +58,8 @@ struct PlainTcgen05Spec : StagedSpec {
 struct PlainTcgen05Layout : StagedLayout {
   explicit PlainTcgen05Layout(const PlainTcgen05Spec &spec);
 
-  /// Barriers of decoded stages, and of accumulators.
+  /// Barriers of stages of plain rows, of decoded stages, and of accumulators.
+  int64_t plainFull, plainEmpty;
   int64_t decodedFull, decodedEmpty;
   int64_t sumFull, sumEmpty;
   /// The place that the address of the tensor memory is written to.

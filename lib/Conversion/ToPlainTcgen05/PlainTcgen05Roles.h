@@ -10,7 +10,8 @@
 //   decode     eight warps: each thread decodes half of a row of a stage of the
 //              scaled operand and puts it into tensor memory
 //   products   one thread adds the product of a decoded stage and plain rows to
-//              an accumulator in tensor memory
+//              an accumulator in tensor memory. Plain rows have a ring of their
+//              own, in which wide tiles have parts of stages
 //   results    four warps bring an accumulator to registers, and results by
 //              shared memory to global memory
 //
@@ -64,6 +65,7 @@ struct PlainTcgen05Context : SharedMemory {
   PlainTcgen05Layout shared;
   TileOrder order;
   BarrierRing stageFull, stageEmpty;
+  BarrierRing plainFull, plainEmpty;
   BarrierRing decodedFull, decodedEmpty;
   BarrierRing sumFull, sumEmpty;
   /// The address of the tensor memory, i32, once it is allocated.

@@ -166,7 +166,8 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
               bool isPlain = i > 0, isA = isPlain != spec.format.isScaledA;
               emitRoleWait(b, arguments,
                            isA ? arguments.loadsAEarly : arguments.loadsBEarly);
-              StagedOperands operands = getStagedOperands(context);
+              StagedOperands operands = getStagedOperands(
+                  context, {context.stageFull, context.stageEmpty});
               operands.sharers = context.cluster.sharers;
               operands.sharer = context.cluster.sharer;
               emitStagedLoads(b, operands, isPlain);

@@ -15,15 +15,17 @@ from sm90_matmul import elements_properties
 
 # Four turns: of three, one chip would have all cases whose schedule the compiler chooses.
 CHIPS = ("sm_100a", "sm_100a", "sm_103a", "sm_110a")
-PLAIN_ROWS, SCALED_ROWS, STEP = (16, 32, 64, 128, 256), 128, 64
-# The steps of a stage, by the plain rows of a tile.
-STEPS = {16: 4, 32: 4, 64: 2, 128: 2, 256: 1}
+SCALED_ROWS = 128
+# Elements of K of a stage, and of one of plain rows by how many a tile has.
+STAGE, PLAIN_STAGES = 256, {16: 256, 32: 256, 64: 256, 128: 128, 256: 64}
+PLAIN_ROWS = tuple(PLAIN_STAGES)
 # Of each property of a case, how many cases have it at least; see `properties`.
 LEAST = {"scaled a": 12, "scaled b": 30, "rows": 8, "rows of scaled a": 2, "columns": 8,
          "nvfp4": 20, "mx of 4 bits": 5, "mx of 8 bits": 12, "f16": 5, "ring wraps twice": 10,
          "decoded stages wrap": 15, "three tiles a cta": 10, "split": 5, "tail of K": 15,
          "stages and a tail of K": 8, "no K": 2, "rows moved apart": 6, "prepacked": 8,
-         "one stage": 5, **{f"{rows} plain rows": 4 for rows in PLAIN_ROWS},
+         "one stage": 5, "parts of plain rows in a tail": 6,
+         **{f"{rows} plain rows": 4 for rows in PLAIN_ROWS},
          "chosen split": 5, "chosen 16 plain rows": 2, "elements of a": 5, "elements of b": 4,
          "elements of groups": 5, "elements with scales of each": 4}
 
@@ -67,15 +69,16 @@ def schedule_properties(op, case, fields):
     tiles *= -(-n // fields["cols"]) * int(np.prod(op.shape["B"])) * fields["splits"]
     tiles *= len(case.legal) if op.kind == "columns" else 1
     plain = fields["cols" if op.a not in PLAIN else "rows"]
-    stage = STEPS[plain] * STEP
-    stages = -(-k // stage) / fields["splits"]
+    stages, plain_stages = (-(-k // length) / fields["splits"]
+                            for length in (STAGE, PLAIN_STAGES[plain]))
     return {f"{plain} plain rows", "split" if fields["splits"] > 1 else "",
             "three tiles a cta" if tiles > 2 * fields["ctas"] else "",
-            "ring wraps twice" if stages > 2 * fields["stages"] else "",
-            "decoded stages wrap" if stages > (2 if STEPS[plain] > 1 else 4) else "",
+            "ring wraps twice" if plain_stages > 2 * fields["stages"] else "",
+            "decoded stages wrap" if stages > 2 else "",
             "one stage" if fields["stages"] == 1 else "",
-            "tail of K" if k % stage else "",
-            "stages and a tail of K" if k % stage and k > stage else ""}
+            "tail of K" if k % STAGE else "",
+            "parts of plain rows in a tail" if PLAIN_STAGES[plain] < k % STAGE else "",
+            "stages and a tail of K" if k % STAGE and k > STAGE else ""}
 
 
 def check(folder, seed, number, chip):
