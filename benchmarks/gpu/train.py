@@ -14,8 +14,9 @@ Weights and activations are bf16, of four sequences. Forms:
   torchao        MXFP8 of torchao's emulation (MXFP8_EMULATED_RCEIL), eager, and by torch.compile
   torch-nvfp4    the form nvfp4 in ops of PyTorch (torch_nvfp4.py), eager, and by torch.compile
 
-Then come the parts of a step: each of the layer's weights alone, forward and backward. The last
-lines are the bars; the exit status is 1 if one is missed. Times are medians of 5 times 3 steps.
+Then come the parts of a step, each of the layer's weights alone, forward and backward; and
+fake_quantize of 8192x8192 elements beside a copy of them. The last lines are the bars; the exit
+status is 1 if one is missed. Times are medians of 5 times 3 steps.
 """
 
 import argparse
@@ -34,6 +35,9 @@ FORMS = ("bf16", "mxfp8", "nvfp4", "torchao", "torch-nvfp4")
 #: The most that the step of a form takes, as a multiple of another one's.
 BARS = (("mxfp8", "bf16", 1.25), ("nvfp4", "bf16", 1.35), ("mxfp8", "torchao eager", 1 / 4),
         ("mxfp8", "torchao compiled", 1.0), ("nvfp4", "torch-nvfp4 eager", 1 / 4))
+
+#: The least share of a copy's speed that fake_quantize has in one pass.
+FAKE_BAR = 0.85
 
 
 def make_layer(options):
@@ -147,6 +151,26 @@ def measure_parts(options):
               + " | ".join(f"{each / times[0]:.2f}" for each in times[1:]) + " |", flush=True)
 
 
+def measure_fake_quantize(options):
+    """The share of a copy's speed, by what is quantized."""
+    import blockscale.torch
+    size = 64 if options.tiny else 8192
+    x = torch.randn(size, size, device=options.device).bfloat16()
+    copy, shares = torch.empty_like(x), {}
+    plain = time_calls(lambda: copy.copy_(x), calls=20)
+    ways = {"mxfp8": dict(format="mxfp8"), "mxfp4": dict(format="mxfp4"),
+            "nvfp4": dict(format="nvfp4"), "mxfp8 32x32": dict(format="mxfp8", block=(32, 32)),
+            "nvfp4, dynamic": dict(format="nvfp4", scaling="dynamic")}
+    with torch.no_grad():
+        for name, way in ways.items():
+            def call(way=way):
+                return blockscale.torch.fake_quantize(x, **way)
+            call()
+            shares[name] = plain / time_calls(call, calls=20)
+            print(f"fake_quantize {name}: {shares[name]:.2f} of a copy's speed", flush=True)
+    return shares
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--commit", default="unknown", help="for the head of the log")
@@ -169,8 +193,12 @@ def main():
         free()
     measure_parts(options)
     print()
+    shares = measure_fake_quantize(options)
+    print()
     met = [report_bar(f"{one} over {other}", seconds[one] / seconds[other], bar, at_most=True)
            for one, other, bar in BARS if one in seconds and other in seconds]
+    met += [report_bar(f"fake_quantize {name} over a copy", shares[name], FAKE_BAR)
+            for name in ("mxfp8", "mxfp4", "nvfp4")]
     sys.exit(not all(met))
 
 
