@@ -13,7 +13,7 @@ from blockscale._training import PRODUCTS
 from blockscale._types import Spec, element_name
 from blockscale.torch import _kernels
 from blockscale.torch._products_kernels import trace_named
-from blockscale.torch._training_kernels import count_codes, emit_operand
+from blockscale.torch._training_kernels import count_codes, emit_operand, pad_groups
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))  # Behind the package.
 
@@ -33,20 +33,25 @@ def pad(x):
     return torch.nn.functional.pad(x, (0, 0, 0, -len(x) % 32))
 
 
-def quantize_operand(x, operand, is_transposed, rng=None):
-    """Data, scales and global scale, by a module with this operand alone."""
-    specs = {"x": Spec((None, None), element_name(x.dtype))}
+def quantize_operand(x, operand, is_transposed, rng=None, offsets=None):
+    """Data, scales and global scale, by a module with this operand alone, of a matrix, a stack, or
+    groups of rows of these ends."""
+    specs = {"x": Spec((None,) * x.dim(), element_name(x.dtype))}
+    if offsets is not None:
+        specs["offsets"] = Spec((None,), "i32")
     if rng is not None:
         specs["rng"] = Spec((2,), "i64")
 
-    def body(x, rng=None):
-        return [each for each in emit_operand(x, operand, is_transposed, rng, "row_major")
+    def body(x, offsets=None, rng=None):
+        if is_transposed:
+            x, offsets = pad_groups(x, offsets)
+        return [each for each in emit_operand(x, operand, is_transposed, rng, "row_major", offsets)
                 if each is not None]
     kernel = _kernels.get_kernel(
-        ("operand", operand, x.dtype, is_transposed),
+        ("operand", operand, x.dtype, is_transposed, x.dim(), offsets is None),
         lambda: _kernels.Kernel("operand", lambda _: trace_named("operand", body, specs),
                                 count_codes(operand)))
-    made = kernel([x.contiguous()] + ([] if rng is None else [rng]))
+    made = kernel([x.contiguous(), *(each for each in (offsets, rng) if each is not None)])
     return made if len(made) == 3 else [*made, None]
 
 

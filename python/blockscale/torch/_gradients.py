@@ -116,6 +116,18 @@ def find_group(offsets: Tensor, count: int) -> Tensor:
     return torch.searchsorted(offsets, places, right=True)
 
 
+def sum_rows(rows: Tensor, offsets: Tensor | None = None) -> Tensor:
+    """In f32: of all rows, or of those of each group, whose ends are `offsets`."""
+    if offsets is None:
+        return rows.float().sum(0)
+    groups = offsets.shape[0]
+    group = find_group(offsets, rows.shape[0])
+    # Whatever rows behind the last group have: 0 times that may be NaN.
+    rows = rows.masked_fill((group == groups)[:, None], 0)
+    numbers = torch.arange(groups, device=group.device)
+    return multiply_wide((group == numbers[:, None]).to(rows.dtype), rows)
+
+
 # The ops.
 
 
@@ -243,16 +255,7 @@ def _differentiate(context: Any, gradient: Tensor) -> tuple[Any, ...]:
         x_gradient = _OPS.transposed_linear_weight_only(
             gradient, [data], [scales], [global_scale], out_features=[count], **options)
     if of_bias:
-        rows = gradient.reshape(-1, count)
-        if offsets:
-            group, groups = find_group(offsets[0], len(rows)), len(offsets[0])
-            # Whatever rows behind the last group have: 0 times that may be NaN.
-            rows = rows.masked_fill((group == groups)[:, None], 0)
-            numbers = torch.arange(groups, device=group.device)
-            bias_gradient = multiply_wide((group == numbers[:, None]).to(rows.dtype), rows)
-        else:
-            bias_gradient = rows.float().sum(0)
-        bias_gradient = bias_gradient.to(bias)
+        bias_gradient = sum_rows(gradient.reshape(-1, count), *offsets).to(bias)
     return x_gradient, None, None, None, bias_gradient, *[None for _ in offsets]
 
 

@@ -35,13 +35,16 @@ def trace_named(name: str, function: Any, specs: dict[str, Spec]) -> Module:
 def quantize_operand(x: Value, form: OperandForm, given: Value | None, *, offsets: Any = None,
                      layout: Any = None, block: tuple[int, int] | None = None,
                      transposed: bool = False, scale_dim: str | None = None,
-                     rng: Value | None = None) -> tuple[Value, Value, Value | None]:
+                     rng: Value | None = None, has_group_amaxes: bool = False
+                     ) -> tuple[Value, Value, Value | None]:
     """Data, scales and global scale of x. `given` is its amax or its global scale, where the
-    scaling says so. A batch has an amax for each matrix."""
+    scaling says so. A batch has an amax for each matrix, and so have groups if
+    `has_group_amaxes`."""
     amax: Any = None
     scale = block_amax = None
     if form.scaling == "dynamic":
-        amax = _ops.amax(x, per="batch" if x.spec.rank > 2 else "tensor")
+        amax = (_ops.amax(x, offsets=offsets) if has_group_amaxes else
+                _ops.amax(x, per="batch" if x.spec.rank > 2 else "tensor"))
     elif form.scaling == "amax":
         amax = given
     elif form.scaling == "scale":

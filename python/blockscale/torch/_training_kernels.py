@@ -15,7 +15,7 @@ from blockscale import _ops
 from blockscale._ops import FORMATS
 from blockscale._trace import Module, Value
 from blockscale._training import TrainingForm, TrainingOperand
-from blockscale._types import Size, Spec, ceil_div, element_name
+from blockscale._types import Layout, Size, Spec, ceil_div, element_name
 from blockscale.torch._forms import ROW_MAJOR, TILES, get_scale_layout
 from blockscale.torch._kernels import Kernel, get_kernel
 from blockscale.torch._products_kernels import quantize_operand, trace_named
@@ -23,42 +23,59 @@ from blockscale.torch._products_kernels import quantize_operand, trace_named
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: Rows are padded with zeros to a multiple of this, since the gradient of the weight sums along
-#: them: whole blocks of every format.
+#: Rows, and rows of groups, are filled up with zeros to a multiple of this for the gradient of the
+#: weight, which sums along them: whole blocks of every format.
 ROW_UNIT = 32
 
 
+def count_padded(rows: Any, groups: Any) -> Any:
+    """The rows of which there are codes for the gradient of the weight; `groups` None for none."""
+    return (rows + (1 if groups is None else groups) * (ROW_UNIT - 1)) // ROW_UNIT * ROW_UNIT
+
+
 def emit_operand(x: Value, operand: TrainingOperand, is_transposed: bool, rng: Value | None,
-                 layout: str) -> tuple[Value, Value, Value | None]:
-    """Data, scales and global scale of x [rows, cols] for a product that sums along columns, or,
-    transposed, along rows."""
+                 layout: str, offsets: Value | None = None
+                 ) -> tuple[Value, Value, Value | None]:
+    """Data, scales and global scale of x [.., rows, cols] for a product that sums along columns,
+    or, transposed, along rows. `offsets` are the ends of groups of rows."""
     if operand.sign_mask is not None:
         x = _ops.hadamard(x, 0 if is_transposed else 1, sign_mask=operand.sign_mask)
     size, scale_dim = operand.block, None
     block = (size, 1) if is_transposed else (1, size)
     if operand.is_square:
         block, scale_dim = (size, size), "n" if is_transposed else "k"
-    return quantize_operand(x, operand.form, None, layout=get_scale_layout(layout), block=block,
-                            transposed=is_transposed, scale_dim=scale_dim, rng=rng)
+    return quantize_operand(x, operand.form, None, block=block, transposed=is_transposed,
+                            layout=None if layout == ROW_MAJOR else "swizzle_128x4",
+                            scale_dim=scale_dim, rng=rng, offsets=offsets,
+                            has_group_amaxes=offsets is not None)
 
 
-def get_codes_specs(name: str, operand: TrainingOperand, rows: Size, cols: Size, layout: str
-                    ) -> dict[str, Spec]:
-    """Of an operand [rows, cols] of a product that sums along columns."""
+def get_codes_specs(name: str, operand: TrainingOperand, shape: tuple[Size, ...], layout: str,
+                    groups: Any = 0) -> dict[str, Spec]:
+    """Of an operand [.., rows, cols] of a product that sums along columns, in so many groups."""
     data, scale, block = FORMATS[operand.format]
-    specs = {f"{name}_data": Spec((rows, cols), data),
-             f"{name}_scales": Spec((rows, ceil_div(cols, block)), scale,
-                                    get_scale_layout(layout))}
+    order = Layout(groups, 1) if groups != 0 and layout == TILES else get_scale_layout(layout)
+    specs = {f"{name}_data": Spec(shape, data),
+             f"{name}_scales": Spec((*shape[:-1], ceil_div(shape[-1], block)), scale, order)}
     if operand.scaling != "none":
-        specs[f"{name}_global"] = Spec((), "f32")
+        specs[f"{name}_global"] = Spec((groups,) if groups != 0 else shape[:-2], "f32")
     return specs
 
 
 def _multiply(a: tuple[Any, ...], b: tuple[Any, ...], dtype: torch.dtype,
-              bias: Value | None = None) -> Value:
+              offsets: Value | None = None, bias: Value | None = None) -> Value:
     """A product of two operands, each data, scales and global scale or None."""
-    return _ops.scaled_mm(a[0], b[0], a[1], b[1], dtype=element_name(dtype), global_scale_a=a[2],
-                          global_scale_b=b[2], bias=bias)
+    options: dict[str, Any] = dict(dtype=element_name(dtype), global_scale_a=a[2],
+                                   global_scale_b=b[2], bias=bias)
+    if offsets is not None:
+        return _ops.scaled_grouped_mm(a[0], b[0], a[1], b[1], offsets, **options)
+    return _ops.scaled_mm(a[0], b[0], a[1], b[1], **options)
+
+
+def pad_groups(x: Value, offsets: Value | None) -> tuple[Value, Value | None]:
+    """x with whole blocks in each group, and the groups' new ends. Without groups, x has whole
+    blocks."""
+    return (x, None) if offsets is None else _ops.pad_groups(x, offsets, ROW_UNIT)
 
 
 def _flatten(codes: tuple[Any, ...]) -> list[Value]:
@@ -77,20 +94,28 @@ def find_layout(device: torch.device) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Layer:
-    """What decides a module of a layer. `shape` is N and K, each None for any."""
+    """What decides a module of a layer. `shape` is that of the weight, [N, K], or [G, N, K] with
+    groups of rows, where None is any size."""
 
     form: TrainingForm
-    shape: tuple[Size, Size]
+    shape: tuple[Size, ...]
     dtype: torch.dtype
     weight_dtype: torch.dtype
     layout: str
 
     @classmethod
-    def of(cls, form: TrainingForm, n: int, k: int, dtype: torch.dtype, weight_dtype: torch.dtype,
-           device: torch.device, **options: Any) -> Self:
+    def of(cls, form: TrainingForm, shape: tuple[int, ...], dtype: torch.dtype,
+           weight_dtype: torch.dtype, device: torch.device, **options: Any) -> Self:
         """On the CPU one kernel is for all sizes, which computes as fast."""
-        shape = (None, None) if device.type == "cpu" else (n, k)
-        return cls(form, shape, dtype, weight_dtype, find_layout(device), **options)
+        sizes = (None,) * len(shape) if device.type == "cpu" else shape
+        return cls(form, sizes, dtype, weight_dtype, find_layout(device), **options)
+
+    @property
+    def is_grouped(self) -> bool:
+        return len(self.shape) == 3
+
+    def get_offsets_specs(self) -> dict[str, Spec]:
+        return {"offsets": Spec((self.shape[0],), "i32")} if self.is_grouped else {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,24 +138,27 @@ class TrainingForward(Layer):
         return [name for name in self.form.stochastic if name in made]
 
     def build(self, rows: int | None) -> Module:
-        n, k = self.shape
-        specs = {"x": Spec((rows, k), element_name(self.dtype)),
-                 "weight": Spec((n, k), element_name(self.weight_dtype))}
+        specs = {"x": Spec((rows, self.shape[-1]), element_name(self.dtype)),
+                 "weight": Spec(self.shape, element_name(self.weight_dtype))}
         if self.bias is not None:
-            specs["bias"] = Spec((n,), element_name(self.bias))
+            specs["bias"] = Spec(self.shape[:-1], element_name(self.bias))
+        specs |= self.get_offsets_specs()
         for name in self.random:
             specs[f"rng_{name}"] = Spec((2,), "i64")
 
-        def forward(x: Value, weight: Value, bias: Value | None = None, **rng: Value) -> Any:
-            def make(value: Value, name: str, is_transposed: bool) -> tuple[Any, ...]:
+        def forward(x: Value, weight: Value, bias: Value | None = None,
+                    offsets: Value | None = None, **rng: Value) -> Any:
+            def make(value: Value, name: str, is_transposed: bool,
+                     ends: Value | None = None) -> tuple[Any, ...]:
                 return emit_operand(value, getattr(self.form, name), is_transposed,
-                                    rng.get(f"rng_{name}"), self.layout)
-            a, b = make(x, "forward_input", False), make(weight, "forward_weight", False)
-            results = [_multiply(a, b, self.dtype, bias)]
+                                    rng.get(f"rng_{name}"), self.layout, ends)
+            a, b = make(x, "forward_input", False, offsets), make(weight, "forward_weight", False)
+            results = [_multiply(a, b, self.dtype, offsets, bias)]
             if self.has_dgrad:
                 results += _flatten(make(weight, "dgrad_weight", True))
             if self.has_wgrad:
-                results += _flatten(make(x, "wgrad_input", True))
+                padded, ends = pad_groups(x, offsets)
+                results += _flatten(make(padded, "wgrad_input", True, ends))
             return results
         return trace_named("linear_forward", forward, specs)
 
@@ -156,30 +184,37 @@ class TrainingBackward(Layer):
         return [name for name in self.form.stochastic if name in made]
 
     def build(self, rows: int | None) -> Module:
-        n, k = self.shape
+        *batch, n, k = self.shape
         specs = {"gradient": Spec((rows, n), element_name(self.dtype))}
         if self.has_dgrad:
-            specs |= get_codes_specs("weight", self.form.dgrad_weight, k, n, self.layout)
+            specs |= get_codes_specs("weight", self.form.dgrad_weight, (*batch, k, n), self.layout)
         if self.has_wgrad:
-            specs |= get_codes_specs("x", self.form.wgrad_input, k, rows, self.layout)
+            groups = batch[0] if self.is_grouped else 0
+            cols = rows
+            if self.is_grouped and rows is not None:
+                cols = None if groups is None else count_padded(rows, groups)
+            specs |= get_codes_specs("x", self.form.wgrad_input, (k, cols), self.layout, groups)
+        specs |= self.get_offsets_specs()
         for name in self.random:
             specs[f"rng_{name}"] = Spec((2,), "i64")
 
-        def backward(gradient: Value, **given: Value) -> Any:
-            def make(name: str, is_transposed: bool) -> tuple[Any, ...]:
-                return emit_operand(gradient, getattr(self.form, name), is_transposed,
-                                    given.get(f"rng_{name}"), self.layout)
+        def backward(gradient: Value, offsets: Value | None = None, **given: Value) -> Any:
+            def make(value: Value, name: str, is_transposed: bool,
+                     ends: Value | None) -> tuple[Any, ...]:
+                return emit_operand(value, getattr(self.form, name), is_transposed,
+                                    given.get(f"rng_{name}"), self.layout, ends)
 
             def take(name: str) -> tuple[Any, ...]:
                 return (given[f"{name}_data"], given[f"{name}_scales"],
                         given.get(f"{name}_global"))
             results = []
             if self.has_dgrad:
-                results.append(_multiply(make("dgrad_gradient", False), take("weight"),
-                                         self.dtype))
+                rows = make(gradient, "dgrad_gradient", False, offsets)
+                results.append(_multiply(rows, take("weight"), self.dtype, offsets))
             if self.has_wgrad:
-                results.append(_multiply(make("wgrad_gradient", True), take("x"),
-                                         self.weight_dtype))
+                padded, ends = pad_groups(gradient, offsets)
+                columns = make(padded, "wgrad_gradient", True, ends)
+                results.append(_multiply(columns, take("x"), self.weight_dtype, ends))
             return results
         return trace_named("linear_backward", backward, specs)
 

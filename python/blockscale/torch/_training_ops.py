@@ -1,7 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The op of a linear layer in training, whose three products are quantized by a form, and its
-derivative. What the backward pass needs are codes and scales, which the forward pass makes."""
+"""The op of a linear layer in training, or of a stack of them for groups of rows, whose three
+products are quantized by a form, and its derivative. What the backward pass needs are codes and
+scales, which the forward pass makes."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from blockscale._training import (
     read_form,
     to_form,
 )
-from blockscale.torch._forms import get_storage, has_product
+from blockscale.torch._forms import TILES, get_storage, has_product
+from blockscale.torch._gradients import sum_rows
 from blockscale.torch._kernels import to_argument
 from blockscale.torch._library import (
     PLAIN,
@@ -30,10 +32,10 @@ from blockscale.torch._library import (
     refuse_backward,
 )
 from blockscale.torch._training_kernels import (
-    ROW_UNIT,
     TrainingBackward,
     TrainingForward,
     count_codes,
+    count_padded,
     find_layout,
 )
 
@@ -42,10 +44,12 @@ _NAME, _BACKWARD = "train_linear", "train_linear_backward"
 #: global scale of each, without elements where there are none.
 _CODES = ("Tensor weight_data, Tensor weight_scales, Tensor weight_global, "
           "Tensor x_data, Tensor x_scales, Tensor x_global")
-define(f"{_NAME}(Tensor x, Tensor weight, Tensor? bias=None, Tensor? rng=None, *, str form, "
-       "bool has_dgrad=True, bool has_wgrad=True) -> (Tensor y, " + _CODES + ")")
-define(f"{_BACKWARD}(Tensor gradient, {_CODES}, Tensor? rng=None, *, str form, int in_features, "
-       "ScalarType weight_dtype, bool has_dgrad, bool has_wgrad) -> (Tensor, Tensor)")
+define(f"{_NAME}(Tensor x, Tensor weight, Tensor? bias=None, Tensor? rng=None, "
+       "Tensor? offsets=None, *, str form, bool has_dgrad=True, bool has_wgrad=True) -> "
+       f"(Tensor y, {_CODES})")
+define(f"{_BACKWARD}(Tensor gradient, {_CODES}, Tensor? rng=None, Tensor? offsets=None, *, "
+       "str form, int in_features, ScalarType weight_dtype, bool has_dgrad, bool has_wgrad) -> "
+       "(Tensor, Tensor)")
 
 
 def _check_rng(op: str, rng: Tensor | None, form: TrainingForm, x: Tensor) -> None:
@@ -72,24 +76,36 @@ def _check_transforms(op: str, form: TrainingForm, names: Sequence[str], tensor:
                    f"{tensor.dtype}; convert it with .to()")
 
 
-def _pad(rows: Any) -> Any:
-    return (rows + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
+def _count_groups(offsets: Tensor | None) -> Any:
+    return None if offsets is None else offsets.shape[0]
 
 
-def _pad_rows(x: Tensor, is_needed: bool) -> Tensor:
-    """Zeros behind the last row: they change no amax and add nothing to a sum."""
-    missing = _pad(x.shape[0]) - x.shape[0] if is_needed else 0
+def _pad_rows(x: Tensor, offsets: Tensor | None, is_needed: bool) -> Tensor:
+    """Zeros behind the last row: they change no amax and add nothing to a sum. Kernels put them
+    behind groups."""
+    if offsets is not None or not is_needed:
+        return x
+    missing = count_padded(x.shape[0], None) - x.shape[0]
     return torch.nn.functional.pad(x, (0, 0, 0, missing)) if missing else x
 
 
-def _make_forward(x: Tensor, weight: Tensor, bias: Tensor | None, rng: Tensor | None, text: str,
-                  has_dgrad: bool, has_wgrad: bool) -> TrainingForward:
+def _check_offsets(op: str, offsets: Tensor | None, groups: Any, x: Tensor) -> None:
+    if offsets is not None:
+        check_tensor(op, "offsets", offsets, torch.int32, [groups], x)
+
+
+def _make_forward(x: Tensor, weight: Tensor, bias: Tensor | None, rng: Tensor | None,
+                  offsets: Tensor | None, text: str, has_dgrad: bool, has_wgrad: bool
+                  ) -> TrainingForward:
     """The kernel of a call, all of whose operands are as it takes them."""
     form = read_form(text)
     check_x(_NAME, x)
-    if x.dim() != 2 or weight.dim() != 2:
-        refuse(_NAME, "x and weight of rank 2", f"shapes {list(x.shape)} and {list(weight.shape)}")
-    n, k = weight.shape
+    rank = 2 if offsets is None else 3
+    if x.dim() != 2 or weight.dim() != rank:
+        refuse(_NAME, f"x of rank 2 and weight of rank {rank}, "
+               f"{'without' if offsets is None else 'with'} offsets",
+               f"shapes {list(x.shape)} and {list(weight.shape)}")
+    *batch, n, k = weight.shape
     if x.shape[1] != k:
         refuse(_NAME, f"x of {k} columns, as the weight has them", f"shape {list(x.shape)}")
     if x.device != weight.device:
@@ -99,13 +115,14 @@ def _make_forward(x: Tensor, weight: Tensor, bias: Tensor | None, rng: Tensor | 
         refuse(_NAME, "weight to be float32, bfloat16 or float16", str(weight.dtype))
     _check_sizes(_NAME, form, n, k)
     if bias is not None:
-        check_tensor(_NAME, "bias", bias, bias.dtype, [n], x)
+        check_tensor(_NAME, "bias", bias, bias.dtype, [*batch, n], x)
         if bias.dtype not in PLAIN:
             refuse(_NAME, "bias to be float32, bfloat16 or float16", str(bias.dtype))
     _check_rng(_NAME, rng, form, x)
+    _check_offsets(_NAME, offsets, weight.shape[0], x)
     _check_transforms(_NAME, form, ["forward_input"] + ["wgrad_input"] * has_wgrad, x)
     _check_transforms(_NAME, form, ["forward_weight"] + ["dgrad_weight"] * has_dgrad, weight)
-    return TrainingForward.of(form, n, k, x.dtype, weight.dtype, x.device,
+    return TrainingForward.of(form, tuple(weight.shape), x.dtype, weight.dtype, x.device,
                               bias=None if bias is None else bias.dtype, has_dgrad=has_dgrad,
                               has_wgrad=has_wgrad)
 
@@ -130,13 +147,14 @@ def _check_device(op: str, x: Tensor, form: TrainingForm) -> None:
                str(x.device))
 
 
-def _train(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | None = None, *,
-           form: str, has_dgrad: bool = True, has_wgrad: bool = True) -> tuple[Tensor, ...]:
-    kernel = _make_forward(x, weight, bias, rng, form, has_dgrad, has_wgrad)
+def _train(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | None = None,
+           offsets: Tensor | None = None, *, form: str, has_dgrad: bool = True,
+           has_wgrad: bool = True) -> tuple[Tensor, ...]:
+    kernel = _make_forward(x, weight, bias, rng, offsets, form, has_dgrad, has_wgrad)
     _check_device(_NAME, x, kernel.form)
-    rows = to_argument(_pad_rows(x, has_wgrad))
-    y, *made = kernel.get()([rows, to_argument(weight),
-                             *([] if bias is None else [to_argument(bias)]),
+    rows = to_argument(_pad_rows(x, offsets, has_wgrad))
+    given = [rows, weight, *(each for each in (bias, offsets) if each is not None)]
+    y, *made = kernel.get()([*map(to_argument, given),
                              *_select(rng, kernel.form, kernel.random)], rows.shape[0])
     codes_of_weight = _spread(made, kernel.form.dgrad_weight, has_dgrad, x)
     if has_dgrad:
@@ -145,28 +163,45 @@ def _train(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | 
             *_spread(made, kernel.form.wgrad_input, has_wgrad, x))
 
 
-def _make_fakes(operand: TrainingOperand, rows: Any, cols: Any, is_made: bool, x: Tensor
-                ) -> list[Tensor]:
-    data, scales = get_storage(rows, cols, operand.format, find_layout(x.device))
-    made = [x.new_empty(data, dtype=torch.uint8), x.new_empty(scales, dtype=torch.uint8),
-            *([x.new_empty([], dtype=torch.float32)] if operand.scaling != "none" else [])]
-    return _spread(made, operand, is_made, x)
+def _get_shapes(form: TrainingForm, weight: Sequence[Any], rows: Any, layout: str
+                ) -> list[list[list[Any]]]:
+    """Of data, scales and global scale of the weight's codes for dgrad and of x's for wgrad."""
+    *batch, n, k = weight
+    groups = batch[0] if batch else None
+    data, scales = get_storage(k, n, form.dgrad_weight.format, layout)
+    of_weight = [[*batch, *data], [*batch, *scales], batch]
+    cols = count_padded(rows, groups)
+    data, scales = get_storage(k, cols, form.wgrad_input.format, layout)
+    if groups is not None and layout == TILES:
+        # Scales of each group are padded alone (docs/Numerics.md, section 12).
+        columns = (cols // form.wgrad_input.block + 3 * groups) // 4
+        scales = [-(-k // 128) * columns, 32, 4, 4]
+    of_x = [data, scales, batch]
+    for shapes, operand in ((of_weight, form.dgrad_weight), (of_x, form.wgrad_input)):
+        if operand.scaling == "none":
+            shapes[2] = [0]
+    return [of_weight, of_x]
 
 
-def _fake(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | None = None, *,
-          form: str, has_dgrad: bool = True, has_wgrad: bool = True) -> tuple[Tensor, ...]:
-    made = _make_forward(x, weight, bias, rng, form, has_dgrad, has_wgrad).form
-    n, k = weight.shape
-    return (x.new_empty([x.shape[0], n]), *_make_fakes(made.dgrad_weight, k, n, has_dgrad, x),
-            *_make_fakes(made.wgrad_input, k, _pad(x.shape[0]), has_wgrad, x))
+def _fake(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | None = None,
+          offsets: Tensor | None = None, *, form: str, has_dgrad: bool = True,
+          has_wgrad: bool = True) -> tuple[Tensor, ...]:
+    _make_forward(x, weight, bias, rng, offsets, form, has_dgrad, has_wgrad)
+    all_shapes = _get_shapes(read_form(form), weight.shape, x.shape[0], find_layout(x.device))
+    made = [x.new_empty(shape if has else [0], dtype=dtype)
+            for shapes, has in zip(all_shapes, (has_dgrad, has_wgrad))
+            for shape, dtype in zip(shapes, (torch.uint8, torch.uint8, torch.float32))]
+    return (x.new_empty([x.shape[0], weight.shape[-2]]), *made)
 
 
 implement(_NAME, _train, _fake)
 
 
-def _make_backward(gradient: Tensor, codes: Sequence[Tensor], rng: Tensor | None, text: str,
-                   in_features: int, weight_dtype: torch.dtype, has_dgrad: bool, has_wgrad: bool
-                   ) -> TrainingBackward:
+def _make_backward(gradient: Tensor, given: Sequence[Any], text: str, in_features: int,
+                   weight_dtype: torch.dtype, has_dgrad: bool, has_wgrad: bool
+                   ) -> tuple[TrainingBackward, Tensor | None, Tensor | None]:
+    """The kernel of a call, its random bits and its ends of groups."""
+    codes, (rng, offsets) = given[:6], (*given[6:], None, None)[:2]
     form = read_form(text)
     check_x(_BACKWARD, gradient)
     if gradient.dim() != 2:
@@ -180,34 +215,35 @@ def _make_backward(gradient: Tensor, codes: Sequence[Tensor], rng: Tensor | None
     _check_rng(_BACKWARD, rng, form, gradient)
     _check_transforms(_BACKWARD, form, ["dgrad_gradient"] * has_dgrad
                       + ["wgrad_gradient"] * has_wgrad, gradient)
-    layout = find_layout(gradient.device)
-    for name, cols, is_given, given in (("weight", n, has_dgrad, codes[:3]),
-                                        ("x", _pad(rows), has_wgrad, codes[3:])):
-        if is_given:
-            operand = form.dgrad_weight if name == "weight" else form.wgrad_input
-            data, scales = get_storage(in_features, cols, operand.format, layout)
-            for what, tensor, dtype, shape in zip(
-                    ("data", "scales", "global"), given,
-                    (torch.uint8, torch.uint8, torch.float32),
-                    (data, scales, [] if operand.scaling != "none" else [0])):
+    if offsets is not None and offsets.dim() != 1:
+        refuse(_BACKWARD, "offsets of rank 1", f"shape {list(offsets.shape)}")
+    _check_offsets(_BACKWARD, offsets, _count_groups(offsets), gradient)
+    weight = (n, in_features) if offsets is None else (_count_groups(offsets), n, in_features)
+    all_shapes = _get_shapes(form, weight, rows, find_layout(gradient.device))
+    for name, shapes, has, tensors in zip(("weight", "x"), all_shapes, (has_dgrad, has_wgrad),
+                                          (codes[:3], codes[3:])):
+        for what, tensor, shape in zip(("data", "scales", "global"), tensors, shapes):
+            if has:
+                dtype = torch.float32 if what == "global" else torch.uint8
                 check_tensor(_BACKWARD, f"{name}_{what}", tensor, dtype, shape, gradient)
-    return TrainingBackward.of(form, n, in_features, gradient.dtype, weight_dtype,
-                               gradient.device, has_dgrad=has_dgrad, has_wgrad=has_wgrad)
+    kernel = TrainingBackward.of(form, weight, gradient.dtype, weight_dtype, gradient.device,
+                                 has_dgrad=has_dgrad, has_wgrad=has_wgrad)
+    return kernel, rng, offsets
 
 
 def _differentiate(gradient: Tensor, *given: Any, form: str, in_features: int,
                    weight_dtype: torch.dtype, has_dgrad: bool, has_wgrad: bool
                    ) -> tuple[Tensor, Tensor]:
-    codes, rng = given[:6], (given[6] if len(given) > 6 else None)
-    kernel = _make_backward(gradient, codes, rng, form, in_features, weight_dtype, has_dgrad,
-                            has_wgrad)
+    kernel, rng, offsets = _make_backward(gradient, given, form, in_features, weight_dtype,
+                                          has_dgrad, has_wgrad)
     _check_device(_BACKWARD, gradient, kernel.form)
-    rows = to_argument(_pad_rows(gradient, has_wgrad))
+    rows = to_argument(_pad_rows(gradient, offsets, has_wgrad))
     taken: list[Tensor] = []
     if has_dgrad:
-        taken += codes[:len(count_codes(kernel.form.dgrad_weight))]
+        taken += given[:len(count_codes(kernel.form.dgrad_weight))]
     if has_wgrad:
-        taken += codes[3:3 + len(count_codes(kernel.form.wgrad_input))]
+        taken += given[3:3 + len(count_codes(kernel.form.wgrad_input))]
+    taken += [] if offsets is None else [offsets]
     made = kernel.get()([rows, *map(to_argument, taken),
                          *_select(rng, kernel.form, kernel.random)], rows.shape[0])
     of_x = made[0][:gradient.shape[0]] if has_dgrad else gradient.new_empty(0)
@@ -217,11 +253,13 @@ def _differentiate(gradient: Tensor, *given: Any, form: str, in_features: int,
 def _fake_gradients(gradient: Tensor, *given: Any, form: str, in_features: int,
                     weight_dtype: torch.dtype, has_dgrad: bool, has_wgrad: bool
                     ) -> tuple[Tensor, Tensor]:
-    codes, rng = given[:6], (given[6] if len(given) > 6 else None)
-    _make_backward(gradient, codes, rng, form, in_features, weight_dtype, has_dgrad, has_wgrad)
+    _, _, offsets = _make_backward(gradient, given, form, in_features, weight_dtype, has_dgrad,
+                                   has_wgrad)
     rows, n = gradient.shape
+    batch = [] if offsets is None else [_count_groups(offsets)]
     return (gradient.new_empty([rows, in_features] if has_dgrad else [0]),
-            gradient.new_empty([n, in_features] if has_wgrad else [0], dtype=weight_dtype))
+            gradient.new_empty([*batch, n, in_features] if has_wgrad else [0],
+                               dtype=weight_dtype))
 
 
 implement(_BACKWARD, _differentiate, _fake_gradients)
@@ -229,17 +267,17 @@ refuse_backward(_BACKWARD, "gradients of gradients are not quantized")
 
 
 def _save(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
-    _, weight, bias, rng = inputs
-    ctx.save_for_backward(*output[1:], rng)
+    _, weight, bias, rng, offsets = inputs
+    ctx.save_for_backward(*output[1:], rng, offsets)
     ctx.mark_non_differentiable(*output[1:])
     ctx.form = keyword_only_inputs["form"]
     ctx.has = [keyword_only_inputs.get(name, True) for name in ("has_dgrad", "has_wgrad")]
-    ctx.of_weight = weight.shape[1], weight.dtype
+    ctx.of_weight = weight.shape[-1], weight.dtype
     ctx.bias_dtype = None if bias is None else bias.dtype
 
 
 def _propagate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
-    *codes, rng = ctx.saved_tensors
+    *codes, rng, offsets = ctx.saved_tensors
     # PyTorch knows of no arguments that have their defaults.
     count = len(ctx.needs_input_grad)
     needs_x, needs_weight, needs_bias = (*ctx.needs_input_grad, False)[:3]
@@ -250,12 +288,12 @@ def _propagate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
     of_x = of_weight = of_bias = None
     if needs_x or needs_weight:
         made = torch.ops.blockscale.train_linear_backward(
-            gradient.contiguous(), *codes, rng, form=ctx.form, in_features=in_features,
+            gradient.contiguous(), *codes, rng, offsets, form=ctx.form, in_features=in_features,
             weight_dtype=dtype, has_dgrad=needs_x, has_wgrad=needs_weight)
         of_x, of_weight = made[0] if needs_x else None, made[1] if needs_weight else None
     if needs_bias:
-        of_bias = gradient.float().sum(0).to(ctx.bias_dtype)
-    return (of_x, of_weight, of_bias, None)[:count]
+        of_bias = sum_rows(gradient, offsets).to(ctx.bias_dtype)
+    return (of_x, of_weight, of_bias, None, None)[:count]
 
 
 torch.library.register_autograd(f"blockscale::{_NAME}", _propagate, setup_context=_save)
@@ -282,19 +320,45 @@ def train_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, form:
         rows: for the gradient of the weight zeros fill them up to a multiple of 32.
       weight: [N, K], quantized from its own dtype. N and K are multiples of the blocks.
       bias: [N].
-      form: a TrainingForm, or the name of one.
+      form: a TrainingForm, or the name of one, which torch.compile does not trace.
       rng: what draw_rng() gives; None to call it. Both passes take their random bits from it.
 
     Returns: [.., N] of x's dtype. The gradient of the bias is the sum of rows in float32.
 
     Raises: ArgumentError.
     """
-    form = to_form(form)
+    y = _call(x.reshape(-1, x.shape[-1]), weight, bias, rng, None, to_form(form))
+    return y.reshape(*x.shape[:-1], y.shape[-1])
+
+
+def _call(x: Tensor, weight: Tensor, bias: Tensor | None, rng: Tensor | None,
+          offsets: Tensor | None, form: TrainingForm) -> Tensor:
     if rng is None:
         rng = draw_rng(form, x.device)
     is_recorded = torch.is_grad_enabled()
     y: Tensor = torch.ops.blockscale.train_linear(
-        x.reshape(-1, x.shape[-1]), weight, bias, rng, form=form.text,
+        x, weight, bias, rng, offsets, form=form.text,
         has_dgrad=is_recorded and x.requires_grad,
         has_wgrad=is_recorded and weight.requires_grad)[0]
-    return y.reshape(*x.shape[:-1], y.shape[-1])
+    return y
+
+
+def train_grouped_linear(x: Tensor, weight: Tensor, offsets: Tensor, bias: Tensor | None = None,
+                         *, form: AnyForm, rng: Tensor | None = None) -> Tensor:
+    """train_linear() of groups of rows, each with a weight of its own, as experts are: a group is
+    quantized as if it were alone, with global scales of its own. Groups may have any number of
+    rows; for the gradients of weights zeros fill each up to a multiple of 32.
+
+    Args:
+      x: [M, K].
+      weight: [G, N, K].
+      offsets: [G] int32, the ends of the groups, on x's device; nothing waits for them. Rows behind
+        the last one belong to no group: their results and gradients are 0.
+      bias: [G, N].
+      form, rng: as train_linear() takes them.
+
+    Returns: [M, N] of x's dtype.
+
+    Raises: ArgumentError; Error for ends that descend or are beyond x.
+    """
+    return _call(x, weight, bias, rng, offsets, to_form(form))
