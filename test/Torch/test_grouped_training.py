@@ -3,6 +3,7 @@
 """Training of stacks of weights for groups of rows: operands are those of the reference for each
 group byte by byte, and products are within their bound of what these stand for."""
 
+import copy
 import sys
 import unittest
 import unittest.mock
@@ -16,10 +17,18 @@ from torch.utils.checkpoint import checkpoint
 import blockscale
 import blockscale.torch
 from blockscale import TrainingForm, TrainingOperand, get_training_form
-from blockscale.torch import draw_rng, train_grouped_linear, train_linear
+from blockscale.torch import (
+    TrainedExperts,
+    draw_rng,
+    prepare_training_,
+    train_grouped_linear,
+    train_linear,
+)
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
+from test_quantize_model import BOTH
+from test_quantize_model import make as make_model
 from training_operands import ELEMENTS, PRODUCTS, SOURCES, decode, quantize_operand, reference
 
 OPS = torch.ops.blockscale
@@ -342,6 +351,85 @@ class RepeatTest(unittest.TestCase):
                  draw_rng(form), ends), {"form": form.text})
 
 
+class ModelTest(unittest.TestCase):
+    """Experts as transformers have them, beside layers."""
+
+    def run_all(self, model, x):
+        """y, and gradients by the names of parameters, with those of x."""
+        torch.manual_seed(3)
+        model.zero_grad()
+        x = x.clone().requires_grad_()
+        y = model(x)
+        y.float().square().sum().backward()
+        return y.detach(), {"x": x.grad, **{
+            name: each.grad.clone() for name, each in model.named_parameters()}}
+
+    def test_experts(self):
+        """In both orders, with and without biases: parameters stay, results and gradients are
+        close to those of plain experts, and a run comes again in a graph and from a copy."""
+        for name in NAMES:
+            for options in ({}, {"has_bias": False, "is_transposed": True}):
+                with self.subTest(name, **options):
+                    model, x = make_model(**options)
+                    plain = copy.deepcopy(model)
+                    parameters = dict(model.named_parameters())
+                    taken = prepare_training_(model, name, leave_last_projection=False)
+                    self.assertEqual(list(taken), ["up", "down", "experts.gate_up_proj",
+                                                   "experts.down_proj", "head"])
+                    self.assertIsInstance(model.experts, TrainedExperts)
+                    self.assertIn("TrainedExperts", repr(model))
+                    self.assertEqual(list(parameters), list(dict(model.named_parameters())))
+                    for each, parameter in model.named_parameters():
+                        self.assertIs(parameter, parameters[each])
+                    make_model(**options)[0].load_state_dict(model.state_dict())
+                    y, found = self.run_all(model, x)
+                    _, wanted = self.run_all(plain, x)
+                    for each, gradient in found.items():
+                        error = (gradient.double() - wanted[each].double()).norm()
+                        bound = 0.1 if name.startswith("mxfp8") else 0.5
+                        self.assertLess(error, bound * wanted[each].double().norm(), each)
+                    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+                    for other in (copy.deepcopy(model), compiled):
+                        again, gradients = self.run_all(other, x)
+                        self.assertTrue(torch.equal(again, y))
+                        for one, two in zip(gradients.values(), found.values()):
+                            self.assertTrue(torch.equal(one, two))
+
+    def test_forms_by_name(self):
+        """Each stack has the form of its own name."""
+        model, _ = make_model()
+        taken = prepare_training_(model, {"*.down_proj": "nvfp4", "experts.*": "mxfp8"})
+        self.assertEqual(list(taken), ["experts.gate_up_proj", "experts.down_proj"])
+        self.assertEqual(model.experts.forms,
+                         {"gate_up_proj": get_training_form("mxfp8"),
+                          "down_proj": get_training_form("nvfp4")})
+
+    def test_left(self):
+        """Experts one of whose stacks has no form, with hooks, alone, or that are trained so
+        already stay, and these are not quantized as if they were plain."""
+        model, _ = make_model()
+        hooked, _ = make_model()
+        hooked.experts.register_forward_hook(lambda *_: None)
+        trained, _ = make_model()
+        prepare_training_(trained, {"experts.*": "mxfp8"})
+        kept = trained.experts
+        for given, forms, message in (
+                (model, {"*.down_proj": None, "*": "mxfp8"},
+                 "leaves experts.gate_up_proj: expected experts all of whose stacks have forms"),
+                (hooked, "mxfp8", "expected a layer without hooks"),
+                (trained, "mxfp8", "expected plain experts, but got TrainedExperts")):
+            with self.assertLogs("blockscale", "INFO") as logs:
+                taken = prepare_training_(given, forms)
+            self.assertEqual(list(taken), ["up", "down"])
+            self.assertIn(message, "\n".join(logs.output))
+            self.assertEqual(isinstance(given.experts, TrainedExperts), given is trained)
+        self.assertIs(trained.experts, kept)
+        with self.assertRaisesRegex(blockscale.ArgumentError, "the 2 of Experts are left"):
+            prepare_training_(make_model()[0].experts, "mxfp8")
+        blockscale.torch.quantize_(trained, BOTH)
+        self.assertIs(trained.experts, kept)
+
+
 class RefusedTest(unittest.TestCase):
     def test_arguments(self):
         x, weight, gradient, ends = draw(*CASES[0])
@@ -377,6 +465,16 @@ class RefusedTest(unittest.TestCase):
                 with self.assertRaisesRegex(blockscale.Error, message):
                     train_grouped_linear(x, weight.requires_grad_(),
                                          torch.tensor(ends, dtype=torch.int32), form=name)
+
+
+    def test_ends_within_squares(self):
+        """Square blocks of x have rows of one group."""
+        x, weight, _, ends = draw(64, (5, 64))
+        square = TrainingOperand("mxfp8", "rceil", is_square=True)
+        form = TrainingForm(*[square] * 6)
+        with self.assertRaisesRegex(blockscale.Error, "the end of group 0 to be a multiple of 32, "
+                                                      "but got 5"):
+            train_grouped_linear(x, weight, ends, form=form)
 
 
 class TrainTest(unittest.TestCase):

@@ -35,7 +35,7 @@ from blockscale.torch._program import Function, Imported, from_export, from_grap
 from blockscale.torch._qat import FakeQuantizedLinear, convert_qat_, prepare_qat_
 from blockscale.torch._quantize_model import quantize_
 from blockscale.torch._summary import LayerSummary, Summary
-from blockscale.torch._training import TrainedLinear, prepare_training_
+from blockscale.torch._training import TrainedExperts, TrainedLinear, prepare_training_
 from blockscale.torch._training_ops import draw_rng, train_grouped_linear, train_linear
 
 # They have no names for users but those of torch.ops.blockscale, and what peft finds.
@@ -44,11 +44,11 @@ _import_module("blockscale.torch._lora")
 _import_module("blockscale.torch._rows")
 
 __all__ = ["FakeQuantizedLinear", "Function", "Imported", "LayerSummary", "OrderedLinear",
-           "QuantizedExperts", "QuantizedLinear", "QuantizedStack", "Summary", "TrainedLinear",
-           "UnsupportedError", "calibrate", "convert_qat_", "draw_rng", "explain", "fake_quantize",
-           "from_export", "from_graph", "load_quantized_", "mark_state_dict", "order_linear_",
-           "prepare_qat_", "prepare_training_", "quantize_", "synchronize", "train_grouped_linear",
-           "train_linear"]
+           "QuantizedExperts", "QuantizedLinear", "QuantizedStack", "Summary", "TrainedExperts",
+           "TrainedLinear", "UnsupportedError", "calibrate", "convert_qat_", "draw_rng", "explain",
+           "fake_quantize", "from_export", "from_graph", "load_quantized_", "mark_state_dict",
+           "order_linear_", "prepare_qat_", "prepare_training_", "quantize_", "synchronize",
+           "train_grouped_linear", "train_linear"]
 
 
 def __getattr__(name: str) -> _Any:

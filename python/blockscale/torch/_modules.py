@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import torch
@@ -117,7 +117,7 @@ def find_neighbours(model: nn.Module) -> None:
                 Neighbours(layers).join()
 
 
-def _autocast(x: Tensor) -> Tensor:
+def autocast(x: Tensor) -> Tensor:
     """x as a linear layer of torch takes it under torch.autocast."""
     kind = x.device.type
     if (kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind)
@@ -331,7 +331,7 @@ class QuantizedWeight(nn.Module):
 
     def multiply(self, x: Tensor, offsets: Tensor | None = None) -> Tensor:
         """x times the weight, with the bias; with offsets, of a stack by groups of rows."""
-        x = _autocast(x)
+        x = autocast(x)
         form, dtype = self.form, x.dtype
         if form.cast is not None and dtype == torch.float32:
             x = x.to(_CAST[form.cast])
@@ -387,13 +387,13 @@ def route(top_k_index: Tensor, experts: int) -> tuple[Tensor, Tensor]:
     return order, torch.searchsorted(chosen, numbers, right=True).to(torch.int32)
 
 
-class QuantizedExperts(nn.Module):
-    """Experts of transformers with quantized weights: modules whose class has
+class RoutedExperts(nn.Module):
+    """Experts of transformers with products of ours: modules whose class has
     `use_experts_implementation`. What else they have, as activations and limits, is theirs."""
 
-    def __init__(self, experts: nn.Module, stacks: dict[str, QuantizedStack]):
+    def __init__(self, experts: nn.Module, replaced: Collection[str] = ()):
+        """All of `experts` but the parameters that are `replaced`."""
         super().__init__()
-        replaced = {*stacks, *(f"{name}_bias" for name in stacks)}
         for name, value in vars(experts).items():
             if name not in vars(self):
                 setattr(self, name, value)
@@ -403,22 +403,21 @@ class QuantizedExperts(nn.Module):
             if name not in replaced:
                 self.register_parameter(name, parameter)
         self.kind = type(experts)
-        for name, stack in stacks.items():
-            self.add_module(name, stack)
         self.training = experts.training
 
-    def _get_name(self) -> str:
-        return f"Quantized{self.kind.__name__}"
+    def multiply(self, name: str, rows: Tensor, offsets: Tensor) -> Tensor:
+        """Rows, sorted by expert, times the stack of a name, with its bias."""
+        raise NotImplementedError
 
     def forward(self, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
         tokens, count = top_k_index.shape
         order, offsets = route(top_k_index, self.num_experts)
         rows = hidden_states[torch.div(order, count, rounding_mode="floor")]
         if self.has_gate:
-            inner = self.kind._apply_gate(self, self.gate_up_proj(rows, offsets))
+            inner = self.kind._apply_gate(self, self.multiply("gate_up_proj", rows, offsets))
         else:
-            inner = self.act_fn(self.up_proj(rows, offsets))
-        out = self.down_proj(inner, offsets)
+            inner = self.act_fn(self.multiply("up_proj", rows, offsets))
+        out = self.multiply("down_proj", inner, offsets)
         # Some versions of transformers have no such attribute.
         if getattr(self, "has_post_expert_norm", False):
             out = self.post_expert_norm(out)
@@ -427,3 +426,20 @@ class QuantizedExperts(nn.Module):
         back[order] = torch.arange(order.shape[0], device=order.device)
         total = out[back].view(tokens, count, -1).sum(1)
         return total.to(hidden_states.dtype)
+
+
+class QuantizedExperts(RoutedExperts):
+    """Experts with quantized weights."""
+
+    def __init__(self, experts: nn.Module, stacks: dict[str, QuantizedStack]):
+        super().__init__(experts, {*stacks, *(f"{name}_bias" for name in stacks)})
+        for name, stack in stacks.items():
+            self.add_module(name, stack)
+
+    def _get_name(self) -> str:
+        return f"Quantized{self.kind.__name__}"
+
+    def multiply(self, name: str, rows: Tensor, offsets: Tensor) -> Tensor:
+        stack: QuantizedStack = getattr(self, name)
+        y: Tensor = stack(rows, offsets)
+        return y

@@ -19,6 +19,7 @@ from blockscale.torch._modules import (
     QuantizedLinear,
     QuantizedStack,
     QuantizedWeight,
+    RoutedExperts,
     find_neighbours,
 )
 
@@ -129,6 +130,8 @@ def _find_obstacle(module: nn.Module, parents: list[nn.Module]) -> str:
 
 
 def _find_obstacle_of_experts(experts: Any, names: tuple[str, ...]) -> str:
+    if isinstance(experts, RoutedExperts):
+        return f"expected plain experts, but got {type(experts).__name__}"
     if "forward" in vars(experts):
         return "expected experts of their class's forward, but got another one"
     biases = [f"{name}_bias" for name in names] if experts.has_bias else []

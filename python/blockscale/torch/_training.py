@@ -1,13 +1,12 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Training with quantized products: linear layers that quantize the operands of their products in
-both passes."""
+"""Training with quantized products: linear layers and experts that quantize the operands of their
+products in both passes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor, nn
 
 from blockscale._errors import ArgumentError
@@ -15,8 +14,9 @@ from blockscale._policy import matches_pattern
 from blockscale._training import AnyForm, TrainingForm, to_form
 from blockscale.torch._kernels import LOG
 from blockscale.torch._library import PLAIN
-from blockscale.torch._sites import Site, find_last, find_sites
-from blockscale.torch._training_ops import train_linear
+from blockscale.torch._modules import RoutedExperts, autocast
+from blockscale.torch._sites import Site, find_last, find_parents, find_sites, get_stack_names
+from blockscale.torch._training_ops import train_grouped_linear, train_linear
 
 #: One form, or forms by patterns of layers' names, with None for layers that stay.
 Forms = AnyForm | Mapping[str, AnyForm | None]
@@ -32,13 +32,35 @@ class TrainedLinear(nn.Linear):
     form: TrainingForm
 
     def forward(self, input: Tensor) -> Tensor:
-        kind = input.device.type
-        if torch.is_autocast_enabled(kind):
-            input = input.to(torch.get_autocast_dtype(kind))
-        return train_linear(input, self.weight, self.bias, form=self.form)
+        return train_linear(autocast(input), self.weight, self.bias, form=self.form)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, {self.form.describe()}"
+
+
+class TrainedExperts(RoutedExperts):
+    """Experts of transformers whose products are quantized in training, with their parameters.
+
+    Attributes:
+      forms: how the operands of the products are quantized, by the names of stacks.
+    """
+
+    def __init__(self, experts: nn.Module, forms: Mapping[str, TrainingForm]):
+        super().__init__(experts)
+        self.forms = dict(forms)
+
+    def _get_name(self) -> str:
+        return f"Trained{self.kind.__name__}"
+
+    def multiply(self, name: str, rows: Tensor, offsets: Tensor) -> Tensor:
+        weight: Tensor = getattr(self, name)
+        if self.is_transposed:
+            weight = weight.transpose(-2, -1)
+        bias = getattr(self, f"{name}_bias") if self.has_bias else None
+        return train_grouped_linear(autocast(rows), weight, offsets, bias, form=self.forms[name])
+
+    def extra_repr(self) -> str:
+        return "; ".join(f"{name}: {form.describe()}" for name, form in self.forms.items())
 
 
 def _find_form(name: str, forms: Mapping[str, TrainingForm | None]) -> TrainingForm | str:
@@ -49,11 +71,14 @@ def _find_form(name: str, forms: Mapping[str, TrainingForm | None]) -> TrainingF
     return "expected a pattern that matches its name"
 
 
-def _find_reason(site: Site, form: TrainingForm, is_last: bool) -> str:
-    """Why a layer cannot be of a form, or shall not."""
+def _find_reason(site: Site, form: TrainingForm, is_last: bool, is_root: bool) -> str:
+    """Why a layer or a stack of experts cannot be of a form, or shall not."""
     if is_last:
         return "expected a layer that is not the last projection"
-    if type(site.owner) is not nn.Linear:
+    if site.is_stack:
+        if site.obstacle or is_root:
+            return site.obstacle or "expected experts in a model, but got experts alone"
+    elif type(site.owner) is not nn.Linear:
         return f"expected a layer of nn.Linear, but got {type(site.owner).__name__}"
     if site.weight.dtype not in PLAIN:
         return f"expected a weight of float32, bfloat16 or float16, but got {site.weight.dtype}"
@@ -67,9 +92,9 @@ def _find_reason(site: Site, form: TrainingForm, is_last: bool) -> str:
 
 def prepare_training_(model: nn.Module, forms: Forms, *,
                       leave_last_projection: bool = True) -> dict[str, str]:
-    """Makes the linear layers of a model quantize the operands of their products in training, in
-    place. Parameters stay the model's, so that optimizers, state dicts and hooks know them as
-    before.
+    """Makes the linear layers of a model, and experts as transformers have them, quantize the
+    operands of their products in training, in place. Parameters stay the model's, so that
+    optimizers, state dicts and hooks know them as before.
 
     Args:
       forms: a TrainingForm or the name of one, for all layers; or a dict of forms by patterns, of
@@ -77,8 +102,9 @@ def prepare_training_(model: nn.Module, forms: Forms, *,
         leaves a layer.
       leave_last_projection: whether the last projection stays, as by a policy.
 
-    Returns: the form of each layer, by its name. Expert stacks, layers of other classes, and layers
-      whose sizes are no multiples of the blocks stay as they are; the log says why, at level INFO.
+    Returns: the form of each layer and of each stack of experts, by its name. Layers of other
+      classes, and those whose sizes are no multiples of the blocks, stay as they are, and experts
+      of which one stack would; the log says why, at level INFO.
 
     Raises: ArgumentError. The model is as it was then, also where no layer is taken.
     """
@@ -88,18 +114,36 @@ def prepare_training_(model: nn.Module, forms: Forms, *,
     known = {pattern: None if each is None else to_form(each) for pattern, each in given.items()}
     sites = list(find_sites(model))
     last = find_last(model, sites) if leave_last_projection else ""
-    taken: dict[str, tuple[nn.Module, TrainingForm]] = {}
+    taken: dict[str, tuple[Site, TrainingForm]] = {}
+    left: dict[str, str] = {}
     for site in sites:
         form = _find_form(site.name, known)
-        reason = form if isinstance(form, str) else _find_reason(site, form, site.name == last)
+        reason = form if isinstance(form, str) else _find_reason(site, form, site.name == last,
+                                                                 site.owner is model)
         if reason or isinstance(form, str):
-            LOG.info("prepare_training_ leaves %s: %s", site.name, reason)
+            left[site.name] = reason
         else:
-            taken[site.name] = site.owner, form
+            taken[site.name] = site, form
+    stacks: dict[nn.Module, dict[str, TrainingForm]] = {}
+    for site, form in taken.values():
+        if site.is_stack:
+            stacks.setdefault(site.owner, {})[site.member] = form
+    for name, (site, _) in list(taken.items()):
+        if site.is_stack and len(stacks[site.owner]) < len(get_stack_names(site.owner)):
+            left[name] = "expected experts all of whose stacks have forms, but one is left"
+            del taken[name]
+    for name, reason in left.items():
+        LOG.info("prepare_training_ leaves %s: %s", name, reason)
     if not taken:
         raise ArgumentError("expected a layer of nn.Linear that the forms quantize, but the "
                             f"{len(sites)} of {type(model).__name__} are left")
-    for layer, form in taken.values():
-        layer.__class__ = TrainedLinear
-        layer.form = form
+    parents = find_parents(model)
+    for site, form in taken.values():
+        if not site.is_stack:
+            site.owner.__class__ = TrainedLinear
+            site.owner.form = form
+        elif site.owner in stacks:
+            experts = TrainedExperts(site.owner, stacks.pop(site.owner))
+            for parent, name in parents[id(site.owner)]:
+                setattr(parent, name, experts)
     return {name: form.describe() for name, (_, form) in taken.items()}
