@@ -23,6 +23,20 @@ bool isAmaxOfParts(AmaxOp op) {
          isPartsType(op.getX().getType());
 }
 
+/// The first of the members that are scales of `amax`; null if there is none.
+static GlobalScaleOp
+findScaleOf(Value amax, llvm::function_ref<bool(Operation *)> isMember) {
+  GlobalScaleOp first;
+  for (Operation *user : amax.getUsers()) {
+    auto scale = dyn_cast<GlobalScaleOp>(user);
+    if (scale && isMember(scale) &&
+        (!first || (scale->getBlock() == first->getBlock() &&
+                    scale->isBeforeInBlock(first))))
+      first = scale;
+  }
+  return first;
+}
+
 GlobalChain GlobalChain::find(QuantizeOp op,
                               llvm::function_ref<bool(Operation *)> isMember) {
   GlobalChain chain;
@@ -34,7 +48,10 @@ GlobalChain GlobalChain::find(QuantizeOp op,
   auto scale = value.getDefiningOp<GlobalScaleOp>();
   if (scale && isMember(scale)) {
     chain.scale = scale;
+    chain.takesScale = true;
     value = scale.getAmax();
+  } else if (op.getGlobalAmax()) {
+    chain.scale = findScaleOf(value, isMember);
   }
   auto amax = value.getDefiningOp<AmaxOp>();
   if (amax && isAmaxOfParts(amax) && isMember(amax))
@@ -63,17 +80,32 @@ Value GlobalChain::getSource() {
   return scale ? scale.getAmax() : Value();
 }
 
-QuantizeOp findGlobalUser(Operation *op) {
-  if (!isa<AmaxOp, GlobalScaleOp>(op))
-    return {};
-  for (Operation *user : op->getUsers()) {
+/// One of the quantizations that take `value` whose chain has `op`; null if
+/// there is none.
+static QuantizeOp findUserOf(Value value, Operation *op) {
+  for (Operation *user : value.getUsers()) {
     auto quantize = dyn_cast<QuantizeOp>(user);
-    if (!quantize && isa<GlobalScaleOp>(user))
-      quantize = findGlobalUser(user);
     if (quantize && quantize->getBlock() == op->getBlock() &&
         llvm::is_contained(GlobalChain::find(quantize).getOps(), op))
       return quantize;
   }
+  return {};
+}
+
+QuantizeOp findGlobalUser(Operation *op) {
+  if (auto scale = dyn_cast<GlobalScaleOp>(op)) {
+    QuantizeOp user = findUserOf(scale.getScale(), op);
+    return user ? user : findUserOf(scale.getAmax(), op);
+  }
+  auto amax = dyn_cast<AmaxOp>(op);
+  if (!amax)
+    return {};
+  if (QuantizeOp user = findUserOf(amax.getAmax(), op))
+    return user;
+  for (Operation *user : op->getUsers())
+    if (auto scale = dyn_cast<GlobalScaleOp>(user))
+      if (QuantizeOp ofScale = findUserOf(scale.getScale(), op))
+        return ofScale;
   return {};
 }
 

@@ -68,14 +68,17 @@ static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
                          : family == KernelFamily::Strips ? count.quantizes
                                                           : 0;
   if (count.decoders > mostDecoders ||
-      (count.globals > 0 && family != KernelFamily::Rows))
+      (count.globals > 0 && family != KernelFamily::Rows &&
+       family != KernelFamily::Strips))
     return false;
   switch (family) {
   case KernelFamily::Rows:
     return !reduces && count.quantizes == 1 && count.ofDialect == 1;
   case KernelFamily::Strips:
-    return !reduces && count.quantizes + count.amaxes > 0 &&
-           count.ofDialect == count.quantizes + count.amaxes + count.transforms;
+    return !reduces && count.quantizes + count.amaxes + count.parts > 0 &&
+           (count.parts == 0 || count.quantizes + count.amaxes == 0) &&
+           count.ofDialect ==
+               count.quantizes + count.amaxes + count.parts + count.transforms;
   case KernelFamily::Program:
     return reduces && count.parts <= (count.quantizes == 0 ? 1 : 0) &&
            count.ofDialect == count.quantizes + count.parts;
@@ -97,8 +100,9 @@ static StringRef describeOps(KernelFamily family) {
     return "one quantization, which may be decoded, what its global operand is "
            "computed from, and elementwise ops";
   case KernelFamily::Strips:
-    return "quantizations, which may be decoded, or amaxes, with transforms "
-           "and elementwise ops";
+    return "quantizations, which may be decoded, with what their global "
+           "operands are computed from, or amaxes, or amax_parts alone, with "
+           "transforms and elementwise ops";
   case KernelFamily::Program:
     return "linalg ops that reduce rows, and quantizations or one amax_parts";
   case KernelFamily::Product:

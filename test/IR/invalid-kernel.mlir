@@ -221,7 +221,7 @@ func.func @kernel_c6_block(%x: tensor<32x32xbf16>, %o: tensor<32x32xf8E4M3FN>, %
 // -----
 
 func.func @kernel_c6_strips(%x: tensor<32x32xf8E4M3FN>, %s: tensor<32x1xf8E8M0FNU>, %o: tensor<32x32xf32>) {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations, which may be decoded, or amaxes, with transforms and elementwise ops, but got blockscale.dequantize}}
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations, which may be decoded, with what their global operands are computed from, or amaxes, or amax_parts alone, with transforms and elementwise ops, but got blockscale.dequantize}}
   %r = blockscale.kernel ins(%x, %s : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>) outs(%o : tensor<32x32xf32>) family strips {
   ^bb0(%lx: tensor<32x32xf8E4M3FN>, %ls: tensor<32x1xf8E8M0FNU>, %lo: tensor<32x32xf32>):
     %0 = blockscale.dequantize %lx, %ls block [1, 32] : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU> -> tensor<32x32xf32>
@@ -232,14 +232,29 @@ func.func @kernel_c6_strips(%x: tensor<32x32xf8E4M3FN>, %s: tensor<32x1xf8E8M0FN
 
 // -----
 
-func.func @kernel_c6_chain(%a: tensor<f32>, %x: tensor<32x32xbf16>, %o: tensor<32x32xf4E2M1FN>, %p: tensor<2x2xf8E4M3FN>) {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations, which may be decoded, or amaxes, with transforms and elementwise ops, but got blockscale.global_scale, blockscale.quantize}}
-  %r:2 = blockscale.kernel ins(%a, %x : tensor<f32>, tensor<32x32xbf16>) outs(%o, %p : tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>) family strips {
-  ^bb0(%la: tensor<f32>, %lx: tensor<32x32xbf16>, %lo: tensor<32x32xf4E2M1FN>, %lp: tensor<2x2xf8E4M3FN>):
-    %g = blockscale.global_scale %la : tensor<f32>
-    %0, %1 = blockscale.quantize %lx block [16, 16] global_scale(%g : tensor<f32>) : tensor<32x32xbf16> -> tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
-    blockscale.yield %0, %1 : tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
-  } -> tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+// A scale that is none of what the kernel quantizes under.
+func.func @kernel_c6_other_scale(%a: tensor<f32>, %b: tensor<f32>, %x: tensor<32x32xbf16>, %o: tensor<32x32xf4E2M1FN>, %p: tensor<2x2xf8E4M3FN>, %s: tensor<f32>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations, which may be decoded, with what their global operands are computed from, or amaxes, or amax_parts alone, with transforms and elementwise ops, but got blockscale.global_scale, blockscale.quantize}}
+  %r:3 = blockscale.kernel ins(%a, %b, %x : tensor<f32>, tensor<f32>, tensor<32x32xbf16>) outs(%s, %o, %p : tensor<f32>, tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>) family strips {
+  ^bb0(%la: tensor<f32>, %lb: tensor<f32>, %lx: tensor<32x32xbf16>, %lt: tensor<f32>, %lo: tensor<32x32xf4E2M1FN>, %lp: tensor<2x2xf8E4M3FN>):
+    %g = blockscale.global_scale %la recipe te : tensor<f32>
+    %0, %1 = blockscale.quantize %lx block [16, 16] recipe te global_amax(%lb : tensor<f32>) : tensor<32x32xbf16> -> tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+    blockscale.yield %g, %0, %1 : tensor<f32>, tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+  } -> tensor<f32>, tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+  return
+}
+
+// -----
+
+// Parts of an amax that the kernel quantizes beside.
+func.func @kernel_c6_parts(%x: tensor<32x32xbf16>, %o: tensor<32x32xf4E2M1FN>, %p: tensor<2x2xf8E4M3FN>, %s: tensor<1x512xf32>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations, which may be decoded, with what their global operands are computed from, or amaxes, or amax_parts alone, with transforms and elementwise ops, but got blockscale.amax_parts, blockscale.quantize}}
+  %r:3 = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%s, %o, %p : tensor<1x512xf32>, tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>) family strips {
+  ^bb0(%lx: tensor<32x32xbf16>, %lt: tensor<1x512xf32>, %lo: tensor<32x32xf4E2M1FN>, %lp: tensor<2x2xf8E4M3FN>):
+    %g = blockscale.amax_parts %lx : tensor<32x32xbf16> -> tensor<1x512xf32>
+    %0, %1 = blockscale.quantize %lx block [16, 16] : tensor<32x32xbf16> -> tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+    blockscale.yield %g, %0, %1 : tensor<1x512xf32>, tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+  } -> tensor<1x512xf32>, tensor<32x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
   return
 }
 
@@ -310,7 +325,7 @@ func.func @kernel_c6_none(%o: tensor<f32>) {
 
 // What is quantized in strips is decoded once there.
 func.func @kernel_c6_decoder(%x: tensor<64x32xbf16>, %v: tensor<64x32xbf16>) -> (tensor<64x32xbf16>, tensor<64x32xbf16>) {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations, which may be decoded, or amaxes, with transforms and elementwise ops, but got blockscale.quantize, blockscale.dequantize, blockscale.dequantize}}
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations, which may be decoded, with what their global operands are computed from, or amaxes, or amax_parts alone, with transforms and elementwise ops, but got blockscale.quantize, blockscale.dequantize, blockscale.dequantize}}
   %0:2 = blockscale.kernel ins(%x : tensor<64x32xbf16>) outs(%v, %v : tensor<64x32xbf16>, tensor<64x32xbf16>) family strips {
   ^bb0(%lx: tensor<64x32xbf16>, %lv: tensor<64x32xbf16>, %lw: tensor<64x32xbf16>):
     %q, %s = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>

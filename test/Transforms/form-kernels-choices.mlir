@@ -144,7 +144,7 @@ func.func @small(%a: tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4
 // CHECK: blockscale.kernel {{.*}} attributes {blockscale.fusion = {form = "kept"}} {
 // CHECK: blockscale.amax
 // CHECK: blockscale.kernel {{.*}} attributes {blockscale.fusion = {form = "kept"}} {
-// REMARK: "generic + generic + amax: kept, the first pass stores x for the second; without an estimate: expected static sizes, or assumed ones (dynamic-sizes), but got 'tensor<?x4096xbf16>'"
+// REMARK: "generic + generic + amax_parts: kept, the first pass stores x for the second; without an estimate: expected static sizes, or assumed ones (dynamic-sizes), but got 'tensor<?x4096xbf16>'"
 // ASSUMED-LABEL: func.func @dynamic
 // ASSUMED: blockscale.kernel
 // ASSUMED-SAME: form = "recomputed"

@@ -119,33 +119,17 @@ func.func @scale_needed_before(%x: tensor<32x64xbf16>, %m: memref<f32>) -> tenso
 
 // -----
 
-// Another quantization of x, for which strips are read once; an amax for each matrix;
-// blocks of several rows; an amax of another tensor; rows without elements.
-// CHECK-LABEL: func.func @kept
-// CHECK-NOT: amax_parts
+// An amax for each matrix; an amax of another tensor; rows without elements.
 // CHECK-LABEL: func.func @each
-// CHECK-NOT: amax_parts
-// CHECK-LABEL: func.func @tall
 // CHECK-NOT: amax_parts
 // CHECK-LABEL: func.func @other
 // CHECK-NOT: amax_parts
 // CHECK-LABEL: func.func @empty_rows
 // CHECK-NOT: amax_parts
-func.func @kept(%x: tensor<32x64xbf16>) -> (tensor<32x64xf4E2M1FN>, tensor<64x32xf4E2M1FN>) {
-  %a = blockscale.amax %x : tensor<32x64xbf16> -> tensor<f32>
-  %q, %s = blockscale.quantize %x block [1, 16] recipe te global_amax(%a : tensor<f32>) : tensor<32x64xbf16> -> tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>
-  %p, %t = blockscale.quantize %x block [16, 1] transposed recipe te global_amax(%a : tensor<f32>) : tensor<32x64xbf16> -> tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>
-  return %q, %p : tensor<32x64xf4E2M1FN>, tensor<64x32xf4E2M1FN>
-}
 func.func @each(%x: tensor<2x32x64xbf16>) -> tensor<2x32x64xf4E2M1FN> {
   %a = blockscale.amax %x : tensor<2x32x64xbf16> -> tensor<2xf32>
   %q, %s = blockscale.quantize %x block [1, 16] recipe te global_amax(%a : tensor<2xf32>) : tensor<2x32x64xbf16> -> tensor<2x32x64xf4E2M1FN>, tensor<2x32x4xf8E4M3FN>
   return %q : tensor<2x32x64xf4E2M1FN>
-}
-func.func @tall(%x: tensor<32x64xbf16>) -> tensor<32x64xf4E2M1FN> {
-  %a = blockscale.amax %x : tensor<32x64xbf16> -> tensor<f32>
-  %q, %s = blockscale.quantize %x block [16, 16] recipe te global_amax(%a : tensor<f32>) : tensor<32x64xbf16> -> tensor<32x64xf4E2M1FN>, tensor<2x4xf8E4M3FN>
-  return %q : tensor<32x64xf4E2M1FN>
 }
 func.func @other(%x: tensor<32x64xbf16>, %y: tensor<32x64xbf16>) -> tensor<32x64xf4E2M1FN> {
   %a = blockscale.amax %y : tensor<32x64xbf16> -> tensor<f32>
@@ -226,4 +210,127 @@ func.func @norm(%x: tensor<?x128xf32>) -> (tensor<?x128xf4E2M1FN>, tensor<?x8xf8
   %g = blockscale.global_scale %am : tensor<f32>
   %q, %s = blockscale.quantize %y block [1, 16] global_scale(%g : tensor<f32>) : tensor<?x128xf32> -> tensor<?x128xf4E2M1FN>, tensor<?x8xf8E4M3FN>
   return %q, %s : tensor<?x128xf4E2M1FN>, tensor<?x8xf8E4M3FN>
+}
+
+// -----
+
+// A quantization that takes the amax has the scale of it beside, which what decodes its codes reads
+// later.
+// CHECK-LABEL: func.func @scale_beside
+// CHECK: %[[P:.+]] = blockscale.kernel {{.+}} family op
+// CHECK: %[[R:.+]]:3 = blockscale.kernel ins(%[[P]], {{.+}} family rows
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: %[[A:.+]] = blockscale.amax
+// CHECK-NEXT: %[[G:.+]] = blockscale.global_scale %[[A]] recipe te
+// CHECK-NEXT: %[[Q:.+]], %[[S:.+]] = blockscale.quantize {{.+}} global_amax(%[[A]] :
+// CHECK-NEXT: blockscale.yield %[[G]], %[[Q]], %[[S]]
+// CHECK-NOT: blockscale.kernel
+func.func @scale_beside(%x: tensor<32x64xf32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>, tensor<f32>) {
+  %a = blockscale.amax %x : tensor<32x64xf32> -> tensor<f32>
+  %q, %s = blockscale.quantize %x block [1, 16] recipe te global_amax(%a : tensor<f32>) : tensor<32x64xf32> -> tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>
+  %g = blockscale.global_scale %a recipe te : tensor<f32>
+  return %q, %s, %g : tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>, tensor<f32>
+}
+
+// -----
+
+// Rows and transformed columns of x: one kernel stores the parts of both amaxes, and the one that
+// quantizes takes the largest of each, and computes the scale of one.
+// CHECK-LABEL: func.func @rows_and_columns
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x64xbf16>
+// CHECK: %[[P:.+]]:2 = blockscale.kernel ins(%[[X]] : tensor<?x64xbf16>) outs(%{{.+}}, %{{.+}} : tensor<1x1024xf32>, tensor<1x1024xf32>) family strips
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: %[[LP:.+]] = blockscale.amax_parts
+// CHECK-NEXT: %[[H:.+]] = blockscale.hadamard
+// CHECK-NEXT: %[[LR:.+]] = blockscale.amax_parts %[[H]]
+// CHECK-NEXT: blockscale.yield %[[LP]], %[[LR]]
+// CHECK: blockscale.kernel ins(%[[P]]#{{[01]}}, %[[P]]#{{[01]}}, %[[X]] : {{.+}} family strips
+// CHECK-NEXT: ^bb0
+// CHECK: blockscale.amax
+// CHECK: blockscale.global_scale
+// CHECK: blockscale.quantize
+// CHECK: blockscale.quantize
+// CHECK-NOT: blockscale.kernel
+func.func @rows_and_columns(%x: tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<64x?xf4E2M1FN>, tensor<f32>, tensor<f32>) {
+  %a = blockscale.amax %x : tensor<?x64xbf16> -> tensor<f32>
+  %g = blockscale.global_scale %a recipe te : tensor<f32>
+  %q, %s = blockscale.quantize %x block [1, 16] recipe te global_amax(%a : tensor<f32>) : tensor<?x64xbf16> -> tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
+  %h = blockscale.hadamard %x dim 0 : tensor<?x64xbf16>
+  %b = blockscale.amax %h : tensor<?x64xbf16> -> tensor<f32>
+  %p, %t = blockscale.quantize %h block [16, 1] transposed recipe te global_amax(%b : tensor<f32>) : tensor<?x64xbf16> -> tensor<64x?xf4E2M1FN>, tensor<64x?xf8E4M3FN>
+  return %q, %p, %g, %b : tensor<?x64xf4E2M1FN>, tensor<64x?xf4E2M1FN>, tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// A weight in squares, in both directions, under one amax; and blocks of several rows alone.
+// CHECK-LABEL: func.func @squares
+// CHECK: blockscale.kernel {{.+}} family op
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: blockscale.amax_parts
+// CHECK: blockscale.kernel {{.+}} family strips
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: %[[A:.+]] = blockscale.amax
+// CHECK-NEXT: blockscale.quantize {{.+}} global_amax(%[[A]] :
+// CHECK-NEXT: blockscale.quantize {{.+}} global_amax(%[[A]] :
+// CHECK-NOT: blockscale.kernel
+// CHECK-LABEL: func.func @tall
+// CHECK: amax_parts
+// CHECK: blockscale.kernel {{.+}} family strips
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: %[[A:.+]] = blockscale.amax
+// CHECK-NEXT: %[[G:.+]] = blockscale.global_scale %[[A]]
+// CHECK-NEXT: blockscale.quantize {{.+}} global_scale(%[[G]] :
+// CHECK-NOT: blockscale.kernel
+func.func @squares(%x: tensor<32x64xbf16>) -> (tensor<32x64xf4E2M1FN>, tensor<64x32xf4E2M1FN>) {
+  %a = blockscale.amax %x : tensor<32x64xbf16> -> tensor<f32>
+  %q, %s = blockscale.quantize %x block [16, 16] recipe te global_amax(%a : tensor<f32>) : tensor<32x64xbf16> -> tensor<32x64xf4E2M1FN>, tensor<2x4xf8E4M3FN>
+  %p, %t = blockscale.quantize %x block [16, 16] transposed recipe te global_amax(%a : tensor<f32>) : tensor<32x64xbf16> -> tensor<64x32xf4E2M1FN>, tensor<4x2xf8E4M3FN>
+  return %q, %p : tensor<32x64xf4E2M1FN>, tensor<64x32xf4E2M1FN>
+}
+func.func @tall(%x: tensor<32x64xf32>) -> tensor<32x64xf4E2M1FN> {
+  %a = blockscale.amax %x : tensor<32x64xf32> -> tensor<f32>
+  %g = blockscale.global_scale %a : tensor<f32>
+  %q, %s = blockscale.quantize %x block [16, 16] global_scale(%g : tensor<f32>) : tensor<32x64xf32> -> tensor<32x64xf4E2M1FN>, tensor<2x4xf8E4M3FN>
+  return %q : tensor<32x64xf4E2M1FN>
+}
+
+// -----
+
+// Of two amaxes that one kernel takes, one is needed before the quantization, or nothing that is
+// quantized needs it: both are whole then.
+// CHECK-LABEL: func.func @one_needed_before
+// CHECK-NOT: amax_parts
+// CHECK-LABEL: func.func @one_not_needed
+// CHECK-NOT: amax_parts
+func.func @one_needed_before(%x: tensor<32x64xbf16>) -> (tensor<32x64xf4E2M1FN>, tensor<64x32xf4E2M1FN>) {
+  %h = blockscale.hadamard %x dim 0 : tensor<32x64xbf16>
+  %a = blockscale.amax %x : tensor<32x64xbf16> -> tensor<f32>
+  %b = blockscale.amax %h : tensor<32x64xbf16> -> tensor<f32>
+  %e = tensor.extract %b[] : tensor<f32>
+  %n = arith.addf %e, %e : f32
+  %q, %s = blockscale.quantize %x block [1, 16] recipe te global_amax(%a : tensor<f32>) : tensor<32x64xbf16> -> tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>
+  %p, %t = blockscale.quantize %h block [16, 1] transposed recipe te global_amax(%n : f32) : tensor<32x64xbf16> -> tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>
+  return %q, %p : tensor<32x64xf4E2M1FN>, tensor<64x32xf4E2M1FN>
+}
+func.func @one_not_needed(%x: tensor<32x64xbf16>) -> (tensor<32x64xf4E2M1FN>, tensor<64x32xf4E2M1FN>, tensor<f32>) {
+  %h = blockscale.hadamard %x dim 0 : tensor<32x64xbf16>
+  %a = blockscale.amax %x : tensor<32x64xbf16> -> tensor<f32>
+  %b = blockscale.amax %h : tensor<32x64xbf16> -> tensor<f32>
+  %q, %s = blockscale.quantize %x block [1, 16] recipe te global_amax(%a : tensor<f32>) : tensor<32x64xbf16> -> tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>
+  %p, %t = blockscale.quantize %h block [16, 1] transposed : tensor<32x64xbf16> -> tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>
+  return %q, %p, %b : tensor<32x64xf4E2M1FN>, tensor<64x32xf4E2M1FN>, tensor<f32>
+}
+
+// -----
+
+// Members of a group share their code, and take their scales from memory.
+// CHECK-LABEL: func.func @members
+// CHECK-NOT: amax_parts
+func.func @members(%x: tensor<32x64xbf16>, %y: tensor<48x64xbf16>) -> (tensor<32x64xf4E2M1FN>, tensor<48x64xf4E2M1FN>) {
+  %a = blockscale.amax %x : tensor<32x64xbf16> -> tensor<f32>
+  %b = blockscale.amax %y : tensor<48x64xbf16> -> tensor<f32>
+  %q, %s = blockscale.quantize %x block [16, 16] recipe te global_amax(%a : tensor<f32>) {blockscale.group = "g"} : tensor<32x64xbf16> -> tensor<32x64xf4E2M1FN>, tensor<2x4xf8E4M3FN>
+  %p, %t = blockscale.quantize %y block [16, 16] recipe te global_amax(%b : tensor<f32>) {blockscale.group = "g"} : tensor<48x64xbf16> -> tensor<48x64xf4E2M1FN>, tensor<3x4xf8E4M3FN>
+  return %q, %p : tensor<32x64xf4E2M1FN>, tensor<48x64xf4E2M1FN>
 }

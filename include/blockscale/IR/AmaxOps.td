@@ -70,7 +70,7 @@ def BlockScale_AmaxPartsOp : BlockScale_TensorOp<"amax_parts"> {
 
     A CTA stores a number of its own, and the kernel that needs the amax takes the
     largest. So nothing is cleared first, and no kernel waits for another one to
-    raise a result. GPUs alone compute it: `blockscale-form-kernels` makes it.
+    raise a result. `blockscale-form-kernels` makes it for GPUs; frontends do not.
 
     Constraints:
     - `amax_parts_c1`: `x` has rank at least 2 and no encoding.

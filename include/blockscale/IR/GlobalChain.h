@@ -23,6 +23,12 @@ inline constexpr int64_t kMostParts = 8192;
 ///   %g = blockscale.global_scale %a : tensor<f32>
 ///   %q, %s = blockscale.quantize %x global_scale(%g : tensor<f32>)
 ///
+/// A quantization that takes the amax itself has the scale of that amax in its
+/// chain as well, for those that decode what it makes:
+///
+///   %g = blockscale.global_scale %a recipe te : tensor<f32>
+///   %q, %s = blockscale.quantize %x recipe te global_amax(%a : tensor<f32>)
+///
 /// They take no time beside the quantization, so its kernel may have them, too.
 struct GlobalChain {
   /// The chain of `op`: its longest one, of ops that `isMember` holds for.
@@ -39,8 +45,10 @@ struct GlobalChain {
 
   /// The largest of the parts; null where the source is the amax.
   AmaxOp amax;
-  /// The scale of the amax; null where the quantization takes the amax.
+  /// The scale of the amax; null where there is none.
   GlobalScaleOp scale;
+  /// Whether the quantization takes the scale rather than the amax.
+  bool takesScale = false;
 };
 
 /// Whether the x of `op` is the parts of an amax, as `amax_parts` makes them.

@@ -296,6 +296,11 @@ void FusionDraft::extendBefore(Operation *member, Ops ops) {
   insert(kernel, kernel.ops.begin(), ops);
 }
 
+void FusionDraft::handOver(AmaxOp amax, Operation *member) {
+  plan.inParts.push_back(amax);
+  extendBefore(member, amax.getOperation());
+}
+
 PlannedKernel &FusionDraft::getKernel(Operation *member) {
   return *llvm::find_if(plan.kernels, [&](const PlannedKernel &kernel) {
     return &kernel == findKernel(member);

@@ -84,6 +84,9 @@ public:
   /// Lets the kernel of `member` compute `ops` first, which read no results of
   /// its ops.
   void extendBefore(mlir::Operation *member, Ops ops);
+  /// Lets the kernel of `amax` store its parts, of which the kernel of `member`
+  /// takes the largest first.
+  void handOver(AmaxOp amax, mlir::Operation *member);
   /// Notes that `op` needs no kernel.
   void drop(mlir::Operation *op);
 

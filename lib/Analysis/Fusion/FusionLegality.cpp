@@ -27,10 +27,16 @@ Diagnostic &operator<<(Diagnostic &diag, const FusionObstacle &obstacle) {
   return diag << llvm::to_string(obstacle);
 }
 
+/// Why a kernel that reads `x` once cannot make several results of it.
+static std::optional<FusionObstacle> findElementObstacle(RankedTensorType x) {
+  if (x.getElementType().isBF16())
+    return std::nullopt;
+  return FusionObstacle{"one_read_c1", "x of bf16", llvm::to_string(x)};
+}
+
 std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op) {
-  RankedTensorType x = op.getX().getType();
-  if (!x.getElementType().isBF16())
-    return FusionObstacle{"one_read_c1", "x of bf16", llvm::to_string(x)};
+  if (auto obstacle = findElementObstacle(op.getX().getType()))
+    return obstacle;
   if (numerics::isFourOverSix(op.getArithmetic()))
     return FusionObstacle{"one_read_c2", "a recipe without 4over6",
                           stringifyRecipe(op.getEffectiveRecipe()).str()};
@@ -44,10 +50,13 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op) {
   return std::nullopt;
 }
 
+std::optional<FusionObstacle> findOneReadObstacle(AmaxPartsOp op) {
+  return findElementObstacle(op.getX().getType());
+}
+
 std::optional<FusionObstacle> findOneReadObstacle(AmaxOp op) {
-  RankedTensorType x = op.getX().getType();
-  if (!x.getElementType().isBF16())
-    return FusionObstacle{"one_read_c1", "x of bf16", llvm::to_string(x)};
+  if (auto obstacle = findElementObstacle(op.getX().getType()))
+    return obstacle;
   if (op.getOffsets() && op.getGroupDim() != 0)
     return FusionObstacle{"one_read_c3", "amaxes of groups of rows",
                           "group_dim " + llvm::to_string(op.getGroupDim())};
@@ -147,8 +156,11 @@ std::optional<FusionObstacle> findBesideObstacle(Operation *op) {
   if (x.getRank() != 2 || x.getDimSize(1) == 0)
     return FusionObstacle{"beside_c1", "x of rank 2 with columns",
                           llvm::to_string(x)};
-  if (isa<AmaxOp>(op))
-    return FusionObstacle{"beside_c2", "ops that clear no memory before",
+  if (isa<AmaxOp, AmaxPartsOp>(op))
+    return FusionObstacle{"beside_c2",
+                          isa<AmaxOp>(op) ? "ops that clear no memory before"
+                                          : "ops of which CTAs have no part "
+                                            "of their own",
                           "'" + llvm::to_string(op->getName()) + "'"};
   return std::nullopt;
 }
@@ -192,9 +204,11 @@ std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
   for (Operation *user : op->getUsers()) {
     auto quantize = dyn_cast<QuantizeOp>(user);
     auto amax = dyn_cast<AmaxOp>(user);
+    auto parts = dyn_cast<AmaxPartsOp>(user);
     bool takesRegisters = user->getBlock() == op->getBlock() &&
                           ((quantize && !findOneReadObstacle(quantize)) ||
-                           (amax && !findOneReadObstacle(amax)));
+                           (amax && !findOneReadObstacle(amax)) ||
+                           (parts && !findOneReadObstacle(parts)));
     if (!takesRegisters && !isa<tensor::DimOp>(user))
       return FusionObstacle{"rht_c3",
                             "all uses to be quantizations or amaxes of its "

@@ -120,8 +120,10 @@ FusionPlan planFusion(FunctionOpInterface function,
     else
       draft.take(op, {op, {}});
   }
-  if (options.chip && options.fuse)
+  if (options.chip && options.fuse) {
     planBeside(draft);
+    planAmaxParts(draft);
+  }
   return draft.finish();
 }
 

@@ -6,8 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "GlobalChains.h"
+#include "blockscale/Analysis/Fusion/FusionLegality.h"
 #include "blockscale/Analysis/Fusion/KernelFamily.h"
 #include "blockscale/IR/GlobalChain.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 using namespace mlir;
 
@@ -24,6 +27,15 @@ static bool isNeededBefore(Operation *op, ArrayRef<Operation *> ops,
   });
 }
 
+/// Whether a kernel of `family` can compute the global operand of `quantize`.
+/// Without elements there is no kernel, and members of a group share code.
+static bool mayComputeGlobal(QuantizeOp quantize, KernelFamily family) {
+  bool hasCode =
+      family == KernelFamily::Rows ||
+      (family == KernelFamily::Strips && !quantize->hasAttr(kGroupAttrName));
+  return hasCode && quantize.getX().getType().getShape().back() != 0;
+}
+
 void planGlobalChains(FunctionOpInterface function, FusionDraft &draft) {
   SmallVector<QuantizeOp> quantizes;
   for (Operation *op : collectOps(function))
@@ -34,9 +46,7 @@ void planGlobalChains(FunctionOpInterface function, FusionDraft &draft) {
     const PlannedKernel *kernel = draft.findKernel(quantize);
     KernelFamily family =
         kernel ? *kernel->family : chooseFamily(quantize.getOperation());
-    // Without elements there is no kernel.
-    if (family != KernelFamily::Rows ||
-        quantize.getX().getType().getShape().back() == 0)
+    if (!mayComputeGlobal(quantize, family))
       continue;
     Operation *place = kernel ? kernel->place : quantize.getOperation();
     SmallVector<Operation *> ops;
@@ -57,6 +67,69 @@ void planGlobalChains(FunctionOpInterface function, FusionDraft &draft) {
     ops.push_back(quantize);
     draft.take(ops, {quantize, {}});
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of amaxes
+//===----------------------------------------------------------------------===//
+
+/// Whether an amax can be taken in parts: it is one number for a tensor, whose
+/// rows have elements.
+static bool mayHaveParts(AmaxOp amax) {
+  return !amax.getOffsets() && amax.getAmax().getType().getRank() == 0 &&
+         amax.getX().getType().getShape().back() != 0;
+}
+
+/// The quantization that `amax`, or its scale, is the global operand of, in a
+/// kernel that can compute it, where nothing needs it before; null if there is
+/// none.
+static QuantizeOp findFinisher(AmaxOp amax, const FusionDraft &draft) {
+  auto findReader = [&](Value value) -> QuantizeOp {
+    for (Operation *user : value.getUsers())
+      if (auto quantize = dyn_cast<QuantizeOp>(user))
+        if (quantize.getGlobal() == value &&
+            quantize->getBlock() == amax->getBlock())
+          return quantize;
+    return {};
+  };
+  QuantizeOp quantize = findReader(amax.getAmax());
+  for (Operation *user : amax->getUsers())
+    if (auto scale = dyn_cast<GlobalScaleOp>(user); scale && !quantize)
+      quantize = findReader(scale.getScale());
+  const PlannedKernel *kernel = quantize ? draft.findKernel(quantize) : nullptr;
+  bool isFinisher =
+      kernel && kernel->family == KernelFamily::Strips &&
+      !llvm::is_contained(kernel->ops, amax.getOperation()) &&
+      mayComputeGlobal(quantize, KernelFamily::Strips) &&
+      !isNeededBefore(amax, kernel->ops, kernel->place, draft) &&
+      llvm::all_of(amax->getUsers(), [&](Operation *user) {
+        // Its scale is the chain's only where the kernel has it.
+        return !isa<GlobalScaleOp>(user) ||
+               llvm::is_contained(kernel->ops, user) ||
+               !isNeededBefore(user, kernel->ops, kernel->place, draft);
+      });
+  return isFinisher ? quantize : QuantizeOp();
+}
+
+void planAmaxParts(FusionDraft &draft) {
+  SmallVector<std::pair<AmaxOp, QuantizeOp>> handedOver;
+  for (const PlannedKernel &kernel : draft.getKernels()) {
+    SmallVector<std::pair<AmaxOp, QuantizeOp>> ofKernel;
+    bool isWhole = true;
+    for (Operation *op : kernel.ops) {
+      auto amax = dyn_cast<AmaxOp>(op);
+      if (amax && mayHaveParts(amax))
+        if (QuantizeOp quantize = findFinisher(amax, draft)) {
+          ofKernel.emplace_back(amax, quantize);
+          continue;
+        }
+      isWhole &= isa<HadamardOp, linalg::LinalgOp>(op);
+    }
+    if (isWhole)
+      llvm::append_range(handedOver, ofKernel);
+  }
+  for (auto [amax, quantize] : handedOver)
+    draft.handOver(amax, quantize);
 }
 
 } // namespace blockscale

@@ -70,27 +70,39 @@ Lanes getPartBlocks(ImplicitLocOpBuilder &b, Value pieces, int64_t parts) {
                    emit::getIndex(b, 1));
 }
 
-void emitParts(KernelBuilder &b, Value pieces, Value result, int64_t parts,
-               Lanes thread, int64_t warps,
-               function_ref<Lanes(Lanes)> emitPiece) {
+void emitParts(KernelBuilder &b, Value pieces, ArrayRef<Value> results,
+               int64_t parts, Lanes thread, int64_t warps,
+               function_ref<SmallVector<Value>(Lanes)> emitPiece) {
   Lanes block = emitBlockNumber(b);
-  Lanes bits = emit::emitReduction(
-      b, block, toIndex(b, pieces), b.i32(0),
-      [&](Lanes piece, Lanes amax) -> Value {
-        return maxUnsigned(amax, emitPiece(piece));
+  SmallVector<Value> zeros(results.size(), b.i32(0));
+  SmallVector<Value> bits = emit::emitReduction(
+      b, block, toIndex(b, pieces), zeros,
+      [&](Lanes piece, ValueRange amaxes) {
+        SmallVector<Value> larger;
+        for (auto [amax, value] : llvm::zip_equal(amaxes, emitPiece(piece)))
+          larger.push_back(maxUnsigned(Lanes(b, amax), Lanes(b, value)));
+        return larger;
       },
       parts);
-  auto store = [&](Value value, Value part) {
+  auto store = [&](Value value, Value result, Value part) {
     b.store(value, emitAddress(b, result, b.getI32Type(), part), sizeof(float));
   };
-  Value partial = createSharedArray(b, "amax", b.getI32Type(), warps);
-  Lanes largest = emitBlockMaximum(b, bits, thread, warps, partial);
-  emit::emitIf(b, isBelow(thread, 1), [&] { store(largest, block); });
+  for (size_t i = 0; i < results.size(); ++i) {
+    Value partial = createSharedArray(b, "amax", b.getI32Type(), warps);
+    Lanes largest =
+        emitBlockMaximum(b, Lanes(b, bits[i]), thread, warps, partial);
+    emit::emitIf(b, isBelow(thread, 1),
+                 [&] { store(largest, results[i], block); });
+  }
   emit::emitIf(b, isBelow(block, 1), [&] {
     Value first = getPartBlocks(b, toIndex(b, pieces), parts);
     emit::emitLoop(
         b, emit::add(b, first, thread), emit::getIndex(b, parts),
-        [&](Lanes part) { store(b.i32(0), part); }, warps * kWarpThreads);
+        [&](Lanes part) {
+          for (Value result : results)
+            store(b.i32(0), result, part);
+        },
+        warps * kWarpThreads);
   });
 }
 

@@ -51,12 +51,14 @@ emit::Lanes emitBlockMaximum(KernelBuilder &b, emit::Lanes bits,
 emit::Lanes getPartBlocks(mlir::ImplicitLocOpBuilder &b, mlir::Value pieces,
                           int64_t parts);
 
-/// Emits what a CTA of these does: `emitPiece` gives the bits that a thread has
-/// of one of `pieces`, an i64 parameter, and all threads come there. `thread`
-/// is an index.
-void emitParts(KernelBuilder &b, mlir::Value pieces, mlir::Value result,
-               int64_t parts, emit::Lanes thread, int64_t warps,
-               llvm::function_ref<emit::Lanes(emit::Lanes)> emitPiece);
+/// Emits what a CTA of these does for the parts of one amax or of several,
+/// each with a buffer of `results`: `emitPiece` gives the bits that a thread
+/// has of each amax in one of `pieces`, an i64 parameter, and all threads come
+/// there. `thread` is an index.
+void emitParts(
+    KernelBuilder &b, mlir::Value pieces, llvm::ArrayRef<mlir::Value> results,
+    int64_t parts, emit::Lanes thread, int64_t warps,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(emit::Lanes)> emitPiece);
 
 /// Raises results to the largest of the CTA's values. All threads, which are
 /// `warps` warps, must come here. `partial` is shared memory of a word for each

@@ -40,6 +40,9 @@ void requireOperands(AmaxOp op, CallSite &site) {
       ArrayRef<OpFoldResult>(sizes).drop_back(op.isPerRow() ? 1 : 2), "x");
 }
 
+/// The number of parts is static, and x may have any sizes.
+void requireOperands(AmaxPartsOp, CallSite &) {}
+
 void requireOperands(DequantizeOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   CallSite::Sizes sizes = site.getSizes(op.getResult());

@@ -21,6 +21,7 @@ namespace blockscale::emit {
 /// Emits the checks of an op's operands at the place where its kernel is
 /// called.
 void requireOperands(AmaxOp op, CallSite &site);
+void requireOperands(AmaxPartsOp op, CallSite &site);
 void requireOperands(DequantizeOp op, CallSite &site);
 void requireOperands(ExpandScaleOp op, CallSite &site);
 void requireOperands(GlobalScaleOp op, CallSite &site);

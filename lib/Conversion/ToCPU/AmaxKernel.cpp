@@ -31,19 +31,29 @@ Value countItems(AmaxOp op, CallSite &site) {
   return items;
 }
 
-/// Clears the result, which ranges of rows raise from 0, unless each row has
-/// its own.
-void emitPrologue(AmaxOp op, CallSite &site) {
-  if (op.isPerRow())
-    return;
-  ImplicitLocOpBuilder &b = site.b;
-  Value amax = site.lookup(op.getAmax());
+Value countItems(AmaxPartsOp op, CallSite &site) {
+  CallSite::Sizes sizes = site.getSizes(op.getX());
+  return site.countItems(sizes, toIndex(site.b, sizes.end()[-2]));
+}
+
+/// Clears a result, which ranges of rows raise from 0.
+static void emitClear(ImplicitLocOpBuilder &b, Value amax) {
   Indices sizes =
       getLeadingSizes(b, amax, cast<MemRefType>(amax.getType()).getRank());
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0.0f));
   emitLoop(b, getIndex(b, 0), getProduct(b, sizes), [&](Value item) {
     memref::StoreOp::create(b, zero, amax, delinearize(b, item, sizes));
   });
+}
+
+void emitPrologue(AmaxOp op, CallSite &site) {
+  // A row that has an amax of its own stores it.
+  if (!op.isPerRow())
+    emitClear(site.b, site.lookup(op.getAmax()));
+}
+
+void emitPrologue(AmaxPartsOp op, CallSite &site) {
+  emitClear(site.b, site.lookup(op.getParts()));
 }
 
 /// The larger one of `amax` and the magnitude bits of the elements [begin, end)
@@ -79,11 +89,10 @@ namespace {
 /// Emits the amaxes of parts of one kernel's rows.
 class AmaxEmitter {
 public:
-  AmaxEmitter(AmaxOp op, const ItemRange &range)
-      : b(range.b), x(range.lookup(op.getX())),
-        amax(range.lookup(op.getAmax())) {
-    auto type = cast<MemRefType>(x.getType());
-    cols = getDim(b, x, type.getRank() - 1);
+  AmaxEmitter(const ItemRange &range, Value x, Value amax)
+      : b(range.b), x(range.lookup(x)), amax(range.lookup(amax)) {
+    auto type = cast<MemRefType>(this->x.getType());
+    cols = getDim(b, this->x, type.getRank() - 1);
     element = type.getElementType();
   }
 
@@ -134,7 +143,7 @@ private:
 /// The part of each group that lies in the rows of the range.
 static void emitGroups(AmaxOp op, const ItemRange &range) {
   ImplicitLocOpBuilder &b = range.b;
-  AmaxEmitter emitter(op, range);
+  AmaxEmitter emitter(range, op.getX(), op.getAmax());
   bool alongRows = op.getGroupDim() == 0;
   Value extent = alongRows ? getDim(b, emitter.getX(), 0) : emitter.getCols();
   emitGroupLoop(b, GroupedDim::get(b, range.lookup(op.getOffsets()), extent),
@@ -154,7 +163,7 @@ void emitItems(AmaxOp op, const ItemRange &range) {
   if (op.getOffsets())
     return emitGroups(op, range);
   ImplicitLocOpBuilder &b = range.b;
-  AmaxEmitter emitter(op, range);
+  AmaxEmitter emitter(range, op.getX(), op.getAmax());
   Indices rowSizes = getLeadingSizes(b, emitter.getX(),
                                      getTensorType(op.getX()).getRank() - 1);
   bool perElement = isPerElement(range.lookup(op.getAmax()));
@@ -165,6 +174,19 @@ void emitItems(AmaxOp op, const ItemRange &range) {
       return emitter.emitStore(bits, row);
     emitter.emitRaiseResult(bits, perElement ? ValueRange(row).drop_back()
                                              : ValueRange());
+  });
+}
+
+/// Rows take turns with the parts.
+void emitItems(AmaxPartsOp op, const ItemRange &range) {
+  ImplicitLocOpBuilder &b = range.b;
+  AmaxEmitter emitter(range, op.getX(), op.getParts());
+  Indices rowSizes = getLeadingSizes(b, emitter.getX(),
+                                     getTensorType(op.getX()).getRank() - 1);
+  emitLoop(b, range.begin, range.end, [&](Value item) {
+    Lanes bits = emitter.emitRow(delinearize(b, item, rowSizes));
+    Value part = rem(b, item, op.getParts().getType().getDimSize(1));
+    emitter.emitRaiseResult(bits, {getIndex(b, 0), part});
   });
 }
 

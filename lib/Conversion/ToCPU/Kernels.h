@@ -63,6 +63,9 @@ void emitItems(DequantizeOp op, const ItemRange &range);
 mlir::Value countItems(AmaxOp op, CallSite &site);
 void emitPrologue(AmaxOp op, CallSite &site);
 void emitItems(AmaxOp op, const ItemRange &range);
+mlir::Value countItems(AmaxPartsOp op, CallSite &site);
+void emitPrologue(AmaxPartsOp op, CallSite &site);
+void emitItems(AmaxPartsOp op, const ItemRange &range);
 
 /// Items: rows of x over all batch dimensions.
 mlir::Value countItems(PadGroupsOp op, CallSite &site);

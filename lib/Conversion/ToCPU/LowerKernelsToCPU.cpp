@@ -51,9 +51,9 @@ static LogicalResult verifyForm(Operation *op) {
 template <typename FnTy>
 static LogicalResult dispatch(KernelOp kernel, FnTy &&fn) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.getSingleOp())
-      .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
-            PadGroupsOp, PrepackOp, QuantizeOp, ScaledMMOp, ScaledGroupedMMOp,
-            ScaleSweepOp, SwizzleOp>([&](auto op) {
+      .Case<AmaxOp, AmaxPartsOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp,
+            HadamardOp, PadGroupsOp, PrepackOp, QuantizeOp, ScaledMMOp,
+            ScaledGroupedMMOp, ScaleSweepOp, SwizzleOp>([&](auto op) {
         fn(op);
         return success();
       })

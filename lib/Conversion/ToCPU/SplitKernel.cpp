@@ -54,20 +54,23 @@ static bool isUnstored(Value value) {
   return !llvm::is_contained(yield->getOperands(), value);
 }
 
-/// Whether `op` makes a transform, or padded rows, for others of its kernel,
-/// which no output takes.
+/// Whether `op` makes a transform, padded rows or a number for others of its
+/// kernel, which no output takes.
 static bool isInside(Operation *op) {
-  return isa<HadamardOp, PadGroupsOp>(op) && isUnstored(op->getResult(0));
+  if (isa<AmaxOp, GlobalScaleOp>(op) &&
+      !cast<RankedTensorType>(op->getResult(0).getType()).hasStaticShape())
+    return false;
+  return isa<HadamardOp, PadGroupsOp, AmaxOp, GlobalScaleOp>(op) &&
+         isUnstored(op->getResult(0));
 }
 
-/// Whether `op` reads inputs of `kernel` and such transforms only, and its
-/// results are outputs, or it is one of these.
+/// Whether `op` reads inputs of `kernel` and results of its ops only, and its
+/// results are outputs, or for these others.
 static bool standsAlone(KernelOp kernel, Operation &op) {
   unsigned inputs = kernel.getInputs().size();
   auto isInput = [&](Value operand) {
-    if (Operation *definition = operand.getDefiningOp())
-      return isInside(definition);
-    return cast<BlockArgument>(operand).getArgNumber() < inputs;
+    auto argument = dyn_cast<BlockArgument>(operand);
+    return !argument || argument.getArgNumber() < inputs;
   };
   auto yielded = kernel.getBody().front().getTerminator()->getOperands();
   return llvm::all_of(op.getOperands(), isInput) &&
@@ -117,21 +120,25 @@ SmallVector<KernelOp> splitKernel(KernelOp kernel) {
   OpBuilder builder(kernel);
   emit::KernelOperands operands(kernel, kernel.getOperands());
   SmallVector<KernelOp> parts;
-  llvm::MapVector<Value, Value> transforms;
+  llvm::MapVector<Value, Value> inside;
   auto lookup = [&](Value logical) {
-    Value transform = transforms.lookup(logical);
-    return transform ? transform : operands.lookup(logical);
+    Value memory = inside.lookup(logical);
+    return memory ? memory : operands.lookup(logical);
   };
   for (Operation &op : ops) {
     if (auto padding = dyn_cast<PadGroupsOp>(op); padding && isInside(&op)) {
       Value x = lookup(padding.getX()), offsets = lookup(padding.getOffsets());
-      transforms[padding.getPadded()] =
+      inside[padding.getPadded()] =
           allocatePadded(builder, padding, x, offsets);
       if (isUnstored(padding.getEnds()))
-        transforms[padding.getEnds()] =
-            allocateLike(builder, op.getLoc(), offsets);
+        inside[padding.getEnds()] = allocateLike(builder, op.getLoc(), offsets);
+    } else if (isInside(&op) && !isa<HadamardOp>(op)) {
+      auto type = cast<RankedTensorType>(op.getResult(0).getType());
+      inside[op.getResult(0)] = memref::AllocOp::create(
+          builder, op.getLoc(),
+          MemRefType::get(type.getShape(), type.getElementType()));
     } else if (isInside(&op)) {
-      transforms[op.getResult(0)] =
+      inside[op.getResult(0)] =
           allocateLike(builder, op.getLoc(), lookup(op.getOperand(0)));
     }
     auto part = KernelOp::create(builder, op.getLoc(), TypeRange(),
@@ -139,9 +146,9 @@ SmallVector<KernelOp> splitKernel(KernelOp kernel) {
                                  llvm::map_to_vector(op.getResults(), lookup),
                                  KernelFamilyAttr());
     OpBuilder::InsertionGuard guard(builder);
-    Block *inside = builder.createBlock(&part.getBody());
+    Block *block = builder.createBlock(&part.getBody());
     auto addArgument = [&](Value logical) -> Value {
-      return inside->addArgument(logical.getType(), op.getLoc());
+      return block->addArgument(logical.getType(), op.getLoc());
     };
     auto arguments = llvm::map_to_vector(op.getOperands(), addArgument);
     llvm::for_each(op.getResults(), addArgument);
@@ -150,7 +157,7 @@ SmallVector<KernelOp> splitKernel(KernelOp kernel) {
     YieldOp::create(builder, op.getLoc(), clone->getResults());
     parts.push_back(part);
   }
-  for (auto [logical, memory] : transforms)
+  for (auto [logical, memory] : inside)
     memref::DeallocOp::create(builder, kernel.getLoc(), memory);
   kernel.erase();
   return parts;

@@ -12,8 +12,9 @@
 
 namespace blockscale::cpu {
 
-/// Replaces a kernel on memrefs whose ops do not depend on each other, but for
-/// transforms, by one kernel for each. Others are returned as they are.
+/// Replaces a kernel of several ops on memrefs by one kernel for each, with
+/// memory for transforms, padded rows, amaxes and global scales that only its
+/// other ops read. Kernels with other such results are returned as they are.
 ///
 ///   kernel ins(%x) outs(%q, %s, %p, %t) { quantize; hadamard; quantize }
 /// becomes

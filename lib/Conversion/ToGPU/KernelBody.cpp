@@ -11,6 +11,7 @@
 #include "blockscale/Analysis/Fusion/PaddingLegality.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/Analysis/RoundTrip.h"
+#include "blockscale/IR/GlobalChain.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -40,7 +41,7 @@ LogicalResult verifyOperands(const KernelBody &body) {
 static Value getSource(Operation *op) {
   if (auto padding = dyn_cast<PadGroupsOp>(op))
     return padding.getPadded();
-  if (!isa<AmaxOp, HadamardOp, QuantizeOp>(op))
+  if (!isa<AmaxOp, AmaxPartsOp, HadamardOp, QuantizeOp>(op))
     return {};
   Value x = op->getOperand(0);
   auto hadamard = x.getDefiningOp<HadamardOp>();
@@ -135,6 +136,8 @@ findSharingObstacle(Operation *op, ArrayRef<Operation *> ops) {
     return findOneReadObstacle(amax);
   if (auto padding = dyn_cast<PadGroupsOp>(op))
     return findPaddingObstacle(padding);
+  if (auto parts = dyn_cast<AmaxPartsOp>(op))
+    return findOneReadObstacle(parts);
   return findTransformObstacle(cast<HadamardOp>(op));
 }
 
@@ -145,15 +148,20 @@ static StripMember getMember(ArrayRef<Operation *> ops) {
       member.quantizes.push_back(quantize);
     else if (auto amax = dyn_cast<AmaxOp>(op))
       member.amaxes.push_back(amax);
+    else if (auto parts = dyn_cast<AmaxPartsOp>(op))
+      member.parts.push_back(parts);
   return member;
 }
 
 /// Whether a kernel has code for the x of `ops` alone: it pads, computes or
-/// lays x together, or decodes what it quantizes.
+/// lays x together, computes a global operand, decodes what it quantizes, or
+/// stores parts of amaxes.
 static bool hasCodeOfItsOwn(Value x, ArrayRef<Operation *> ops) {
   return x.getDefiningOp() || llvm::any_of(ops, [](Operation *op) {
            auto quantize = dyn_cast<QuantizeOp>(op);
-           return quantize && findDecoder(quantize);
+           return isa<AmaxPartsOp>(op) ||
+                  (quantize && (findDecoder(quantize) ||
+                                !GlobalChain::find(quantize).isEmpty()));
          });
 }
 
@@ -199,7 +207,8 @@ FailureOr<SmallVector<StripMembers>> findStripMembers(KernelOp kernel) {
         return op->emitOpError() << "does not share its kernel " << *obstacle;
     }
     StripMember member = getMember(ops);
-    if (member.quantizes.empty() && member.amaxes.empty())
+    if (member.quantizes.empty() && member.amaxes.empty() &&
+        member.parts.empty())
       return ops.front()->emitOpError(
           "expected a transform whose result is quantized, or reduced to an "
           "amax, in its kernel, but got one that nothing reads");

@@ -52,11 +52,34 @@ static IRMapping makeCopies(FunctionOpInterface function,
 /// becomes
 ///   %p = blockscale.amax_parts %x
 ///   %a = blockscale.amax %p
-static void splitAmax(AmaxOp amax) {
+static AmaxPartsOp splitAmax(AmaxOp amax) {
   OpBuilder builder(amax);
   auto type = RankedTensorType::get({1, kAmaxParts}, builder.getF32Type());
-  Value parts = AmaxPartsOp::create(builder, amax.getLoc(), type, amax.getX());
-  amax.getXMutable().assign(parts);
+  auto parts = AmaxPartsOp::create(builder, amax.getLoc(), type, amax.getX());
+  amax.getXMutable().assign(parts.getParts());
+  return parts;
+}
+
+/// Splits the amaxes that `plan` has in parts. The kernel that quantizes has
+/// the amax, and the one before it, which has no quantization, the parts.
+static void splitAmaxes(FusionPlan &plan) {
+  for (AmaxOp amax : plan.inParts) {
+    Operation *parts = splitAmax(amax);
+    auto replaceIn = [&](SmallVectorImpl<Operation *> &ops) {
+      llvm::replace(ops, amax.getOperation(), parts);
+    };
+    for (PlannedKernel &kernel : plan.kernels) {
+      if (llvm::any_of(kernel.ops, llvm::IsaPred<QuantizeOp>))
+        continue;
+      replaceIn(kernel.ops);
+      llvm::replace(kernel.results, Value(amax.getAmax()),
+                    Value(parts->getResult(0)));
+      if (kernel.place == amax)
+        kernel.place = parts;
+    }
+    for (auto &[op, readers] : plan.copies)
+      replaceIn(readers);
+  }
 }
 
 /// Lets a quantization of padded rows take the ends that their own padding
@@ -132,7 +155,9 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
       getOperation()->walk(takeOwnEnds);
     for (AmaxOp amax : findSplitAmaxes(getOperation(), options))
       splitAmax(amax);
-    if (failed(apply(planFusion(getOperation(), options))))
+    FusionPlan plan = planFusion(getOperation(), options);
+    splitAmaxes(plan);
+    if (failed(apply(plan)))
       signalPassFailure();
   }
 

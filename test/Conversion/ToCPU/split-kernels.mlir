@@ -38,6 +38,26 @@ func.func @transformed_columns(%x: memref<?x?x32xbf16>, %a: memref<f32>, %q: mem
   return
 }
 
+// Numbers that others take have memory for them, unless an output takes them, which others then read.
+// CHECK-LABEL: func.func @computed_scale
+// CHECK-SAME: %[[P:[a-z0-9]+]]: memref<1x512xf32>, %[[X:[a-z0-9]+]]: memref<64x32xbf16>, %[[G:[a-z0-9]+]]: memref<f32>, %[[Q:[a-z0-9]+]]: memref<64x16xi8>, %[[S:[a-z0-9]+]]: memref<64x2xf8E4M3FN>)
+// CHECK-NOT: blockscale.kernel
+// CHECK: %[[A:.+]] = memref.alloc() : memref<f32>
+// CHECK: call @computed_scale_amax_0(%[[P]], %[[A]],
+// CHECK: call @computed_scale_global_scale_0(%[[A]], %[[G]],
+// CHECK: call @computed_scale_quantize_0(%[[X]], %[[G]], %[[Q]], %[[S]],
+// CHECK: memref.dealloc %[[A]]
+func.func @computed_scale(%p: memref<1x512xf32>, %x: memref<64x32xbf16>, %g: memref<f32>, %q: memref<64x16xi8>, %s: memref<64x2xf8E4M3FN>) {
+  blockscale.kernel ins(%p, %x : memref<1x512xf32>, memref<64x32xbf16>) outs(%g, %q, %s : memref<f32>, memref<64x16xi8>, memref<64x2xf8E4M3FN>) {
+  ^bb0(%lp: tensor<1x512xf32>, %lx: tensor<64x32xbf16>, %lg: tensor<f32>, %lq: tensor<64x32xf4E2M1FN>, %ls: tensor<64x2xf8E4M3FN>):
+    %0 = blockscale.amax %lp : tensor<1x512xf32> -> tensor<f32>
+    %1 = blockscale.global_scale %0 : tensor<f32>
+    %2, %3 = blockscale.quantize %lx block [1, 16] global_scale(%1 : tensor<f32>) : tensor<64x32xbf16> -> tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>
+    blockscale.yield %1, %2, %3 : tensor<f32>, tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>
+  }
+  return
+}
+
 // Padded rows have memory of the most that the groups take, and so have their ends
 // where no output takes these.
 // CHECK-LABEL: func.func @padded_columns

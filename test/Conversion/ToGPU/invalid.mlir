@@ -548,3 +548,46 @@ func.func @chain_without_elements(%a: memref<f32>, %x: memref<4x0xbf16>, %g: mem
   }
   return
 }
+
+// -----
+
+// The same where threads have fragments.
+func.func @strips_without_elements(%a: memref<f32>, %x: memref<64x0xbf16>, %g: memref<f32>, %q: memref<0x32xi8>, %s: memref<0x4xf8E4M3FN>) {
+  blockscale.kernel ins(%a, %x : memref<f32>, memref<64x0xbf16>) outs(%g, %q, %s : memref<f32>, memref<0x32xi8>, memref<0x4xf8E4M3FN>) family strips {
+  ^bb0(%la: tensor<f32>, %lx: tensor<64x0xbf16>, %lg: tensor<f32>, %lq: tensor<0x64xf4E2M1FN>, %ls: tensor<0x4xf8E4M3FN>):
+    %0 = blockscale.global_scale %la : tensor<f32>
+    // expected-error @below {{'blockscale.quantize' op expected elements where the kernel computes its global operand, but got 'tensor<64x0xbf16>'}}
+    %1, %2 = blockscale.quantize %lx block [16, 1] transposed recipe te global_amax(%la : tensor<f32>) : tensor<64x0xbf16> -> tensor<0x64xf4E2M1FN>, tensor<0x4xf8E4M3FN>
+    blockscale.yield %0, %1, %2 : tensor<f32>, tensor<0x64xf4E2M1FN>, tensor<0x4xf8E4M3FN>
+  }
+  return
+}
+
+// -----
+
+// Several amaxes in parts have a part of each CTA, which x without elements does not have.
+func.func @parts_without_elements(%x: memref<64x0xbf16>, %p: memref<1x1024xf32>, %q: memref<1x1024xf32>) {
+  blockscale.kernel ins(%x : memref<64x0xbf16>) outs(%p, %q : memref<1x1024xf32>, memref<1x1024xf32>) family strips {
+  ^bb0(%lx: tensor<64x0xbf16>, %lp: tensor<1x1024xf32>, %lq: tensor<1x1024xf32>):
+    %0 = blockscale.hadamard %lx dim 0 : tensor<64x0xbf16>
+    // expected-error @below {{'blockscale.amax_parts' op expected elements where several amaxes are taken in parts, but got 'tensor<64x0xbf16>'}}
+    %1 = blockscale.amax_parts %lx : tensor<64x0xbf16> -> tensor<1x1024xf32>
+    %2 = blockscale.amax_parts %0 : tensor<64x0xbf16> -> tensor<1x1024xf32>
+    blockscale.yield %1, %2 : tensor<1x1024xf32>, tensor<1x1024xf32>
+  }
+  return
+}
+
+// -----
+
+// Amaxes in parts of two tensors would not have a part of each CTA.
+func.func @parts_beside(%x: memref<64x32xbf16>, %y: memref<32x32xbf16>, %p: memref<1x1024xf32>, %q: memref<1x1024xf32>) {
+  blockscale.kernel ins(%x, %y : memref<64x32xbf16>, memref<32x32xbf16>) outs(%p, %q : memref<1x1024xf32>, memref<1x1024xf32>) family strips {
+  ^bb0(%lx: tensor<64x32xbf16>, %ly: tensor<32x32xbf16>, %lp: tensor<1x1024xf32>, %lq: tensor<1x1024xf32>):
+    // expected-error @below {{'blockscale.amax_parts' op does not share its kernel (beside_c2): expected ops of which CTAs have no part of their own, but got 'blockscale.amax_parts'}}
+    %0 = blockscale.amax_parts %lx : tensor<64x32xbf16> -> tensor<1x1024xf32>
+    %1 = blockscale.amax_parts %ly : tensor<32x32xbf16> -> tensor<1x1024xf32>
+    blockscale.yield %0, %1 : tensor<1x1024xf32>, tensor<1x1024xf32>
+  }
+  return
+}

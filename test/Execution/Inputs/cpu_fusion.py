@@ -68,7 +68,7 @@ def main():
     random, expect, made = np.random.default_rng(13), Expectations(), None
     x = options.folder / "x.npy"
     for case in listed(options.most):
-        # Rows alone have no kernel of several ops, and an op for their amaxes that is for GPUs.
+        # Rows alone have no transform.
         if case.directions == ("row",):
             continue
         if case.shape != made:

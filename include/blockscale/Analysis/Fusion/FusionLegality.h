@@ -51,6 +51,10 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op);
 ///  - one_read_c3: groups, if any, are of rows.
 std::optional<FusionObstacle> findOneReadObstacle(AmaxOp op);
 
+/// Why `op` cannot share such a kernel with parts of the amaxes of other
+/// transforms: by one_read_c1.
+std::optional<FusionObstacle> findOneReadObstacle(AmaxPartsOp op);
+
 /// Why `op`, which could share a kernel with `amaxes` of its block, takes a
 /// second pass over x:
 ///
@@ -75,7 +79,8 @@ findGroupObstacle(llvm::ArrayRef<mlir::Operation *> first,
 /// it has other code:
 ///
 ///  - beside_c1: x has rank 2 and columns, so that CTAs have one number.
-///  - beside_c2: it is no amax, for which another kernel clears memory before.
+///  - beside_c2: it is no amax, for which another kernel clears memory before,
+///    and no parts of one, of which each CTA has its own.
 std::optional<FusionObstacle> findBesideObstacle(mlir::Operation *op);
 
 /// Why a kernel of a GPU cannot transform x in registers for the quantizations
@@ -86,8 +91,9 @@ std::optional<FusionObstacle> findBesideObstacle(mlir::Operation *op);
 ///    leading dimensions flattened into them, are a multiple of 64 and columns
 ///    of 128, and both of 128 where a quantization has `offsets` or a group.
 ///    What is dynamic is no multiple.
-///  - rht_c3: what uses the result are quantizations and amaxes in its block
-///    that meet the clauses above, and sizes: no memory holds it.
+///  - rht_c3: what uses the result are quantizations and amaxes in its block,
+///    or parts of amaxes, that meet the clauses above, and sizes: no memory
+///    holds it.
 ///  - rht_c4 (of all members of a group at once): the clauses hold for each.
 std::optional<FusionObstacle>
 findTransformObstacle(HadamardOp op,

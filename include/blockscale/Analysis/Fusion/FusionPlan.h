@@ -71,6 +71,9 @@ struct FusionPlan {
   /// Ops that two kernels compute, and the ops that are to read the copy.
   llvm::MapVector<mlir::Operation *, llvm::SmallVector<mlir::Operation *>>
       copies;
+  /// Amaxes of two kernels: one stores their parts, and one that quantizes
+  /// takes the largest of these.
+  llvm::SmallVector<AmaxOp> inParts;
   /// Ops that nothing is computed for: swizzles from a layout to the same one,
   /// and fills that kernels have inside.
   llvm::SmallVector<mlir::Operation *> unneeded;

@@ -389,15 +389,15 @@ void RowKernel::emitBlock(KernelBuilder &b, Lanes block) {
 void RowKernel::emitAmaxParts(KernelBuilder &b) {
   int64_t threads = layout->getThreads();
   emitParts(
-      b, pieces, values.lookup(parts.getParts()),
+      b, pieces, {values.lookup(parts.getParts())},
       parts.getParts().getType().getDimSize(1), emitThreadNumber(b, threads),
-      threads / kWarpThreads, [&](Lanes piece) {
-        Lanes bits = emitRows(b, RowPosition::emit(b, *layout,
+      threads / kWarpThreads, [&](Lanes piece) -> SmallVector<Value> {
+        Value bits = emitRows(b, RowPosition::emit(b, *layout,
                                                    /*batched=*/false, piece))
                          .front();
         // The next piece takes the shared memory of this one.
         gpu::BarrierOp::create(b);
-        return bits;
+        return {bits};
       });
 }
 

@@ -19,12 +19,22 @@ using emit::Lanes;
 static constexpr int64_t kPartAccessBytes = 16;
 static constexpr int64_t kPartsPerAccess = kPartAccessBytes / kWordBytes;
 
+LogicalResult verifyChain(QuantizeOp quantize) {
+  if (GlobalChain::find(quantize).isEmpty() ||
+      quantize.getX().getType().getShape().back() != 0)
+    return success();
+  return quantize.emitOpError("expected elements where the kernel computes its "
+                              "global operand, but got ")
+         << quantize.getX().getType();
+}
+
 GlobalPrologue::GlobalPrologue(GlobalChain chain) {
   if (chain.amax)
     parts = chain.amax.getX().getType().getDimSize(1);
   if (!chain.scale)
     return;
   recipe = chain.scale.getArithmetic();
+  givesScale = chain.takesScale;
   kind = chain.scale.getAmaxKind();
 }
 
@@ -35,7 +45,9 @@ int64_t GlobalPrologue::getAlignment() const {
 std::string GlobalPrologue::getName() const {
   std::string name;
   if (recipe)
-    name += "_from_amax";
+    name += givesScale
+                ? "_from_amax"
+                : "_and_" + std::string(numerics::getName(*recipe)) + "_scale";
   if (parts != 0)
     name += "_of_" + std::to_string(parts);
   return name;
@@ -62,23 +74,23 @@ Lanes GlobalPrologue::emitAmax(KernelBuilder &b, Lanes thread, int64_t warps,
   return b.toFloat(emitBlockMaximum(b, largest, thread, warps, partial));
 }
 
-Lanes GlobalPrologue::emit(KernelBuilder &b, Lanes thread, int64_t warps,
-                           const Operands &operands) const {
+Lanes GlobalPrologue::emit(KernelBuilder &b, Lanes thread, Lanes block,
+                           int64_t warps, const Operands &operands) const {
   Lanes amax = emitAmax(b, thread, warps, operands.source);
-  Lanes value = amax;
+  Lanes scale = amax;
   if (recipe)
-    value = numerics::getDecodeScale(*recipe, numerics::readGlobal(kind, amax));
+    scale = numerics::getDecodeScale(*recipe, numerics::readGlobal(kind, amax));
+  Lanes value = givesScale ? scale : amax;
   if (!operands.storedAmax && !operands.storedScale)
     return value;
-  Lanes isFirst = isBelow(thread, 1);
-  for (gpu::Dimension dim :
-       {gpu::Dimension::x, gpu::Dimension::y, gpu::Dimension::z})
+  Lanes isFirst = isBelow(thread, 1) & isBelow(block, 1);
+  for (gpu::Dimension dim : {gpu::Dimension::y, gpu::Dimension::z})
     isFirst = isFirst & isBelow(Lanes(b, gpu::BlockIdOp::create(b, dim)), 1);
   emit::emitIf(b, isFirst, [&] {
     if (operands.storedAmax)
       b.store(amax, operands.storedAmax, sizeof(float));
     if (operands.storedScale)
-      b.store(value, operands.storedScale, sizeof(float));
+      b.store(scale, operands.storedScale, sizeof(float));
   });
   return value;
 }

@@ -13,6 +13,10 @@
 
 namespace blockscale {
 
+/// Emits an error where a kernel cannot have the chain of `quantize`: it runs
+/// where there are elements, or none but at launch.
+llvm::LogicalResult verifyChain(QuantizeOp quantize);
+
 /// The code by which each CTA of a quantizer computes its global operand, as a
 /// chain (GlobalChain.h) says.
 class GlobalPrologue {
@@ -34,9 +38,10 @@ public:
   };
 
   /// The global operand, in each thread. All threads of the CTA, of `warps`
-  /// warps, must come here; `thread` is the number of one, i32.
-  emit::Lanes emit(KernelBuilder &b, emit::Lanes thread, int64_t warps,
-                   const Operands &operands) const;
+  /// warps, must come here; `thread` is the number of one, i32. `block` is that
+  /// of the CTA among those of a matrix that compute the operand, an index.
+  emit::Lanes emit(KernelBuilder &b, emit::Lanes thread, emit::Lanes block,
+                   int64_t warps, const Operands &operands) const;
 
 private:
   emit::Lanes emitAmax(KernelBuilder &b, emit::Lanes thread, int64_t warps,
@@ -44,8 +49,10 @@ private:
 
   /// The parts of the amax; 0 where it is one number in memory.
   int64_t parts = 0;
-  /// The recipe of the global scale; nullopt where the operand is the amax.
+  /// The recipe of the global scale; nullopt where there is none.
   std::optional<numerics::Recipe> recipe;
+  /// Whether the operand is the scale rather than the amax.
+  bool givesScale = false;
   /// What the amax is to that recipe.
   GlobalKind kind = GlobalKind::Absent;
 };

@@ -85,7 +85,7 @@ void QuantizeKernelEmitter::emit() {
   thread = toI32(b, number);
   if (!spec.globalPrologue.isEmpty())
     arguments.global = spec.globalPrologue.emit(
-        b, thread, ThreadMapping::kThreads / kWarpThreads,
+        b, thread, emitBlockNumber(b), ThreadMapping::kThreads / kWarpThreads,
         {arguments.global, arguments.storedAmax, arguments.storedScale});
   emitInGroups(b, spec, arguments, emitBlockNumber(b), number,
                ThreadMapping::kThreads,

@@ -60,16 +60,6 @@ static LogicalResult verifyMemRef(KernelOp kernel, Value value,
   return success();
 }
 
-/// Whether a kernel of a quantize with a chain, which is not empty, can have
-/// that: it runs where there are elements, or none but at launch.
-static LogicalResult verifyChain(QuantizeOp quantize) {
-  if (quantize.getX().getType().getShape().back() != 0)
-    return success();
-  return quantize.emitOpError("expected elements where the kernel computes its "
-                              "global operand, but got ")
-         << quantize.getX().getType();
-}
-
 /// Finds the kernel's operands behind the quantize's operands and results.
 static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
                                    const ElementSource &source,
@@ -84,7 +74,7 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
   operands.rng = getOperand(quantize.getRng());
   operands.offsets = getOperand(quantize.getOffsets());
   GlobalChain chain = GlobalChain::find(quantize);
-  if (!chain.isEmpty() && failed(verifyChain(quantize)))
+  if (failed(verifyChain(quantize)))
     return failure();
   operands.global =
       getOperand(chain.isEmpty() ? quantize.getGlobal() : chain.getSource());

@@ -13,16 +13,26 @@ namespace blockscale {
 
 using emit::Lanes;
 
-StripAmax::StripAmax(AmaxOp op)
-    : perMatrix(op.getAmax().getType().getRank() > 0 && !op.getOffsets()),
-      perGroup(op.getOffsets() != nullptr) {
-  if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
-    signMask = hadamard.getSignMask();
+/// The signs of the transform that makes `x`, or nullopt.
+static std::optional<uint64_t> findSignMask(Value x) {
+  auto hadamard = x.getDefiningOp<HadamardOp>();
+  return hadamard ? std::optional<uint64_t>(hadamard.getSignMask())
+                  : std::nullopt;
 }
+
+StripAmax::StripAmax(AmaxOp op)
+    : signMask(findSignMask(op.getX())),
+      perMatrix(op.getAmax().getType().getRank() > 0 && !op.getOffsets()),
+      perGroup(op.getOffsets() != nullptr) {}
+
+StripAmax::StripAmax(AmaxPartsOp op)
+    : signMask(findSignMask(op.getX())),
+      parts(op.getParts().getType().getDimSize(1)) {}
 
 std::string StripAmax::getName() const {
   std::string name = signMask ? "rht" + std::to_string(*signMask) + "_" : "";
-  return name + (perMatrix       ? "amax_each"
+  return name + (parts != 0      ? "amax_parts"
+                 : perMatrix     ? "amax_each"
                  : !perGroup     ? "amax"
                  : hasSameGroups ? "amax_same_groups"
                                  : "amax_row_groups");

@@ -15,6 +15,7 @@ namespace blockscale {
 /// The amax of x or of a transform of its columns.
 struct StripAmax {
   explicit StripAmax(AmaxOp op);
+  explicit StripAmax(AmaxPartsOp op);
 
   /// The part of the name of a kernel that stands for it, for example
   /// `rht55272_amax_each`.
@@ -22,10 +23,12 @@ struct StripAmax {
 
   std::optional<uint64_t> signMask;
   /// Whether each matrix of a batch has its own, or each group of rows.
-  bool perMatrix;
-  bool perGroup;
+  bool perMatrix = false;
+  bool perGroup = false;
   /// Whether its groups are those of the amax before that has groups.
   bool hasSameGroups = false;
+  /// The number of parts that are stored; 0 where the amax itself is raised.
+  int64_t parts = 0;
 };
 
 /// Bits of the largest magnitude of each row of a fragment.

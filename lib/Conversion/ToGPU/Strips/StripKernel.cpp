@@ -80,8 +80,11 @@ public:
 
   void emit(Lanes block);
   void emitRows(Lanes block, RowInputs getInputs);
+  void emitAmaxParts();
 
 private:
+  void emitThread();
+  void emitGlobals(Lanes block);
   SmallVector<GroupedScales *> emitGroups(Lanes block);
   void emitPosition(Lanes blockNumber);
   /// Finds strip `number` of all, that of the warp, of which the CTA has
@@ -95,6 +98,7 @@ private:
                   function_ref<void(Lanes)> emitOnX);
   void emitRow(Lanes rowOfBlocks);
   void emitBlock(Lanes blockNumber);
+  SmallVector<Value> emitWarp(MutableArrayRef<StripScaleTable> tables);
   SmallVector<Value> emitStrip(MutableArrayRef<StripScaleTable> tables);
   int64_t countBits() const;
   void emitRaises(ValueRange bits);
@@ -115,7 +119,7 @@ private:
   std::optional<emit::GroupedDim> padded;
   Value padOffsets, padEnds;
   Lanes padGroups, sourceRows;
-  Lanes rows, columns, matrices;
+  Lanes rows, columns, matrices, workBlocks, pieces;
   SmallVector<StripResult> results;
   /// For each result the tiles of its groups, where its scales are in such.
   SmallVector<std::unique_ptr<GroupedScales>> grouped;
@@ -136,6 +140,7 @@ StripKernelEmitter::StripKernelEmitter(KernelBuilder &b,
                                        const StripOperands &operands)
     : b(b), request(request), shape(*request.shape), chip(chip),
       cvt(createCvtEmitter(chip)), inputs(operands.inputs),
+      workBlocks(operands.workBlocks), pieces(operands.pieces),
       amaxes(operands.amaxes) {
   for (auto [values, spec] : llvm::zip_equal(operands.results, request.specs)) {
     StripResult &result = results.emplace_back(values, spec);
@@ -381,31 +386,49 @@ StripKernelEmitter::emitStrip(MutableArrayRef<StripScaleTable> tables) {
   return all;
 }
 
+/// Makes the results of a CTA whose place is known. Gives the bits of amaxes
+/// that each thread has.
+SmallVector<Value>
+StripKernelEmitter::emitWarp(MutableArrayRef<StripScaleTable> tables) {
+  // These conditions are the same in all threads of a warp.
+  Lanes hasData = isBelow(position.warpRow, position.rowEnd);
+  bool hasPadding = shape.columnUnit % shape.getWarpColumns() != 0;
+  if (hasPadding)
+    hasData = hasData & isBelow(position.warpColumn, columns);
+  SmallVector<Type> types(countBits(), b.getI32Type());
+  return emitIfElse(
+      b, hasData, types, [&] { return emitStrip(tables); },
+      [&] {
+        for (auto [spec, table] : llvm::zip_equal(request.specs, tables))
+          if (spec.swizzled)
+            table.emitStoreZeros();
+        return SmallVector<Value>(countBits(), b.i32(0));
+      });
+}
+
 /// The work of a CTA on x.
 void StripKernelEmitter::emitBlock(Lanes blockNumber) {
   emitPosition(blockNumber);
   std::vector<StripScaleTable> tables = createTables();
-  // These conditions are the same in all threads of a warp.
-  auto emitWarp = [&] {
-    Lanes hasData = isBelow(position.warpRow, position.rowEnd);
-    bool hasPadding = shape.columnUnit % shape.getWarpColumns() != 0;
-    if (hasPadding)
-      hasData = hasData & isBelow(position.warpColumn, columns);
-    SmallVector<Type> types(countBits(), b.getI32Type());
-    SmallVector<Value> bits = emitIfElse(
-        b, hasData, types, [&] { return emitStrip(tables); },
-        [&] {
-          for (auto [spec, table] : llvm::zip_equal(request.specs, tables))
-            if (spec.swizzled)
-              table.emitStoreZeros();
-          return SmallVector<Value>(countBits(), b.i32(0));
-        });
-    emitRaises(bits);
-  };
+  auto emitAll = [&] { emitRaises(emitWarp(tables)); };
   if (shape.batched)
-    emit::emitIf(b, isBelow(position.matrix, matrices), emitWarp);
+    emit::emitIf(b, isBelow(position.matrix, matrices), emitAll);
   else
-    emitWarp();
+    emitAll();
+}
+
+/// The work of a CTA that stores parts of amaxes: those of the pieces of x that
+/// it has, each of which one CTA would have else.
+void StripKernelEmitter::emitAmaxParts() {
+  emitThread();
+  SmallVector<Value> buffers;
+  for (const StripOperands::Amax &amax : amaxes)
+    buffers.push_back(amax.buffer);
+  emitParts(b, pieces, buffers, request.getParts(), thread, request.warps,
+            [&](Lanes piece) {
+              emitPosition(piece);
+              return emitWarp({});
+            });
 }
 
 /// Raises the amaxes by what each thread has of them, once a CTA.
@@ -499,11 +522,28 @@ void StripKernelEmitter::emitCheckEnds(Value block) {
                     sourceRows, block);
 }
 
-/// Finds the place of the thread, and what it has to know of groups, whose ends
-/// it checks. Gives the tiles of groups that CTAs fill up.
-SmallVector<GroupedScales *> StripKernelEmitter::emitGroups(Lanes block) {
+void StripKernelEmitter::emitThread() {
   thread = emitThreadNumber(b, request.getThreads());
   std::tie(warp, position.lane) = numerics::split(thread, kWarpThreads);
+}
+
+/// Computes the global operands that the kernel computes itself.
+void StripKernelEmitter::emitGlobals(Lanes block) {
+  for (StripResult &result : results) {
+    const StripSpec &spec = result.spec;
+    if (spec.sharedGlobal)
+      result.global = results[*spec.sharedGlobal].global;
+    else if (!spec.globalPrologue.isEmpty())
+      result.global = spec.globalPrologue.emit(
+          b, {b, arith::IndexCastUIOp::create(b, b.getI32Type(), thread)},
+          block, request.warps,
+          {result.global, result.storedAmax, result.storedScale});
+  }
+}
+
+/// Finds what the thread has to know of groups, whose ends it checks. Gives the
+/// tiles of groups that CTAs fill up.
+SmallVector<GroupedScales *> StripKernelEmitter::emitGroups(Lanes block) {
   emitCheckEnds(block);
   if (padEnds)
     emitStoreEnds(b, *padded, padEnds, block, thread, request.getThreads());
@@ -538,14 +578,24 @@ SmallVector<GroupedScales *> StripKernelEmitter::emitGroups(Lanes block) {
 }
 
 void StripKernelEmitter::emit(Lanes block) {
+  emitThread();
+  emitGlobals(block);
   SmallVector<GroupedScales *> tiled = emitGroups(block);
   auto emitAll = [&] {
     emitBlocks(block, tiled, [&](Lanes other) { emitBlock(other); });
   };
-  if (!padded)
-    return emitAll();
-  // The only CTA without rows had ends to store.
-  emit::emitIf(b, isBelow(getIndex(b, 0), rows), emitAll);
+  // The only CTA without rows had ends, or a global operand, to store.
+  Lanes hasWork;
+  if (padded)
+    hasWork = isBelow(getIndex(b, 0), rows);
+  if (workBlocks) {
+    Lanes isWorking = isBelow(block, toIndex(b, workBlocks));
+    hasWork = hasWork ? hasWork & isWorking : isWorking;
+  }
+  if (hasWork)
+    emit::emitIf(b, hasWork, emitAll);
+  else
+    emitAll();
 }
 
 /// The work of CTA `blockNumber` of those that fill up the tiles of `tiled`,
@@ -561,6 +611,7 @@ void StripKernelEmitter::emitBlocks(Lanes blockNumber,
 }
 
 void StripKernelEmitter::emitRows(Lanes block, RowInputs getInputs) {
+  emitThread();
   emitBlocks(block, emitGroups(block), [&](Lanes rowOfBlocks) {
     inputs = getInputs(rowOfBlocks);
     emitRow(rowOfBlocks);
@@ -620,7 +671,11 @@ void emitStripKernel(KernelBuilder &b, const StripRequest &request,
                      const target::Chip &chip,
                      MutableArrayRef<StripOperands> members, Lanes block) {
   StripOperands operands = selectMember(b, request, members, block);
-  StripKernelEmitter(b, request, chip, operands).emit(block);
+  StripKernelEmitter emitter(b, request, chip, operands);
+  if (request.getParts() != 0)
+    emitter.emitAmaxParts();
+  else
+    emitter.emit(block);
 }
 
 } // namespace blockscale

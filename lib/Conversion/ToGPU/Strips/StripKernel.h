@@ -14,7 +14,8 @@
 namespace blockscale {
 
 /// The results that a kernel makes of one x: quantizations of x or of its
-/// transforms, and amaxes of one value for all or for each matrix.
+/// transforms, and amaxes of one value for all or for each matrix; or parts of
+/// amaxes alone.
 struct StripMember {
   /// The x of the results, or a transform of it.
   mlir::Value getX() const;
@@ -23,6 +24,7 @@ struct StripMember {
 
   llvm::SmallVector<QuantizeOp> quantizes;
   llvm::SmallVector<AmaxOp> amaxes;
+  llvm::SmallVector<AmaxPartsOp> parts;
 };
 
 /// Members that have the same code, as they differ in their numbers of rows

@@ -50,7 +50,7 @@ LogicalResult verifyStripFeatures(QuantizeOp op, LaunchSite &site) {
     return op.emitOpError()
            << "expected the last dimension to be below 2^31 on " << chip
            << ", but got " << columns;
-  return success();
+  return verifyChain(op);
 }
 
 std::string StripRequest::getKernelName(const target::Chip &chip) const {
@@ -98,8 +98,10 @@ bool StripRequest::wantsRegisters(const target::Chip &chip) const {
 }
 
 Value StripMember::getX() const {
-  return quantizes.empty() ? AmaxOp(amaxes.front()).getX()
-                           : QuantizeOp(quantizes.front()).getX();
+  if (!quantizes.empty())
+    return QuantizeOp(quantizes.front()).getX();
+  return amaxes.empty() ? AmaxPartsOp(parts.front()).getX()
+                        : AmaxOp(amaxes.front()).getX();
 }
 
 /// The source of the x of a member.
@@ -128,8 +130,17 @@ StripRequest::StripRequest(ArrayRef<StripMember> members,
     if (amax.perGroup)
       offsets = op.getOffsets();
   }
-  for (QuantizeOp op : first.quantizes)
-    specs.emplace_back(op, chip);
+  for (AmaxPartsOp op : first.parts)
+    amaxes.emplace_back(op);
+  SmallVector<Value> globals;
+  for (QuantizeOp op : first.quantizes) {
+    StripSpec &spec = specs.emplace_back(op, chip);
+    Value global = op.getGlobal();
+    const auto *same = llvm::find(globals, global);
+    if (!spec.globalPrologue.isEmpty() && same != globals.end())
+      spec.sharedGlobal = same - globals.begin();
+    globals.push_back(global);
+  }
   bool hasPartialBlocks = false;
   for (const StripMember &member : members.drop_front())
     for (auto [op, spec] : llvm::zip_equal(member.quantizes, specs)) {
@@ -211,7 +222,18 @@ static StripOperands::Result getResult(LaunchSite &site, QuantizeOp op,
   result.scales = site.lookup(op.getScale());
   if (DequantizeOp decoder = findDecoder(op))
     result.decoded = site.lookup(decoder.getResult());
-  result.global = site.lookup(op.getGlobal());
+  GlobalChain chain = GlobalChain::find(op);
+  if (chain.isEmpty()) {
+    result.global = site.lookup(op.getGlobal());
+  } else if (!spec.sharedGlobal) {
+    auto getStored = [&](Operation *of) {
+      return of && isStored(of->getResult(0)) ? site.lookup(of->getResult(0))
+                                              : Value();
+    };
+    result.global = site.lookup(chain.getSource());
+    result.storedAmax = getStored(chain.amax);
+    result.storedScale = getStored(chain.scale);
+  }
   result.rng = site.lookup(op.getRng());
   // Ends of groups that the kernel pads follow from those in x.
   if (!spec.hasPaddedGroups)
@@ -233,7 +255,9 @@ void StripOperands::addSlots(KernelSignature &signature,
     signature.add(result.scales, StripScaleTable::getAlignment(spec));
     if (spec.decoding)
       signature.add(result.decoded, spec.getDecodedStoreBytes());
-    signature.add(result.global, sizeof(float));
+    signature.add(result.global, spec.globalPrologue.getAlignment());
+    signature.add(result.storedAmax, sizeof(float));
+    signature.add(result.storedScale, sizeof(float));
     signature.add(result.rng, sizeof(int64_t));
     signature.add(result.offsets, sizeof(int32_t));
     signature.add(result.groups);
@@ -246,8 +270,8 @@ void StripOperands::addSlots(KernelSignature &signature,
   }
   signature.add(padOffsets, sizeof(int32_t));
   signature.add(padEnds, sizeof(int32_t));
-  for (Lanes *size :
-       {&padGroups, &sourceRows, &rows, &columns, &matrices, &firstBlock})
+  for (Lanes *size : {&padGroups, &sourceRows, &rows, &columns, &matrices,
+                      &firstBlock, &workBlocks, &pieces})
     signature.add(*size);
 }
 
@@ -296,7 +320,7 @@ Lanes countFillingBlocks(ImplicitLocOpBuilder &b, const StripRequest &request,
 void StripLauncher::addMember(const StripMember &member) {
   StripOperands mine = getStripOperands(site, request, member);
   matrices = mine.matrices;
-  for (auto [each, amax] : llvm::zip_equal(member.amaxes, request.amaxes)) {
+  for (auto [each, amax] : llvm::zip_first(member.amaxes, request.amaxes)) {
     AmaxOp op = each;
     StripOperands::Amax &operand = mine.amaxes.emplace_back();
     operand.buffer = site.lookup(op.getAmax());
@@ -311,6 +335,8 @@ void StripLauncher::addMember(const StripMember &member) {
     }
     amaxes.push_back({operand.buffer, count});
   }
+  for (AmaxPartsOp op : member.parts)
+    mine.amaxes.emplace_back().buffer = site.lookup(op.getParts());
   if (!operands.empty())
     mine.firstBlock = blocks;
   operands.push_back(mine);
@@ -326,8 +352,22 @@ void StripLauncher::addMember(const StripMember &member) {
     int64_t most = stripRows - std::gcd(stripRows, request.padUnit);
     padded = (padded + (mine.padGroups + 1) * most) / stripRows * stripRows;
   }
-  blocks = blocks + getCeilDiv(b, padded, grid.blockRows) * grid.blockColumns;
-  blocks = blocks + countFillingBlocks(b, request, operands.back());
+  Lanes own = getCeilDiv(b, padded, grid.blockRows) * grid.blockColumns +
+              countFillingBlocks(b, request, operands.back());
+  if (int64_t parts = request.getParts()) {
+    operands.back().pieces = own;
+    own = getPartBlocks(b, own, parts);
+  }
+  // What the first CTA stores is asked for without elements, too.
+  auto type = cast<RankedTensorType>(member.getX().getType());
+  bool hasElements = type.hasStaticShape() && type.getNumElements() != 0;
+  if (!hasElements && operands.back().storesGlobals()) {
+    operands.back().workBlocks = own;
+    own = emit::max(b, own, getIndex(b, 1));
+    if (matrices)
+      matrices = emit::max(b, matrices, getIndex(b, 1));
+  }
+  blocks = blocks + own;
 }
 
 /// Emits the work of CTA `block` of those of `launchers`, each of which has the
@@ -439,6 +479,14 @@ requireMember(const StripMember &member, LaunchSite &site,
       requireDecoded(op, decoder, site, checks);
   }
   llvm::for_each(member.amaxes, prepare);
+  for (AmaxPartsOp op : member.parts) {
+    if (op.getX().getType().getShape().back() == 0)
+      return op.emitOpError("expected elements where several amaxes are taken "
+                            "in parts, but got ")
+             << op.getX().getType();
+    if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
+      require(hadamard);
+  }
   return success();
 }
 

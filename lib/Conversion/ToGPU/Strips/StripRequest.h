@@ -32,6 +32,9 @@ struct StripRequest {
   /// not where tiles of scales have rows of several groups, or are of others.
   bool followsGroups() const;
 
+  /// The number of parts of each amax; 0 where the kernel raises amaxes.
+  int64_t getParts() const { return amaxes.empty() ? 0 : amaxes.front().parts; }
+
   /// Changes the fragments of a warp below each other.
   void setLaneRows(int64_t laneRows);
 
@@ -74,6 +77,9 @@ struct StripOperands {
   /// The buffers that a result goes to, and the operands that it is made with.
   struct Result {
     mlir::Value data, scales, decoded, global, rng, offsets;
+    /// What the amax and the scale of a global operand that the kernel computes
+    /// are stored to, or null.
+    mlir::Value storedAmax, storedScale;
     /// Numbers of groups and of their tiles.
     emit::Lanes groups, tiles;
   };
@@ -88,6 +94,13 @@ struct StripOperands {
   /// Adds a slot for each operand that is there.
   void addSlots(KernelSignature &signature, const StripRequest &request);
 
+  /// Whether the first CTA stores what it computes of a global operand.
+  bool storesGlobals() const {
+    return llvm::any_of(results, [](const Result &result) {
+      return result.storedAmax || result.storedScale;
+    });
+  }
+
   /// The inputs that x is computed from, or x itself, and the buffers that
   /// computed values are kept in.
   llvm::SmallVector<mlir::Value> inputs;
@@ -101,6 +114,10 @@ struct StripOperands {
   emit::Lanes rows, columns, matrices;
   /// The number of the first CTA; absent for the first member.
   emit::Lanes firstBlock;
+  /// The number of CTAs with work on x, where the first CTA may be there for
+  /// what it stores of a global operand alone, and the number of pieces of x
+  /// that the CTAs share where these store parts of amaxes.
+  emit::Lanes workBlocks, pieces;
 };
 
 /// The rules of what is static that `op` must keep in a strip kernel; emits an

@@ -51,7 +51,7 @@ static Lanes loadNumber(KernelBuilder &b, Value global, Lanes index) {
 
 /// The global value of the block at a column or row.
 Lanes StripScales::loadGlobal(int64_t place) {
-  if (!global || spec.global.byValue)
+  if (!global || spec.hasGlobalByValue())
     return {b, global};
   switch (spec.global.extent) {
   case GlobalExtent::Matrix:

@@ -60,6 +60,7 @@ StripSpec::StripSpec(QuantizeOp op, const target::Chip &chip) {
   rowTails = block[0] > 1 && takesTails &&
              (ShapedType::isDynamic(rows) || rows % block[0] != 0);
   global = op.getGlobalOperand();
+  globalPrologue = GlobalPrologue(GlobalChain::find(op));
   stochastic = op.getRng() != nullptr;
   groupDim = op.getGroupOperand().dim;
   PadGroupsOp padding = getPadding(op.getX());
@@ -180,7 +181,9 @@ std::string StripSpec::getKernelName() const {
     os << "_tails";
   if (shape->batched)
     os << "_batched";
-  os << getGlobalName(global);
+  os << getGlobalName(global) << globalPrologue.getName();
+  if (sharedGlobal)
+    os << "_shared" << *sharedGlobal;
   if (stochastic)
     os << "_rng";
   os << getGroupName(groupDim);

@@ -116,6 +116,12 @@ struct StripSpec {
     return groupDim == GroupDim::Rows && block[0] == 1;
   }
 
+  /// Whether the kernel has the global operand as a number rather than in
+  /// memory.
+  bool hasGlobalByValue() const {
+    return global.byValue || !globalPrologue.isEmpty();
+  }
+
   /// Multiples that rows and columns of x are padded to, so that all tiles of
   /// scales belong to warps.
   int64_t getRowGranule() const;
@@ -156,6 +162,10 @@ struct StripSpec {
   /// Whether the last block of rows may be a part of one.
   bool rowTails;
   GlobalOperand global;
+  /// How the kernel computes the global operand, where it does. Another result
+  /// before may have computed it: `sharedGlobal` is the number of that one.
+  GlobalPrologue globalPrologue;
+  std::optional<size_t> sharedGlobal;
   bool stochastic;
   GroupDim groupDim;
   /// Whether the kernel checks the ends of groups.
