@@ -15,7 +15,7 @@ Weights and activations are bf16, of four sequences. Forms:
   torch-nvfp4    the form nvfp4 in ops of PyTorch (torch_nvfp4.py), eager, and by torch.compile
 
 Then come the parts of a step, each of the layer's weights alone, forward and backward; and
-fake_quantize of 8192x8192 elements beside a copy of them. The last lines are the bars; the exit
+fake_quantize of 8192x8192 elements beside a copy of them, as CUDA graphs. The last lines are the bars; the exit
 status is 1 if one is missed. Times are medians of 5 times 3 steps.
 """
 
@@ -28,7 +28,7 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from torch_models import attempt, free, peak_gib, print_head, report_bar, time_calls
+from torch_models import attempt, capture, free, peak_gib, print_head, report_bar, time_calls
 from torch_nvfp4 import TrainLinear, make_transform
 
 FORMS = ("bf16", "mxfp8", "nvfp4", "torchao", "torch-nvfp4")
@@ -157,7 +157,10 @@ def measure_fake_quantize(options):
     size = 64 if options.tiny else 8192
     x = torch.randn(size, size, device=options.device).bfloat16()
     copy, shares = torch.empty_like(x), {}
-    plain = time_calls(lambda: copy.copy_(x), calls=20)
+
+    def measure(call):
+        return time_calls(capture(call, options.device), calls=20)
+    plain = measure(lambda: copy.copy_(x))
     ways = {"mxfp8": dict(format="mxfp8"), "mxfp4": dict(format="mxfp4"),
             "nvfp4": dict(format="nvfp4"), "mxfp8 32x32": dict(format="mxfp8", block=(32, 32)),
             "nvfp4, dynamic": dict(format="nvfp4", scaling="dynamic")}
@@ -165,8 +168,7 @@ def measure_fake_quantize(options):
         for name, way in ways.items():
             def call(way=way):
                 return blockscale.torch.fake_quantize(x, **way)
-            call()
-            shares[name] = plain / time_calls(call, calls=20)
+            shares[name] = plain / measure(call)
             print(f"fake_quantize {name}: {shares[name]:.2f} of a copy's speed", flush=True)
     return shares
 
