@@ -15,8 +15,8 @@ Weights and activations are bf16, of four sequences. Forms:
   torch-nvfp4    the form nvfp4 in ops of PyTorch (torch_nvfp4.py), eager, and by torch.compile
 
 Then come the parts of a step, each of the layer's weights alone, forward and backward; and
-fake_quantize of 8192x8192 elements beside a copy of them, as CUDA graphs. The last lines are the bars; the exit
-status is 1 if one is missed. Times are medians of 5 times 3 steps.
+fake_quantize of 8192x8192 elements beside a copy of them, as CUDA graphs. The last lines are the
+bars; the exit status is 1 if one is missed. Times are medians of 5 times 3 steps.
 """
 
 import argparse

@@ -249,6 +249,27 @@ def torch_experts():
                  + [["bar", *(bars[count] for count in tokens)]])
 
 
+def training():
+    """The steps of benchmarks/gpu/train.py."""
+    log = (ROOT / "docs/logs/train-h200.txt").read_text(encoding="utf-8")
+    steps = {name: (float(time), memory) for name, time, memory in re.findall(
+        r"(?m)^([\w -]+): ([\d.]+) ms, ([\d.]+) GiB$", log)}
+    return table(["step", "ms", "of bf16's", "GiB"],
+                 [[name, f"{time:.2f}", f"{time / steps['bf16'][0]:.2f}", memory]
+                  for name, (time, memory) in steps.items()])
+
+
+def training_weights():
+    """The weights of these layers alone."""
+    return find_tables("train-h200.txt")[0]
+
+
+def fake_quantization():
+    log = (ROOT / "docs/logs/train-h200.txt").read_text(encoding="utf-8")
+    return table(["of", "share of a copy's speed"], re.findall(
+        r"(?m)^fake_quantize (.*): ([\d.]+) of a copy's speed$", log))
+
+
 def instructions():
     # Of the first run, of sm_100a; a table of peers is behind it.
     return find_tables("instructions.txt")[0]
