@@ -213,7 +213,7 @@ def _text(product):
     m, n = (op.shape[letter] for letter in "MN")
     return product.epilogue.format(
         a=op.tensor("MK", op.a), b=op.tensor("NK", op.b), m=m, n=n, c=n // 32, schedule=schedule,
-        sa=op.tensor("MC", op.scale, "swizzled"), sb=op.tensor("NC", op.scale, "swizzled"))
+        sa=op.tensor("Mk", op.scale, "swizzled"), sb=op.tensor("Nk", op.scale, "swizzled"))
 
 
 def _compile(program, path, chip, emit):
