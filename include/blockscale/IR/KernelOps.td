@@ -43,12 +43,12 @@ def BlockScale_KernelOp : BlockScale_Op<"kernel", [
       becomes the code of a GPU. `rows` takes one quantization, with blocks of one
       row, and what its global operand is computed from: a `global_scale`, an amax
       of `amax_parts`, or both; `strips` quantizations, with the same for each of
-      them, and amaxes, or `amax_parts` alone, with transforms; `program` linalg ops that reduce, and either quantizations or an
-      `amax_parts`, or neither; `product` products and at most one quantization;
-      `elementwise` no op of the dialect; `op` one op of the dialect, but no
-      quantization and no product. Linalg ops reduce in `program` only, and `op`
-      has none. In `rows`, `program` and `product` one dequantize may decode what
-      is quantized.
+      them, and amaxes, or `amax_parts` alone, with transforms; `program` linalg
+      ops that reduce, and either quantizations or an `amax_parts`, or neither;
+      `product` products and at most one quantization; `elementwise` no op of the
+      dialect; `op` one op of the dialect, but no quantization and no product.
+      Linalg ops reduce in `program` only, and `op` has none. In `rows`, `program`
+      and `product` one dequantize may decode what is quantized.
 
     A kernel without a family gets the one that blockscale-form-kernels would
     give it.
