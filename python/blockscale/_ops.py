@@ -176,6 +176,11 @@ def hadamard(x: Value, dim: int, *, sign_mask: int | None = None) -> Value:
         "rotated", "hadamard", str(x.spec), [x.spec])[0]
 
 
+def count_padded_rows(rows: Any, groups: Any, unit: int) -> Any:
+    """The rows of groups that are each padded to a multiple of `unit`, at the most."""
+    return (rows + groups * (unit - 1)) // unit * unit
+
+
 def pad_groups(x: Value, offsets: Value, unit: int = 32) -> tuple[Value, Value]:
     """The groups of rows of x, each followed by zeros up to a multiple of `unit` rows.
 
@@ -197,7 +202,7 @@ def pad_groups(x: Value, offsets: Value, unit: int = 32) -> tuple[Value, Value]:
         raise ArgumentError(f"expected unit to be 1 or more, but got {unit}")
     padded = None
     if rows is not None and groups is not None:
-        padded = (rows + groups * (unit - 1)) // unit * unit
+        padded = count_padded_rows(rows, groups, unit)
     result = Spec((padded, x.shape[1]), x.dtype)
     first, ends = text.emit(("padded", "ends"), "pad_groups", f"{x.spec} -> {result}",
                             [result, offsets.spec])

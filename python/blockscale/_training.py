@@ -25,6 +25,8 @@ from blockscale._types import Spec
 
 #: The signs of the Hadamard transform that TransformerEngine and torchao have.
 SIGN_MASK = 0xD7E8
+#: Neighbours that it mixes.
+SEGMENT = 16
 _SCALINGS = ("none", "dynamic")
 
 

@@ -47,6 +47,20 @@ def get_scale_layout(layout: str) -> Layout | None:
     return None if layout == ROW_MAJOR else Layout()
 
 
+def get_scale_order(layout: str) -> str | None:
+    """The same by its name, as ops take it that know the groups."""
+    order = get_scale_layout(layout)
+    return None if order is None else order.name
+
+
+def count_tiles(rows: int, cols: int, groups: int, dim: int) -> int:
+    """The most tiles that scales of groups have (docs/Numerics.md, section 12): each group but the
+    last may have a part of a tile."""
+    if dim == 0:
+        return (rows + 127 * groups) // 128 * -(-cols // 4)
+    return -(-rows // 128) * ((cols + 3 * groups) // 4)
+
+
 def get_storage(rows: int, cols: int, format: str, layout: str) -> tuple[list[int], list[int]]:
     """The shapes of data and scales of a matrix in storage form (docs/Spec.md, section 7)."""
     data, _, block = FORMATS[format]

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from blockscale._ops import ORDERS
-from blockscale._training import SIGN_MASK
+from blockscale._training import SEGMENT, SIGN_MASK
 from blockscale.torch._forms import ROW_MAJOR, get_storage, has_product
 from blockscale.torch._kernels import LOG, to_argument
 from blockscale.torch._library import (
@@ -27,7 +27,10 @@ from blockscale.torch._library import (
     check_tensor,
     check_x,
     define,
+    find_behind,
+    find_group,
     implement,
+    multiply_scaled,
     multiply_wide,
     refuse,
     set_rows,
@@ -81,14 +84,10 @@ def _multiply(rows: Tensor, data: Tensor, scales: Tensor, scale: Tensor | None,
     batch = [] if offsets is None else [len(offsets)]
     weight, = Dequantizer((*batch, count, columns), format, rows.dtype).get(data.device)(
         [to_argument(data), to_argument(scales)])
-    if offsets is None:
-        sums = multiply_wide(rows, weight)
-        return (sums if scale is None else sums * scale).to(result)
-    sums = F.grouped_mm(rows, weight, offs=offsets).float()
-    group = find_group(offsets, len(rows))
-    if scale is not None:
-        sums = sums * (scale[group.clamp(max=len(offsets) - 1), None] if scale.dim() else scale)
-    return sums.masked_fill((group == len(offsets))[:, None], 0).to(result)
+    sums = multiply_scaled(rows, weight, scale, offsets)
+    if offsets is not None:
+        sums = sums.masked_fill(find_behind(offsets, len(rows)), 0)
+    return sums.to(result)
 
 
 def _split_scale(rows: Tensor, scale: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -105,15 +104,9 @@ def _split_scale(rows: Tensor, scale: Tensor | None) -> tuple[Tensor, Tensor | N
 def mix_back(gradient: Tensor) -> Tensor:
     """The transpose of the Hadamard transform of rows of bf16: the signs come behind the sums."""
     mixed, = run(Mixer().get(), [to_argument(gradient)])
-    places = torch.arange(gradient.shape[-1], device=gradient.device) % _STEP
+    places = torch.arange(gradient.shape[-1], device=gradient.device) % SEGMENT
     signs = torch.bitwise_right_shift(SIGN_MASK, places) & 1
     return torch.where(signs.bool(), -mixed, mixed)
-
-
-def find_group(offsets: Tensor, count: int) -> Tensor:
-    """The group of each row; that behind the last one is the number of groups."""
-    places = torch.arange(count, device=offsets.device, dtype=offsets.dtype)
-    return torch.searchsorted(offsets, places, right=True)
 
 
 def sum_rows(rows: Tensor, offsets: Tensor | None = None) -> Tensor:

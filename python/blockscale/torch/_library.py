@@ -303,6 +303,35 @@ def multiply_wide(a: Tensor, b: Tensor) -> Tensor:
     return a.float() @ b.float()
 
 
+def find_group(offsets: Tensor, count: int) -> Tensor:
+    """The group of each of so many rows; that behind the last one is the number of groups."""
+    places = torch.arange(count, device=offsets.device, dtype=offsets.dtype)
+    return torch.searchsorted(offsets, places, right=True)
+
+
+def find_behind(offsets: Tensor, count: int) -> Tensor:
+    """Which of so many rows [M, 1] are behind the last group."""
+    return (find_group(offsets, count) == offsets.shape[0])[:, None]
+
+
+def take_by_group(values: Tensor, offsets: Tensor, count: int) -> Tensor:
+    """Of [G, ..], those of the group of each row; of rows behind the last group, those of that."""
+    return values[find_group(offsets, count).clamp(max=offsets.shape[0] - 1)]
+
+
+def multiply_scaled(rows: Tensor, weight: Tensor, scale: Tensor | None, offsets: Tensor | None
+                    ) -> Tensor:
+    """Rows [M, K] times a weight [K, N], or by groups of rows one of [G, K, N], by PyTorch, and
+    times a global scale, in f32. What rows behind the last group get is not defined."""
+    if offsets is None:
+        sums = multiply_wide(rows, weight)
+    else:
+        sums = torch.nn.functional.grouped_mm(rows, weight, offs=offsets).float()
+        if scale is not None and scale.dim():
+            scale = take_by_group(scale, offsets, rows.shape[0])[:, None]
+    return sums if scale is None else sums * scale
+
+
 def _multiply_plain(op: str, rows: Tensor, data: Tensor, scales: Tensor,
                     global_scale: Tensor | None, bias: Tensor | None, offsets: Tensor | None,
                     input_global: Tensor | None, linear: Linear) -> Tensor:
@@ -329,19 +358,9 @@ def _multiply_plain(op: str, rows: Tensor, data: Tensor, scales: Tensor,
         if of_x is not None:
             scale = of_x if scale is None else of_x * scale
     weight, = Dequantizer(linear.shape, linear.format, narrow).get(data.device)([data, scales])
-    if offsets is not None:
-        sums = torch.nn.functional.grouped_mm(rows.to(narrow), weight.transpose(-2, -1),
-                                              offs=offsets).float()
-        group = torch.searchsorted(offsets, torch.arange(len(rows), device=rows.device,
-                                                         dtype=torch.int32), right=True)
-        group = group.clamp(max=len(offsets) - 1)
-        scale = scale if scale is None or not scale.dim() else scale[group, None]
-        bias = None if bias is None else bias[group]
-    else:
-        sums = multiply_wide(rows.to(narrow), weight.t())
-    if scale is not None:
-        sums = sums * scale
+    sums = multiply_scaled(rows.to(narrow), weight.transpose(-2, -1), scale, offsets)
     if bias is not None:
+        bias = bias if offsets is None else take_by_group(bias, offsets, rows.shape[0])
         sums = sums + bias.float()
     return sums.to(linear.dtype)
 

@@ -11,7 +11,7 @@ that a merge gives a plain layer.
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from peft.tuners.lora.layer import Linear, LoraLayer
@@ -21,7 +21,9 @@ from torch.nn import functional as F
 
 from blockscale._errors import ArgumentError
 from blockscale._ops import ORDERS
-from blockscale.torch._gradients import find_group, mix_back
+from blockscale._training import SEGMENT
+from blockscale.torch._gradients import mix_back
+from blockscale.torch._library import find_behind, take_by_group
 from blockscale.torch._modules import QuantizedLinear, QuantizedStack, QuantizedWeight
 from blockscale.torch._plain_linear import order_linear_
 
@@ -30,7 +32,6 @@ _INITS = (True, False, "gaussian", "orthogonal")
 #: Members of a config that ask for more than A and B.
 _EXTRAS = ("use_dora", "use_qalora", "use_bdlora", "alora_invocation_tokens", "arrow_config",
            "velora_config", "monteclora_config", "kasa_config")
-_SEGMENT = 16
 #: Rows of bf16 begin at multiples of 16 bytes in PyTorch's products by groups.
 _RANK_UNIT = 8
 
@@ -58,40 +59,57 @@ def _read_weight(layer: QuantizedWeight) -> Tensor:
     weight = weight.t() if layer.is_transposed else weight
     if not layer.form.rht:
         return weight
-    rows = torch.eye(_SEGMENT, dtype=torch.bfloat16, device=weight.device)
-    return (weight.unflatten(-1, (-1, _SEGMENT)) @ mix_back(rows).float()).flatten(-2)
+    rows = torch.eye(SEGMENT, dtype=torch.bfloat16, device=weight.device)
+    return (weight.unflatten(-1, (-1, SEGMENT)) @ mix_back(rows).float()).flatten(-2)
 
 
-def _find_merged(module: Any, merge: bool, adapter_names: list[str] | None) -> list[str]:
-    """The adapters of a layer that a merge is for."""
-    if not merge:
-        return []
-    return [name for name in check_adapters_to_merge(module, adapter_names)
-            if name in module.lora_A]
+class _Merging:
+    """How adapters are merged: never into codes, but into a plain module in their place."""
+
+    get_base_layer: Any
+    lora_A: Any
+    lora_B: Any
+    scaling: Any
+
+    def merge(self, safe_merge: bool = False, adapter_names: list[str] | None = None) -> None:
+        raise ArgumentError(
+            "expected no merge into a layer with a quantized weight, whose codes cannot hold the "
+            "sum; merge_and_unload() gives a plain layer with it")
+
+    def unload_and_optionally_merge_module(self, merge: bool, safe_merge: bool,
+                                           adapter_names: list[str] | None) -> nn.Module:
+        """The module itself, or merged a plain one, whose weight is rounded once."""
+        base: nn.Module = self.get_base_layer()
+        names = [] if not merge else [name for name in check_adapters_to_merge(self, adapter_names)
+                                      if name in self.lora_A]
+        if not names:
+            return base
+        with torch.no_grad():
+            weight, bias = self._merge_weight(names), self._merge_bias(names)
+            held = [each for each in (weight, bias) if each is not None]
+            if safe_merge and not all(each.isfinite().all() for each in held):
+                raise ArgumentError("expected finite numbers in a merged layer, but adapters "
+                                    f"{', '.join(names)} give others")
+            return self._make_plain(weight, bias).train(base.training)
+
+    def _merge_weight(self, names: list[str]) -> Tensor:
+        """The weight of a layer, or the weights of a stack, with adapters, in f32."""
+        weight = _read_weight(self.get_base_layer())
+        for name in names:
+            a, b = self.lora_A[name].weight.float(), self.lora_B[name].weight.float()
+            weight = weight + (b @ a * self.scaling[name]).to(weight.device)
+        return weight
+
+    def _merge_bias(self, names: list[str]) -> Tensor | None:
+        """The bias with those of adapters, in f32; None where they have none."""
+        return None
+
+    def _make_plain(self, weight: Tensor, bias: Tensor | None) -> nn.Module:
+        """The plain module of what is merged."""
+        raise NotImplementedError
 
 
-def _merge_weight(module: Any, names: list[str]) -> Tensor:
-    """The weight of a layer, or the weights of a stack, with adapters, in f32."""
-    weight = _read_weight(module.get_base_layer())
-    for name in names:
-        a, b = module.lora_A[name].weight.float(), module.lora_B[name].weight.float()
-        weight = weight + (b @ a * module.scaling[name]).to(weight.device)
-    return weight
-
-
-def _check_finite(names: list[str], *held: Tensor | None) -> None:
-    if not all(each.isfinite().all() for each in held if each is not None):
-        raise ArgumentError("expected finite numbers in a merged layer, but adapters "
-                            f"{', '.join(names)} give others")
-
-
-def _refuse_merge() -> NoReturn:
-    raise ArgumentError(
-        "expected no merge into a layer with a quantized weight, whose codes cannot hold the sum; "
-        "merge_and_unload() gives a plain layer with it")
-
-
-class LoraQuantizedLinear(Linear):
+class LoraQuantizedLinear(_Merging, Linear):
     """A layer of quantize_ with adapters."""
 
     def __init__(self, base_layer: nn.Module, adapter_name: str, config: Any, **kwargs: Any):
@@ -111,34 +129,26 @@ class LoraQuantizedLinear(Linear):
         _check_config(config, stacked=False)
         super().update_layer(adapter_name, r, lora_alpha=lora_alpha, config=config, **kwargs)
 
-    def merge(self, safe_merge: bool = False, adapter_names: list[str] | None = None) -> None:
-        _refuse_merge()
-
-    def unload_and_optionally_merge_module(self, merge: bool, safe_merge: bool,
-                                           adapter_names: list[str] | None) -> nn.Module:
-        """The layer itself, or merged a plain one, whose weight is rounded once."""
+    def _merge_bias(self, names: list[str]) -> Tensor | None:
         base = self.get_base_layer()
-        names = _find_merged(self, merge, adapter_names)
-        if not names:
-            return base
-        with torch.no_grad():
-            weight = _merge_weight(self, names)
-            bias = None if base.bias is None else base.bias.float()
-            for name in names:
-                if self.lora_B[name].bias is not None:
-                    more = self.lora_B[name].bias.float().to(weight.device) * self.scaling[name]
-                    bias = more if bias is None else bias + more
-            if safe_merge:
-                _check_finite(names, weight, bias)
-            plain = nn.Linear(base.in_features, base.out_features, bias is not None,
-                              device="meta", dtype=base.dtype)
-            plain.weight = nn.Parameter(weight.to(base.dtype).contiguous(), requires_grad=False)
-            if bias is not None:
-                kind = base.dtype if base.bias is None else base.bias.dtype
-                plain.bias = nn.Parameter(bias.to(kind), requires_grad=False)
-            if base.form.order != ORDERS[0]:
-                order_linear_(plain, base.form.order)
-        return plain.train(base.training)
+        bias: Tensor | None = None if base.bias is None else base.bias.float()
+        for name in names:
+            if self.lora_B[name].bias is not None:
+                more = self.lora_B[name].bias.float().to(base.data.device) * self.scaling[name]
+                bias = more if bias is None else bias + more
+        return bias
+
+    def _make_plain(self, weight: Tensor, bias: Tensor | None) -> nn.Module:
+        base = self.get_base_layer()
+        plain = nn.Linear(base.in_features, base.out_features, bias is not None, device="meta",
+                          dtype=base.dtype)
+        plain.weight = nn.Parameter(weight.to(base.dtype).contiguous(), requires_grad=False)
+        if bias is not None:
+            kind = base.dtype if base.bias is None else base.bias.dtype
+            plain.bias = nn.Parameter(bias.to(kind), requires_grad=False)
+        if base.form.order != ORDERS[0]:
+            order_linear_(plain, base.form.order)
+        return plain
 
 
 def _multiply_groups(x: Tensor, weight: Tensor, offsets: Tensor) -> Tensor:
@@ -146,11 +156,6 @@ def _multiply_groups(x: Tensor, weight: Tensor, offsets: Tensor) -> Tensor:
     by groups on all devices. What rows behind the last group get is not defined."""
     return F.grouped_mm(x.to(torch.bfloat16), weight.to(torch.bfloat16).transpose(-2, -1),
                         offs=offsets)
-
-
-def _find_behind(x: Tensor, offsets: Tensor) -> Tensor:
-    """Which rows [M, 1] are behind the last group."""
-    return (torch.arange(x.shape[0], device=x.device) >= offsets[-1:])[:, None]
 
 
 class StackedLinear(nn.Module):
@@ -177,12 +182,11 @@ class PlainStack(nn.Module):
     def forward(self, input: Tensor, offsets: Tensor) -> Tensor:
         y = _multiply_groups(input, self.weight, offsets)
         if self.bias is not None:
-            group = find_group(offsets, len(input)).clamp(max=len(offsets) - 1)
-            y = y + self.bias[group]
-        return y.masked_fill(_find_behind(input, offsets), 0).to(input.dtype)
+            y = y + take_by_group(self.bias, offsets, len(input))
+        return y.masked_fill(find_behind(offsets, len(input)), 0).to(input.dtype)
 
 
-class LoraQuantizedStack(nn.Module, LoraLayer):
+class LoraQuantizedStack(_Merging, nn.Module, LoraLayer):
     """A stack of experts with adapters, which have an A and a B for each expert."""
 
     def __init__(self, base_layer: nn.Module, adapter_name: str, config: Any, r: int = 0,
@@ -239,7 +243,7 @@ class LoraQuantizedStack(nn.Module, LoraLayer):
         if not names:
             return y
         dtype = y.dtype
-        is_behind = _find_behind(input, offsets)
+        is_behind = find_behind(offsets, input.shape[0])
         x = input.masked_fill(is_behind, 0)
         for name in names:
             a, b = self.lora_A[name], self.lora_B[name]
@@ -247,21 +251,9 @@ class LoraQuantizedStack(nn.Module, LoraLayer):
             y = y + more.float() * self.scaling[name]
         return y.to(dtype)
 
-    def merge(self, safe_merge: bool = False, adapter_names: list[str] | None = None) -> None:
-        _refuse_merge()
-
-    def unload_and_optionally_merge_module(self, merge: bool, safe_merge: bool,
-                                           adapter_names: list[str] | None) -> nn.Module:
-        """The stack itself, or merged a plain one, whose weight is rounded once."""
+    def _make_plain(self, weight: Tensor, bias: Tensor | None) -> nn.Module:
         base = self.get_base_layer()
-        names = _find_merged(self, merge, adapter_names)
-        if not names:
-            return base
-        with torch.no_grad():
-            weight = _merge_weight(self, names)
-            if safe_merge:
-                _check_finite(names, weight)
-            return PlainStack(weight.to(base.dtype).contiguous(), base.bias).train(base.training)
+        return PlainStack(weight.to(base.dtype).contiguous(), base.bias)
 
     def __repr__(self) -> str:
         return f"lora.{super().__repr__()}"

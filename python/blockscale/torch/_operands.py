@@ -16,18 +16,12 @@ from blockscale._errors import ArgumentError
 from blockscale._linalg import Size, get_spec
 from blockscale._trace import Value
 from blockscale._types import Layout, element_name
+from blockscale.torch._forms import count_tiles
 from blockscale.torch._importer import Constant, Importer, Input, Narrow, sizes_of
 
 
 def _evaluate(size: Size, symbols: dict[Any, int]) -> int:
     return size if isinstance(size, int) else int(size.subs(symbols))
-
-
-def _count_tiles(rows: int, cols: int, groups: int, dim: int) -> int:
-    """The most tiles that groups have: each but the last may have a part of a tile."""
-    if dim == 0:
-        return (rows + 127 * groups) // 128 * -(-cols // 4)
-    return -(-rows // 128) * ((cols + 3 * groups) // 4)
 
 
 def arrange_scales(tensor: Tensor, sizes: Sequence[int], layout: Layout | None) -> Tensor:
@@ -36,7 +30,7 @@ def arrange_scales(tensor: Tensor, sizes: Sequence[int], layout: Layout | None) 
     raw = tensor.contiguous().view(torch.uint8).flatten()
     if layout is not None and layout.groups:
         # A buffer may have room for other sizes of groups than these.
-        count = _count_tiles(rows, cols, layout.groups, layout.dim) * 512
+        count = count_tiles(rows, cols, layout.groups, layout.dim) * 512
         if raw.numel() < count:
             raw = torch.cat([raw, raw.new_zeros(count - raw.numel())])
         return raw[:count].view(-1, 32, 4, 4)

@@ -16,7 +16,12 @@ from blockscale._jit import jit
 from blockscale._ops import FORMATS, ORDERS
 from blockscale._trace import Module, Value
 from blockscale._types import Spec, element_name
-from blockscale.torch._forms import ROW_MAJOR, get_data_layout, get_scale_layout
+from blockscale.torch._forms import (
+    ROW_MAJOR,
+    get_data_layout,
+    get_scale_layout,
+    get_scale_order,
+)
 from blockscale.torch._kernels import Kernel, get_kernel
 
 #: Recipes that compute with the amax and not with the decode scale.
@@ -60,6 +65,17 @@ def quantize_operand(x: Value, form: OperandForm, given: Value | None, *, offset
         global_amax=amax if is_of_amax else None, block_amax=block_amax, offsets=offsets,
         layout=layout, block=block, transposed=transposed, scale_dim=scale_dim, rng=rng)
     return data, scales, scale
+
+
+def emit_product(a: tuple[Any, ...], b: tuple[Any, ...], dtype: torch.dtype,
+                 offsets: Value | None = None, order: str = ORDERS[0], **options: Any) -> Value:
+    """The product of two operands, each of which is data, scales and a global scale, or None
+    instead; by groups of rows if there are `offsets`."""
+    options |= dict(dtype=element_name(dtype), global_scale_a=a[2], global_scale_b=b[2],
+                    order=None if order == ORDERS[0] else order)
+    if offsets is not None:
+        return _ops.scaled_grouped_mm(a[0], b[0], a[1], b[1], offsets, **options)
+    return _ops.scaled_mm(a[0], b[0], a[1], b[1], **options)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,20 +244,15 @@ class Linear:
              bias: Value | None = None, input_global: Value | None = None,
              offsets: Value | None = None) -> Value:
         """The ops of the layer, in the function that is traced."""
-        scales_of_x = scale_of_x = None
         if self.rht:
             x = _ops.hadamard(x, 1)
+        operand: tuple[Any, ...] = (x, None, None)
         if self.activation is not None:
-            layout = None if self.layout == ROW_MAJOR else "swizzle_128x4"
-            x, scales_of_x, scale_of_x = quantize_operand(
-                x, self.activation, input_global, layout=layout,
-                offsets=offsets if layout else None)
-        options: dict[str, Any] = dict(dtype=element_name(self.dtype), global_scale_a=scale_of_x,
-                                       global_scale_b=global_scale, bias=bias,
-                                       order=None if self.order == ORDERS[0] else self.order)
-        if offsets is not None:
-            return _ops.scaled_grouped_mm(x, data, scales_of_x, scales, offsets, **options)
-        return _ops.scaled_mm(x, data, scales_of_x, scales, **options)
+            layout = get_scale_order(self.layout)
+            operand = quantize_operand(x, self.activation, input_global, layout=layout,
+                                       offsets=offsets if layout else None)
+        return emit_product(operand, (data, scales, global_scale), self.dtype, offsets, self.order,
+                            bias=bias)
 
     def build(self, rows: int | None) -> Module:
         return trace_named("linear", self.emit, self.get_specs(rows))
@@ -292,12 +303,8 @@ class TransposedLinear:
 
     def emit(self, rows: Value, data: Value, scales: Value, global_scale: Value | None = None,
              offsets: Value | None = None) -> Value:
-        options: dict[str, Any] = dict(dtype=element_name(self.result), mn_major="b",
-                                       global_scale_b=global_scale,
-                                       order=None if self.order == ORDERS[0] else self.order)
-        if offsets is not None:
-            return _ops.scaled_grouped_mm(rows, data, None, scales, offsets, **options)
-        return _ops.scaled_mm(rows, data, None, scales, **options)
+        return emit_product((rows, None, None), (data, scales, global_scale), self.result, offsets,
+                            self.order, mn_major="b")
 
     def build(self, rows: int | None) -> Module:
         return trace_named("transposed", self.emit, self.get_specs(rows))

@@ -16,9 +16,9 @@ from blockscale._ops import FORMATS
 from blockscale._trace import Module, Value
 from blockscale._training import TrainingForm, TrainingOperand
 from blockscale._types import Layout, Size, Spec, ceil_div, element_name
-from blockscale.torch._forms import ROW_MAJOR, TILES, get_scale_layout
+from blockscale.torch._forms import ROW_MAJOR, TILES, get_scale_layout, get_scale_order
 from blockscale.torch._kernels import Kernel, get_kernel
-from blockscale.torch._products_kernels import quantize_operand, trace_named
+from blockscale.torch._products_kernels import emit_product, quantize_operand, trace_named
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -30,7 +30,7 @@ ROW_UNIT = 32
 
 def count_padded(rows: Any, groups: Any) -> Any:
     """The rows of which there are codes for the gradient of the weight; `groups` None for none."""
-    return (rows + (1 if groups is None else groups) * (ROW_UNIT - 1)) // ROW_UNIT * ROW_UNIT
+    return _ops.count_padded_rows(rows, 1 if groups is None else groups, ROW_UNIT)
 
 
 def emit_operand(x: Value, operand: TrainingOperand, is_transposed: bool, rng: Value | None,
@@ -45,9 +45,8 @@ def emit_operand(x: Value, operand: TrainingOperand, is_transposed: bool, rng: V
     if operand.is_square:
         block, scale_dim = (size, size), "n" if is_transposed else "k"
     return quantize_operand(x, operand.form, None, block=block, transposed=is_transposed,
-                            layout=None if layout == ROW_MAJOR else "swizzle_128x4",
-                            scale_dim=scale_dim, rng=rng, offsets=offsets,
-                            has_group_amaxes=offsets is not None)
+                            layout=get_scale_order(layout), scale_dim=scale_dim, rng=rng,
+                            offsets=offsets, has_group_amaxes=offsets is not None)
 
 
 def get_codes_specs(name: str, operand: TrainingOperand, shape: tuple[Size, ...], layout: str,
@@ -60,16 +59,6 @@ def get_codes_specs(name: str, operand: TrainingOperand, shape: tuple[Size, ...]
     if operand.scaling != "none":
         specs[f"{name}_global"] = Spec((groups,) if groups != 0 else shape[:-2], "f32")
     return specs
-
-
-def _multiply(a: tuple[Any, ...], b: tuple[Any, ...], dtype: torch.dtype,
-              offsets: Value | None = None, bias: Value | None = None) -> Value:
-    """A product of two operands, each data, scales and global scale or None."""
-    options: dict[str, Any] = dict(dtype=element_name(dtype), global_scale_a=a[2],
-                                   global_scale_b=b[2], bias=bias)
-    if offsets is not None:
-        return _ops.scaled_grouped_mm(a[0], b[0], a[1], b[1], offsets, **options)
-    return _ops.scaled_mm(a[0], b[0], a[1], b[1], **options)
 
 
 def pad_groups(x: Value, offsets: Value | None) -> tuple[Value, Value | None]:
@@ -153,7 +142,7 @@ class TrainingForward(Layer):
                 return emit_operand(value, getattr(self.form, name), is_transposed,
                                     rng.get(f"rng_{name}"), self.layout, ends)
             a, b = make(x, "forward_input", False, offsets), make(weight, "forward_weight", False)
-            results = [_multiply(a, b, self.dtype, offsets, bias)]
+            results = [emit_product(a, b, self.dtype, offsets, bias=bias)]
             if self.has_dgrad:
                 results += _flatten(make(weight, "dgrad_weight", True))
             if self.has_wgrad:
@@ -210,11 +199,11 @@ class TrainingBackward(Layer):
             results = []
             if self.has_dgrad:
                 rows = make(gradient, "dgrad_gradient", False, offsets)
-                results.append(_multiply(rows, take("weight"), self.dtype, offsets))
+                results.append(emit_product(rows, take("weight"), self.dtype, offsets))
             if self.has_wgrad:
                 padded, ends = pad_groups(gradient, offsets)
                 columns = make(padded, "wgrad_gradient", True, ends)
-                results.append(_multiply(columns, take("x"), self.weight_dtype, ends))
+                results.append(emit_product(columns, take("x"), self.weight_dtype, ends))
             return results
         return trace_named("linear_backward", backward, specs)
 

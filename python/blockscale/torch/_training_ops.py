@@ -19,7 +19,7 @@ from blockscale._training import (
     read_form,
     to_form,
 )
-from blockscale.torch._forms import TILES, get_storage, has_product
+from blockscale.torch._forms import TILES, count_tiles, get_storage, has_product
 from blockscale.torch._gradients import sum_rows
 from blockscale.torch._kernels import to_argument
 from blockscale.torch._library import (
@@ -36,7 +36,6 @@ from blockscale.torch._training_kernels import (
     TrainingForward,
     count_codes,
     count_padded,
-    find_layout,
 )
 
 _NAME, _BACKWARD = "train_linear", "train_linear_backward"
@@ -173,9 +172,8 @@ def _get_shapes(form: TrainingForm, weight: Sequence[Any], rows: Any, layout: st
     cols = count_padded(rows, groups)
     data, scales = get_storage(k, cols, form.wgrad_input.format, layout)
     if groups is not None and layout == TILES:
-        # Scales of each group are padded alone (docs/Numerics.md, section 12).
-        columns = (cols // form.wgrad_input.block + 3 * groups) // 4
-        scales = [-(-k // 128) * columns, 32, 4, 4]
+        tiles = count_tiles(k, cols // form.wgrad_input.block, groups, 1)
+        scales = [tiles, 32, 4, 4]
     of_x = [data, scales, batch]
     for shapes, operand in ((of_weight, form.dgrad_weight), (of_x, form.wgrad_input)):
         if operand.scaling == "none":
@@ -186,8 +184,8 @@ def _get_shapes(form: TrainingForm, weight: Sequence[Any], rows: Any, layout: st
 def _fake(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | None = None,
           offsets: Tensor | None = None, *, form: str, has_dgrad: bool = True,
           has_wgrad: bool = True) -> tuple[Tensor, ...]:
-    _make_forward(x, weight, bias, rng, offsets, form, has_dgrad, has_wgrad)
-    all_shapes = _get_shapes(read_form(form), weight.shape, x.shape[0], find_layout(x.device))
+    kernel = _make_forward(x, weight, bias, rng, offsets, form, has_dgrad, has_wgrad)
+    all_shapes = _get_shapes(kernel.form, weight.shape, x.shape[0], kernel.layout)
     made = [x.new_empty(shape if has else [0], dtype=dtype)
             for shapes, has in zip(all_shapes, (has_dgrad, has_wgrad))
             for shape, dtype in zip(shapes, (torch.uint8, torch.uint8, torch.float32))]
@@ -219,15 +217,15 @@ def _make_backward(gradient: Tensor, given: Sequence[Any], text: str, in_feature
         refuse(_BACKWARD, "offsets of rank 1", f"shape {list(offsets.shape)}")
     _check_offsets(_BACKWARD, offsets, _count_groups(offsets), gradient)
     weight = (n, in_features) if offsets is None else (_count_groups(offsets), n, in_features)
-    all_shapes = _get_shapes(form, weight, rows, find_layout(gradient.device))
+    kernel = TrainingBackward.of(form, weight, gradient.dtype, weight_dtype, gradient.device,
+                                 has_dgrad=has_dgrad, has_wgrad=has_wgrad)
+    all_shapes = _get_shapes(form, weight, rows, kernel.layout)
     for name, shapes, has, tensors in zip(("weight", "x"), all_shapes, (has_dgrad, has_wgrad),
                                           (codes[:3], codes[3:])):
         for what, tensor, shape in zip(("data", "scales", "global"), tensors, shapes):
             if has:
                 dtype = torch.float32 if what == "global" else torch.uint8
                 check_tensor(_BACKWARD, f"{name}_{what}", tensor, dtype, shape, gradient)
-    kernel = TrainingBackward.of(form, weight, gradient.dtype, weight_dtype, gradient.device,
-                                 has_dgrad=has_dgrad, has_wgrad=has_wgrad)
     return kernel, rng, offsets
 
 
