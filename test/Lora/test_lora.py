@@ -22,7 +22,6 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file
 from torch import nn
-from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 from transformers.pytorch_utils import Conv1D
 
@@ -31,38 +30,17 @@ import blockscale.torch
 from blockscale._policy import Layer, Rules
 from blockscale.torch._modules import quantize_weight
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "Torch"))
+
+from frozen_blocks import RULES, WIDTH, Block, policy
+
 OPS = torch.ops.blockscale
-WIDTH = 128
 TARGETS = ["q", "v", "gate", "down"]
-RULES = ({"format": "nvfp4", "weight_only": True}, {"format": "mxfp8", "weight_only": True},
-         {"format": "mxfp4", "weight_only": True, "order": "chain"})
-
-
-def policy(rule):
-    return {"version": 1, "leave_last_projection": False, "rules": [rule]}
 
 
 def draw(*shape):
     """Numbers whose blocks have different scales."""
     return (torch.randn(*shape) * torch.exp2(torch.randint(-3, 4, (*shape[:-1], 1)))).bfloat16()
-
-
-class Block(nn.Module):
-    """An attention with biases, a gated MLP, norms and residuals."""
-
-    def __init__(self):
-        super().__init__()
-        self.norms = nn.ModuleList(nn.RMSNorm(WIDTH) for _ in range(2))
-        self.q, self.k, self.v, self.out = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
-        self.gate, self.up = (nn.Linear(WIDTH, 256, bias=False) for _ in range(2))
-        self.down = nn.Linear(256, WIDTH, bias=False)
-
-    def forward(self, x):
-        h = self.norms[0](x)
-        q, k, v = self.q(h), self.k(h), self.v(h)
-        x = x + self.out(torch.softmax(q @ k.transpose(-2, -1) / 16, -1) @ v)
-        h = self.norms[1](x)
-        return x + self.down(F.silu(self.gate(h)) * self.up(h))
 
 
 class Chain(torch.autograd.Function):

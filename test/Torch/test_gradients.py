@@ -20,6 +20,7 @@ import blockscale.torch
 from blockscale.torch import _gradients
 from blockscale.torch._products_kernels import TransposedLinear
 from blockscale.torch._regions import Region
+from frozen_blocks import RULES, WIDTH, Block, policy
 from test_quantize_model import Experts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +29,6 @@ sys.path.append(str(ROOT / "python"))  # Behind the package.
 import blockscale_reference as reference
 
 OPS = torch.ops.blockscale
-WIDTH = 128
 FORMATS = ("nvfp4", "mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8")
 LAYOUTS = ("row_major", "tiles", "fragments")
 
@@ -364,12 +364,21 @@ class OpTest(GradientTest):
         def transpose(rows, **options):
             return OPS.transposed_linear_weight_only(
                 rows, *lists, **{**back, "out_features": [96], **options})
+
+        def merge(global_scales, biases):
+            return OPS.merged_linear_weight_only(
+                x, lists[0] * 2, lists[1] * 2, global_scales, biases, out_features=[96, 96],
+                format="nvfp4")
         y = OPS.linear_weight_only(x, *weight.operands, None, **weight.options)
         with self.assertRaisesRegex(RuntimeError, "no derivative of global_scale: weights are"):
             y.sum().backward()
         for call, message in (
                 (lambda: transpose(draw(4, 96).float()), "x to be bfloat16, float16"),
                 (lambda: transpose(draw(4, 97)), "rows of 96 elements, but got 97"),
+                (lambda: merge([operands[2], None], [None, None]),
+                 r"global_scale of each weight or of none, but got \[\[\], None\]"),
+                (lambda: merge([None, None], [None, draw(96)]),
+                 r"bias of each weight or of none, but got \[None, \[96\]\]"),
                 (lambda: transpose(draw(4, 96), in_features=64), r"data of shape \[96, 32\]"),
                 (lambda: transpose(draw(4, 96), layout="tiles"), "scales of shape"),
                 (lambda: OPS.transposed_grouped_linear_weight_only(
@@ -381,32 +390,6 @@ class OpTest(GradientTest):
 
 
 # Layers and models.
-
-
-def policy(rule):
-    return {"version": 1, "leave_last_projection": False, "rules": [rule]}
-
-
-RULES = ({"format": "nvfp4", "weight_only": True}, {"format": "mxfp8", "weight_only": True},
-         {"format": "mxfp4", "weight_only": True, "order": "chain"})
-
-
-class Block(nn.Module):
-    """An attention with biases, a gated MLP, norms and residuals."""
-
-    def __init__(self):
-        super().__init__()
-        self.norms = nn.ModuleList(nn.RMSNorm(WIDTH) for _ in range(2))
-        self.q, self.k, self.v, self.out = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
-        self.gate, self.up = (nn.Linear(WIDTH, 256, bias=False) for _ in range(2))
-        self.down = nn.Linear(256, WIDTH, bias=False)
-
-    def forward(self, x):
-        h = self.norms[0](x)
-        q, k, v = self.q(h), self.k(h), self.v(h)
-        x = x + self.out(torch.softmax(q @ k.transpose(-2, -1) / 16, -1) @ v)
-        h = self.norms[1](x)
-        return x + self.down(F.silu(self.gate(h)) * self.up(h))
 
 
 class Model(nn.Module):

@@ -502,6 +502,7 @@ class RefusedTest(unittest.TestCase):
                 ((x.double(), weight), {}, "x to be float32, bfloat16"),
                 ((x, weight.double()), {}, "weight to be float32, bfloat16"),
                 ((x, weight, torch.zeros(63)), {}, r"bias of shape \\[64\\]"),
+                ((x, weight, torch.zeros(64).double()), {}, "bias to be float32, bfloat16"),
                 ((x, weight), {"rng": rng}, "rng exactly with a form of operands"),
                 ((x, weight), {"form": nvfp4, "rng": rng[:1]}, r"rng of shape \\[2, 2\\]"),
                 ((x, weight), {"form": "fp8"}, "one of mxfp8")):
@@ -517,6 +518,23 @@ class RefusedTest(unittest.TestCase):
         weight.requires_grad_(False)
         with self.assertRaisesRegex(blockscale.ArgumentError, "a form of training in JSON"):
             OPS.train_linear(x, weight, form="{")
+
+    def test_arguments_of_the_backward_pass(self):
+        x, weight, gradient = draw()
+        form = get_training_form("mxfp8").text
+        _, *codes = OPS.train_linear(x, weight, form=form)
+        usual = dict(form=form, in_features=96, weight_dtype=torch.bfloat16, has_dgrad=True,
+                     has_wgrad=True)
+        for given, options, message in (
+                (gradient[None], {}, r"a gradient of rank 2, but got shape \[1, 64, 64\]"),
+                (gradient, {"has_dgrad": False, "has_wgrad": False},
+                 "a gradient to compute, has_dgrad or has_wgrad, but got none"),
+                (gradient, {"weight_dtype": torch.float64},
+                 "weight_dtype to be float32, bfloat16 or float16, but got torch.float64"),
+                (gradient[:32], {}, r"x_data of shape \[96, 32\]"),
+                (gradient, {"in_features": 64}, r"weight_data of shape \[64, 64\]")):
+            with self.assertRaisesRegex(blockscale.ArgumentError, message):
+                OPS.train_linear_backward(given, *codes, **{**usual, **options})
 
     def test_what_was_not_saved(self):
         x, weight, gradient = draw()

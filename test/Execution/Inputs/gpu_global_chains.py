@@ -8,16 +8,14 @@ the CPU, where each op is a function of its own.
 Usage: gpu_global_chains.py FOLDER [--seed SEED] [--random N] [--target CHIP]...
 """
 
-import argparse
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 import values
 from block_shapes import NVFP4_RECIPES, tensor
 from gpu_calls import PLACES, run_module
-from gpu_lines import check
+from gpu_lines import check, parse_options
 from norms import Norm
 from sm100_kinds import FOUR_OVER_SIX, TAKE_TAILS, nvfp4
 
@@ -149,14 +147,7 @@ def check_many_rows(folder, random):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--random", type=int, default=RANDOM_CASES, metavar="N",
-                        help="random cases beside the named ones")
-    parser.add_argument("--target", action="append", metavar="CHIP", default=[],
-                        help="to run for under both schedules, instead of two chips")
-    options = parser.parse_args()
+    options = parse_options(RANDOM_CASES)
     random = np.random.default_rng(options.seed)
     cases = [*CASES, *(draw_case(random) for _ in range(options.random))]
     check_many_rows(options.folder, random)

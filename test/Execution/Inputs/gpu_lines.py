@@ -6,12 +6,26 @@ results are the same.
 A call has `write()`, which gives its lines, its arguments with their types and its results
 with theirs; `arrays` for the arguments; and `what`, which names it where a result differs."""
 
+import argparse
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from expect import Expectations, first_difference
 from gpu_calls import ON_CPU, PLACES, SCHEDULES, run_module
 from ops import with_one_nan
+
+
+def parse_options(count):
+    """The arguments of a program that runs named cases, and by default `count` random ones."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--random", type=int, default=count, metavar="N",
+                        help="random cases beside the named ones")
+    parser.add_argument("--target", action="append", metavar="CHIP", default=[],
+                        help="to run for under both schedules, instead of two chips")
+    return parser.parse_args()
 
 
 def function(calls):

@@ -7,15 +7,13 @@ where a norm is a function of its own and quantizers read what it stored.
 Usage: gpu_norm_strips.py FOLDER [--seed SEED] [--random N] [--target CHIP]...
 """
 
-import argparse
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 import values
 from block_shapes import CODECS, MX_RECIPES, NVFP4_RECIPES, tensor
-from gpu_lines import check
+from gpu_lines import check, parse_options
 from norms import Norm
 from sm100_kernels import draw_offsets
 from sm100_kinds import GROUPS, mx, nvfp4
@@ -166,14 +164,7 @@ class Call:
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--random", type=int, default=RANDOM_CASES, metavar="N",
-                        help="random cases beside the named ones")
-    parser.add_argument("--target", action="append", metavar="CHIP", default=[],
-                        help="to run for under both schedules, instead of two chips")
-    options = parser.parse_args()
+    options = parse_options(RANDOM_CASES)
     random = np.random.default_rng(options.seed)
     cases = [*CASES, *(draw_case(random) for _ in range(options.random)),
              *(draw_case(random, has_groups=True)
