@@ -87,6 +87,7 @@ static int64_t countSumWarps(const WgmmaSpec &spec) {
 WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
                            const GemmArguments &arguments)
     : SharedMemory(b), spec(spec), arguments(arguments), tile(spec),
+      sums(b, kWarpgroupRows * tile.plainRows / kWarpgroupThreads),
       shared(spec), cluster(b, spec),
       order(b, spec, arguments,
             {cluster.blocks, cluster.sharers, cluster.sharer, cluster.parts,

@@ -9,8 +9,9 @@
 // so the instructions of a step are inline PTX. Those of a stage run while the
 // elements of the next step are decoded: of the same stage, or the first one of
 // the next. Until the stage is complete nothing but these instructions uses
-// their registers, which the wait takes as operands, so that they are not used
-// again before.
+// their registers: the sums are registers with names of their own
+// (SumRegisters), and the wait takes the elements as operands, so that they are
+// not used again before.
 //
 // Teams that hand over sums (`order chain`) take turns at the stages of a tile,
 // as others do. Each decodes its stage into registers, all steps of it, waits
@@ -55,23 +56,21 @@ static constexpr int64_t kHandOverBarrier = 1 + kTeamWarpgroups;
 
 namespace {
 
-/// What the stages of a tile hand on: the slot of the next stage, the sums, and
-/// the elements of its first step; or without scales, the slot of the stage
-/// before, which may still be multiplied, or kNoSlot.
+/// What the stages of a tile hand on: the slot of the next stage, and the
+/// elements of its first step; or without scales, the slot of the stage before,
+/// which may still be multiplied, or kNoSlot.
 struct Pipeline {
-  Pipeline(ValueRange values, int64_t sums)
-      : slot(RingSlot::of(values)), sums(values.drop_front(2).take_front(sums)),
-        next(values.drop_front(2 + sums)) {}
+  explicit Pipeline(ValueRange values)
+      : slot(RingSlot::of(values)), next(values.drop_front(2)) {}
 
   SmallVector<Value> get() const {
     SmallVector<Value> values = slot.get();
-    llvm::append_range(values, sums);
     llvm::append_range(values, next);
     return values;
   }
 
   RingSlot slot;
-  SmallVector<Value> sums, next;
+  SmallVector<Value> next;
 };
 
 /// What instructions of a step read in shared memory: the plain operand, and
@@ -85,8 +84,8 @@ public:
   ProductEmitter(KernelBuilder &b, const WgmmaContext &context,
                  const WgmmaThread &thread)
       : b(b), context(context), thread(thread), results(b, context, thread),
-        count(kWarpgroupRows * context.tile.plainRows / kWarpgroupThreads),
-        steps(context.spec.getStageSteps()), teams(context.spec.getTeams()) {}
+        sums(context.sums), steps(context.spec.getStageSteps()),
+        teams(context.spec.getTeams()) {}
 
   void emit();
 
@@ -94,13 +93,11 @@ private:
   /// Begins to add the products of instructions [first, first + number) of a
   /// step to the sums. `registers` has the elements of the scaled operand; it
   /// is empty where they lie in shared memory.
-  SmallVector<Value> emitMma(ValueRange sums, ArrayRef<Value> registers,
-                             const StepDescriptors &descriptors, int64_t first,
-                             int64_t number);
+  void emitMma(ArrayRef<Value> registers, const StepDescriptors &descriptors,
+               int64_t first, int64_t number);
   /// Waits until the sums are complete but for the last `pending` steps, and
   /// `registers` are read.
-  SmallVector<Value> emitWait(ValueRange sums, ArrayRef<Value> registers,
-                              int64_t pending = 0);
+  void emitWait(ArrayRef<Value> registers, int64_t pending = 0);
   StepDescriptors getDescriptors(const WgmmaStep &step);
   SmallVector<Value> emitDecode(const TileCoord &tile, const WgmmaStep &step) {
     if (!context.spec.format.hasScales)
@@ -124,37 +121,37 @@ private:
   /// of the next stage begin, so that the stage before is given back.
   void emitPlainStage(bool hasNext, Pipeline &pipeline);
   /// Adds the products of `stages` full stages (i32) of the team, from stage
-  /// `first` on. Values are the slot of that, and the sums.
-  SmallVector<Value> emitStages(const TileCoord &tile, Lanes first,
-                                Lanes stages, ValueRange values);
+  /// `first` on, whose slot is `slot`.
+  void emitStages(const TileCoord &tile, Lanes first, Lanes stages,
+                  const RingSlot &slot);
   /// Adds the product of a stage that has `left` (i32) elements of K.
-  SmallVector<Value> emitLastStage(const TileCoord &tile, Lanes stage,
-                                   Lanes left, const RingSlot &slot,
-                                   ValueRange sums);
-  /// The sums that the team before has stored for stage `stage` (i32) of the
-  /// tile; zeros for the first one.
-  SmallVector<Value> emitTakeSums(Lanes stage);
+  void emitLastStage(const TileCoord &tile, Lanes stage, Lanes left,
+                     const RingSlot &slot);
+  /// Makes the sums those that the team before has stored for stage `stage`
+  /// (i32) of the tile; zeros for the first one.
+  void emitTakeSums(Lanes stage);
   /// Stores sums for the next team if stage `stage` (i32) of `stages` is not
   /// the last one.
-  void emitHandOver(Lanes stage, Lanes stages, ValueRange sums);
+  void emitHandOver(Lanes stage, Lanes stages);
   /// The place of number `sum` among the sums of the thread.
   Value getHandedSum(int64_t sum);
   /// Adds the product of stage `stage` (i32) of the tile's `stages` to what the
-  /// team before hands over. Values are the slot and the sums.
+  /// team before hands over, and gives the slot of the team's next stage.
   SmallVector<Value> emitHandedStage(const TileCoord &tile, Lanes stage,
-                                     Lanes stages, ValueRange values);
-  /// The sums of the stages that the team has of a tile: `full` whole ones
-  /// (i32) of all teams, and maybe a last one. `slot` is that of the first.
-  SmallVector<Value> emitTeamStages(const TileCoord &tile, Lanes full,
-                                    const RingSlot &slot);
+                                     Lanes stages, const RingSlot &slot);
+  /// Computes the sums of the stages that the team has of a tile: `full` whole
+  /// ones (i32) of all teams, and maybe a last one. `slot` is that of the
+  /// first.
+  void emitTeamStages(const TileCoord &tile, Lanes full, const RingSlot &slot);
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
 
   KernelBuilder &b;
   const WgmmaContext &context;
   const WgmmaThread &thread;
   WgmmaResults results;
-  /// Sums that a thread has, steps of a stage, and teams.
-  int64_t count, steps, teams;
+  const SumRegisters &sums;
+  /// Steps of a stage, and teams.
+  int64_t steps, teams;
   /// The descriptors of the plain operand of stage 0 and, without scales, of
   /// the rows of the warpgroup, i64.
   Value plain, firstRows;
@@ -164,56 +161,21 @@ private:
 
 } // namespace
 
-/// The operands of inline PTX that has the sums as results and, in the same
-/// registers, as its first operands.
-static std::string getSumConstraints(int64_t count) {
-  std::string text;
-  for (int64_t i = 0; i < count; ++i)
-    text += "=f,";
-  for (int64_t i = 0; i < count; ++i)
-    text += std::to_string(i) + ",";
-  return text;
-}
-
-/// Emits inline PTX whose results are sums.
-static SmallVector<Value> emitOnSums(KernelBuilder &b, int64_t count,
-                                     ValueRange operands, StringRef text,
-                                     StringRef constraints) {
-  auto result = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), SmallVector<Type>(count, b.getF32Type()));
-  Value all = LLVM::InlineAsmOp::create(
-                  b, result, operands, text,
-                  getSumConstraints(count) + constraints.str() + "~{memory}",
-                  /*has_side_effects=*/true, /*is_align_stack=*/false,
-                  LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
-                  /*operand_attrs=*/ArrayAttr())
-                  .getRes();
-  SmallVector<Value> values;
-  for (int64_t i = 0; i < count; ++i)
-    values.push_back(LLVM::ExtractValueOp::create(b, all, i));
-  return values;
-}
-
-SmallVector<Value> ProductEmitter::emitMma(ValueRange sums,
-                                           ArrayRef<Value> registers,
-                                           const StepDescriptors &descriptors,
-                                           int64_t first, int64_t number) {
+void ProductEmitter::emitMma(ArrayRef<Value> registers,
+                             const StepDescriptors &descriptors, int64_t first,
+                             int64_t number) {
   const DecodedFormat &format = context.spec.format;
   bool hasScales = format.hasScales;
   StringRef type = format.plain.isBF16() ? "bf16" : "f16";
   std::string text, constraints;
   llvm::raw_string_ostream os(text);
-  SmallVector<Value> operands(sums);
+  SmallVector<Value> operands;
   os << "{ .reg .pred adds; setp.eq.u32 adds, 0, 0; "
         "wgmma.fence.sync.aligned; ";
-  // Operands are results, what they were before, registers and descriptors.
-  int64_t next = 2 * count;
-  std::string list;
-  for (int64_t i = 0; i < count; ++i)
-    list += (i ? ", $" : "$") + std::to_string(i);
+  int64_t next = 0;
   for (int64_t i = first; i < first + number; ++i) {
     os << "wgmma.mma_async.sync.aligned.m64n" << context.tile.plainRows
-       << "k16.f32." << type << "." << type << " {" << list << "}, ";
+       << "k16.f32." << type << "." << type << " {" << sums.getNames() << "}, ";
     if (hasScales) {
       os << "{";
       for (int64_t j = 0; j < 4; ++j) {
@@ -237,21 +199,17 @@ SmallVector<Value> ProductEmitter::emitMma(ValueRange sums,
     constraints += "l,";
   }
   os << "wgmma.commit_group.sync.aligned; }";
-  return emitOnSums(b, count, operands, text, constraints);
+  emitInlinePtx(b, operands, text, constraints);
 }
 
-SmallVector<Value> ProductEmitter::emitWait(ValueRange sums,
-                                            ArrayRef<Value> registers,
-                                            int64_t pending) {
-  SmallVector<Value> operands(sums);
+void ProductEmitter::emitWait(ArrayRef<Value> registers, int64_t pending) {
   std::string constraints;
-  for (Value each : registers) {
-    operands.push_back(each);
+  for (size_t i = 0; i < registers.size(); ++i)
     constraints += "r,";
-  }
-  std::string text =
-      "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";";
-  return emitOnSums(b, count, operands, text, constraints);
+  emitInlinePtx(b, registers,
+                "wgmma.wait_group.sync.aligned " + std::to_string(pending) +
+                    ";",
+                constraints);
 }
 
 StepDescriptors ProductEmitter::getDescriptors(const WgmmaStep &step) {
@@ -310,13 +268,12 @@ void ProductEmitter::emitStage(const TileCoord &tile, Lanes stage, bool hasNext,
     if (i > 0)
       pipeline.next = emitDecode(tile, step);
     llvm::append_range(used, pipeline.next);
-    pipeline.sums = emitMma(pipeline.sums, pipeline.next, getDescriptors(step),
-                            0, kStepProducts);
+    emitMma(pipeline.next, getDescriptors(step), 0, kStepProducts);
   }
   pipeline.next.clear();
   if (hasNext)
     pipeline.next = emitFirstStep(tile, pipeline.slot, stage + teams);
-  pipeline.sums = emitWait(pipeline.sums, used);
+  emitWait(used);
   emitRelease(slot.index);
 }
 
@@ -325,10 +282,9 @@ void ProductEmitter::emitPlainStage(bool hasNext, Pipeline &pipeline) {
   for (int64_t i = 0; i < teams; ++i)
     pipeline.slot = pipeline.slot.getNext(b, context.spec.schedule.getStages());
   for (int64_t i = 0; i < steps; ++i)
-    pipeline.sums = emitMma(pipeline.sums, {},
-                            getDescriptors({{b, slot.index}, b.i32(i), {}}), 0,
-                            kStepProducts);
-  pipeline.sums = emitWait(pipeline.sums, {}, hasNext ? steps : 0);
+    emitMma({}, getDescriptors({{b, slot.index}, b.i32(i), {}}), 0,
+            kStepProducts);
+  emitWait({}, hasNext ? steps : 0);
   Lanes before(b, pipeline.next.front());
   emit::emitIf(b, compare(Predicate::ne, before, kNoSlot),
                [&] { emitRelease(before); });
@@ -339,11 +295,10 @@ void ProductEmitter::emitPlainStage(bool hasNext, Pipeline &pipeline) {
     emitRelease(slot.index);
 }
 
-SmallVector<Value> ProductEmitter::emitStages(const TileCoord &tile,
-                                              Lanes first, Lanes stages,
-                                              ValueRange values) {
-  SmallVector<Value> carried(values);
-  llvm::append_range(carried, emitFirstStep(tile, RingSlot::of(values), first));
+void ProductEmitter::emitStages(const TileCoord &tile, Lanes first,
+                                Lanes stages, const RingSlot &slot) {
+  SmallVector<Value> carried = slot.get();
+  llvm::append_range(carried, emitFirstStep(tile, slot, first));
   // Two steps have elements in two sets of registers. An iteration has both, so
   // that none are copied for the next one.
   int64_t each = steps == 1 && context.spec.format.hasScales ? 2 : 1;
@@ -351,7 +306,7 @@ SmallVector<Value> ProductEmitter::emitStages(const TileCoord &tile,
   Lanes iterations = last >> llvm::Log2_64(each);
   carried =
       emitCount(b, iterations, carried, [&](Lanes number, ValueRange values) {
-        Pipeline pipeline(values, count);
+        Pipeline pipeline(values);
         for (int64_t i = 0; i < each; ++i)
           emitStage(tile, first + (number * each + i) * teams,
                     /*hasNext=*/true, pipeline);
@@ -362,46 +317,36 @@ SmallVector<Value> ProductEmitter::emitStages(const TileCoord &tile,
         b, compare(Predicate::ne, iterations * each, last),
         TypeRange(ValueRange(carried)),
         [&] {
-          Pipeline pipeline(carried, count);
+          Pipeline pipeline(carried);
           emitStage(tile, first + (last - 1) * teams, /*hasNext=*/true,
                     pipeline);
           return pipeline.get();
         },
         [&] { return carried; });
-  Pipeline pipeline(carried, count);
+  Pipeline pipeline(carried);
   emitStage(tile, first + last * teams, /*hasNext=*/false, pipeline);
-  return pipeline.sums;
 }
 
-SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
-                                                 Lanes stage, Lanes left,
-                                                 const RingSlot &slot,
-                                                 ValueRange sums) {
+void ProductEmitter::emitLastStage(const TileCoord &tile, Lanes stage,
+                                   Lanes left, const RingSlot &slot) {
   emitWaitFull(slot);
   Value stepsLeft = emitCeilDiv(b, left, kDecodedStep);
-  SmallVector<Value> results =
-      emitCount(b, stepsLeft, sums, [&](Lanes number, ValueRange values) {
-        Lanes inProduct = stage * steps + number;
-        WgmmaStep step{{b, slot.index}, {b, number}, inProduct};
-        SmallVector<Value> registers = emitDecode(tile, step);
-        StepDescriptors descriptors = getDescriptors(step);
-        Lanes ofStep = left - number * kDecodedStep;
-        // Elements of K beyond the product can be those of another group, or
-        // have scales that are no numbers.
-        SmallVector<Value> sums(values);
-        for (int64_t i = 0; i < kStepProducts; ++i)
-          sums = emitIfElse(
-              b, compare(Predicate::sgt, ofStep, i * kWgmmaElements),
-              TypeRange(ValueRange(sums)),
-              [&] {
-                return emitWait(emitMma(sums, registers, descriptors, i, 1),
-                                registers);
-              },
-              [&] { return sums; });
-        return sums;
+  emitCount(b, stepsLeft, {}, [&](Lanes number, ValueRange) {
+    Lanes inProduct = stage * steps + number;
+    WgmmaStep step{{b, slot.index}, {b, number}, inProduct};
+    SmallVector<Value> registers = emitDecode(tile, step);
+    StepDescriptors descriptors = getDescriptors(step);
+    Lanes ofStep = left - number * kDecodedStep;
+    // Elements of K beyond the product can be those of another group, or have
+    // scales that are no numbers.
+    for (int64_t i = 0; i < kStepProducts; ++i)
+      emit::emitIf(b, compare(Predicate::sgt, ofStep, i * kWgmmaElements), [&] {
+        emitMma(registers, descriptors, i, 1);
+        emitWait(registers);
       });
+    return SmallVector<Value>();
+  });
   emitRelease(slot.index);
-  return results;
 }
 
 Value ProductEmitter::getHandedSum(int64_t sum) {
@@ -410,26 +355,25 @@ Value ProductEmitter::getHandedSum(int64_t sum) {
                   thread.number + sum * kWarpgroupThreads);
 }
 
-SmallVector<Value> ProductEmitter::emitTakeSums(Lanes stage) {
-  SmallVector<Value> zeros(count, b.f32(0));
-  return emitIfElse(
-      b, compare(Predicate::ne, stage, 0), TypeRange(ValueRange(zeros)),
+void ProductEmitter::emitTakeSums(Lanes stage) {
+  emit::emitIf(
+      b, compare(Predicate::ne, stage, 0),
       [&] {
         upstream::createBarrier<NVVM::BarrierOp>(
             b, thread.team + kHandOverBarrier, b.i32(2 * kWarpgroupThreads));
-        SmallVector<Value> sums;
-        for (int64_t i = 0; i < count; ++i)
-          sums.push_back(b.load(b.getF32Type(), getHandedSum(i), kWordBytes));
-        return sums;
+        SmallVector<Value> handed;
+        for (int64_t i = 0; i < sums.count; ++i)
+          handed.push_back(b.load(b.getF32Type(), getHandedSum(i), kWordBytes));
+        sums.emitSet(b, handed);
       },
-      [&] { return zeros; });
+      [&] { sums.emitClear(b); });
 }
 
-void ProductEmitter::emitHandOver(Lanes stage, Lanes stages, ValueRange sums) {
+void ProductEmitter::emitHandOver(Lanes stage, Lanes stages) {
   emit::emitIf(b, compare(Predicate::ult, stage + 1, stages), [&] {
     Lanes next = (thread.team + 1) & (teams - 1);
-    for (int64_t i = 0; i < count; ++i)
-      b.store(sums[i], getHandedSum(i), kWordBytes);
+    for (auto [i, sum] : llvm::enumerate(sums.emitGet(b)))
+      b.store(sum, getHandedSum(i), kWordBytes);
     NVVM::BarrierArriveOp::create(b, next + kHandOverBarrier,
                                   b.i32(2 * kWarpgroupThreads));
   });
@@ -437,8 +381,7 @@ void ProductEmitter::emitHandOver(Lanes stage, Lanes stages, ValueRange sums) {
 
 SmallVector<Value> ProductEmitter::emitHandedStage(const TileCoord &tile,
                                                    Lanes stage, Lanes stages,
-                                                   ValueRange values) {
-  RingSlot slot = RingSlot::of(values);
+                                                   const RingSlot &slot) {
   emitWaitFull(slot);
   SmallVector<SmallVector<Value>> registers;
   SmallVector<WgmmaStep> numbers;
@@ -447,23 +390,21 @@ SmallVector<Value> ProductEmitter::emitHandedStage(const TileCoord &tile,
         {{b, slot.index}, b.i32(i), (tile.begin + stage) * steps + i});
     registers.push_back(emitDecode(tile, numbers.back()));
   }
-  SmallVector<Value> sums = emitTakeSums(stage), used;
+  emitTakeSums(stage);
+  SmallVector<Value> used;
   for (auto [step, elements] : llvm::zip_equal(numbers, registers)) {
-    sums = emitMma(sums, elements, getDescriptors(step), 0, kStepProducts);
+    emitMma(elements, getDescriptors(step), 0, kStepProducts);
     llvm::append_range(used, elements);
   }
-  sums = emitWait(sums, used);
-  emitHandOver(stage, stages, sums);
+  emitWait(used);
+  emitHandOver(stage, stages);
   emitRelease(slot.index);
-  SmallVector<Value> next =
-      slot.getAfter(b, context.spec.schedule.getStages(), b.i32(teams)).get();
-  llvm::append_range(next, sums);
-  return next;
+  return slot.getAfter(b, context.spec.schedule.getStages(), b.i32(teams))
+      .get();
 }
 
-SmallVector<Value> ProductEmitter::emitTeamStages(const TileCoord &tile,
-                                                  Lanes full,
-                                                  const RingSlot &slot) {
+void ProductEmitter::emitTeamStages(const TileCoord &tile, Lanes full,
+                                    const RingSlot &slot) {
   int64_t slots = context.spec.schedule.getStages();
   bool handsOver = context.spec.handsOverSums();
   Lanes begin = tile.begin, end = tile.end;
@@ -473,34 +414,26 @@ SmallVector<Value> ProductEmitter::emitTeamStages(const TileCoord &tile,
   Lanes ofTeam = (full + (teams - 1) - distance) >> llvm::Log2_64(teams);
   Lanes hasAny = compare(Predicate::sgt, full, 0);
   Lanes hasOwn = hasAny & compare(Predicate::ugt, ofTeam, 0);
-  SmallVector<Value> sums(count, b.f32(0));
-  sums = emitIfElse(
-      b, hasOwn, TypeRange(ValueRange(sums)),
-      [&] {
-        SmallVector<Value> values = slot.getAfter(b, slots, distance).get();
-        llvm::append_range(values, sums);
-        if (!handsOver)
-          return emitStages(tile, begin + distance, ofTeam, values);
-        values =
-            emitCount(b, ofTeam, values, [&](Lanes number, ValueRange carried) {
-              return emitHandedStage(tile, distance + number * teams,
-                                     end - begin, carried);
-            });
-        return SmallVector<Value>(ArrayRef(values).take_back(count));
-      },
-      [&] { return sums; });
+  sums.emitClear(b);
+  emit::emitIf(b, hasOwn, [&] {
+    RingSlot own = slot.getAfter(b, slots, distance);
+    if (!handsOver)
+      return emitStages(tile, begin + distance, ofTeam, own);
+    emitCount(b, ofTeam, own.get(), [&](Lanes number, ValueRange carried) {
+      return emitHandedStage(tile, distance + number * teams, end - begin,
+                             RingSlot::of(carried));
+    });
+  });
   // Where sums are handed over, those so far come with the last stage.
   Lanes hasLast = compare(Predicate::ugt, end - begin, full);
   Lanes isOwn = compare(Predicate::eq, full & (teams - 1), distance);
-  return emitIfElse(
-      b, hasLast & isOwn, TypeRange(ValueRange(sums)),
-      [&] {
-        Lanes left = tile.product.depth & (context.spec.stageElements - 1);
-        return emitLastStage(tile, begin + full, left,
-                             slot.getAfter(b, slots, full),
-                             handsOver ? emitTakeSums(full) : sums);
-      },
-      [&] { return sums; });
+  emit::emitIf(b, hasLast & isOwn, [&] {
+    Lanes left = tile.product.depth & (context.spec.stageElements - 1);
+    RingSlot last = slot.getAfter(b, slots, full);
+    if (handsOver)
+      emitTakeSums(full);
+    emitLastStage(tile, begin + full, left, last);
+  });
 }
 
 /// Emits the products of a tile. `carried` is the slot of the ring, and the
@@ -519,16 +452,17 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
   Value canSplit;
   if (scale)
     canSplit = numerics::canSplit(Lanes(b, scale));
-  SmallVector<Value> sums =
-      emitSumsOfTile(b, context.spec.format, scale, canSplit, count,
+  SmallVector<Value> sumsOfTile =
+      emitSumsOfTile(b, context.spec.format, scale, canSplit, sums.count,
                      [&](const ElementScale &ofTile) {
                        global = ofTile;
-                       return emitTeamStages(tile, full, slot);
+                       emitTeamStages(tile, full, slot);
+                       return sums.emitGet(b);
                      });
   // The team of the last stage has the sums that were handed over.
   if (context.spec.handsOverSums())
     results.setOwner((Lanes(b, slot.index) + (end - begin - 1)) & (teams - 1));
-  Value parity = results.emitSums(tile, sums, carried.back()).front();
+  Value parity = results.emitSums(tile, sumsOfTile, carried.back()).front();
   SmallVector<Value> next = slot.getAfter(b, slots, end - begin).get();
   next.push_back(parity);
   return next;

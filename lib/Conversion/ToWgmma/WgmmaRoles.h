@@ -26,6 +26,7 @@
 #include "Products/DecodedPairs.h"
 #include "Products/RegisterResults.h"
 #include "Products/SharedMemory.h"
+#include "SumRegisters.h"
 #include "WgmmaLayout.h"
 #include "blockscale/Numerics/Accumulators.h"
 
@@ -77,6 +78,7 @@ struct WgmmaContext : SharedMemory {
   const WgmmaSpec &spec;
   const GemmArguments &arguments;
   DecodedTile tile;
+  SumRegisters sums;
   WgmmaLayout shared;
   WgmmaCluster cluster;
   TileOrder order;

@@ -2,11 +2,14 @@
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// One thread makes the barriers: the copies of each operand of a stage arrive once, and each of
-// the eight warps that multiply says that it is done with it.
+// The sums of a thread are registers, which the first block declares. One thread makes the
+// barriers: the copies of each operand of a stage arrive once, and each of the eight warps that
+// multiply says that it is done with it.
 // CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_bf16_64x128_stages3_band2
 // CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_B:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},
 // CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
+// CHECK-NOT: scf.if
+// CHECK: llvm.inline_asm has_side_effects ".reg .f32 %sum<32>;", ""
 // CHECK: nvvm.prefetch tensormap, %[[MAP_A]]
 // CHECK: nvvm.prefetch tensormap, %[[MAP_B]]
 // CHECK: nvvm.mbarrier.init %{{.+}}, %c2_i32
@@ -15,7 +18,9 @@
 // CHECK: gpu.barrier
 
 // Those that multiply take the registers that the warpgroup of the loads gives away.
+// They clear the sums for each tile.
 // CHECK: nvvm.setmaxregister increase 232
+// CHECK: llvm.inline_asm has_side_effects "mov.b32 %sum0, 0;{{.*}} mov.b32 %sum31, 0;", ""
 // Two scales, and codes of both rows of a thread: two of each pair in a byte, eight pairs a row.
 // Then the four threads of a row exchange scales.
 // CHECK: nvvm.mbarrier.try_wait
@@ -27,8 +32,8 @@
 // and the stage is given back.
 // CHECK: llvm.inline_asm has_side_effects
 // CHECK-SAME: wgmma.fence.sync.aligned;
-// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {$0,{{.*}}, $31}, {$64, $65, $66, $67}, $68, adds, 1, 1, 0;
-// CHECK-SAME: {$79, $80, $81, $82}, $83, adds, 1, 1, 0; wgmma.commit_group.sync.aligned; }
+// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%sum0,{{.*}}, %sum31}, {$0, $1, $2, $3}, $4, adds, 1, 1, 0;
+// CHECK-SAME: {$15, $16, $17, $18}, $19, adds, 1, 1, 0; wgmma.commit_group.sync.aligned; }
 // CHECK: llvm.inline_asm has_side_effects {{.*}}wgmma.mma_async
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;"
@@ -41,6 +46,10 @@
 // A stage at the end of K has as many instructions as there is K.
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK-COUNT-4: llvm.inline_asm has_side_effects {{.*}}wgmma.mma_async
+// Behind the last wait the sums become values.
+// CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;"
+// CHECK-NOT: wgmma
+// CHECK: llvm.inline_asm has_side_effects "mov.b32 $0, %sum0;{{.*}} mov.b32 $31, %sum31;"
 // Sums of 64 rows are stored to shared memory, and read by the threads of their rows: a
 // warpgroup, at a barrier of its own.
 // CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %c128_i32
