@@ -30,6 +30,7 @@ def hadamard(x, dim=1, sign_mask=SIGN_MASK):
     signs = [-1 if sign_mask >> i & 1 else 1 for i in range(16)]
     with np.errstate(all="ignore"):
         v = moved.reshape(-1, 16) * np.array(signs, np.float32) * np.float32(0.25)
+        v = v + np.float32(0)  # No -0 among the terms, nor among their sums.
         # One axis for each bit of the index, the lowest last.
         v = v.reshape(-1, 2, 2, 2, 2)
         for bit in (4, 3, 2, 1):

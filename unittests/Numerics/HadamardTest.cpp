@@ -96,6 +96,19 @@ INSTANTIATE_TEST_SUITE_P(Golden, HadamardCases,
                            return std::string(info.param);
                          });
 
+// Zeros of any signs give zeros without one, as sums of products of them do.
+TEST(Hadamard, ZerosHaveNoSign) {
+  for (uint16_t mask : {uint16_t(0), kHadamardSignMask, uint16_t(0xFFFF)})
+    for (uint32_t signs = 0; signs <= 0xFFFF; ++signs) {
+      float x[kHadamardSize];
+      for (int i = 0; i < kHadamardSize; ++i)
+        x[i] = signs >> i & 1 ? -0.0f : 0.0f;
+      transformHadamard(x, mask);
+      for (float each : x)
+        ASSERT_EQ(toBits(each), 0u) << mask << " " << signs;
+    }
+}
+
 // R R^T = I: the scalar product with a unit vector's transform gives the
 // element back. Sums of small integers are exact.
 TEST(Hadamard, RowsAreOrthonormal) {

@@ -14,8 +14,9 @@
 // torchao get_rht_matrix). With the same mask on both operands of a product
 // along the transformed dimension the transform cancels.
 //
-// The order of the f32 sums is part of the contract. d_i v_i / 4 is exact; then
-// four rounds of sums and differences of values that are 1, 2, 4 and 8 apart:
+// The order of the f32 sums is part of the contract. d_i v_i / 4 + 0 is exact,
+// and no -0, so that no y_j is, as no sum of a matrix product is; then four
+// rounds of sums and differences of values that are 1, 2, 4 and 8 apart:
 //
 //   (a_i, a_i+h)  ->  (a_i + a_i+h, a_i - a_i+h)        where i & h is 0
 //
@@ -59,11 +60,15 @@ constexpr void transformHadamardRounds(At at, int span) {
   }
 }
 
-/// Transforms at(0), at(1), .. in place, without the last rounding.
+/// Transforms at(0), at(1), .. in place, without the last rounding. Adding 0 to
+/// the terms leaves no -0 among them, nor then among their sums and
+/// differences.
 template <typename At>
 constexpr void transformHadamardValues(At at, uint16_t signMask) {
-  for (int i = 0; i < kHadamardSize; ++i)
-    at(i) = at(i) * getHadamardFactor(signMask, i);
+  for (int i = 0; i < kHadamardSize; ++i) {
+    auto term = at(i) * getHadamardFactor(signMask, i);
+    at(i) = term + like(term, 0.0f);
+  }
   transformHadamardRounds(at, /*span=*/1);
 }
 

@@ -16,14 +16,16 @@ namespace blockscale {
 using emit::Lanes;
 
 /// A quarter of a bf16 is exact, so that the first round may scale and add at
-/// once.
+/// once, also the 0 that leaves no -0: where the left term is not -0, no sum of
+/// the two is.
 void emitHadamard(KernelBuilder &b, MutableArrayRef<emit::Lanes> x,
                   uint64_t signMask) {
   auto getFactor = [&](int64_t i) {
     return numerics::getHadamardFactor(signMask, i);
   };
   for (int64_t i = 0; i < kHadamardSize; i += 2) {
-    emit::Lanes left = x[i] * getFactor(i), right = x[i + 1];
+    emit::Lanes right = x[i + 1];
+    emit::Lanes left = b.fma(x[i], right.like(getFactor(i)), right.like(0.0f));
     auto addTimes = [&](float factor) {
       return b.fma(right, right.like(factor), left);
     };

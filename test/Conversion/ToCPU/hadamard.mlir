@@ -1,10 +1,12 @@
 // RUN: blockscale-opt %s -blockscale-lower-kernels-to-cpu -canonicalize -cse -split-input-file | FileCheck %s
 
 // Down the columns an item is a band of 16 rows, and a lane is a column. The signs
-// are part of the first factor; then sums and differences of values 1, 2, 4 and 8
-// apart. The last step of a row starts early enough to be a whole one.
+// are part of the first factor; 0 is added, which leaves no -0; then sums and
+// differences of values 1, 2, 4 and 8 apart. The last step of a row starts early
+// enough to be a whole one.
 // CHECK-LABEL: func.func private @down_hadamard_0(
 // CHECK-SAME:      [[X:%.+]]: memref<32x24xbf16>, [[Y:%.+]]: memref<32x24xbf16>,
+// CHECK-DAG:     [[ZERO:%.+]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK-DAG:     [[MINUS:%.+]] = arith.constant dense<-2.500000e-01> : vector<16xf32>
 // CHECK-DAG:     [[PLUS:%.+]] = arith.constant dense<2.500000e-01> : vector<16xf32>
 // CHECK-DAG:     [[C8:%.+]] = arith.constant 8 : index
@@ -18,10 +20,14 @@
 // CHECK:             [[COL:%.+]] = arith.minsi [[STEP]], [[C8]]
 // CHECK:             vector.load [[X]][[[ROW]], [[COL]]]
 // CHECK:             vector.load [[X]][[[LAST]], [[COL]]]
-// CHECK:             [[V0:%.+]] = arith.mulf {{%.+}}, [[PLUS]]
-// CHECK-NEXT:        [[V1:%.+]] = arith.mulf {{%.+}}, [[PLUS]]
-// CHECK-NEXT:        [[V2:%.+]] = arith.mulf {{%.+}}, [[PLUS]]
-// CHECK-NEXT:        [[V3:%.+]] = arith.mulf {{%.+}}, [[MINUS]]
+// CHECK:             [[M0:%.+]] = arith.mulf {{%.+}}, [[PLUS]]
+// CHECK-NEXT:        [[V0:%.+]] = arith.addf [[M0]], [[ZERO]]
+// CHECK-NEXT:        [[M1:%.+]] = arith.mulf {{%.+}}, [[PLUS]]
+// CHECK-NEXT:        [[V1:%.+]] = arith.addf [[M1]], [[ZERO]]
+// CHECK-NEXT:        [[M2:%.+]] = arith.mulf {{%.+}}, [[PLUS]]
+// CHECK-NEXT:        [[V2:%.+]] = arith.addf [[M2]], [[ZERO]]
+// CHECK-NEXT:        [[M3:%.+]] = arith.mulf {{%.+}}, [[MINUS]]
+// CHECK-NEXT:        [[V3:%.+]] = arith.addf [[M3]], [[ZERO]]
 // CHECK:             [[S0:%.+]] = arith.addf [[V0]], [[V1]]
 // CHECK-NEXT:        [[S1:%.+]] = arith.subf [[V0]], [[V1]]
 // CHECK-NEXT:        [[S2:%.+]] = arith.addf [[V2]], [[V3]]

@@ -44,20 +44,21 @@ func.func @rows_and_columns(%x: memref<?x512xbf16>, %g: memref<f32>, %q: memref<
 // a time, and rounded; rows are those of x as it was. The kernel's name has the signs.
 // CHECK-LABEL: gpu.func @quantize_1x16_e2m1_torchao_bf16_k128_and_rht7_quantize_16x1_e2m1_torchao_bf16_k128_transposed(
 // With cvt the words become f32 once, by a sum with -0, for the codes of rows and for
-// the transform, which is complete when the rows are.
+// the transform, which is complete when the rows are. Its first terms are added to 0.
 // CHECK-NOT: nvvm.minctasm
-// CHECK: %[[PLUS:.+]] = arith.constant dense<2.500000e-01> : vector<2xf32>
-// CHECK: %[[MINUS:.+]] = arith.constant dense<-2.500000e-01> : vector<2xf32>
+// CHECK-DAG: %[[ZERO:.+]] = arith.constant dense<0.000000e+00> : vector<2xf32>
+// CHECK-DAG: %[[PLUS:.+]] = arith.constant dense<2.500000e-01> : vector<2xf32>
+// CHECK-DAG: %[[MINUS:.+]] = arith.constant dense<-2.500000e-01> : vector<2xf32>
 // CHECK-COUNT-16: llvm.load {{.+}} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK-NOT: arith.truncf
 // CHECK: llvm.inline_asm {{.*}}add.rn.f32.bf16 $0, low, 0f80000000{{.+}} (i32) -> f32
 // CHECK: llvm.inline_asm {{.*}}add.rn.f32.bf16 $0, high, 0f80000000{{.+}} (i32) -> f32
 // CHECK-NOT: nvvm.bar.warp.sync
-// CHECK: %[[LEFT:.+]] = arith.mulf %{{.+}}, %[[MINUS]] : vector<2xf32>
+// CHECK: %[[LEFT:.+]] = llvm.intr.fma(%{{.+}}, %[[MINUS]], %[[ZERO]])
 // CHECK: llvm.intr.fma(%[[RIGHT:.+]], %[[MINUS]], %[[LEFT]])
 // CHECK: llvm.intr.fma(%[[RIGHT]], %[[PLUS]], %[[LEFT]])
-// CHECK: arith.mulf %{{.+}}, %[[MINUS]] : vector<2xf32>
-// CHECK-COUNT-6: arith.mulf %{{.+}}, %[[PLUS]] : vector<2xf32>
+// CHECK: llvm.intr.fma(%{{.+}}, %[[MINUS]], %[[ZERO]])
+// CHECK-COUNT-6: llvm.intr.fma(%{{.+}}, %[[PLUS]], %[[ZERO]])
 // CHECK-COUNT-64: arith.truncf %{{.+}} : vector<2xf32> to vector<2xbf16>
 // CHECK: llvm.inline_asm {{.*}}cvt.rn.satfinite.e2m1x2.f32
 // CHECK: nvvm.bar.warp.sync

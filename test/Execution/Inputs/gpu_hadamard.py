@@ -20,6 +20,9 @@ for mask in (None, 0, 0x8001, 0xFFFF):
     forms.hadamard((48, 5), 0, (0, 1), mask)
 forms.hadamard((2048, 32), 1, (0,), None, every_bf16.reshape(2048, 32))
 forms.hadamard((32, 2048), 0, (0,), None, every_bf16.reshape(32, 2048))
+zeros = random.choice(np.array([0, 0x8000], np.uint16), 1 << 14)
+forms.hadamard((512, 32), 1, (0,), None, zeros.reshape(512, 32))
+forms.hadamard((32, 512), 0, (0,), None, zeros.reshape(32, 512))
 # The columns of a thread: 8, 4, 2, 1.
 for cols in (72, 12, 6, 7):
     forms.hadamard((2, 32, cols), 0, (0, 1))

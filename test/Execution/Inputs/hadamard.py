@@ -38,9 +38,12 @@ def add_wrong_size(dim):
 
 
 every_bf16 = random.permutation(1 << 16).astype(np.uint16).reshape(1024, 64)
+zeros = random.choice(np.array([0, 0x8000], np.uint16), (64, 64))
 for mask in MASKS:
-    add([(5, 48), (1, 16), (3, 272), (2, 16 * 40), (0, 16), (5, 0)], 1, (0, 1), mask, [every_bf16])
-    add([(48, 5), (16, 1), (272, 3), (32, 70), (16, 0), (0, 7)], 0, (0, 1), mask, [every_bf16])
+    add([(5, 48), (1, 16), (3, 272), (2, 16 * 40), (0, 16), (5, 0)], 1, (0, 1), mask,
+        [every_bf16, zeros])
+    add([(48, 5), (16, 1), (272, 3), (32, 70), (16, 0), (0, 7)], 0, (0, 1), mask,
+        [every_bf16, zeros])
 for dim in (0, 1):
     add([(2, 3, 64, 80)], dim, (), None)
     add([(2, 32, 272), (0, 16, 272), (3, 48, 272)], dim, (0, 1), None)
