@@ -7,7 +7,7 @@ so that one program of a door has all products."""
 import numpy as np
 
 NVFP4 = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
-         "compressed_tensors")
+         "compressed_tensors", "torchao_training")
 MX = ("floor", "rceil", "rceil_sat", "ceil", "even", "tosa", "compressed_tensors")
 M, K, EXPERTS = 5, 64, 3
 

@@ -23,7 +23,7 @@ from blockscale._jit import jit
 from blockscale._ops import FORMATS, hadamard, quantize
 from blockscale._types import Spec
 
-#: The signs of the Hadamard transform that TransformerEngine and torchao have.
+#: The signs of the Hadamard transform that TransformerEngine has.
 SIGN_MASK = 0xD7E8
 #: Neighbours that it mixes.
 SEGMENT = 16
@@ -178,8 +178,9 @@ def _make_mxfp8_squares() -> TrainingForm:
     return dataclasses.replace(_make_mxfp8(), forward_weight=square, dgrad_weight=square)
 
 
-def _make_nvfp4(recipe: str = "te") -> TrainingForm:
-    """TransformerEngine's NVFP4BlockScaling, by default."""
+def _make_nvfp4(recipe: str) -> TrainingForm:
+    """TransformerEngine's NVFP4BlockScaling, by default, and torchao's NVFP4TrainingConfig, each
+    with a recipe of its own."""
     row = TrainingOperand("nvfp4", recipe, scaling="dynamic")
     square = dataclasses.replace(row, is_square=True)
     transformed = dataclasses.replace(row, sign_mask=SIGN_MASK)
@@ -191,7 +192,9 @@ def _make_nvfp4(recipe: str = "te") -> TrainingForm:
 
 
 _NAMED: Mapping[str, Callable[[], TrainingForm]] = {
-    "mxfp8": _make_mxfp8, "mxfp8_32x32": _make_mxfp8_squares, "nvfp4": _make_nvfp4}
+    "mxfp8": _make_mxfp8, "mxfp8_32x32": _make_mxfp8_squares,
+    "nvfp4": functools.partial(_make_nvfp4, "te"),
+    "nvfp4_torchao": functools.partial(_make_nvfp4, "torchao_training")}
 
 #: A form, or the name of one.
 AnyForm = str | TrainingForm
@@ -199,7 +202,8 @@ AnyForm = str | TrainingForm
 
 @functools.cache
 def get_training_form(name: str) -> TrainingForm:
-    """A form by its name: "mxfp8", "mxfp8_32x32" or "nvfp4" (docs/Training.md).
+    """A form by its name: "mxfp8", "mxfp8_32x32", "nvfp4" or "nvfp4_torchao"
+    (docs/Training.md).
 
     Raises: ArgumentError for a name that is none.
     """

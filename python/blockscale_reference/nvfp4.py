@@ -38,7 +38,7 @@ def global_scale(amax, recipe="torchao", x_type="f32"):
     """
     amax = np.asarray(amax, np.float32)
     with np.errstate(all="ignore"):
-        if recipe in ("torchao", "modelopt"):
+        if recipe in ("torchao", "torchao_training", "modelopt"):
             return amax / _range(recipe)
         return _ONE / encode_scale(recipe, None, amax, x_type)
 
@@ -89,6 +89,8 @@ def quantize_nvfp4(
             scale, scaled = _torchao(blocks, amax, decode)
         elif recipe == "mslk":
             scale, scaled = _mslk(blocks, amax, encode)
+        elif recipe == "torchao_training":
+            scale, scaled = _torchao_training(blocks, amax, encode)
         elif recipe == "te":
             scale, scaled = _te(blocks, amax, encode)
         elif recipe == "modelopt":
@@ -137,8 +139,8 @@ def _decode_scale(recipe, scale, amax):
 
 
 def encode_scale(recipe, scale, amax, x_type="f32"):
-    """The factor S of te, its 4over6, mslk and compressed_tensors, from g or from the
-    amax that it stands for."""
+    """The factor S of te, its 4over6, mslk, compressed_tensors and torchao_training,
+    from g or from the amax that it stands for."""
     if amax is not None:
         amax = np.asarray(amax, np.float32)
         if recipe == "compressed_tensors":
@@ -173,10 +175,18 @@ def _mslk(blocks, amax, encode):
     return scale, blocks * (encode / E4M3.decode(scale))
 
 
+def _torchao_training(blocks, amax, encode):
+    scale = _floored((amax / _SIX) * encode, 2.0**-6)
+    return scale, blocks * _te_factor(scale, encode)
+
+
 def _te(blocks, amax, encode):
     scale = E4M3.encode(np.minimum(amax * (encode * (_ONE / _SIX)), _E4M3_MAX))
-    factor = _ONE / (E4M3.decode(scale) * (_ONE / encode))
-    return scale, blocks * np.minimum(factor, _FLT_MAX)
+    return scale, blocks * _te_factor(scale, encode)
+
+
+def _te_factor(scale, encode):
+    return np.minimum(_ONE / (E4M3.decode(scale) * (_ONE / encode)), _FLT_MAX)
 
 
 def _compressed_tensors(blocks, amax, encode, x_type):

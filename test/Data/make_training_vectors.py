@@ -8,13 +8,15 @@
 """Writes training/*.npz beside this file, or compares them with what it computes.
 
 Each file has a linear layer's x, weight and gradient of y, and the operands of its three products
-as TransformerEngine's reference of NVFP4 quantizes them, which is pure PyTorch. Gradients are
-rounded to nearest there, since the reference has no stochastic rounding. The inputs are made here,
-with fixed seeds.
+as TransformerEngine's reference of NVFP4 quantizes them, which is pure PyTorch, or as torchao's
+kernels do (torchao_kernels.py). Gradients are rounded to nearest there: the reference has no
+stochastic rounding, and that of torchao's kernels is an instruction of Blackwell. The inputs are
+made here, with fixed seeds.
 
   scripts/peers.sh training
   .cache/training/bin/python test/Data/make_training_vectors.py           writes
   .cache/training/bin/python test/Data/make_training_vectors.py --check   compares
+  ... --only torchao                                                      those of one package
 
 The last line of --check is `N passed, N failed`: arrays.
 """
@@ -31,8 +33,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import torchao_kernels
+
 FOLDER = Path(__file__).resolve().parent / "training"
-PACKAGES = ("torch", "transformer-engine")
+#: 0xD7E8, whose bit i is the sign of element i of a segment.
+SIGNS = tuple(-1 if 0xD7E8 >> i & 1 else 1 for i in range(16))
 
 
 @functools.cache
@@ -65,7 +70,7 @@ def load_reference():
     return reference_nvfp4.NVFP4QuantizerRef, reference_utils.Fp4Formats.E2M1
 
 
-def quantize(x, is_weight):
+def quantize_by_te(x, is_weight):
     """Rows and columns of x by the quantizers of NVFP4BlockScaling's defaults: squares for weights,
     else rows as they are and transformed columns."""
     kind, e2m1 = load_reference()
@@ -74,6 +79,18 @@ def quantize(x, is_weight):
     made = quantizer.quantize(x)
     return ((made.data, made.scale, made.global_amax_row),
             (made.data_t, made.scale_t, made.global_amax_col))
+
+
+def quantize_by_torchao(x, is_weight):
+    """The same by torchao's kernels."""
+    if is_weight:
+        return torchao_kernels.quantize_weight(x)
+    return torchao_kernels.quantize_rows(x, SIGNS)
+
+
+#: How a package quantizes, and the packages whose versions decide.
+QUANTIZERS = {"te": (quantize_by_te, ("torch", "transformer-engine")),
+              "torchao": (quantize_by_torchao, ("torch", "torchao", "ml_dtypes"))}
 
 
 def draw(shape, kind, seed):
@@ -88,12 +105,18 @@ def draw(shape, kind, seed):
         x[:, 3] = -0.0
     elif kind == "grid":
         x = torch.randint(-48, 49, shape, generator=random) / 8
+    elif kind == "tiny":
+        # The encode scales 2688 / amax of most tensors are beyond f32.
+        x = torch.round(x * 4) * 2.0 ** -122
     return x.bfloat16()
 
 
-#: Distribution, M, K, N and the seed. M of 48 is no multiple of 32.
-CASES = (("normal", 64, 96, 48, 1), ("outlier", 48, 64, 80, 2), ("sparse", 32, 64, 64, 3),
-         ("grid", 48, 48, 32, 4))
+#: The package, the distribution, M, K, N and the seed. M of 48 is no multiple of 32; torchao's
+#: kernels take multiples of 128.
+CASES = (("te", "normal", 64, 96, 48, 1), ("te", "outlier", 48, 64, 80, 2),
+         ("te", "sparse", 32, 64, 64, 3), ("te", "grid", 48, 48, 32, 4),
+         ("torchao", "outlier", 128, 256, 128, 5), ("torchao", "sparse", 128, 128, 128, 6),
+         ("torchao", "grid", 128, 128, 128, 7), ("torchao", "tiny", 128, 128, 128, 8))
 
 
 def to_bits(tensor):
@@ -102,7 +125,8 @@ def to_bits(tensor):
     return bits.view({1: np.uint8, 2: np.uint16, 4: np.uint32}[bits.itemsize])
 
 
-def make(kind, m, k, n, seed):
+def make(package, kind, m, k, n, seed):
+    quantize, packages = QUANTIZERS[package]
     tensors = {"x": draw((m, k), kind, seed), "weight": draw((n, k), kind, seed + 100),
                "gradient": draw((m, n), kind, seed + 200) / 64}
     arrays = {f"in_{name}": to_bits(tensor) for name, tensor in tensors.items()}
@@ -113,8 +137,8 @@ def make(kind, m, k, n, seed):
             for what, tensor in zip(("data", "scales", "amax"), made):
                 arrays[f"out_{operand}_{what}"] = to_bits(tensor)
     meta = {"op": "nvfp4_training", "shape": [m, k, n], "seed": seed, "distribution": kind,
-            "packages": {name: version(name) for name in PACKAGES}}
-    return f"te_nvfp4__{kind}_{m}x{k}x{n}", {"meta": np.array(json.dumps(meta)), **arrays}
+            "packages": {name: version(name) for name in packages}}
+    return f"{package}_nvfp4__{kind}_{m}x{k}x{n}", {"meta": np.array(json.dumps(meta)), **arrays}
 
 
 def check(name, arrays):
@@ -129,9 +153,12 @@ def check(name, arrays):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--only", choices=QUANTIZERS, help="the package")
     arguments = parser.parse_args()
     passed = failed = 0
     for case in CASES:
+        if case[0] != (arguments.only or case[0]):
+            continue
         name, arrays = make(*case)
         if arguments.check:
             good, bad = check(name, arrays)

@@ -101,7 +101,7 @@ func.func @quantize_c2_data_f6(%x: tensor<4x64xbf16>) {
 // -----
 
 func.func @quantize_c3_nvfp4(%x: tensor<4x64xbf16>) {
-  // expected-error @below {{expected an NVFP4 recipe (torchao, mslk, te, modelopt, te_4over6_mae, te_4over6_mse, compressed_tensors) with f8E4M3FN scales, but got rceil}}
+  // expected-error @below {{expected an NVFP4 recipe (torchao, mslk, te, modelopt, te_4over6_mae, te_4over6_mse, compressed_tensors, torchao_training) with f8E4M3FN scales, but got rceil}}
   %0, %1 = blockscale.quantize %x block [1, 16] recipe rceil
       : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
   return

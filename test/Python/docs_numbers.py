@@ -11,7 +11,7 @@ from docs_pages import ROOT, main, table, text
 
 PAGE = ROOT / "docs/Numerics.md"
 
-NVFP4 = ("torchao", "mslk", "te", "modelopt", "compressed_tensors")
+NVFP4 = ("torchao", "mslk", "te", "modelopt", "compressed_tensors", "torchao_training")
 FOUR_OVER_SIX = ("te_4over6_mae", "te_4over6_mse")
 RULES = ("floor", "rceil", "rceil_sat", "ceil", "even", "tosa", "compressed_tensors")
 

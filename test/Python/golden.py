@@ -24,6 +24,7 @@ import blockscale_reference as reference
 
 GOLDEN = os.path.join(ROOT, "test", "Data", "golden")
 FORMULA = os.path.join(ROOT, "test", "Data", "formula")
+TRAINING = os.path.join(ROOT, "test", "Data", "training")
 
 IS_NAN = {
     "e4m3": lambda codes: (codes & 0x7F) == 0x7F,

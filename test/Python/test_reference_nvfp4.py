@@ -14,6 +14,7 @@ import numpy as np
 from golden import (
     FORMULA,
     IS_NAN,
+    TRAINING,
     GoldenTest,
     blocks_of_every_amax,
     blocks_of_every_pattern,
@@ -219,6 +220,31 @@ class Nvfp4Test(GoldenTest):
                     known = ~np.isnan(x[:, :1])
                     self.assertCodes(codes[:, :4], golden[key + "q4"], where=known)
                     self.assertTrue((codes[~known[:, 0]] == 7).all())
+
+    def test_torchao_training(self):
+        """Rows, squares in both directions and transformed columns are those of torchao's kernels,
+        without and with -0."""
+        for kind, signs in (("grid_128x128x128", 0), ("outlier_128x256x128", 0),
+                            ("sparse_128x128x128", 100), ("tiny_128x128x128", 0)):
+            case = load(f"torchao_nvfp4__{kind}", TRAINING)
+            self.assertGreaterEqual((case["in_x"] == 0x8000).sum(), signs)
+            for operand, source, block in (
+                    ("forward_input", "x", (1, 16)), ("forward_weight", "weight", (16, 16)),
+                    ("dgrad_gradient", "gradient", (1, 16)), ("dgrad_weight", "weight", (16, 16)),
+                    ("wgrad_gradient", "gradient", (1, 16)), ("wgrad_input", "x", (1, 16))):
+                x = floats(case[f"in_{source}"])
+                if operand not in ("forward_input", "forward_weight", "dgrad_gradient"):
+                    x = x.T
+                if operand.startswith("wgrad"):
+                    x = reference.hadamard(x)
+                with self.subTest(f"{kind} {operand}"):
+                    amax = reference.amax(x)
+                    self.assertEqual(amax, floats(case[f"out_{operand}_amax"]))
+                    codes, scale = reference.quantize_nvfp4(
+                        x, "torchao_training", block=block, global_amax=amax)
+                    want = reference.unpack(case[f"out_{operand}_data"])
+                    self.assertCodes(codes, want)
+                    self.assertCodes(scale.repeat(block[0], 0), case[f"out_{operand}_scales"])
 
     def test_mslk_vectors(self):
         vectors = load("mslk", FORMULA)

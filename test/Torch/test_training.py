@@ -45,7 +45,7 @@ from training_operands import (
 
 OPS = torch.ops.blockscale
 VECTORS = Path(__file__).resolve().parents[1] / "Data/training"
-NAMES = ("mxfp8", "mxfp8_32x32", "nvfp4")
+NAMES = ("mxfp8", "mxfp8_32x32", "nvfp4", "nvfp4_torchao")
 
 
 def draw(m=64, k=96, n=64, dtype=torch.bfloat16, seed=0):
@@ -124,27 +124,30 @@ class OperandTest(unittest.TestCase):
                 self.check(quantize_operand(weight, operand, is_transposed),
                            (codes, bytes_.repeat_interleave(32, 0)), is_transposed)
 
-    def test_transformer_engine(self):
-        """All six operands of NVFP4 are those of TransformerEngine's reference, but for random
-        rounding, which it has not."""
-        form = get_training_form("nvfp4")
-        plain = dataclasses.replace(form, **{
-            name: dataclasses.replace(each, is_stochastic=False)
-            for name, each in form.operands.items()})
-        files = sorted(VECTORS.glob("te_nvfp4__*.npz"))
-        self.assertEqual(len(files), 4)
-        for file in files:
-            arrays = np.load(file)
-            x, weight, gradient = (bits_of(arrays[f"in_{name}"], torch.bfloat16)
-                                   for name in ("x", "weight", "gradient"))
-            made = quantize_operands(plain, x, weight, gradient)
-            for name in SOURCES:
-                with self.subTest(file.stem, operand=name):
-                    self.check(made[name], [torch.from_numpy(arrays[f"out_{name}_{what}"])
-                                            for what in ("data", "scales")], name)
-                    amax = arrays[f"out_{name}_amax"].view(np.float32)[0]
-                    self.assertEqual(float(made[name][2]),
-                                     reference.global_scale(amax, "te"))
+    def test_golden(self):
+        """All six operands of NVFP4 are those of TransformerEngine's reference and of torchao's
+        kernels, but for random rounding."""
+        for package, name, count in (("te", "nvfp4", 4), ("torchao", "nvfp4_torchao", 4)):
+            form = get_training_form(name)
+            plain = dataclasses.replace(form, **{
+                operand: dataclasses.replace(each, is_stochastic=False)
+                for operand, each in form.operands.items()})
+            files = sorted(VECTORS.glob(f"{package}_nvfp4__*.npz"))
+            self.assertEqual(len(files), count)
+            for file in files:
+                arrays = np.load(file)
+                x, weight, gradient = (bits_of(arrays[f"in_{each}"], torch.bfloat16)
+                                       for each in ("x", "weight", "gradient"))
+                made = quantize_operands(plain, x, weight, gradient)
+                for operand in SOURCES:
+                    with self.subTest(file.stem, operand=operand):
+                        self.check(made[operand], [
+                            torch.from_numpy(arrays[f"out_{operand}_{what}"])
+                            for what in ("data", "scales")], operand)
+                        amax = arrays[f"out_{operand}_amax"].view(np.float32)[0]
+                        self.assertEqual(
+                            float(made[operand][2]),
+                            reference.global_scale(amax, form.forward_input.recipe))
 
     def test_peer_in_torch_ops(self):
         """What the benchmark's peer multiplies is what our codes stand for, in every operand that
@@ -218,7 +221,8 @@ class ProductTest(unittest.TestCase):
         """y and both gradients, of numbers of rows that are whole blocks and others."""
         for name in NAMES:
             form = get_training_form(name)
-            for dtype in (torch.bfloat16,) if name == "nvfp4" else (torch.bfloat16, torch.float32):
+            dtypes = (torch.bfloat16, torch.float32)[:1 if name.startswith("nvfp4") else 2]
+            for dtype in dtypes:
                 for m, k, n in ((64, 96, 64), (1, 32, 32), (45, 64, 96), (130, 160, 32)):
                     with self.subTest(name, m=m, dtype=dtype):
                         x, weight, gradient = draw(m, k, n, dtype, seed=m)

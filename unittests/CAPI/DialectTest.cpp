@@ -127,7 +127,8 @@ TEST_F(DialectTest, Words) {
   EXPECT_TRUE(
       mlirAttributeIsNull(mlirBlockScaleRecipeAttrGet(context, ref("fast"))));
   EXPECT_TRUE(contains(diagnostics, "te_4over6_mae, te_4over6_mse, tosa, "
-                                    "compressed_tensors, but got 'fast'"));
+                                    "compressed_tensors, torchao_training, but "
+                                    "got 'fast'"));
 }
 
 TEST_F(DialectTest, Targets) {

@@ -25,6 +25,8 @@ static_assert(getE4M3ScaleByte(Recipe::Torchao, 0.0f, kOneLevel) == 0x08);
 static_assert(getE4M3ScaleByte(Recipe::Mslk, 0.0f, kOneLevel) == 0x01);
 static_assert(getE4M3ScaleByte(Recipe::Te, 0.0f, kOneLevel) == 0x00);
 static_assert(getE4M3ScaleByte(Recipe::Modelopt, 0.0f, kOneLevel) == 0x38);
+static_assert(getE4M3ScaleByte(Recipe::TorchaoTraining, 0.0f, kOneLevel) ==
+              0x08);
 // Half of the smallest E4M3 scale: only `te` has it underflow.
 static_assert(getE4M3ScaleByte(Recipe::Torchao, 0x1p-8f, kOneLevel) == 0x08);
 static_assert(getE4M3ScaleByte(Recipe::Mslk, 0x1p-8f, kOneLevel) == 0x01);
@@ -45,6 +47,12 @@ constexpr uint8_t scaleByteOfTensor(Recipe recipe, float tensorAmax,
 }
 static_assert(scaleByteOfTensor(Recipe::Torchao, 1.75f, 1.4375f) == 123);
 static_assert(scaleByteOfTensor(Recipe::Modelopt, 1.75f, 1.4375f) == 124);
+// Dividing by 6 and then multiplying by S, or by a sixth of S, or dividing by
+// g.
+static_assert(scaleByteOfTensor(Recipe::TorchaoTraining, 6.0f, 4.5f) == 0x7A);
+static_assert(scaleByteOfTensor(Recipe::Te, 6.0f, 4.5f) == 0x7B);
+static_assert(scaleByteOfTensor(Recipe::TorchaoTraining, 7.0f, 5.75f) == 0x7C);
+static_assert(scaleByteOfTensor(Recipe::Torchao, 7.0f, 5.75f) == 0x7B);
 
 // A block scale of 0 multiplies by the largest finite number.
 static_assert(getElementFactor(Recipe::Te, 0x01) == 512.0f);
@@ -85,7 +93,11 @@ TEST(ZeroTensor, TorchaoAndModelOptGiveNan) {
   }
 }
 
-TEST(ZeroTensor, TeAndMslkGiveZero) {
+TEST(ZeroTensor, RecipesOfAmaxesGiveZero) {
+  Outcome training = quantizeUniform(Recipe::TorchaoTraining, 0.0f,
+                                     GlobalScale::fromAmax(0.0f));
+  EXPECT_EQ(training.scale, 0x08);
+  EXPECT_EQ(training.code, 0);
   Outcome te = quantizeUniform(Recipe::Te, 0.0f, GlobalScale::fromAmax(0.0f));
   EXPECT_EQ(te.scale, 0x00);
   EXPECT_EQ(te.code, 0);
@@ -96,6 +108,7 @@ TEST(ZeroTensor, TeAndMslkGiveZero) {
 }
 
 TEST(NegativeZero, KeptByTorchaoAndMslk) {
+  EXPECT_EQ(quantizeUniform(Recipe::TorchaoTraining, -0.0f, {}).code, 8);
   EXPECT_EQ(quantizeUniform(Recipe::Torchao, -0.0f, {}).code, 8);
   EXPECT_EQ(quantizeUniform(Recipe::Mslk, -0.0f, {}).code, 8);
   EXPECT_EQ(quantizeUniform(Recipe::Te, -0.0f, {}).code, 0);
@@ -104,8 +117,8 @@ TEST(NegativeZero, KeptByTorchaoAndMslk) {
 
 TEST(NanTensor, EveryRecipeGivesNanScales) {
   float nan = fromBits(kFloatNanBits);
-  for (Recipe recipe :
-       {Recipe::Torchao, Recipe::Mslk, Recipe::Te, Recipe::Modelopt}) {
+  for (Recipe recipe : {Recipe::Torchao, Recipe::Mslk, Recipe::Te,
+                        Recipe::Modelopt, Recipe::TorchaoTraining}) {
     Outcome outcome = quantizeUniform(recipe, 1.0f, GlobalScale::fromAmax(nan));
     EXPECT_EQ(outcome.scale, kE4M3Nan) << getName(recipe);
     EXPECT_EQ(outcome.code, 7) << getName(recipe);

@@ -21,6 +21,7 @@ static_assert(getDecodeScale(Recipe::Te, 2688.0f) == 1.0f);
 static_assert(getDecodeScale(Recipe::Rceil, 5.0f) == 1.0f);
 
 static_assert(getDecodeScale(Recipe::Torchao, 0.0f) == 0.0f);
+static_assert(getDecodeScale(Recipe::TorchaoTraining, 0.0f) == 0.0f);
 static_assert(getMslkEncodeScale(0.0f) == kGlobalRange / 1e-8f);
 static_assert(getMslkEncodeScale(1e-9f) == kGlobalRange / 1e-8f);
 static_assert(getMslkEncodeScale(2e-8f) == kGlobalRange / 2e-8f);
@@ -41,8 +42,8 @@ TEST(GlobalScale, TeOfZeroAndInfinity) {
 
 TEST(GlobalScale, NanPropagates) {
   float nan = fromBits(kFloatNanBits);
-  for (Recipe recipe :
-       {Recipe::Torchao, Recipe::Mslk, Recipe::Te, Recipe::Modelopt}) {
+  for (Recipe recipe : {Recipe::Torchao, Recipe::Mslk, Recipe::Te,
+                        Recipe::Modelopt, Recipe::TorchaoTraining}) {
     EXPECT_TRUE(isNan(getDecodeScale(recipe, nan))) << getName(recipe);
     GlobalFactors factors =
         getGlobalFactors(recipe, GlobalScale::fromAmax(nan));
@@ -59,8 +60,8 @@ static_assert(GlobalScale().getValue() == 1.0f);
 TEST(GlobalScale, GivenDecodeScaleIsKept) {
   constexpr float kDecode = 7.0f;
   ASSERT_NE(1.0f / (1.0f / kDecode), kDecode);
-  for (Recipe recipe :
-       {Recipe::Torchao, Recipe::Mslk, Recipe::Te, Recipe::Modelopt})
+  for (Recipe recipe : {Recipe::Torchao, Recipe::Mslk, Recipe::Te,
+                        Recipe::Modelopt, Recipe::TorchaoTraining})
     EXPECT_EQ(
         getGlobalFactors(recipe, GlobalScale::fromDecodeScale(kDecode)).decode,
         kDecode);
@@ -79,6 +80,11 @@ TEST(GlobalScale, EncodeScaleOfAmaxIsTheQuotient) {
       EXPECT_EQ(factors.decode, 1.0f / (kGlobalRange / amax));
       differences += 1.0f / factors.decode != factors.encode;
     }
+    // torchao multiplies by another quotient what it quantizes for training.
+    GlobalFactors factors =
+        getGlobalFactors(Recipe::TorchaoTraining, GlobalScale::fromAmax(amax));
+    EXPECT_EQ(factors.encode, kGlobalRange / amax);
+    EXPECT_EQ(factors.decode, amax / kGlobalRange);
   }
   EXPECT_GT(differences, 0);
 }
@@ -97,7 +103,8 @@ TEST(GlobalScale, NonzeroAmaxGivesPositiveScales) {
   EXPECT_TRUE(isNan(getNonzeroAmax(fromBits(kFloatNanBits))));
   for (Recipe recipe :
        {Recipe::Torchao, Recipe::Mslk, Recipe::Te, Recipe::Modelopt,
-        Recipe::Te4over6Mae, Recipe::Te4over6Mse, Recipe::CompressedTensors})
+        Recipe::Te4over6Mae, Recipe::Te4over6Mse, Recipe::CompressedTensors,
+        Recipe::TorchaoTraining})
     for (float amax : {0.0f, 0x1p-149f, 1344 * 0x1p-149f, 1345 * 0x1p-149f,
                        0x1p-126f, 1.0f, kFloatMax}) {
       GlobalFactors factors =

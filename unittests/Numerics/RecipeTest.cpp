@@ -52,9 +52,20 @@ TEST(Recipe, VariantsAreTheRows) {
 }
 
 TEST(Recipe, ValuesAreTheDialects) {
-  const char *names[] = {"torchao", "mslk",          "te",           "modelopt",
-                         "floor",   "rceil",         "rceil_sat",    "ceil",
-                         "even",    "te_4over6_mae", "te_4over6_mse"};
+  const char *names[] = {"torchao",
+                         "mslk",
+                         "te",
+                         "modelopt",
+                         "floor",
+                         "rceil",
+                         "rceil_sat",
+                         "ceil",
+                         "even",
+                         "te_4over6_mae",
+                         "te_4over6_mse",
+                         "tosa",
+                         "compressed_tensors",
+                         "torchao_training"};
   for (unsigned i = 0; i < std::size(names); ++i)
     EXPECT_EQ(getName(static_cast<Recipe>(i)), names[i]);
 }
@@ -63,17 +74,20 @@ TEST(Recipe, Traits) {
   for (Recipe recipe : kRecipes) {
     bool isChoice =
         recipe == Recipe::Te4over6Mae || recipe == Recipe::Te4over6Mse;
-    bool isLast = recipe == Recipe::CompressedTensors;
-    bool isNv = recipe <= Recipe::Modelopt || isChoice || isLast;
+    bool isRounding = recipe == Recipe::CompressedTensors;
+    bool isTraining = recipe == Recipe::TorchaoTraining;
+    bool isNv =
+        recipe <= Recipe::Modelopt || isChoice || isRounding || isTraining;
     bool isPadding =
         recipe == Recipe::Te || recipe == Recipe::Modelopt || isChoice;
     EXPECT_EQ(isFourOverSix(recipe), isChoice);
     EXPECT_EQ(isNvfp4(recipe), isNv);
     EXPECT_EQ(acceptsTails(recipe), isPadding);
-    EXPECT_EQ(keepsNegativeZero(recipe), !isPadding && !isLast);
-    EXPECT_EQ(roundsToInput(recipe), isLast);
-    EXPECT_EQ(computesFromAmax(recipe),
-              isChoice || recipe == Recipe::Te || recipe == Recipe::Mslk);
+    EXPECT_EQ(keepsNegativeZero(recipe), !isPadding && !isRounding);
+    EXPECT_EQ(roundsToInput(recipe), isRounding);
+    EXPECT_EQ(computesFromAmax(recipe), isChoice || isTraining ||
+                                            recipe == Recipe::Te ||
+                                            recipe == Recipe::Mslk);
     EXPECT_EQ(getScaleFormat(recipe),
               isNv ? ScaleFormat::E4M3 : ScaleFormat::E8M0);
   }

@@ -98,7 +98,7 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
 
     | recipe | global scale |
     | --- | --- |
-    | `torchao`, `modelopt` | `amax / 2688` |
+    | `torchao`, `torchao_training`, `modelopt` | `amax / 2688` |
     | `mslk` | `1 / (2688 / max(amax, 1e-8))` |
     | `te` | `1 / S`, `S = min(2688 / amax, FLT_MAX)`, 1 where amax or S is 0 |
     | `te_4over6_mae`, `te_4over6_mse` | the same with 256 * 6 = 1536 |
@@ -108,8 +108,8 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
     as 2688: the scale of a tensor of zeros is then no 0, under which `torchao` and
     `modelopt` give NaN. Every global scale that the project chooses is computed
     with it; without it, the op is the recipe's own. The
-    recipes `te` and `mslk` compute with the encode scale S, and 1/(1/S) does not
-    equal S to the last bit: give `quantize` the amax (`global_amax`) if their
+    recipes `te`, `mslk` and `torchao_training` compute with the encode scale S,
+    which does not follow from the decode scale to the last bit: give `quantize` the amax (`global_amax`) if their
     exact bytes matter.
 
     Constraints:

@@ -30,7 +30,8 @@ def BlockScale_Recipe : I32EnumAttr<"Recipe", "named rounding recipe", [
     I32EnumAttrCase<"Te4over6Mae", 9, "te_4over6_mae">,
     I32EnumAttrCase<"Te4over6Mse", 10, "te_4over6_mse">,
     I32EnumAttrCase<"Tosa", 11, "tosa">,
-    I32EnumAttrCase<"CompressedTensors", 12, "compressed_tensors">]> {
+    I32EnumAttrCase<"CompressedTensors", 12, "compressed_tensors">,
+    I32EnumAttrCase<"TorchaoTraining", 13, "torchao_training">]> {
   let cppNamespace = "::blockscale";
   let genSpecializedAttr = 0;
 }
@@ -41,11 +42,12 @@ def BlockScale_RecipeAttr
   let description = [{
     "NVFP4" is several roundings. A recipe names one of them, to the last bit:
     where the scale is divided or multiplied, its floor, and the rules for zero
-    and NaN. `torchao`, `mslk`, `te` and `modelopt` are NVFP4 recipes, and so are
-    `te_4over6_mae` and `te_4over6_mse`, which choose between two scales for each
-    block by its error; `floor`, `rceil`, `rceil_sat`, `ceil`, `even` and `tosa`
-    choose the E8M0 scale of MX formats. `compressed_tensors` is a recipe of both,
-    and rounds to the type of x in NVFP4. The defaults are `torchao` and `rceil`.
+    and NaN. `torchao`, `mslk`, `te`, `modelopt` and `torchao_training` are NVFP4
+    recipes, and so are `te_4over6_mae` and `te_4over6_mse`, which choose between
+    two scales for each block by its error; `floor`, `rceil`, `rceil_sat`, `ceil`,
+    `even` and `tosa` choose the E8M0 scale of MX formats. `compressed_tensors` is
+    a recipe of both, and rounds to the type of x in NVFP4. The defaults are
+    `torchao` and `rceil`.
   }];
   let assemblyFormat = "$value";
 }

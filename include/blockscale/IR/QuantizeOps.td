@@ -191,9 +191,9 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
   let summary = "Values that narrow data and block scales represent";
   let description = [{
     ```text
-    torchao, mslk, te*: x[i] = f32(data[i]) * (global * f32(scale[b]))
-    modelopt:           x[i] = f32(data[i]) * f32(scale[b]) * global     left to right
-    MX:                 x[i] = f32(data[i]) * 2^(scale[b] - 127)
+    torchao*, mslk, te*: x[i] = f32(data[i]) * (global * f32(scale[b]))
+    modelopt:            x[i] = f32(data[i]) * f32(scale[b]) * global     left to right
+    MX:                  x[i] = f32(data[i]) * 2^(scale[b] - 127)
     ```
 
     for each block b of `block` = [rows, columns], in f32, rounded to the result

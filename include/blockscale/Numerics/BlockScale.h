@@ -24,6 +24,7 @@ namespace blockscale::numerics {
 constexpr float getScaleFloor(Recipe recipe) {
   switch (recipe) {
   case Recipe::Torchao:
+  case Recipe::TorchaoTraining:
     return kE4M3MinNormal;
   case Recipe::Mslk:
   case Recipe::Modelopt:
@@ -47,6 +48,7 @@ inline constexpr float kE4M3LeastNotZero = 0x1.000002p-10f;
 ///
 ///   torchao   e4m3(clamp((amax / 6) / g, 2^-6, 448))
 ///   mslk      e4m3(clamp((amax / 6) * S, 2^-9, 448))
+///   torchao_training  the same from 2^-6 on
 ///   te        e4m3(min(amax * (S * (1/6)), 448))
 ///   modelopt  e4m3(clamp(amax / (6 * g), 2^-9, 448)), 1.0 for a zero quotient
 ///   4over6    e4m3(min((amax / 6) * S, 448)), the first of two candidates
@@ -60,6 +62,7 @@ constexpr Number getBlockScale(Recipe recipe, Number amax,
                                const GlobalFactorsOf<Number> &global) {
   switch (recipe) {
   case Recipe::Mslk:
+  case Recipe::TorchaoTraining:
     return maxKeepNan((amax / kE2M1Max) * global.encode, getScaleFloor(recipe));
   case Recipe::Te:
     return amax * (global.encode * kInverseE2M1Max);
@@ -237,7 +240,8 @@ constexpr uint8_t getE4M3ScaleByteOfGivenAmax(Recipe recipe, float amax,
 ///
 ///   torchao   x * ((1 / g) / s)
 ///   mslk      x * (S / s)
-///   te        x * min(1 / (s * (1 / S)), FLT_MAX); 4over6 too
+///   te        x * min(1 / (s * (1 / S)), FLT_MAX); 4over6 and
+///             torchao_training too
 ///   modelopt  x / (s * g)
 ///   compressed_tensors  x / (s / S)
 template <typename Number>
@@ -247,6 +251,7 @@ constexpr Number getFactorOfScale(Recipe recipe, Number scale,
   case Recipe::Te:
   case Recipe::Te4over6Mae:
   case Recipe::Te4over6Mse:
+  case Recipe::TorchaoTraining:
     return minKeepNan(getReciprocal(Number(scale * global.inverse)), kFloatMax);
   case Recipe::Modelopt:
     return scale * global.decode;
@@ -286,7 +291,7 @@ constexpr bool decodesByReciprocal(Recipe recipe) {
 
 /// What codes under the block scale are multiplied by:
 ///
-///   torchao, mslk, te  code * (g * s)     torchao NVFP4Tensor.dequantize
+///   torchao*, mslk, te  code * (g * s)    torchao NVFP4Tensor.dequantize
 ///   modelopt           (code * s) * g     ModelOpt's kernel, left to right
 ///   compressed_tensors code * (s / (1 / g))
 ///   MX                 code * 2^(byte - 127)

@@ -43,7 +43,7 @@ constexpr Number getMslkEncodeScale(Number amax) {
 }
 
 /// S = min(range / amax, FLT_MAX), 1 where amax or S is 0
-/// (TransformerEngine NVFP4QuantizerRef).
+/// (TransformerEngine NVFP4QuantizerRef, torchao's kernels of training).
 template <typename Number>
 constexpr Number getTeEncodeScale(Number amax, float range = kGlobalRange) {
   Number encode = minKeepNan(like(amax, range) / amax, kFloatMax);
@@ -69,14 +69,15 @@ constexpr Number getCompressedTensorsEncodeScale(Recipe recipe, Number amax) {
 }
 
 /// The decode scale of a tensor from its amax (op `global_scale`): amax / 2688
-/// for torchao and modelopt (torchao per_tensor_amax_to_scale; ModelOpt
-/// weights_scaling_factor_2), where zero gives 0, hence NaN scales; 1 / S for
-/// mslk, te, 4over6 and compressed_tensors. MX recipes have no global scale and
-/// give 1.
+/// for torchao, torchao_training and modelopt (torchao
+/// per_tensor_amax_to_scale; ModelOpt weights_scaling_factor_2), where zero
+/// gives 0, hence NaN scales of torchao and modelopt; 1 / S for mslk, te,
+/// 4over6 and compressed_tensors. MX recipes have no global scale and give 1.
 template <typename Number>
 constexpr Number getDecodeScale(Recipe recipe, Number amax) {
   switch (recipe) {
   case Recipe::Torchao:
+  case Recipe::TorchaoTraining:
   case Recipe::Modelopt:
     return amax / kGlobalRange;
   case Recipe::Mslk:
@@ -154,9 +155,9 @@ struct GlobalFactorsOf {
                             Number inverse)
       : encode(encode), decode(decode), amax(amax), inverse(inverse) {}
 
-  /// S. What mslk, te, 4over6 and compressed_tensors compute scales and
-  /// elements with; 1 / g in torchao, which uses it for elements only; unused
-  /// in modelopt.
+  /// S. What mslk, te, 4over6, compressed_tensors and torchao_training compute
+  /// scales and elements with; 1 / g in torchao, which uses it for elements
+  /// only; unused in modelopt.
   Number encode;
   /// g. What torchao and modelopt compute scales with, and what every recipe
   /// dequantizes with.
@@ -164,7 +165,8 @@ struct GlobalFactorsOf {
   /// The tensor's amax, range * g where only g is known. What 4over6 measures
   /// errors with, and modelopt a given block amax.
   Number amax;
-  /// 1 / S. What te and 4over6 compute the factors of elements with.
+  /// 1 / S. What te, 4over6 and torchao_training compute the factors of
+  /// elements with.
   Number inverse;
 };
 using GlobalFactors = GlobalFactorsOf<float>;
@@ -181,6 +183,7 @@ constexpr Number getEncodeScale(Recipe recipe, GlobalScale::Kind kind,
   case Recipe::Te:
   case Recipe::Te4over6Mae:
   case Recipe::Te4over6Mse:
+  case Recipe::TorchaoTraining:
     return fromAmax ? getTeEncodeScale(value, getGlobalRange(recipe))
                     : getTeEncodeScaleFromDecode(value);
   case Recipe::Mslk:

@@ -46,9 +46,12 @@ enum class Recipe : uint8_t {
   Te4over6Mse, ///< sum of squared errors
   Tosa, ///< MX: the least power of two under which amax is rounded to no more
         ///< than the largest value (TOSA 1.1, CAST_TO_BLOCK_SCALED)
-  // compressed-tensors 0.18: NVFP4 of f32, bf16 and f16 x, in which it computes
-  // (f16: formula only), then MX with elements of E2M1 and with others
+  // compressed-tensors 0.18: NVFP4 of f32 x; variants below for bf16 and f16 x,
+  // in which it computes (f16: formula only), then for MX with elements of E2M1
+  // and with others
   CompressedTensors,
+  TorchaoTraining, ///< NVFP4: the Triton kernels with which torchao 0.18
+                   ///< trains, with divisions rounded to nearest
   CompressedTensorsBF16,
   CompressedTensorsF16,
   CompressedTensorsMxfp4,
@@ -136,6 +139,8 @@ inline constexpr RecipeInfo kRecipeTable[] = {
     {"tosa", ScaleFormat::E8M0, kMxElements, kKeepsNegativeZero},
     {"compressed_tensors", ScaleFormat::E4M3, kE2M1Only, kDividesElements,
      InputFormat::F32},
+    {"torchao_training", ScaleFormat::E4M3, kE2M1Only,
+     kKeepsNegativeZero | kComputesFromAmax},
     {"compressed_tensors", ScaleFormat::E4M3, kE2M1Only, kDividesElements,
      InputFormat::BF16},
     {"compressed_tensors", ScaleFormat::E4M3, kE2M1Only, kDividesElements,
@@ -148,11 +153,11 @@ inline constexpr RecipeInfo kRecipeTable[] = {
 
 /// The recipes by name, each once.
 inline constexpr Recipe kRecipes[] = {
-    Recipe::Torchao,          Recipe::Mslk,        Recipe::Te,
-    Recipe::Modelopt,         Recipe::Floor,       Recipe::Rceil,
-    Recipe::RceilSat,         Recipe::Ceil,        Recipe::Even,
-    Recipe::Te4over6Mae,      Recipe::Te4over6Mse, Recipe::Tosa,
-    Recipe::CompressedTensors};
+    Recipe::Torchao,           Recipe::Mslk,           Recipe::Te,
+    Recipe::Modelopt,          Recipe::Floor,          Recipe::Rceil,
+    Recipe::RceilSat,          Recipe::Ceil,           Recipe::Even,
+    Recipe::Te4over6Mae,       Recipe::Te4over6Mse,    Recipe::Tosa,
+    Recipe::CompressedTensors, Recipe::TorchaoTraining};
 
 constexpr const RecipeInfo &getRecipeInfo(Recipe recipe) {
   return kRecipeTable[static_cast<unsigned>(recipe)];

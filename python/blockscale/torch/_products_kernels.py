@@ -25,7 +25,7 @@ from blockscale.torch._forms import (
 from blockscale.torch._kernels import Kernel, get_kernel
 
 #: Recipes that compute with the amax and not with the decode scale.
-_OF_AMAX = ("te", "mslk", "te_4over6_mae", "te_4over6_mse")
+_OF_AMAX = ("te", "mslk", "te_4over6_mae", "te_4over6_mse", "torchao_training")
 
 
 def trace_named(name: str, function: Any, specs: dict[str, Spec]) -> Module:

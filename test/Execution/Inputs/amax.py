@@ -17,7 +17,8 @@ from reference import amax, from_bf16, global_scale, group_amax, group_fault
 DTYPES = {"bf16": np.uint16, "f32": np.float32}
 KINDS = (values.TAME, values.TAME + values.WILD)
 SHAPES = ((1, 1, 1), (2, 5, 63), (3, 7, 200), (2, 0, 4), (2, 4, 0), (0, 3, 3))
-RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse")
+RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
+           "torchao_training")
 
 random = np.random.default_rng(62)
 functions = Functions()

@@ -26,7 +26,8 @@ from reference import (
 )
 
 CODECS = {"f4E2M1FN": E2M1, "f6E2M3FN": E2M3, "f6E3M2FN": E3M2, "f8E4M3FN": E4M3, "f8E5M2": E5M2}
-RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse")
+RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
+           "torchao_training")
 
 random = np.random.default_rng(64)
 functions = Functions()

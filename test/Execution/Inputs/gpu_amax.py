@@ -14,7 +14,8 @@ from ops import tensor
 # Within a vector, within a CTA, matrices that begin within a vector, a
 # whole block of elements and some of the next, nothing.
 SHAPES = ((1, 1, 1), (2, 5, 63), (2, 16, 1024), (1, 67, 520), (2, 0, 4), (2, 4, 0), (0, 3, 3))
-RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse")
+RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
+           "torchao_training")
 
 random = np.random.default_rng(62)
 calls = Calls()

@@ -11,7 +11,8 @@ from gpu_calls import Calls
 from gpu_forms import BITS, Forms
 from ops import SWIZZLED
 
-RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse")
+RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
+           "torchao_training")
 
 random = np.random.default_rng(64)
 calls = Calls()
@@ -30,7 +31,7 @@ for i, recipe in enumerate(RECIPES):
     forms.dequantize((2, 48, 32), recipe, element=element, block=(16, 16), operand="global_amax",
                      of="batch")
     # Memory does not tell whether the size of packed rows is odd.
-    takes_tails = recipe not in ("torchao", "mslk")
+    takes_tails = recipe not in ("torchao", "mslk", "torchao_training")
     forms.dequantize((3, 80), recipe, element=element, dims=(0,) if takes_tails else (0, 1))
 # Elements of a thread: 32, 16, and those of rows that end within a block.
 for k, recipe in ((96, "torchao"), (272, "mslk"), (40, "te"), (20, "te"), (34, "modelopt"),

@@ -12,7 +12,8 @@ from gpu_forms import BITS, DTYPES, Forms
 from ops import SWIZZLED
 
 COUNT = 40
-RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse")
+RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
+           "torchao_training")
 
 calls = Calls()
 random = np.random.default_rng(calls.seed)
@@ -74,7 +75,7 @@ def draw_dequantize():
     data = "f4E2M1FN" if recipe else random.choice(list(BITS))
     side = 16 if recipe else 32
     block = ((1, side), (side, 1), (side, side))[random.integers(3)]
-    takes_tails = recipe not in (None, "torchao", "mslk")
+    takes_tails = recipe not in (None, "torchao", "mslk", "torchao_training")
     shape = shape_of(*((1, 1) if takes_tails else block))
     options = {"layout": SWIZZLED} if block[0] == 1 and flip() else {}
     if recipe and flip():

@@ -20,7 +20,7 @@ from reference import from_bf16, pack, quantize_nvfp4, to_bf16
 TYPES = {"bf16": (to_bf16, ("sm_80", "sm_100a")), "f16": (np.float16, ("sm_120a",)),
          "f32": (np.float32, ("sm_100a",))}
 RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
-           "compressed_tensors")
+           "compressed_tensors", "torchao_training")
 KINDS = ("global_scale", "global_amax")
 # Attributes, the block, and the shapes of data and scales.
 FORMS = {"rows": ("[1, 16]", (1, 16), (32, 64), (32, 4)),

@@ -34,7 +34,7 @@ FORMATS = {
     "mxint8": ("i8", "f8E8M0FNU", 32),
 }
 # Recipes whose bytes follow from the amax, not from the decode scale.
-OF_AMAX = ("te", "mslk", "te_4over6_mae", "te_4over6_mse")
+OF_AMAX = ("te", "mslk", "te_4over6_mae", "te_4over6_mse", "torchao_training")
 M, N, K = 37, 40, 96
 
 
@@ -282,7 +282,7 @@ def list_cases():
         add(f"{name}_constant", {"format": name}, operand, operand, kn, matmul(),
             to_w=transpose, is_constant=True)
     for recipe in ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
-                   "compressed_tensors"):
+                   "compressed_tensors", "torchao_training"):
         operand = Operand("nvfp4", recipe, has_global=True)
         add(f"recipe_{recipe}", {"format": "nvfp4", "recipe": recipe}, operand, operand, kn,
             matmul(), to_w=transpose)

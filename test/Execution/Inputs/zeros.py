@@ -19,7 +19,7 @@ from module import Module
 from reference import to_bf16
 
 NVFP4 = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
-         "compressed_tensors")
+         "compressed_tensors", "torchao_training")
 MX = ("floor", "rceil", "rceil_sat", "ceil", "even", "tosa", "compressed_tensors")
 M, N, K, EXPERTS = 9, 48, 64, 3
 #: An f32 whose quotient by 2688 is 0, the next one, and the smallest one of bf16.
