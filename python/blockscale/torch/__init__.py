@@ -28,6 +28,8 @@ from blockscale.torch._calibrate import calibrate
 from blockscale.torch._checkpoint import load_quantized_
 from blockscale.torch._cuda import synchronize
 from blockscale.torch._fake_quantize import fake_quantize
+from blockscale.torch._gated_modules import TrainedGatedMlp
+from blockscale.torch._gated_ops import train_gated_mlp
 from blockscale.torch._mark import mark_state_dict
 from blockscale.torch._modules import QuantizedExperts, QuantizedLinear, QuantizedStack
 from blockscale.torch._plain_linear import OrderedLinear, order_linear_
@@ -35,7 +37,8 @@ from blockscale.torch._program import Function, Imported, from_export, from_grap
 from blockscale.torch._qat import FakeQuantizedLinear, convert_qat_, prepare_qat_
 from blockscale.torch._quantize_model import quantize_
 from blockscale.torch._summary import LayerSummary, Summary
-from blockscale.torch._training import TrainedExperts, TrainedLinear, prepare_training_
+from blockscale.torch._training import TrainedExperts, prepare_training_
+from blockscale.torch._training_layers import TrainedLinear
 from blockscale.torch._training_ops import draw_rng, train_grouped_linear, train_linear
 
 # They have no names for users but those of torch.ops.blockscale, and what peft finds.
@@ -45,10 +48,10 @@ _import_module("blockscale.torch._rows")
 
 __all__ = ["FakeQuantizedLinear", "Function", "Imported", "LayerSummary", "OrderedLinear",
            "QuantizedExperts", "QuantizedLinear", "QuantizedStack", "Summary", "TrainedExperts",
-           "TrainedLinear", "UnsupportedError", "calibrate", "convert_qat_", "draw_rng", "explain",
-           "fake_quantize", "from_export", "from_graph", "load_quantized_", "mark_state_dict",
-           "order_linear_", "prepare_qat_", "prepare_training_", "quantize_", "synchronize",
-           "train_grouped_linear", "train_linear"]
+           "TrainedGatedMlp", "TrainedLinear", "UnsupportedError", "calibrate", "convert_qat_",
+           "draw_rng", "explain", "fake_quantize", "from_export", "from_graph", "load_quantized_",
+           "mark_state_dict", "order_linear_", "prepare_qat_", "prepare_training_", "quantize_",
+           "synchronize", "train_gated_mlp", "train_grouped_linear", "train_linear"]
 
 
 def __getattr__(name: str) -> _Any:

@@ -12,30 +12,16 @@ from torch import Tensor, nn
 from blockscale._errors import ArgumentError
 from blockscale._policy import matches_pattern
 from blockscale._training import AnyForm, TrainingForm, to_form
+from blockscale.torch._gated_modules import join_gated_mlps_
 from blockscale.torch._kernels import LOG
 from blockscale.torch._library import PLAIN
 from blockscale.torch._modules import RoutedExperts, autocast
 from blockscale.torch._sites import Site, find_last, find_parents, find_sites, get_stack_names
-from blockscale.torch._training_ops import train_grouped_linear, train_linear
+from blockscale.torch._training_layers import TrainedLinear
+from blockscale.torch._training_ops import train_grouped_linear
 
 #: One form, or forms by patterns of layers' names, with None for layers that stay.
 Forms = AnyForm | Mapping[str, AnyForm | None]
-
-
-class TrainedLinear(nn.Linear):
-    """A linear layer whose products are quantized in training, with the parameters of nn.Linear.
-
-    Attributes:
-      form: how the operands of its three products are quantized.
-    """
-
-    form: TrainingForm
-
-    def forward(self, input: Tensor) -> Tensor:
-        return train_linear(autocast(input), self.weight, self.bias, form=self.form)
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, {self.form.describe()}"
 
 
 class TrainedExperts(RoutedExperts):
@@ -146,4 +132,6 @@ def prepare_training_(model: nn.Module, forms: Forms, *,
             experts = TrainedExperts(site.owner, stacks.pop(site.owner))
             for parent, name in parents[id(site.owner)]:
                 setattr(parent, name, experts)
+    for name in join_gated_mlps_(model):
+        LOG.info("prepare_training_ computes the layers of %s together", name or "the model")
     return {name: form.describe() for name, (_, form) in taken.items()}

@@ -51,16 +51,18 @@ define(f"{_BACKWARD}(Tensor gradient, {_CODES}, Tensor? rng=None, Tensor? offset
        "(Tensor, Tensor)")
 
 
-def _check_rng(op: str, rng: Tensor | None, form: TrainingForm, x: Tensor) -> None:
+def check_rng(op: str, rng: Tensor | None, form: TrainingForm, x: Tensor,
+              layers: Sequence[int] = ()) -> None:
+    """Whether random bits are there exactly if a form needs them, of so many layers."""
     count = len(form.stochastic)
     if (rng is not None) != bool(count):
         refuse(op, "rng exactly with a form of operands that are rounded stochastically",
                f"{count} of them with {'none' if rng is None else 'one'}")
     if rng is not None:
-        check_tensor(op, "rng", rng, torch.int64, [count, 2], x)
+        check_tensor(op, "rng", rng, torch.int64, [*layers, count, 2], x)
 
 
-def _check_sizes(op: str, form: TrainingForm, n: Any, k: Any) -> None:
+def check_sizes(op: str, form: TrainingForm, n: Any, k: Any) -> None:
     for size, what, name in ((k, "the weight's columns", "forward_input"),
                              (n, "the weight's rows", "dgrad_gradient")):
         block = getattr(form, name).block
@@ -68,7 +70,7 @@ def _check_sizes(op: str, form: TrainingForm, n: Any, k: Any) -> None:
             refuse(op, f"{what} to be a multiple of {block}", size)
 
 
-def _check_transforms(op: str, form: TrainingForm, names: Sequence[str], tensor: Tensor) -> None:
+def check_transforms(op: str, form: TrainingForm, names: Sequence[str], tensor: Tensor) -> None:
     for name in names:
         if getattr(form, name).sign_mask is not None and tensor.dtype != torch.bfloat16:
             refuse(op, f"bfloat16 for the Hadamard transform of {name}",
@@ -79,7 +81,7 @@ def _count_groups(offsets: Tensor | None) -> Any:
     return None if offsets is None else offsets.shape[0]
 
 
-def _pad_rows(x: Tensor, offsets: Tensor | None, is_needed: bool) -> Tensor:
+def pad_rows(x: Tensor, offsets: Tensor | None, is_needed: bool) -> Tensor:
     """Zeros behind the last row: they change no amax and add nothing to a sum. Kernels put them
     behind groups."""
     if offsets is not None or not is_needed:
@@ -112,15 +114,15 @@ def _make_forward(x: Tensor, weight: Tensor, bias: Tensor | None, rng: Tensor | 
                f"{x.device}; move it with .to()")
     if weight.dtype not in PLAIN:
         refuse(_NAME, "weight to be float32, bfloat16 or float16", str(weight.dtype))
-    _check_sizes(_NAME, form, n, k)
+    check_sizes(_NAME, form, n, k)
     if bias is not None:
         check_tensor(_NAME, "bias", bias, bias.dtype, [*batch, n], x)
         if bias.dtype not in PLAIN:
             refuse(_NAME, "bias to be float32, bfloat16 or float16", str(bias.dtype))
-    _check_rng(_NAME, rng, form, x)
+    check_rng(_NAME, rng, form, x)
     _check_offsets(_NAME, offsets, weight.shape[0], x)
-    _check_transforms(_NAME, form, ["forward_input"] + ["wgrad_input"] * has_wgrad, x)
-    _check_transforms(_NAME, form, ["forward_weight"] + ["dgrad_weight"] * has_dgrad, weight)
+    check_transforms(_NAME, form, ["forward_input"] + ["wgrad_input"] * has_wgrad, x)
+    check_transforms(_NAME, form, ["forward_weight"] + ["dgrad_weight"] * has_dgrad, weight)
     return TrainingForward.of(form, tuple(weight.shape), x.dtype, weight.dtype, x.device,
                               bias=None if bias is None else bias.dtype, has_dgrad=has_dgrad,
                               has_wgrad=has_wgrad)
@@ -131,7 +133,7 @@ def _select(rng: Tensor | None, form: TrainingForm, names: Sequence[str]) -> lis
                                    for name in names]
 
 
-def _spread(made: Sequence[Tensor], operand: TrainingOperand, is_made: bool, x: Tensor
+def spread(made: Sequence[Tensor], operand: TrainingOperand, is_made: bool, x: Tensor
             ) -> list[Tensor]:
     """Data, scales and global scale, from those that there are."""
     given = list(made[:len(count_codes(operand))] if is_made else [])
@@ -139,7 +141,7 @@ def _spread(made: Sequence[Tensor], operand: TrainingOperand, is_made: bool, x: 
     return given + [x.new_empty(0, dtype=dtype) for dtype in dtypes[len(given):]]
 
 
-def _check_device(op: str, x: Tensor, form: TrainingForm) -> None:
+def check_device(op: str, x: Tensor, form: TrainingForm) -> None:
     formats = {each.format for each in form.operands.values()}
     if not has_product(x.device, False, *formats):
         refuse(op, f"a device with products of {', '.join(sorted(formats))} of ours",
@@ -150,19 +152,19 @@ def _train(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | 
            offsets: Tensor | None = None, *, form: str, has_dgrad: bool = True,
            has_wgrad: bool = True) -> tuple[Tensor, ...]:
     kernel = _make_forward(x, weight, bias, rng, offsets, form, has_dgrad, has_wgrad)
-    _check_device(_NAME, x, kernel.form)
-    rows = to_argument(_pad_rows(x, offsets, has_wgrad))
+    check_device(_NAME, x, kernel.form)
+    rows = to_argument(pad_rows(x, offsets, has_wgrad))
     given = [rows, weight, *(each for each in (bias, offsets) if each is not None)]
     y, *made = kernel.get()([*map(to_argument, given),
                              *_select(rng, kernel.form, kernel.random)], rows.shape[0])
-    codes_of_weight = _spread(made, kernel.form.dgrad_weight, has_dgrad, x)
+    codes_of_weight = spread(made, kernel.form.dgrad_weight, has_dgrad, x)
     if has_dgrad:
         made = made[len(count_codes(kernel.form.dgrad_weight)):]
     return (y[:x.shape[0]], *codes_of_weight,
-            *_spread(made, kernel.form.wgrad_input, has_wgrad, x))
+            *spread(made, kernel.form.wgrad_input, has_wgrad, x))
 
 
-def _get_shapes(form: TrainingForm, weight: Sequence[Any], rows: Any, layout: str
+def get_shapes(form: TrainingForm, weight: Sequence[Any], rows: Any, layout: str
                 ) -> list[list[list[Any]]]:
     """Of data, scales and global scale of the weight's codes for dgrad and of x's for wgrad."""
     *batch, n, k = weight
@@ -185,7 +187,7 @@ def _fake(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | N
           offsets: Tensor | None = None, *, form: str, has_dgrad: bool = True,
           has_wgrad: bool = True) -> tuple[Tensor, ...]:
     kernel = _make_forward(x, weight, bias, rng, offsets, form, has_dgrad, has_wgrad)
-    all_shapes = _get_shapes(kernel.form, weight.shape, x.shape[0], kernel.layout)
+    all_shapes = get_shapes(kernel.form, weight.shape, x.shape[0], kernel.layout)
     made = [x.new_empty(shape if has else [0], dtype=dtype)
             for shapes, has in zip(all_shapes, (has_dgrad, has_wgrad))
             for shape, dtype in zip(shapes, (torch.uint8, torch.uint8, torch.float32))]
@@ -209,9 +211,9 @@ def _make_backward(gradient: Tensor, given: Sequence[Any], text: str, in_feature
         refuse(_BACKWARD, "a gradient to compute, has_dgrad or has_wgrad", "none")
     if weight_dtype not in PLAIN:
         refuse(_BACKWARD, "weight_dtype to be float32, bfloat16 or float16", str(weight_dtype))
-    _check_sizes(_BACKWARD, form, n, in_features)
-    _check_rng(_BACKWARD, rng, form, gradient)
-    _check_transforms(_BACKWARD, form, ["dgrad_gradient"] * has_dgrad
+    check_sizes(_BACKWARD, form, n, in_features)
+    check_rng(_BACKWARD, rng, form, gradient)
+    check_transforms(_BACKWARD, form, ["dgrad_gradient"] * has_dgrad
                       + ["wgrad_gradient"] * has_wgrad, gradient)
     if offsets is not None and offsets.dim() != 1:
         refuse(_BACKWARD, "offsets of rank 1", f"shape {list(offsets.shape)}")
@@ -219,7 +221,7 @@ def _make_backward(gradient: Tensor, given: Sequence[Any], text: str, in_feature
     weight = (n, in_features) if offsets is None else (_count_groups(offsets), n, in_features)
     kernel = TrainingBackward.of(form, weight, gradient.dtype, weight_dtype, gradient.device,
                                  has_dgrad=has_dgrad, has_wgrad=has_wgrad)
-    all_shapes = _get_shapes(form, weight, rows, kernel.layout)
+    all_shapes = get_shapes(form, weight, rows, kernel.layout)
     for name, shapes, has, tensors in zip(("weight", "x"), all_shapes, (has_dgrad, has_wgrad),
                                           (codes[:3], codes[3:])):
         for what, tensor, shape in zip(("data", "scales", "global"), tensors, shapes):
@@ -234,8 +236,8 @@ def _differentiate(gradient: Tensor, *given: Any, form: str, in_features: int,
                    ) -> tuple[Tensor, Tensor]:
     kernel, rng, offsets = _make_backward(gradient, given, form, in_features, weight_dtype,
                                           has_dgrad, has_wgrad)
-    _check_device(_BACKWARD, gradient, kernel.form)
-    rows = to_argument(_pad_rows(gradient, offsets, has_wgrad))
+    check_device(_BACKWARD, gradient, kernel.form)
+    rows = to_argument(pad_rows(gradient, offsets, has_wgrad))
     taken: list[Tensor] = []
     if has_dgrad:
         taken += given[:len(count_codes(kernel.form.dgrad_weight))]
