@@ -4,6 +4,7 @@
 other, to the bit, and models whose code says so get it."""
 
 import copy
+import importlib.util
 import io
 import sys
 import unittest
@@ -27,6 +28,7 @@ from blockscale.torch import (
     train_linear,
 )
 from blockscale.torch._gated_kernels import DERIVATIVES, GatedMlp, _Writer
+from blockscale.torch._gated_modules import find_activation
 from blockscale.torch._kernels import Kernel
 
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -34,6 +36,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 from check_training import NAMES, Recorder, check_call
 
 OPS = torch.ops.blockscale
+HAS_TRANSFORMERS = importlib.util.find_spec("transformers") is not None
 FUNCTIONS = {"silu": F.silu, "gelu": F.gelu,
              "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}
 
@@ -332,6 +335,29 @@ class ModelTest(unittest.TestCase):
         for one, other in zip(found, wanted):
             difference = (one.float() - other.float()).norm()
             self.assertLess(difference, 0.1 * other.float().norm())
+
+    @unittest.skipUnless(HAS_TRANSFORMERS,
+                         "transformers is not installed (scripts/peers.sh checkpoints)")
+    def test_transformers(self):
+        """Decoders, whose activations have classes of their own; one with plain layers first."""
+        import transformers
+        for kind, act, activation in (("Llama", "silu", "silu"), ("Qwen3", "silu", "silu"),
+                                      ("Gemma", "gelu_pytorch_tanh", "gelu_tanh"),
+                                      ("Mistral", "gelu", "gelu"), ("Llama", "relu", "")):
+            with self.subTest(kind, act=act):
+                config = getattr(transformers, f"{kind}Config")(
+                    hidden_size=64, intermediate_size=96, num_hidden_layers=2, vocab_size=96,
+                    num_attention_heads=2, num_key_value_heads=1, head_dim=32, hidden_act=act)
+                model = getattr(transformers, f"{kind}ForCausalLM")(config).bfloat16()
+                prepare_training_(model, {"*.0.mlp.up_proj": None, "*": "mxfp8"})
+                plain, joined = (layer.mlp for layer in model.model.layers)
+                self.assertNotIsInstance(plain, TrainedGatedMlp)
+                self.assertEqual(isinstance(joined, TrainedGatedMlp), bool(activation))
+                self.assertEqual(find_activation(joined.act_fn), activation)
+                ids = torch.arange(12)[None]
+                model(input_ids=ids, labels=ids).loss.backward()
+                for each in model.parameters():
+                    self.assertTrue(bool(each.grad.isfinite().all()))
 
     def test_losses(self):
         """They fall as with layers that are plain."""
