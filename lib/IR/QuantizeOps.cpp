@@ -8,6 +8,7 @@
 #include "ReifiedSizes.h"
 #include "Verification.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/Philox.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
@@ -186,7 +187,20 @@ static LogicalResult verifyBlockOperands(QuantizeOp op, bool isNvfp4) {
   if (isFourOverSixRecipe)
     return op.emitOpError() << "expected no 4over6 recipe with rng, but got "
                             << stringifyRecipe(op.getEffectiveRecipe());
-  return verifyShape(op, "rng", {2}, op.getRng().getType().getShape());
+  ArrayRef<int64_t> shape = op.getRng().getType().getShape();
+  constexpr int64_t kNumbers[] = {numerics::kRandomNumbers,
+                                  numerics::kPlacedRandomNumbers};
+  if (shape.size() == 1 && (ShapedType::isDynamic(shape.front()) ||
+                            llvm::is_contained(kNumbers, shape.front())))
+    return success();
+  return op->emitOpError() << "expected rng to have shape " << kNumbers[0]
+                           << " or " << kNumbers[1] << ", but got "
+                           << formatShape(shape);
+}
+
+bool QuantizeOp::hasRandomPlace() {
+  return getRng() &&
+         getRng().getType().getDimSize(0) == numerics::kPlacedRandomNumbers;
 }
 
 LogicalResult QuantizeOp::verify() {

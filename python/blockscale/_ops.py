@@ -227,7 +227,9 @@ def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None =
       global_scale: f32, the decode scale of the tensor, batch element, row or group.
       global_amax: f32, its amax instead.
       block_amax: f32 of the scales' shape, instead of the amax of each block.
-      rng: [2] i64, seed and offset: E2M1 codes are rounded stochastically.
+      rng: [2] i64, seed and offset: E2M1 codes are rounded stochastically. [4] if x is a part of a
+        larger tensor: the number of its first segment of 16 elements there, and the segments of a
+        row of that one, are behind them.
       offsets: [G] i32, ends of groups along `group_dim`.
       transposed: both results are of x's transpose.
       scale_dim: "k" or "n": scales of square blocks, replicated for a product along it.

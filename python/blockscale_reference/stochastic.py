@@ -34,11 +34,14 @@ def philox4x32(counter, key, rounds=10):
     return [a, b, c, d]
 
 
-def random_bytes(shape, seed, offset):
-    """The 8 bits (uint8) of each element of an x of `shape`."""
+def random_bytes(shape, seed, offset, first=0, per_row=None):
+    """The 8 bits (uint8) of each element of an x of `shape`, which may be a part of a larger
+    tensor, with the number of its first group there and the groups of a row of that one."""
     *leading, cols = shape
     rows = int(np.prod(leading, dtype=np.int64))
-    groups = np.arange(rows * -(-cols // 16), dtype=np.uint64)
+    held = -(-cols // 16)
+    numbers = np.arange(rows)[:, None] * (held if per_row is None else per_row) + np.arange(held)
+    groups = (numbers + first).astype(np.uint64).reshape(-1)
     seed, offset = int(seed) % 2**64, int(offset) % 2**64
     words = philox4x32(
         (groups & _MASK, groups >> _HALF, offset & 0xFFFFFFFF, offset >> 32),

@@ -533,9 +533,9 @@ func.func @quantize_c14_4over6(%x: tensor<4x64xbf16>, %r: tensor<2xi64>) {
 
 // -----
 
-func.func @quantize_c14_shape(%x: tensor<4x64xbf16>, %r: tensor<4xi64>) {
-  // expected-error @below {{expected rng to have shape 2, but got 4}}
-  %0, %1 = blockscale.quantize %x block [1, 16] rng(%r : tensor<4xi64>)
+func.func @quantize_c14_shape(%x: tensor<4x64xbf16>, %r: tensor<3xi64>) {
+  // expected-error @below {{expected rng to have shape 2 or 4, but got 3}}
+  %0, %1 = blockscale.quantize %x block [1, 16] rng(%r : tensor<3xi64>)
       : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
   return
 }
@@ -543,7 +543,7 @@ func.func @quantize_c14_shape(%x: tensor<4x64xbf16>, %r: tensor<4xi64>) {
 // -----
 
 func.func @quantize_c14_rank(%x: tensor<4x64xbf16>, %r: tensor<i64>) {
-  // expected-error @below {{expected rng to have shape 2, but got rank 0}}
+  // expected-error @below {{expected rng to have shape 2 or 4, but got rank 0}}
   %0, %1 = blockscale.quantize %x block [1, 16] rng(%r : tensor<i64>)
       : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
   return

@@ -105,6 +105,16 @@ func.func @rng(%x: tensor<8x64xbf16>, %r: tensor<2xi64>) {
   return
 }
 
+// And where x lies in a larger tensor.
+// CHECK-LABEL: func.func @rng_of_a_part
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<8x64xbf16>, %[[R:[a-z0-9]+]]: tensor<4xi64>
+func.func @rng_of_a_part(%x: tensor<8x64xbf16>, %r: tensor<4xi64>) {
+  // CHECK: blockscale.quantize %[[X]] block [1, 16] rng(%[[R]] : tensor<4xi64>)
+  %0, %1 = blockscale.quantize %x block [1, 16] rng(%r : tensor<4xi64>)
+      : tensor<8x64xbf16> -> tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>
+  return
+}
+
 // CHECK-LABEL: func.func @dequantize
 // CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<?x?xf6E2M3FN>, %[[S:[a-z0-9]+]]: tensor<?x?xf8E8M0FNU>
 func.func @dequantize(%q: tensor<?x?xf6E2M3FN>, %s: tensor<?x?xf8E8M0FNU>) {

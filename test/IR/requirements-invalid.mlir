@@ -67,9 +67,9 @@ func.func @c14_element(%x: tensor<32x64xf32>) {
 
 // -----
 
-func.func @c14_state(%x: tensor<4x64xbf16>, %r: tensor<4xi64>) {
-  // expected-error @below {{expected rng to have shape 2, but got 4}}
-  %0, %1 = blockscale.quantize %x block [1, 16] rng(%r : tensor<4xi64>)
+func.func @c14_state(%x: tensor<4x64xbf16>, %r: tensor<3xi64>) {
+  // expected-error @below {{expected rng to have shape 2 or 4, but got 3}}
+  %0, %1 = blockscale.quantize %x block [1, 16] rng(%r : tensor<3xi64>)
       : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
   return
 }

@@ -85,6 +85,12 @@ class RoundingTest(unittest.TestCase):
                 np.testing.assert_array_equal(nearest[1], scale)
                 self.assertTrue((nearest[0] != codes).any())
 
+    def test_part(self):
+        """A part of a tensor has the bits that it has in the whole."""
+        whole = reference.random_bytes((2, 32, 88), 11, 4)
+        part = reference.random_bytes((32, 40), 11, 4, first=(32 * 6) + 3, per_row=6)
+        np.testing.assert_array_equal(part, whole[1, :, 48:])
+
     def test_mean(self):
         x = np.float32(0.7) * np.ones((256, 1024), np.float32)
         x[:, ::16] = 6.0

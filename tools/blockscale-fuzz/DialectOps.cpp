@@ -163,7 +163,7 @@ void FunctionWriter::writeQuantize() {
     }
   }
   if (hasRng) {
-    FuzzType type = spoiled(tensor({2}, "i64"));
+    FuzzType type = spoiled(tensor({bytes.rarely(4) ? 4 : 2}, "i64"));
     clauses += clause("rng", operand(type), type);
   }
   if (hasOffsets) {

@@ -46,7 +46,7 @@ class BlockScale_PlainTensorOf<list<Type> types> : ConfinedType<
     RankedTensorOf<types>.summary # " without encoding">;
 def BlockScale_F32Tensor : BlockScale_PlainTensorOf<[F32]>;
 def BlockScale_BiasTensor : BlockScale_PlainTensorOf<[F32, BF16, F16]>;
-/// Seed and offset of random bits.
+/// Seed and offset of random bits, and where x lies in a larger tensor.
 def BlockScale_RngTensor : BlockScale_PlainTensorOf<[I64]>;
 /// Ends of groups, on device.
 def BlockScale_OffsetsTensor : BlockScale_PlainTensorOf<[I32]>;

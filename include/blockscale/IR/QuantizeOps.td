@@ -71,8 +71,8 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     every recipe. With `global_amax` the recipe computes its constants from the
     amax instead, with `nonzero_amax` as the op `global_scale` takes it;
     `block_amax`, a result of `scale_sweep`, replaces the amax of
-    each block. With `rng` (seed, offset) data are rounded stochastically, with
-    the same bits on every target.
+    each block. With `rng` (seed, offset, or these and where x lies in a larger
+    tensor) data are rounded stochastically, with the same bits on every target.
 
     These are the shapes of the results for x [.., M, K] and blocks m x k:
 
@@ -124,7 +124,7 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     - `quantize_c13`: `block_amax` needs blocks [1, 16] and no 4over6 recipe, and
       has one value for each block.
     - `quantize_c14`: `rng` needs f4E2M1FN data and no 4over6 recipe, and has
-      shape 2.
+      shape 2 or 4.
     - `quantize_c15`: with `offsets`, `x` has rank 2, `offsets` has rank 1, and
       `group_dim` is 0 or 1; without `offsets`, `group_dim` is 0.
     - `quantize_c16`: `nonzero_amax` needs `global_amax`.
@@ -183,6 +183,8 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     }
     GlobalOperand getGlobalOperand();
     GroupOperand getGroupOperand();
+    /// Whether `rng` says where x lies in a larger tensor.
+    bool hasRandomPlace();
   }];
 }
 

@@ -30,6 +30,11 @@
 //
 // Two quantizations of one x draw the same bits unless their offsets differ.
 //
+// Of an x that is a part of a larger tensor, whole groups of its rows, the
+// group is counted in that one if `rng` says where x lies:
+//
+//   group     first + row * per_row + column div 16
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_NUMERICS_PHILOX_H
@@ -96,7 +101,13 @@ constexpr PhiloxWords philox4x32(PhiloxWords counter, uint32_t key0,
 inline constexpr int64_t kRandomGroup = 16;
 inline constexpr int64_t kRandomWordElements = 4;
 
-/// The two numbers of an op's `rng` operand.
+/// The numbers of an op's `rng` operand: seed and offset, and behind them, if x
+/// is a part of a larger tensor, the group of its first element there and the
+/// groups of a row of that tensor.
+inline constexpr int64_t kRandomNumbers = 2;
+inline constexpr int64_t kPlacedRandomNumbers = 4;
+
+/// Seed and offset.
 struct RngState {
   uint64_t seed = 0;
   uint64_t offset = 0;

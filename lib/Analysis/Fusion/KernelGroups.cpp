@@ -76,7 +76,9 @@ static SmallVector<Setting> getSettings(QuantizeOp op) {
                                     : StringRef())},
           {"the layout of scales", printLayout(op)},
           {"block_amax", printIf(op.getBlockAmax() != nullptr, "one")},
-          {"rng", printIf(op.getRng() != nullptr, "one")},
+          {"rng",
+           printIf(op.getRng() != nullptr,
+                   op.hasRandomPlace() ? "one that says where x lies" : "one")},
           {"offsets", printIf(op.getOffsets() != nullptr,
                               "group_dim " + Twine(op.getGroupDim()))}};
 }

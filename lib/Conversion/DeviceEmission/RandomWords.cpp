@@ -16,13 +16,18 @@ static SmallVector<Lanes, 2> getHalves(Lanes number) {
   return {truncate(number, 32), truncate(number >> 32, 32)};
 }
 
-RandomWords::RandomWords(KernelBuilder &b, Value rng) {
-  auto load = [&](int64_t i) {
-    Value address = b.offset(rng, b.getI64Type(), b.i64(i));
-    return b.load(b.getI64Type(), address, sizeof(int64_t));
-  };
-  seed = getHalves(load(0));
-  offset = getHalves(load(1));
+static Lanes loadNumber(KernelBuilder &b, Value rng, int64_t i) {
+  Value address = b.offset(rng, b.getI64Type(), b.i64(i));
+  return b.load(b.getI64Type(), address, sizeof(int64_t));
+}
+
+RandomWords::RandomWords(KernelBuilder &b, Value rng)
+    : seed(getHalves(loadNumber(b, rng, 0))),
+      offset(getHalves(loadNumber(b, rng, 1))) {}
+
+std::pair<Lanes, Lanes> RandomWords::loadPlace(KernelBuilder &b, Value rng) {
+  return {loadNumber(b, rng, numerics::kRandomNumbers),
+          loadNumber(b, rng, numerics::kRandomNumbers + 1)};
 }
 
 SmallVector<Value> RandomWords::draw(Lanes group) {

@@ -19,6 +19,11 @@ public:
   /// `rng` points to seed and offset.
   RandomWords(KernelBuilder &b, mlir::Value rng);
 
+  /// The group of x's first element in a larger tensor, and the groups of a row
+  /// of that one, from behind seed and offset.
+  static std::pair<emit::Lanes, emit::Lanes> loadPlace(KernelBuilder &b,
+                                                       mlir::Value rng);
+
   /// The words of group `group` (i64), one for four elements.
   llvm::SmallVector<mlir::Value> draw(emit::Lanes group);
 

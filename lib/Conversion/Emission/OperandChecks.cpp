@@ -7,6 +7,7 @@
 
 #include "OperandChecks.h"
 #include "blockscale/Numerics/Hadamard.h"
+#include "blockscale/Numerics/Philox.h"
 #include "blockscale/Numerics/ScaleSweep.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -151,8 +152,11 @@ void requireOperands(QuantizeOp op, CallSite &site) {
   site.requireGlobalSizes("global_scale", op.getGlobalScale(), globals, source);
   site.requireGlobalSizes("global_amax", op.getGlobalAmax(), globals, source);
   site.requireSizes("block_amax", op.getBlockAmax(), scales, "x");
-  site.requireSizes("rng", op.getRng(), {b.getIndexAttr(2)},
-                    "a seed and an offset");
+  // A place is there by the type alone.
+  if (!op.hasRandomPlace())
+    site.requireSizes("rng", op.getRng(),
+                      {b.getIndexAttr(numerics::kRandomNumbers)},
+                      "a seed and an offset");
   requireGroups(site, "scale", op.getScale(), op.getOffsets());
 }
 

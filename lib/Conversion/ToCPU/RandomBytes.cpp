@@ -43,6 +43,15 @@ RandomBytes::RandomBytes(ImplicitLocOpBuilder &b, Value rng, Value cols,
   };
   seed = loadHalves(0);
   offset = loadHalves(1);
+  if (cast<MemRefType>(rng.getType()).getDimSize(0) ==
+      numerics::kPlacedRandomNumbers) {
+    auto loadIndex = [&](int64_t number) -> Value {
+      return arith::IndexCastOp::create(
+          b, b.getIndexType(), loadBits(b, rng, {getIndex(b, number)}));
+    };
+    firstGroup = loadIndex(2);
+    groupsPerRow = loadIndex(3);
+  }
   buffer = allocate(b, {rows, ShapedType::kDynamic}, b.getI8Type(), width);
 }
 
@@ -63,6 +72,8 @@ void RandomBytes::emitDraw(Value place, Value row, Value firstCol,
                            Value count) {
   Value first =
       add(b, mul(b, row, groupsPerRow), div(b, firstCol, kRandomGroup));
+  if (firstGroup)
+    first = add(b, firstGroup, first);
   emitUnitSteps(b, ceilDiv(b, count, kRandomGroup), kGroupsPerStep,
                 [&](Value group, int64_t groups) {
                   Lanes counter = countFrom(b, add(b, first, group), groups);

@@ -25,8 +25,9 @@ using namespace emit;
 /// Random bytes of elements of x, for some rows and columns at a time.
 class RandomBytes {
 public:
-  /// `rng` has seed and offset; `cols` is the row length of x. The buffer has
-  /// `rows` rows of `width` columns, whole groups of 16.
+  /// `rng` has seed and offset, and perhaps the place of x; `cols` is the row
+  /// length of x. The buffer has `rows` rows of `width` columns, whole groups
+  /// of 16.
   RandomBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value rng, mlir::Value cols,
               int64_t rows, mlir::Value width);
 
@@ -44,6 +45,8 @@ public:
 private:
   mlir::ImplicitLocOpBuilder &b;
   mlir::Value buffer, groupsPerRow;
+  /// The group of x's first element; null for 0.
+  mlir::Value firstGroup;
   /// Low and high halves of the operand's numbers, i32.
   std::array<mlir::Value, 2> seed, offset;
 };

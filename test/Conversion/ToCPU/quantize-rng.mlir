@@ -66,3 +66,26 @@ func.func @band(%x: memref<32x64xf32>, %r: memref<2xi64>, %q: memref<64x16xi8>, 
   }
   return
 }
+
+// -----
+
+// Of a part of a larger tensor the group of the first element and the groups of a row are arguments.
+// CHECK-LABEL: func.func private @part_quantize_0(
+// CHECK-SAME:      [[X:%.+]]: memref<4x64xf32>, [[RNG:%.+]]: memref<4xi64>,
+// CHECK-DAG:     [[C2:%.+]] = arith.constant 2 : index
+// CHECK-DAG:     [[C3:%.+]] = arith.constant 3 : index
+// CHECK:         [[FIRST:%.+]] = memref.load [[RNG]][[[C2]]]
+// CHECK:         [[FIRST_GROUP:%.+]] = arith.index_cast [[FIRST]] : i64 to index
+// CHECK:         [[COUNT:%.+]] = memref.load [[RNG]][[[C3]]]
+// CHECK:         [[PER_ROW:%.+]] = arith.index_cast [[COUNT]] : i64 to index
+// CHECK:           [[ROW:%.+]] = arith.muli {{%.+}}, [[PER_ROW]]
+// CHECK:           arith.addi {{.*}}[[FIRST_GROUP]]
+func.func @part(%x: memref<4x64xf32>, %r: memref<4xi64>, %q: memref<4x32xi8>, %s: memref<4x4xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %r : memref<4x64xf32>, memref<4xi64>) outs(%q, %s : memref<4x32xi8>, memref<4x4xf8E4M3FN>) {
+  ^bb0(%lx: tensor<4x64xf32>, %lr: tensor<4xi64>, %lq: tensor<4x64xf4E2M1FN>, %ls: tensor<4x4xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] rng(%lr : tensor<4xi64>)
+        : tensor<4x64xf32> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  }
+  return
+}

@@ -346,6 +346,18 @@ func.func @dynamic_k_global_of_rows(%x: memref<4x?xf32>, %g: memref<4xf32>, %q: 
 
 // -----
 
+func.func @dynamic_k_place(%x: memref<4x?xf32>, %r: memref<4xi64>, %q: memref<4x?xi8>, %s: memref<4x?xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %r : memref<4x?xf32>, memref<4xi64>) outs(%q, %s : memref<4x?xi8>, memref<4x?xf8E4M3FN>) {
+  ^bb0(%lx: tensor<4x?xf32>, %lr: tensor<4xi64>, %lq: tensor<4x?xf4E2M1FN>, %ls: tensor<4x?xf8E4M3FN>):
+    // expected-error @below {{expected a static last dimension on sm_100a with rng that says where x lies, but got 'tensor<4x?xf32>'}}
+    %0, %1 = blockscale.quantize %lx block [1, 16] rng(%lr : tensor<4xi64>) : tensor<4x?xf32> -> tensor<4x?xf4E2M1FN>, tensor<4x?xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<4x?xf4E2M1FN>, tensor<4x?xf8E4M3FN>
+  }
+  return
+}
+
+// -----
+
 func.func @dynamic_k_groups(%x: memref<4x?xf32>, %o: memref<2xi32>, %q: memref<4x?xi8>, %s: memref<4x?xf8E4M3FN>) {
   blockscale.kernel ins(%x, %o : memref<4x?xf32>, memref<2xi32>) outs(%q, %s : memref<4x?xi8>, memref<4x?xf8E4M3FN>) {
   ^bb0(%lx: tensor<4x?xf32>, %lo: tensor<2xi32>, %lq: tensor<4x?xf4E2M1FN>, %ls: tensor<4x?xf8E4M3FN>):

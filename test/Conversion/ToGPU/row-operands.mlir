@@ -92,6 +92,25 @@ func.func @rng(%x: memref<?x32xf32>, %r: memref<2xi64>, %q: memref<?x16xi8>, %s:
   return
 }
 
+// Of a part of a larger tensor the first group and the groups of a row are behind seed and offset.
+// CHECK-LABEL: gpu.func @quantize_e2m1_te_f32_k32_placed_rng(
+// CHECK-SAME: %[[RNG:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 8 : i64}, %{{[a-z0-9]+}}: i64)
+// CHECK: %[[FIRST_AT:.+]] = llvm.getelementptr %[[RNG]][2] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+// CHECK: %[[FIRST:.+]] = llvm.load %[[FIRST_AT]] {alignment = 8 : i64} : !llvm.ptr<1> -> i64
+// CHECK: %[[COUNT_AT:.+]] = llvm.getelementptr %[[RNG]][3] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+// CHECK: %[[COUNT:.+]] = llvm.load %[[COUNT_AT]] {alignment = 8 : i64} : !llvm.ptr<1> -> i64
+// CHECK: %[[ROWS:.+]] = arith.muli %{{.+}}, %[[COUNT]] : i64
+// CHECK: arith.addi %[[FIRST]], %[[ROWS]] : i64
+// CHECK: gpu.return
+func.func @rng_of_a_part(%x: memref<?x32xf32>, %r: memref<4xi64>, %q: memref<?x16xi8>, %s: memref<?x2xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %r : memref<?x32xf32>, memref<4xi64>) outs(%q, %s : memref<?x16xi8>, memref<?x2xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x32xf32>, %lr: tensor<4xi64>, %lq: tensor<?x32xf4E2M1FN>, %ls: tensor<?x2xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe te rng(%lr : tensor<4xi64>) : tensor<?x32xf32> -> tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
+  }
+  return
+}
+
 // The group of a row is the first that ends behind it; without one the row gets
 // zeros, and nothing of it is loaded. There is a global value for each group. Codes
 // are stored in one place.

@@ -49,10 +49,17 @@ createDraw(const Fragment &fragment) {
     return [](int64_t) { return SmallVector<Value>(); };
   constexpr int64_t size = numerics::kRandomGroup;
   RandomWords words(fragment.b, fragment.arguments.rng);
-  Lanes first =
-      fragment.getRowNumber() *
-          llvm::divideCeil(fragment.spec.rowElements, size) +
+  Lanes row = fragment.getRowNumber();
+  Lanes inRow =
       fragment.getFirstInRow(fragment.mapping.fragmentElements / size);
+  Lanes first;
+  if (fragment.spec.isPlaced) {
+    auto [firstGroup, perRow] =
+        RandomWords::loadPlace(fragment.b, fragment.arguments.rng);
+    first = firstGroup + row * perRow + inRow;
+  } else {
+    first = row * llvm::divideCeil(fragment.spec.rowElements, size) + inRow;
+  }
   int64_t perBlock = fragment.spec.getBlockElements() / size;
   return [=](int64_t block) mutable {
     SmallVector<Value> drawn;

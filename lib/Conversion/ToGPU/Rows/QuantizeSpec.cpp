@@ -32,7 +32,7 @@ std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
   if (amaxIsGiven)
     os << "_block_amax";
   if (stochastic)
-    os << "_rng";
+    os << (isPlaced ? "_placed_rng" : "_rng");
   if (decoding)
     os << decoding->getName();
   os << getGroupName(groupDim);
@@ -154,6 +154,8 @@ static LogicalResult verifyTakesBlocks(QuantizeOp quantize,
     return fail("scales in tiles");
   if (quantize.getOffsets())
     return fail("offsets");
+  if (quantize.hasRandomPlace())
+    return fail("rng that says where x lies");
   if (quantize.getGlobalOperand().extent == GlobalExtent::Row)
     return fail("a global value for each row");
   if (!llvm::all_of(source.getInputs(), [](const ElementSource::Input &input) {
@@ -205,6 +207,7 @@ FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
   spec.globalPrologue = GlobalPrologue(GlobalChain::find(quantize));
   spec.amaxIsGiven = operands.blockAmax != nullptr;
   spec.stochastic = operands.rng != nullptr;
+  spec.isPlaced = quantize.hasRandomPlace();
   spec.groupDim = quantize.getGroupOperand().dim;
   spec.checksEnds =
       operands.offsets && !quantize->hasAttr(kEndsCheckedAttrName);

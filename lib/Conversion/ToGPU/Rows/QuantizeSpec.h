@@ -53,6 +53,8 @@ struct QuantizeSpec {
   /// Whether block amaxes are an operand.
   bool amaxIsGiven;
   bool stochastic;
+  /// Whether random bits go by the place of x in a larger tensor.
+  bool isPlaced;
   GroupDim groupDim;
   /// Whether the kernel checks the ends of groups.
   bool checksEnds;

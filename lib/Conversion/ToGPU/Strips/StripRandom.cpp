@@ -22,7 +22,17 @@ StripRandom::StripRandom(KernelBuilder &b, const StripSpec &spec,
     : b(b), spec(spec), position(position), words(b, rng),
       rowGroups(emit::ceilDiv(b, position.columns, kRandomGroup)) {
   Lanes row = position.matrix * position.rows + position.row;
-  firstGroup = row * rowGroups + position.column / kRandomGroup;
+  if (!spec.isPlaced) {
+    firstGroup = row * rowGroups + position.column / kRandomGroup;
+    return;
+  }
+  auto toIndex = [&](Lanes number) -> Lanes {
+    return {b, arith::IndexCastOp::create(b, b.getIndexType(), number)};
+  };
+  auto [first, perRow] = RandomWords::loadPlace(b, rng);
+  rowGroups = toIndex(perRow);
+  firstGroup =
+      toIndex(first) + row * rowGroups + position.column / kRandomGroup;
 }
 
 SmallVector<Value> StripRandom::draw(Lanes group) {

@@ -62,6 +62,7 @@ StripSpec::StripSpec(QuantizeOp op, const target::Chip &chip) {
   global = op.getGlobalOperand();
   globalPrologue = GlobalPrologue(GlobalChain::find(op));
   stochastic = op.getRng() != nullptr;
+  isPlaced = op.hasRandomPlace();
   groupDim = op.getGroupOperand().dim;
   PadGroupsOp padding = getPadding(op.getX());
   hasPaddedGroups = padding && op.getOffsets() == padding.getEnds();
@@ -185,7 +186,7 @@ std::string StripSpec::getKernelName() const {
   if (sharedGlobal)
     os << "_shared" << *sharedGlobal;
   if (stochastic)
-    os << "_rng";
+    os << (isPlaced ? "_placed_rng" : "_rng");
   os << getGroupName(groupDim);
   if (hasPaddedGroups)
     os << "_padded";

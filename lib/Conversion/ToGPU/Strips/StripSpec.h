@@ -167,6 +167,8 @@ struct StripSpec {
   GlobalPrologue globalPrologue;
   std::optional<size_t> sharedGlobal;
   bool stochastic;
+  /// Whether random bits go by the place of x in a larger tensor.
+  bool isPlaced;
   GroupDim groupDim;
   /// Whether the kernel checks the ends of groups.
   bool checksEnds;
