@@ -107,6 +107,8 @@ def _verify(operand: TrainingOperand) -> None:
 PRODUCTS = {"forward": ("forward_input", "forward_weight"),
             "dgrad": ("dgrad_gradient", "dgrad_weight"),
             "wgrad": ("wgrad_gradient", "wgrad_input")}
+#: The operands whose products sum along rows of their tensors. Their codes are transposed.
+TRANSPOSED = ("dgrad_weight", "wgrad_gradient", "wgrad_input")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,6 +149,11 @@ class TrainingForm:
     def stochastic(self) -> tuple[str, ...]:
         """The operands that take random bits, each its own."""
         return tuple(name for name, each in self.operands.items() if each.is_stochastic)
+
+    @property
+    def dynamic(self) -> tuple[str, ...]:
+        """The operands with global scales by their amaxes."""
+        return tuple(name for name, each in self.operands.items() if each.scaling == "dynamic")
 
     def describe(self) -> str:
         return "; ".join(f"{product} {getattr(self, a).describe()} by "

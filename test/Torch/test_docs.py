@@ -9,10 +9,12 @@ import importlib.util
 import io
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import torch
@@ -122,11 +124,17 @@ class TestTorchCompile(unittest.TestCase):
 class TestTraining(unittest.TestCase):
     def test_the_blocks_in_their_order(self):
         known = {}
-        with contextlib.redirect_stdout(io.StringIO()) as output:
+        with socket.create_server(("localhost", 0)) as server:
+            port = server.getsockname()[1]
+        one = dict(RANK="0", WORLD_SIZE="1", MASTER_ADDR="localhost", MASTER_PORT=str(port))
+        with (contextlib.redirect_stdout(io.StringIO()) as output,
+              unittest.mock.patch.dict(os.environ, one)):
             for block in get_blocks(DOCS / "Training.md"):
                 exec(compile(block, "Training.md", "exec"), known)
         self.assertIn("'2': 'forward nvfp4 te by nvfp4 te, 16x16; dgrad", output.getvalue())
         self.assertEqual(known["mixed"].stochastic, ("dgrad_gradient", "dgrad_weight"))
+        self.assertEqual(known["y"].shape, (70, 96))
+        self.assertTrue(known["weights"].grad.isfinite().all())
 
 
 class TestFineTuning(unittest.TestCase):

@@ -33,25 +33,30 @@ def pad(x):
     return torch.nn.functional.pad(x, (0, 0, 0, -len(x) % 32))
 
 
-def quantize_operand(x, operand, is_transposed, rng=None, offsets=None):
+def quantize_operand(x, operand, is_transposed, rng=None, offsets=None, amax=None):
     """Data, scales and global scale, by a module with this operand alone, of a matrix, a stack, or
-    groups of rows of these ends."""
-    specs = {"x": Spec((None,) * x.dim(), element_name(x.dtype))}
+    groups of rows of these ends. An `amax` is given where x is a part of a larger tensor."""
+    # Kernels of GPUs that know where x lies in a larger tensor take rows of one length.
+    sizes = tuple(x.shape) if x.is_cuda else (None,) * x.dim()
+    specs = {"x": Spec(sizes, element_name(x.dtype))}
     if offsets is not None:
         specs["offsets"] = Spec((None,), "i32")
     if rng is not None:
-        specs["rng"] = Spec((2,), "i64")
+        specs["rng"] = Spec((len(rng),), "i64")
+    if amax is not None:
+        specs["amax"] = Spec((), "f32")
 
-    def body(x, offsets=None, rng=None):
+    def body(x, offsets=None, rng=None, amax=None):
         if is_transposed:
             x, offsets = pad_groups(x, offsets)
-        return [each for each in emit_operand(x, operand, is_transposed, rng, "row_major", offsets)
-                if each is not None]
+        return [each for each in emit_operand(x, operand, is_transposed, rng, "row_major", offsets,
+                                              amax) if each is not None]
     kernel = _kernels.get_kernel(
-        ("operand", operand, x.dtype, is_transposed, x.dim(), offsets is None),
+        ("operand", operand, x.dtype, is_transposed, x.dim(), *specs.items()),
         lambda: _kernels.Kernel("operand", lambda _: trace_named("operand", body, specs),
                                 count_codes(operand)))
-    made = kernel([x.contiguous(), *(each for each in (offsets, rng) if each is not None)])
+    made = kernel([x.contiguous(),
+                   *(each for each in (offsets, rng, amax) if each is not None)])
     return made if len(made) == 3 else [*made, None]
 
 

@@ -21,7 +21,7 @@ import torch
 
 from blockscale._linalg import FLOAT_UNARY, Array, Body, Builder, emit_elementwise
 from blockscale._trace import Module, Value
-from blockscale._training import TrainingForm
+from blockscale._training import TRANSPOSED, TrainingForm
 from blockscale._types import element_name
 from blockscale.torch._kernels import Kernel, get_kernel
 from blockscale.torch._products_kernels import emit_product
@@ -149,8 +149,7 @@ class _Writer(Builder):
 
     def make(self, value: Value, layer: str, operand: str) -> tuple[Any, ...]:
         """Codes of an operand of a layer."""
-        return emit_operand(value, getattr(self.mlp.form, operand),
-                            operand == "dgrad_weight" or operand.startswith("wgrad"),
+        return emit_operand(value, getattr(self.mlp.form, operand), operand in TRANSPOSED,
                             self.rng.get((layer, operand)), self.mlp.layout)
 
     def map(self, name: str, compute: Callable[..., str], *values: Value, columns: Any = None

@@ -14,7 +14,9 @@ from torch.nn import functional as F
 
 from blockscale.torch._gated_ops import train_gated_mlp
 from blockscale.torch._modules import autocast
+from blockscale.torch._ranks import is_sharded
 from blockscale.torch._training_layers import TrainedLinear
+from blockscale.torch._weight_codes import ShardedWeight, WeightCodes
 
 _LAYERS = ("gate_proj", "up_proj", "down_proj")
 #: What two functions of the same code share, with flags but for how annotations are kept.
@@ -72,10 +74,12 @@ def find_activation(module: Any) -> str:
 
 def _is_joined(layers: list[Any]) -> bool:
     """Whether one op computes what three layers do: nothing but their own code is called for them,
-    and one form and one dtype are those of all."""
+    one form and one dtype are those of all, and no rank has a part of them."""
     first = layers[0]
     return all(type(each) is TrainedLinear and not _has_hooks(each) and each.bias is None
                and each.form == first.form and each.weight.dtype == first.weight.dtype
+               and each.amax_group is None and not is_sharded(each.weight)
+               and not isinstance(each.weight, (ShardedWeight, WeightCodes))
                for each in layers)
 
 

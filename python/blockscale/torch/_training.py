@@ -5,6 +5,7 @@ products in both passes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from torch import Tensor, nn
@@ -16,9 +17,11 @@ from blockscale.torch._gated_modules import join_gated_mlps_
 from blockscale.torch._kernels import LOG
 from blockscale.torch._library import PLAIN
 from blockscale.torch._modules import RoutedExperts, autocast
+from blockscale.torch._ranks import AmaxGroup, find_ranks, is_sharded
 from blockscale.torch._sites import Site, find_last, find_parents, find_sites, get_stack_names
 from blockscale.torch._training_layers import TrainedLinear
 from blockscale.torch._training_ops import train_grouped_linear
+from blockscale.torch._weight_codes import ShardedWeight, find_obstacle
 
 #: One form, or forms by patterns of layers' names, with None for layers that stay.
 Forms = AnyForm | Mapping[str, AnyForm | None]
@@ -76,8 +79,23 @@ def _find_reason(site: Site, form: TrainingForm, is_last: bool, is_root: bool) -
     return ""
 
 
-def prepare_training_(model: nn.Module, forms: Forms, *,
-                      leave_last_projection: bool = True) -> dict[str, str]:
+def _gather_codes(site: Site, form: TrainingForm, owners: int) -> None:
+    """Has fully_shard() gather a layer's weight as codes, where it can."""
+    obstacle = find_obstacle(form)
+    if owners > 1:
+        obstacle = f"expected a weight of one layer alone, but got one of {owners}"
+    if obstacle:
+        LOG.info("prepare_training_ leaves the weight of %s to be gathered: %s", site.name,
+                 obstacle)
+        return
+    weight = site.owner.weight
+    site.owner.weight = nn.Parameter(ShardedWeight(weight.detach(), form.text),
+                                     weight.requires_grad)
+
+
+def prepare_training_(model: nn.Module, forms: Forms, *, leave_last_projection: bool = True,
+                      amax_group: AmaxGroup | None = None, gather_codes: bool = False
+                      ) -> dict[str, str]:
     """Makes the linear layers of a model, and experts as transformers have them, quantize the
     operands of their products in training, in place. Parameters stay the model's, so that
     optimizers, state dicts and hooks know them as before.
@@ -87,6 +105,11 @@ def prepare_training_(model: nn.Module, forms: Forms, *,
         which the first one that matches a layer's whole name decides, as in docs/Policy.md. None
         leaves a layer.
       leave_last_projection: whether the last projection stays, as by a policy.
+      amax_group: ranks that train the model, each with as many rows, as train_linear() takes them.
+        Experts have the amaxes of a rank's own rows.
+      gather_codes: whether fully_shard() gathers weights of linear layers as codes, where a form
+        has one set of them for forward and dgrad. Their parameters become other ones, so make
+        optimizers behind this.
 
     Returns: the form of each layer and of each stack of experts, by its name. Layers of other
       classes, and those whose sizes are no multiples of the blocks, stay as they are, and experts
@@ -98,6 +121,7 @@ def prepare_training_(model: nn.Module, forms: Forms, *,
         raise ArgumentError(f"expected a torch.nn.Module, but got {type(model).__name__}")
     given = forms if isinstance(forms, Mapping) else {"*": forms}
     known = {pattern: None if each is None else to_form(each) for pattern, each in given.items()}
+    ranks = None if amax_group is None else find_ranks(amax_group)
     sites = list(find_sites(model))
     last = find_last(model, sites) if leave_last_projection else ""
     taken: dict[str, tuple[Site, TrainingForm]] = {}
@@ -123,11 +147,18 @@ def prepare_training_(model: nn.Module, forms: Forms, *,
     if not taken:
         raise ArgumentError("expected a layer of nn.Linear that the forms quantize, but the "
                             f"{len(sites)} of {type(model).__name__} are left")
+    owners = Counter(id(each) for _, each in model.named_parameters(remove_duplicate=False))
+    for name, (site, _) in taken.items():
+        if gather_codes and not site.is_stack and is_sharded(site.weight):
+            raise ArgumentError("expected gather_codes of a model that is not sharded yet, but got "
+                                f"a DTensor as the weight of {name}")
     parents = find_parents(model)
     for site, form in taken.values():
         if not site.is_stack:
             site.owner.__class__ = TrainedLinear
-            site.owner.form = form
+            site.owner.form, site.owner.amax_group = form, ranks
+            if gather_codes:
+                _gather_codes(site, form, owners[id(site.weight)])
         elif site.owner in stacks:
             experts = TrainedExperts(site.owner, stacks.pop(site.owner))
             for parent, name in parents[id(site.owner)]:
