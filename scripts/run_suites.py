@@ -81,6 +81,9 @@ class Suites:
                                 BLOCKSCALE_CACHE_DIR="")
         # Sets of Python have one order, unless another is asked for.
         self.environment.setdefault("PYTHONHASHSEED", "0")
+        # Each command has a core of its own: NumPy's threads would wait for work without a pause,
+        # and sums of matrices would be in an order that goes by the number of cores.
+        self.environment.setdefault("OPENBLAS_NUM_THREADS", "1")
         self.cores = threading.Semaphore(cores or os.cpu_count())
         self.seconds = {}  # of tests, by their names
 

@@ -42,6 +42,8 @@ for name in ("BLOCKSCALE_PTXAS", "CUDA_ROOT", "CUDA_HOME", "CUDA_PATH", "HOME",
              "CCACHE_DIR", "CCACHE_BASEDIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+# As scripts/run_suites.py has it: one core for each test.
+config.environment["OPENBLAS_NUM_THREADS"] = "1"
 # As scripts/build.sh has them, so that what it compiled is found.
 config.environment.setdefault("CCACHE_BASEDIR", source)
 config.environment["CCACHE_NOHASHDIR"] = "1"
