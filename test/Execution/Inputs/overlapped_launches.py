@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python"))
 import blockscale_bundle
 
 WAIT = "griddepcontrol.wait;"
-ARGUMENTS = ("x", "w1", "s1", "w2", "s2", "w3", "s3")
+ARGUMENTS = ("x", "w1", "s1", "w2", "s2", "w3", "s3", "g")
 
 
 def make_mutants(ptx):

@@ -43,6 +43,9 @@ public:
              llvm::ArrayRef<RowOp> ops, const mlir::IRMapping &arguments,
              const RowPosition &position, emit::Lanes rows);
 
+  /// Loads values of columns that may be read before anything else is, for a
+  /// row of one pass.
+  void loadEarly(llvm::ArrayRef<mlir::Value> columns);
   /// Computes all that has one value for each row. If there is one pass, its
   /// elements are in registers from here on; they come as `moves` moves them,
   /// unless that is null.
@@ -118,6 +121,9 @@ private:
   /// the last row of its matrix.
   emit::Lanes loadedRow;
   RowPass firstPass;
+
+  /// Values of columns that were loaded before all else.
+  RowVectors earlyColumns;
 
   /// A tensor of one value for each column that shared memory holds as f32: the
   /// byte it begins at, and the parts that the lane loaded to store there.

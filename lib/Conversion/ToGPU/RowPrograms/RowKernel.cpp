@@ -33,6 +33,10 @@ using emit::Lanes;
 /// others work while one waits for the sums of a row.
 static constexpr int64_t kOtherRegisters = 32;
 
+/// Registers of a thread for values of columns that are loaded before the
+/// kernel waits for the launch before.
+static constexpr int64_t kEarlyRegisters = 64;
+
 namespace {
 
 /// A kernel of a row program, and the code for it.
@@ -49,6 +53,7 @@ private:
   LogicalResult analyzeOutputs();
   std::string getName() const;
   int64_t getAlignment(Value operand) const;
+  void findEarlyColumns();
 
   void emit(KernelBuilder &b);
   void emitBlock(KernelBuilder &b, Lanes block);
@@ -88,6 +93,11 @@ private:
   /// pieces of x that a CTA takes one after the other; null where it has none.
   AmaxPartsOp parts;
   Lanes pieces;
+
+  /// Values of columns that no step of the call writes, as the weight of a
+  /// norm. They are loaded before the kernel waits for the launch before, where
+  /// launches overlap, so that they are there when the rows are.
+  llvm::SmallSetVector<Value, 2> earlyColumns;
 
   /// The quantizations, and the code of those that take strips.
   SmallVector<QuantizeOp> quantizes;
@@ -286,6 +296,28 @@ int64_t RowKernel::getAlignment(Value operand) const {
                 : bytes;
 }
 
+/// A quantization reads more than rows, from its own places.
+void RowKernel::findEarlyColumns() {
+  if (!quantizes.empty() || parts || layout->passes != 1)
+    return;
+  int64_t registers = kEarlyRegisters;
+  for (const RowOp &row : ops)
+    for (auto [i, form] : llvm::enumerate(row.operands)) {
+      linalg::LinalgOp op = row.op;
+      auto value = dyn_cast<BlockArgument>(op->getOperand(i));
+      if (form != RowForm::Columns || !value ||
+          op.getBlock()->getArgument(i).use_empty() ||
+          earlyColumns.contains(value) ||
+          !site.canLoadBeforeWait(site.lookup(value)))
+        continue;
+      registers -= layout->fragmentElements *
+                   getElementTypeOrSelf(value).getIntOrFloatBitWidth() / 32;
+      if (registers < 0)
+        return;
+      earlyColumns.insert(value);
+    }
+}
+
 void RowKernel::launch() {
   // Rows without elements have nothing to reduce.
   ImplicitLocOpBuilder &b = site.b;
@@ -328,6 +360,9 @@ void RowKernel::launch() {
   if (mapping && mapping->hasBuffer && layout->passes == 1)
     shape.residentBlocks = LaunchModel::getBlocksOfRegisters(
         shape.threads, shape.threadBytes / 4 + kOtherRegisters);
+
+  findEarlyColumns();
+  shape.waitsInBody = !earlyColumns.empty();
 
   if (spec)
     addQuantizeSlots(signature, operands, *spec, chip);
@@ -431,6 +466,10 @@ SmallVector<Lanes> RowKernel::emitRows(KernelBuilder &b,
                    layout->runLanes);
     Fragment fragment(b, *spec, *mapping, chip, operands, position.fragment);
     moves.emplace(*buffer, fragment.isFullWarp(), bytes);
+  }
+  if (!earlyColumns.empty()) {
+    rows.loadEarly(earlyColumns.getArrayRef());
+    emitLaunchWait(b);
   }
   rows.emitRows(moves ? &*moves : nullptr);
   storeRows(b, rows, position);

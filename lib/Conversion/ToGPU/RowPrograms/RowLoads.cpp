@@ -166,8 +166,18 @@ void RowEmitter::shareColumns() {
   WarpBuffer::release(b);
 }
 
+void RowEmitter::loadEarly(ArrayRef<Value> columns) {
+  for (Value value : columns)
+    earlyColumns[value] =
+        loadColumns(firstPass, value, layout.fragmentElements);
+}
+
 SmallVector<Value> RowEmitter::loadColumns(const RowPass &pass, Value value,
                                            int64_t elements) const {
+  if (const auto *found = earlyColumns.find(value); found != earlyColumns.end())
+    return llvm::to_vector(
+        ArrayRef(found->second)
+            .take_front(llvm::divideCeil(elements, kVectorElements)));
   Type type = getElementTypeOrSelf(value);
   if (const auto *found = sharedColumns.find(value);
       found != sharedColumns.end())
