@@ -133,6 +133,32 @@ class BackendTest(unittest.TestCase):
         self.assertEqual(sorted(what for what, _ in found.taken),
                          ["a rotary embedding"] * 2 + ["attention"], found)
 
+    @unittest.mock.patch.object(_partition, "is_attention", _ordered_attention.is_any_attention)
+    def test_free_order(self):
+        """Steps with few keys become the op beside layers of free order, too, and nothing else."""
+        torch.manual_seed(1)
+        model, x, place = make("free"), torch.randn(2, 1, 64).bfloat16(), torch.tensor([70])
+        caches = [torch.randn_like(each) for each in make_caches(2)]
+        wanted, found = ([each.clone() for each in caches] for _ in range(2))
+        y = model(x, *wanted, place, attend_by_function)
+        for is_fast in (True, False):
+            with unittest.mock.patch.object(_ordered_attention, "is_fast_step",
+                                            lambda *_, is_fast=is_fast: is_fast):
+                torch._dynamo.reset()
+                step = self.explain(model, x, *make_caches(2), place, attend_by_function)
+                self.assertEqual("attention" in [what for what, _ in step.taken], is_fast, step)
+                prefill = self.explain(model, x.expand(2, 70, 64), *make_caches(2),
+                                       torch.arange(70), attend_by_function)
+                self.assertFalse([what for what, _ in prefill.taken if what in (
+                    "attention", "a rotary embedding")], prefill)
+                if is_fast:
+                    torch._dynamo.reset()
+                    compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
+                    torch.testing.assert_close(compiled(x, *found, place, attend_by_function), y,
+                                               rtol=0.02, atol=0.05)
+                    for cache, other in zip(found, wanted):
+                        torch.testing.assert_close(cache, other, rtol=0.01, atol=0.01)
+
     def test_what_is_left(self):
         """Attention beside layers of free order, or where an option says so, is not taken; with
         sums of order chain it is named."""

@@ -15,7 +15,8 @@ which the step puts one row, whose key has the same embedding. The op has these 
     ->
     blockscale.decode_attention(q, new, .., cache, .., cos, sin, place, bias), which writes to cache
 
-Elsewhere a rotary embedding is an op by itself, so that prefill and decoding round it alike.
+Elsewhere a rotary embedding is an op by itself, so that prefill and decoding round it alike. Beside
+layers of free order a step with few keys is this op, too, as it takes less time than others.
 """
 
 from __future__ import annotations
@@ -82,6 +83,15 @@ def _find_turned(cat: Any) -> fx.Node | None:
     return x
 
 
+def is_fast_step(query: fx.Node, keys: fx.Node) -> bool:
+    """Whether the kernel of a step takes less time than products with a softmax between them."""
+    shapes = get_shape(query), get_shape(keys)
+    if any(not isinstance(size, int) for shape in shapes for size in shape):
+        return False
+    from blockscale.torch import _triton_rows
+    return _triton_rows.has_program_for_chunk(*shapes, query.meta["val"].device)
+
+
 def _find_readers(put: fx.Node, attention: fx.Node) -> set[fx.Node]:
     """The users of a node but for those that only an attention needs."""
     def serves(each: fx.Node) -> bool:
@@ -107,6 +117,15 @@ class OrderedRewriter:
             return str(reason)
         return ""
 
+    def rewrite_step(self, node: fx.Node) -> bool:
+        """Whether `node` was the attention of a step with a cache, for which an op of ours takes
+        less time than others, whatever the order of sums, and is that op now."""
+        try:
+            self._rewrite(node, is_step=True)
+        except Kept:
+            return False
+        return True
+
     def rewrite_rotary(self, node: fx.Node) -> bool:
         """Whether `node` was the sum that makes a rotary embedding, and is an op now."""
         found = _find_rotated(node)
@@ -125,7 +144,7 @@ class OrderedRewriter:
         self._graph.erase_node(node)
         return True
 
-    def _rewrite(self, node: fx.Node) -> None:
+    def _rewrite(self, node: fx.Node, is_step: bool = False) -> None:
         given = bind(node)
         query: fx.Node = given["query"]
         value = query.meta["val"]
@@ -151,6 +170,8 @@ class OrderedRewriter:
             mask = mask.args[0]
         cached = (self._find_cached(node, query, keys, values)
                   if not given["is_causal"] and count == 1 else None)
+        if is_step and (cached is None or not is_fast_step(query, keys)):
+            raise Kept("expected a step with a cache of few keys")
         with self._graph.inserting_before(node):
             if cached is None:
                 result = self._graph.call_function(

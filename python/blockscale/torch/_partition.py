@@ -224,19 +224,22 @@ class Partition:
         return self.explanation
 
     def _rewrite_attentions(self, is_chain: bool) -> None:
-        rewriter, known, what = ((OrderedRewriter(self._graph), is_any_attention, "attention")
-                                 if is_chain else
-                                 (Rewriter(self._graph), is_attention, "products in place of"))
-        for node in filter(known, list(self._graph.nodes)):
-            reason = rewriter.rewrite(node)
+        ordered, products = OrderedRewriter(self._graph), Rewriter(self._graph)
+        for node in filter(is_any_attention if is_chain else is_attention,
+                           list(self._graph.nodes)):
+            reason, what = "", "attention"
+            if is_chain:
+                reason = ordered.rewrite(node)
+            elif not ordered.rewrite_step(node):
+                reason, what = products.rewrite(node), "products in place of"
             if reason:
                 self._leave(node, reason)
             else:
                 self.explanation.taken.append((what, (node.name,)))
-        if isinstance(rewriter, OrderedRewriter):
+        if is_chain:
             self._graph.eliminate_dead_code()
             for node in list(self._graph.nodes):
-                if rewriter.rewrite_rotary(node):
+                if ordered.rewrite_rotary(node):
                     self.explanation.taken.append(("a rotary embedding", (node.name,)))
 
     def _name_free_sums(self) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -173,6 +174,68 @@ def _is_left(found, AXIS: tl.constexpr):
 
 
 @triton.jit
+def _load_keys(k, v, mask, bound, chunk, k2, v2, m3, row_mask, WIDTH: tl.constexpr,
+               OUT_WIDTH: tl.constexpr, BLOCK: tl.constexpr, OUT_BLOCK: tl.constexpr,
+               ROWS: tl.constexpr, CHUNK: tl.constexpr, MASK: tl.constexpr,
+               SHARES_MASK: tl.constexpr):
+    """Keys and values of a chunk, which rows see them, and the bias of their scores."""
+    column, out_column = tl.arange(0, BLOCK), tl.arange(0, OUT_BLOCK)
+    key = chunk * CHUNK + tl.arange(0, CHUNK)
+    seen = key[None, :] < bound[:, None]
+    bias = tl.zeros((ROWS, CHUNK), tl.float32)
+    # Of keys that no row sees nothing is loaded.
+    in_keys = key < tl.max(bound, 0)
+    at = key.to(tl.int64)
+    if MASK:
+        if SHARES_MASK:
+            found = tl.load(mask + at * m3, in_keys, 0)
+            is_left = _is_left(found, 1) if MASK == 1 else found != float("-inf")
+            in_keys = in_keys & is_left
+            seen = seen & is_left[None, :]
+            if MASK == 2:
+                bias += found.to(tl.float32)[None, :]
+        else:
+            found = tl.load(mask + row_mask[:, None] + at[None, :] * m3, seen, 0)
+            seen = seen & (_is_left(found, 2) if MASK == 1 else found != float("-inf"))
+            in_keys = tl.max(seen.to(tl.int32), 0) > 0
+            if MASK == 2:
+                bias = found.to(tl.float32)
+    some_k = tl.load(k + at[:, None] * k2 + column[None, :],
+                     in_keys[:, None] & (column < WIDTH)[None, :], 0.0)
+    some_v = tl.load(v + at[:, None] * v2 + out_column[None, :],
+                     in_keys[:, None] & (out_column < OUT_WIDTH)[None, :], 0.0)
+    return some_k, some_v, seen, bias
+
+
+@triton.jit
+def _attend_chunk(some_q, some_k, some_v, seen, bias, v, fresh_k, fresh_v, fresh_place, chunk, keys,
+                  v2, scale, OUT_WIDTH: tl.constexpr, OUT_BLOCK: tl.constexpr, CHUNK: tl.constexpr,
+                  MASK: tl.constexpr, HAS_NEW: tl.constexpr, WEIGHT_UNIT: tl.constexpr,
+                  IS_SPECIAL: tl.constexpr):
+    """What is known of a chunk of keys: the largest score, and the sums of weights and values."""
+    if HAS_NEW:
+        is_new = (chunk * CHUNK + tl.arange(0, CHUNK) == fresh_place)[:, None]
+        some_k = tl.where(is_new, fresh_k[None, :], some_k)
+        some_v = tl.where(is_new, fresh_v[None, :], some_v)
+    scores = tl.dot(some_q, tl.trans(some_k), input_precision="ieee") * scale
+    if MASK == 2:
+        scores += bias
+    scores = tl.where(seen, scores, float("-inf"))
+    # A score that is NaN makes the row NaN, as PyTorch's does.
+    largest = tl.max(tl.where(scores == scores, scores, float("inf")), 1)
+    weights = tl.exp(scores - tl.where(largest == float("-inf"), 0.0, largest)[:, None])
+    weights = weights.to(v.dtype.element_ty)
+    if IS_SPECIAL:
+        made = _weigh_special(weights, seen, v, chunk * CHUNK, keys, v2, tl.arange(0, OUT_BLOCK),
+                              OUT_WIDTH, CHUNK)
+    else:
+        made = tl.dot(weights, some_v, input_precision="ieee")
+    # A sum of whole numbers has no order, which would follow from how threads hold them.
+    whole = tl.sum((weights.to(tl.float32) * WEIGHT_UNIT).to(tl.int32), 1)
+    return largest, whole.to(tl.float32) / WEIGHT_UNIT, made
+
+
+@triton.jit
 def _attend_keys(
         some_q, k, v, mask, bound, fresh_k, fresh_v, fresh_place, first, last, keys, k2, v2,
         m3, scale, row_mask, WIDTH: tl.constexpr, OUT_WIDTH: tl.constexpr, BLOCK: tl.constexpr,
@@ -180,8 +243,6 @@ def _attend_keys(
         STAGES: tl.constexpr, MASK: tl.constexpr, SHARES_MASK: tl.constexpr, HAS_NEW: tl.constexpr,
         WEIGHT_UNIT: tl.constexpr, IS_SPECIAL: tl.constexpr):
     """What is known of the chunks of keys from `first` to `last`."""
-    column, out_column = tl.arange(0, BLOCK), tl.arange(0, OUT_BLOCK)
-    most_keys = tl.max(bound, 0)
     nothing = tl.full((ROWS,), float("-inf"), tl.float32)
     no_sums = tl.zeros((ROWS,), tl.float32)
     no_values = tl.zeros((ROWS, OUT_BLOCK), tl.float32)
@@ -190,51 +251,14 @@ def _attend_keys(
         of_most, of_sums, of_values = nothing, no_sums, no_values
         for chunk in tl.range(tl.maximum(segment * SEGMENT, first),
                               tl.minimum(segment * SEGMENT + SEGMENT, last), num_stages=STAGES):
-            key = chunk * CHUNK + tl.arange(0, CHUNK)
-            seen = key[None, :] < bound[:, None]
-            bias = tl.zeros((ROWS, CHUNK), tl.float32)
-            # Of keys that no row sees nothing is loaded.
-            in_keys = key < most_keys
-            at = key.to(tl.int64)
-            if MASK:
-                if SHARES_MASK:
-                    found = tl.load(mask + at * m3, in_keys, 0)
-                    is_left = _is_left(found, 1) if MASK == 1 else found != float("-inf")
-                    in_keys = in_keys & is_left
-                    seen = seen & is_left[None, :]
-                    if MASK == 2:
-                        bias += found.to(tl.float32)[None, :]
-                else:
-                    found = tl.load(mask + row_mask[:, None] + at[None, :] * m3, seen, 0)
-                    seen = seen & (_is_left(found, 2) if MASK == 1 else found != float("-inf"))
-                    in_keys = tl.max(seen.to(tl.int32), 0) > 0
-                    if MASK == 2:
-                        bias = found.to(tl.float32)
-            some_k = tl.load(k + at[:, None] * k2 + column[None, :],
-                             in_keys[:, None] & (column < WIDTH)[None, :], 0.0)
-            some_v = tl.load(v + at[:, None] * v2 + out_column[None, :],
-                             in_keys[:, None] & (out_column < OUT_WIDTH)[None, :], 0.0)
-            if HAS_NEW:
-                is_new = (key == fresh_place)[:, None]
-                some_k = tl.where(is_new, fresh_k[None, :], some_k)
-                some_v = tl.where(is_new, fresh_v[None, :], some_v)
-            scores = tl.dot(some_q, tl.trans(some_k), input_precision="ieee") * scale
-            if MASK == 2:
-                scores += bias
-            scores = tl.where(seen, scores, float("-inf"))
-            # A score that is NaN makes the row NaN, as PyTorch's does.
-            largest = tl.max(tl.where(scores == scores, scores, float("inf")), 1)
-            weights = tl.exp(scores - tl.where(largest == float("-inf"), 0.0, largest)[:, None])
-            weights = weights.to(v.dtype.element_ty)
-            if IS_SPECIAL:
-                made = _weigh_special(weights, seen, v, chunk * CHUNK, keys, v2, out_column,
-                                      OUT_WIDTH, CHUNK)
-            else:
-                made = tl.dot(weights, some_v, input_precision="ieee")
-            # A sum of whole numbers has no order, which would follow from how threads hold them.
-            whole = tl.sum((weights.to(tl.float32) * WEIGHT_UNIT).to(tl.int32), 1)
-            of_most, of_sums, of_values = _merge(of_most, of_sums, of_values, largest,
-                                                 whole.to(tl.float32) / WEIGHT_UNIT, made)
+            some_k, some_v, seen, bias = _load_keys(
+                k, v, mask, bound, chunk, k2, v2, m3, row_mask, WIDTH, OUT_WIDTH, BLOCK, OUT_BLOCK,
+                ROWS, CHUNK, MASK, SHARES_MASK)
+            largest, weight, made = _attend_chunk(
+                some_q, some_k, some_v, seen, bias, v, fresh_k, fresh_v, fresh_place, chunk, keys,
+                v2, scale, OUT_WIDTH, OUT_BLOCK, CHUNK, MASK, HAS_NEW, WEIGHT_UNIT, IS_SPECIAL)
+            of_most, of_sums, of_values = _merge(of_most, of_sums, of_values, largest, weight,
+                                                 made)
         most, sums, values = _merge(most, sums, values, of_most, of_sums, of_values)
     return most, sums, values
 
@@ -249,6 +273,38 @@ def _load_part(most_of, sums_of, values_of, start, part, parts, rows, in_rows, c
     sums = tl.load(sums_of + place, inside, 0.0, cache_modifier=".cg")
     values = tl.load(values_of + place[:, None] * BLOCK + column[None, :], inside[:, None], 0.0,
                      cache_modifier=".cg")
+    return most, sums, values
+
+
+@triton.jit
+def _load_eight(most_of, sums_of, values_of, start, part, parts, rows, in_rows, column,
+                ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """What eight programs have left, from `part` on."""
+    return (
+        _load_part(most_of, sums_of, values_of, start, part, parts, rows, in_rows, column, ROWS,
+                   BLOCK),
+        _load_part(most_of, sums_of, values_of, start, part + 1, parts, rows, in_rows, column,
+                   ROWS, BLOCK),
+        _load_part(most_of, sums_of, values_of, start, part + 2, parts, rows, in_rows, column,
+                   ROWS, BLOCK),
+        _load_part(most_of, sums_of, values_of, start, part + 3, parts, rows, in_rows, column,
+                   ROWS, BLOCK),
+        _load_part(most_of, sums_of, values_of, start, part + 4, parts, rows, in_rows, column,
+                   ROWS, BLOCK),
+        _load_part(most_of, sums_of, values_of, start, part + 5, parts, rows, in_rows, column,
+                   ROWS, BLOCK),
+        _load_part(most_of, sums_of, values_of, start, part + 6, parts, rows, in_rows, column,
+                   ROWS, BLOCK),
+        _load_part(most_of, sums_of, values_of, start, part + 7, parts, rows, in_rows, column,
+                   ROWS, BLOCK))
+
+
+@triton.jit
+def _merge_four(known, parts):
+    """What is known of more keys with those of four parts, one after the other."""
+    most, sums, values = known
+    for i in tl.static_range(4):
+        most, sums, values = _merge(most, sums, values, parts[i][0], parts[i][1], parts[i][2])
     return most, sums, values
 
 
@@ -279,8 +335,10 @@ def _attention_kernel(
     HAS_NEW: queries are rotated, and so is a new key; it and its value are stored where `at_new`
     says, by the program that has this place."""
     if OVERLAPS:
-        tl.extra.cuda.gdc_launch_dependents()
+        # What comes behind may begin when all that came before has ended, so that it may load what
+        # this kernel does not write before it waits.
         tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
     split = tl.program_id(0) % splits
     tile = tl.program_id(0) // splits
     batch = (tile // tiles // groups).to(tl.int64)
@@ -308,13 +366,16 @@ def _attention_kernel(
                      in_rows[:, None] & (column < WIDTH)[None, :], 0.0)
     k += batch * k0 + group * k1
     v += batch * v0 + group * v1
+    mask += batch * m0
+    row_mask = head * m1 + query.to(tl.int64) * m2
+    if COUNT == 1:
+        # The one chunk is loaded while queries are rotated.
+        some_k, some_v, seen, bias = _load_keys(
+            k, v, mask, bound, first, k2, v2, m3, row_mask, WIDTH, OUT_WIDTH, BLOCK, OUT_BLOCK,
+            ROWS, CHUNK, MASK, SHARES_MASK)
     if HAS_NEW:
         fresh_place = tl.load(at_new).to(tl.int64)
         fresh_place = tl.where(fresh_place < 0, fresh_place + keys, fresh_place)
-        if (fresh_place < 0) | (fresh_place >= keys):
-            # As an index out of bounds ends kernels of PyTorch.
-            tl.inline_asm_elementwise("trap; mov.u32 $0, 0;", "=r", [], dtype=tl.int32,
-                                      is_pure=False, pack=1)
         is_first = column < WIDTH // 2
         other = tl.where(is_first, column + WIDTH // 2, column - WIDTH // 2)
         in_width = column < WIDTH
@@ -331,18 +392,25 @@ def _attention_kernel(
         fresh_k = (tl.load(at_k + column, in_width, 0.0).to(tl.float32) * cosine
                    + beside_k * sine).to(k.dtype.element_ty)
         fresh_v = tl.load(new_v + batch * w0 + group * w1 + out_column, out_column < OUT_WIDTH, 0.0)
+        if (fresh_place < 0) | (fresh_place >= keys):
+            # As an index out of bounds ends kernels of PyTorch.
+            tl.inline_asm_elementwise("trap; mov.u32 $0, 0;", "=r", [], dtype=tl.int32,
+                                      is_pure=False, pack=1)
         if (fresh_place // CHUNK >= first) & (fresh_place // CHUNK < first + COUNT):
             tl.store(k + fresh_place * k2 + column, fresh_k, in_width)
             tl.store(v + fresh_place * v2 + out_column, fresh_v, out_column < OUT_WIDTH)
             tl.debug_barrier()
     else:
         fresh_k, fresh_v, fresh_place = 0, 0, 0
-    mask += batch * m0
-    row_mask = head * m1 + query.to(tl.int64) * m2
-    most, sums, values = _attend_keys(
-        some_q, k, v, mask, bound, fresh_k, fresh_v, fresh_place, first, last, keys, k2, v2, m3,
-        scale, row_mask, WIDTH, OUT_WIDTH, BLOCK, OUT_BLOCK, ROWS, CHUNK, SEGMENT, STAGES, MASK,
-        SHARES_MASK, HAS_NEW, WEIGHT_UNIT, False)
+    if COUNT == 1:
+        most, sums, values = _attend_chunk(
+            some_q, some_k, some_v, seen, bias, v, fresh_k, fresh_v, fresh_place, first, keys, v2,
+            scale, OUT_WIDTH, OUT_BLOCK, CHUNK, MASK, HAS_NEW, WEIGHT_UNIT, False)
+    else:
+        most, sums, values = _attend_keys(
+            some_q, k, v, mask, bound, fresh_k, fresh_v, fresh_place, first, last, keys, k2, v2,
+            m3, scale, row_mask, WIDTH, OUT_WIDTH, BLOCK, OUT_BLOCK, ROWS, CHUNK, SEGMENT, STAGES,
+            MASK, SHARES_MASK, HAS_NEW, WEIGHT_UNIT, False)
     if tl.max(tl.max((values - values != 0.0).to(tl.int32), 1), 0) > 0:
         most, sums, values = _attend_keys(
             some_q, k, v, mask, bound, fresh_k, fresh_v, fresh_place, first, last, keys, k2, v2,
@@ -369,45 +437,21 @@ def _attention_kernel(
             zeros = tl.zeros((FEW, OUT_BLOCK), tl.float32)
             x, y, z = empty, zero, zeros
             start = tile.to(tl.int64) * splits
+            # Parts are loaded before those before them are merged.
+            found = _load_eight(most_of, sums_of, values_of, start, 0, splits, few, in_few,
+                                out_column, ROWS, OUT_BLOCK)
             for part in range(0, splits, 8):
-                # All are loaded before the first one is waited for.
-                a0, b0, c0 = _load_part(most_of, sums_of, values_of, start, part, splits,
-                                        few, in_few, out_column, ROWS, OUT_BLOCK)
-                a1, b1, c1 = _load_part(most_of, sums_of, values_of, start, part + 1, splits,
-                                        few, in_few, out_column, ROWS, OUT_BLOCK)
-                a2, b2, c2 = _load_part(most_of, sums_of, values_of, start, part + 2, splits,
-                                        few, in_few, out_column, ROWS, OUT_BLOCK)
-                a3, b3, c3 = _load_part(most_of, sums_of, values_of, start, part + 3, splits,
-                                        few, in_few, out_column, ROWS, OUT_BLOCK)
-                a4, b4, c4 = _load_part(most_of, sums_of, values_of, start, part + 4, splits,
-                                        few, in_few, out_column, ROWS, OUT_BLOCK)
-                a5, b5, c5 = _load_part(most_of, sums_of, values_of, start, part + 5, splits,
-                                        few, in_few, out_column, ROWS, OUT_BLOCK)
-                a6, b6, c6 = _load_part(most_of, sums_of, values_of, start, part + 6, splits,
-                                        few, in_few, out_column, ROWS, OUT_BLOCK)
-                a7, b7, c7 = _load_part(most_of, sums_of, values_of, start, part + 7, splits,
-                                        few, in_few, out_column, ROWS, OUT_BLOCK)
+                following = _load_eight(most_of, sums_of, values_of, start, part + 8, splits, few,
+                                        in_few, out_column, ROWS, OUT_BLOCK)
                 if COUNT == 1:
                     # Four chunks are a segment, which joins the others when it is complete.
-                    d, e, f = _merge(empty, zero, zeros, a0, b0, c0)
-                    d, e, f = _merge(d, e, f, a1, b1, c1)
-                    d, e, f = _merge(d, e, f, a2, b2, c2)
-                    d, e, f = _merge(d, e, f, a3, b3, c3)
-                    x, y, z = _merge(x, y, z, d, e, f)
-                    d, e, f = _merge(empty, zero, zeros, a4, b4, c4)
-                    d, e, f = _merge(d, e, f, a5, b5, c5)
-                    d, e, f = _merge(d, e, f, a6, b6, c6)
-                    d, e, f = _merge(d, e, f, a7, b7, c7)
-                    x, y, z = _merge(x, y, z, d, e, f)
+                    segment = _merge_four((empty, zero, zeros), found[:4])
+                    x, y, z = _merge(x, y, z, segment[0], segment[1], segment[2])
+                    segment = _merge_four((empty, zero, zeros), found[4:])
+                    x, y, z = _merge(x, y, z, segment[0], segment[1], segment[2])
                 else:
-                    x, y, z = _merge(x, y, z, a0, b0, c0)
-                    x, y, z = _merge(x, y, z, a1, b1, c1)
-                    x, y, z = _merge(x, y, z, a2, b2, c2)
-                    x, y, z = _merge(x, y, z, a3, b3, c3)
-                    x, y, z = _merge(x, y, z, a4, b4, c4)
-                    x, y, z = _merge(x, y, z, a5, b5, c5)
-                    x, y, z = _merge(x, y, z, a6, b6, c6)
-                    x, y, z = _merge(x, y, z, a7, b7, c7)
+                    x, y, z = _merge_four(_merge_four((x, y, z), found[:4]), found[4:])
+                found = following
             at_few = (batch * queries + pair // shared) * groups * shared + group * shared
             at_few = (at_few + pair % shared) * OUT_WIDTH
             _finish(out, x, y, z, at_few, in_few, out_column, OUT_WIDTH)
@@ -468,13 +512,29 @@ def _get_tickets(device: torch.device, count: int) -> Tensor:
 
 def _choose_count(tiles: int, keys: int, device: torch.device) -> int:
     """The chunks of keys of a program: one, those of a segment, or all."""
-    processors = torch.cuda.get_device_properties(device).multi_processor_count
+    programs = _FEW * torch.cuda.get_device_properties(device).multi_processor_count
     chunks = triton.cdiv(keys, CHUNK)
-    if chunks <= 1 or tiles >= _FEW * processors:
+    if chunks <= 1 or tiles >= programs:
         return _ALL
-    if tiles * chunks <= _FEW * processors:
+    if tiles * chunks <= programs:
         return 1
     return SEGMENT if chunks > SEGMENT else _ALL
+
+
+def has_program_for_chunk(shape: Sequence[int], cache: Sequence[int], device: torch.device) -> bool:
+    """Whether each chunk of keys has a program of its own, all of which run at a time. Then a step
+    of decoding takes less time than products with a softmax between them.
+
+    Args:
+      shape, cache: of the queries [B, H, 1, D] and of the keys [B, G, L, D].
+    """
+    return _choose_count(_count_tiles(shape, cache), cache[2], device) == 1
+
+
+def _count_tiles(shape: Sequence[int], cache: Sequence[int]) -> int:
+    """Tiles of rows of queries [B, H, T, D] of heads that share keys [B, G, L, D]."""
+    batch, heads, queries, _ = shape
+    return batch * cache[1] * triton.cdiv(queries * (heads // cache[1]), _ROWS)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, lengths: Tensor | None,
@@ -495,8 +555,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, lengths: Tensor
     out = make_result(q, v)
     if not out.numel():
         return out
-    tiles = triton.cdiv(queries * shared, _ROWS)
-    total = batch * groups * tiles
+    total = _count_tiles(q.shape, k.shape)
+    tiles = total // (batch * groups)
     count = _choose_count(total, keys, q.device) if count is None else count
     splits = max(1, triton.cdiv(triton.cdiv(keys, CHUNK), count))
     block, out_block = (max(16, triton.next_power_of_2(each)) for each in (width, out_width))
