@@ -1,8 +1,9 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Horizontal bars, and rates by rows of activations, as SVG."""
+"""Horizontal bars, rates by rows of activations, and curves of losses, as SVG."""
 
 import math
+import statistics
 from xml.sax.saxutils import escape
 
 ROW, LABEL, BAR, MARGIN = 22, 380, 420, 16
@@ -37,6 +38,53 @@ def write_chart(path, title, rows):
     path.write_text("\n".join([*parts, "</svg>"]) + "\n")
 
 
+def begin_plot(title):
+    width, height = LEFT + WIDTH + NAMES + MARGIN, TOP + HEIGHT + 3 * ROW
+    return [(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+             f'viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" font-size="12" '
+             f'fill="{INK}">'), f"<title>{escape(title)}</title>",
+            f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+            f'<text x="{MARGIN}" y="{ROW + 6}" font-size="14">{escape(title)}</text>']
+
+
+def draw_curves(title, curves):
+    """An SVG of losses by steps. The first half of the range of losses, which all curves pass in a
+    few steps, is cut off. Points are means of 20 steps."""
+    span = 20
+    points = {name: [statistics.fmean(losses[i:i + span]) for i in range(0, len(losses), span)]
+              for name, losses in curves.items()}
+    every = [loss for line in points.values() for loss in line] or [0, 1]
+    low = math.floor(min(every) * 10) / 10
+    high = max(low + 0.1, math.ceil((min(every) + max(every)) * 5) / 10)
+    longest = max(map(len, points.values()), default=1)
+
+    def at(i, loss):
+        return (LEFT + WIDTH * i / max(1, longest - 1),
+                TOP + HEIGHT * (high - min(loss, high)) / (high - low))
+    parts = begin_plot(title)
+    for i in range(6):
+        x, y = at(0, low + (high - low) * i / 5)
+        parts += [(f'<line x1="{x:.1f}" x2="{x + WIDTH:.1f}" y1="{y:.1f}" y2="{y:.1f}" '
+                   f'stroke="{GRID}"/>'),
+                  (f'<text x="{x - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">'
+                   f'{low + (high - low) * i / 5:.2f}</text>')]
+        x, _ = at((longest - 1) * i / 5, low)
+        parts.append(f'<text x="{x:.1f}" y="{TOP + HEIGHT + 18}" text-anchor="middle">'
+                     f'{round((longest - 1) * i / 5) * span}</text>')
+    parts.append(f'<text x="{LEFT + WIDTH / 2:.1f}" y="{TOP + HEIGHT + 40}" text-anchor="middle">'
+                 'steps</text>')
+    for i, (name, line) in enumerate(points.items()):
+        style = (f'stroke="{PEERS[i % len(PEERS)]}" fill="none" stroke-width="1.5"'
+                 + ("" if i else ' stroke-dasharray="5 3"'))
+        shown = [(j, loss) for j, loss in enumerate(line) if loss <= high]
+        places = " ".join("{:.1f},{:.1f}".format(*at(j, loss)) for j, loss in shown)
+        x, y = LEFT + WIDTH + MARGIN, TOP + 10 + ROW * i
+        parts += [f'<polyline points="{places}" {style}/>',
+                  f'<line x1="{x}" x2="{x + 26}" y1="{y}" y2="{y}" {style}/>',
+                  f'<text x="{x + 34}" y="{y + 4}">{escape(name)}</text>']
+    return "\n".join([*parts, "</svg>", ""])
+
+
 def draw_rates(title, lines):
     """An SVG of lines over a logarithmic scale of rows, with TFLOP/s on another one. A line has
     rates by rows; one whose name ends in `ours` is BlockScale's."""
@@ -51,12 +99,7 @@ def draw_rates(title, lines):
         return (LEFT + place(m, rows[0], rows[-1], WIDTH),
                 TOP + HEIGHT - place(rate, low, high, HEIGHT))
 
-    width, height = LEFT + WIDTH + NAMES + MARGIN, TOP + HEIGHT + 3 * ROW
-    parts = [(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-              f'viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" font-size="12" '
-              f'fill="{INK}">'), f"<title>{escape(title)}</title>",
-             f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-             f'<text x="{MARGIN}" y="{ROW + 6}" font-size="14">{escape(title)}</text>']
+    parts = begin_plot(title)
     for i in range(round(math.log2(high / low)) + 1):
         x, y = at(rows[0], low * 2**i)
         parts += [(f'<line x1="{x:.1f}" x2="{x + WIDTH:.1f}" y1="{y:.1f}" y2="{y:.1f}" '

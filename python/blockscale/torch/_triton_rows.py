@@ -534,7 +534,8 @@ def has_program_for_chunk(shape: Sequence[int], cache: Sequence[int], device: to
 def _count_tiles(shape: Sequence[int], cache: Sequence[int]) -> int:
     """Tiles of rows of queries [B, H, T, D] of heads that share keys [B, G, L, D]."""
     batch, heads, queries, _ = shape
-    return batch * cache[1] * triton.cdiv(queries * (heads // cache[1]), _ROWS)
+    rows = queries * (heads // cache[1])
+    return batch * cache[1] * ((rows + _ROWS - 1) // _ROWS)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, lengths: Tensor | None,
