@@ -137,6 +137,11 @@ void DecodeEmitter::emitStep(const TileCoord &tile, Value slot, Lanes inStage,
   };
   SmallVector<Value> decoded;
   if (canTakeWholeFactor(context.spec)) {
+    // LLVM would take words from what was loaded where they are used, behind
+    // the branch. Up to there they would be registers of 64 bits, whose halves
+    // ptxas copies.
+    for (Lanes &word : codes)
+      word = b.hide(word);
     SmallVector<Type> types(kDecodedStep / 2, b.getI32Type());
     // The rare way loads codes again: what both ways make of the same words
     // would be made, and copied, before it is known which is taken.
