@@ -280,23 +280,12 @@ def _load_part(most_of, sums_of, values_of, start, part, parts, rows, in_rows, c
 def _load_eight(most_of, sums_of, values_of, start, part, parts, rows, in_rows, column,
                 ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """What eight programs have left, from `part` on."""
-    return (
-        _load_part(most_of, sums_of, values_of, start, part, parts, rows, in_rows, column, ROWS,
-                   BLOCK),
-        _load_part(most_of, sums_of, values_of, start, part + 1, parts, rows, in_rows, column,
-                   ROWS, BLOCK),
-        _load_part(most_of, sums_of, values_of, start, part + 2, parts, rows, in_rows, column,
-                   ROWS, BLOCK),
-        _load_part(most_of, sums_of, values_of, start, part + 3, parts, rows, in_rows, column,
-                   ROWS, BLOCK),
-        _load_part(most_of, sums_of, values_of, start, part + 4, parts, rows, in_rows, column,
-                   ROWS, BLOCK),
-        _load_part(most_of, sums_of, values_of, start, part + 5, parts, rows, in_rows, column,
-                   ROWS, BLOCK),
-        _load_part(most_of, sums_of, values_of, start, part + 6, parts, rows, in_rows, column,
-                   ROWS, BLOCK),
-        _load_part(most_of, sums_of, values_of, start, part + 7, parts, rows, in_rows, column,
-                   ROWS, BLOCK))
+    found = ()
+    for i in tl.static_range(8):
+        found += (_load_part(  # type: ignore[assignment]
+            most_of, sums_of, values_of, start, part + i, parts, rows, in_rows, column, ROWS,
+            BLOCK),)
+    return found
 
 
 @triton.jit
