@@ -92,26 +92,6 @@ func.func @beside_c1(%x: tensor<64x64xbf16>, %y: tensor<2x64x64xbf16>) -> (tenso
   return %0, %1, %2, %3 : tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>, tensor<2x64x64xf8E4M3FN>, tensor<2x64x2xf8E8M0FNU>
 }
 
-// beside_c3: fragments of f32 have four columns where kernels share a launch, and words of random bits are for eight.
-// CHECK-LABEL: func.func @beside_c3
-// CHECK-COUNT-2: blockscale.kernel
-func.func @beside_c3(%x: tensor<64x160xf32>, %y: tensor<64x160xf32>, %a: tensor<f32>, %rng: tensor<2xi64>) -> (tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>, tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>) {
-  %0, %1 = blockscale.quantize %x block [16, 16] scale_dim k recipe te global_amax(%a : tensor<f32>) rng(%rng : tensor<2xi64>) : tensor<64x160xf32> -> tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>
-  %2, %3 = blockscale.quantize %y block [16, 16] scale_dim k recipe te global_amax(%a : tensor<f32>) rng(%rng : tensor<2xi64>) : tensor<64x160xf32> -> tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>
-  return %0, %1, %2, %3 : tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>, tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>
-}
-
-// The same of bf16 is one launch.
-// CHECK-LABEL: func.func @stochastic_bf16
-// CHECK: blockscale.kernel
-// CHECK-NOT: blockscale.kernel
-// CHECK: return
-func.func @stochastic_bf16(%x: tensor<64x160xbf16>, %y: tensor<64x160xbf16>, %a: tensor<f32>, %rng: tensor<2xi64>) -> (tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>, tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>) {
-  %0, %1 = blockscale.quantize %x block [16, 16] scale_dim k recipe te global_amax(%a : tensor<f32>) rng(%rng : tensor<2xi64>) : tensor<64x160xbf16> -> tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>
-  %2, %3 = blockscale.quantize %y block [16, 16] scale_dim k recipe te global_amax(%a : tensor<f32>) rng(%rng : tensor<2xi64>) : tensor<64x160xbf16> -> tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>
-  return %0, %1, %2, %3 : tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>, tensor<64x160xf4E2M1FN>, tensor<64x10xf8E4M3FN>
-}
-
 // CHECK-LABEL: func.func @beside_c2
 // CHECK-COUNT-2: blockscale.kernel
 func.func @beside_c2(%x: tensor<64x64xbf16>, %y: tensor<64x64xbf16>) -> (tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>, tensor<f32>) {

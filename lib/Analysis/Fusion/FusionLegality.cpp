@@ -162,11 +162,6 @@ std::optional<FusionObstacle> findBesideObstacle(Operation *op) {
                                           : "ops of which CTAs have no part "
                                             "of their own",
                           "'" + llvm::to_string(op->getName()) + "'"};
-  auto quantize = dyn_cast<QuantizeOp>(op);
-  if (quantize && quantize.getRng() && x.getElementType().isF32())
-    return FusionObstacle{"beside_c3",
-                          "x of bf16 or f16 where rounding is stochastic",
-                          llvm::to_string(x)};
   return std::nullopt;
 }
 

@@ -53,20 +53,6 @@ func.func @of_two(%x: memref<64x32xbf16>, %y: memref<2x32x32xbf16>, %q: memref<6
 
 // -----
 
-// ... none of f32 that is rounded stochastically, ...
-func.func @of_random_f32(%x: memref<64x32xbf16>, %y: memref<32x32xf32>, %rng: memref<2xi64>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %p: memref<32x16xi8>, %t: memref<32x2xf8E4M3FN>) {
-  blockscale.kernel ins(%x, %y, %rng : memref<64x32xbf16>, memref<32x32xf32>, memref<2xi64>) outs(%q, %s, %p, %t : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<32x16xi8>, memref<32x2xf8E4M3FN>) {
-  ^bb0(%lx: tensor<64x32xbf16>, %ly: tensor<32x32xf32>, %lr: tensor<2xi64>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %lp: tensor<32x32xf4E2M1FN>, %lt: tensor<32x2xf8E4M3FN>):
-    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
-    // expected-error @below {{'blockscale.quantize' op does not share its kernel (beside_c3): expected x of bf16 or f16 where rounding is stochastic, but got tensor<32x32xf32>}}
-    %2, %3 = blockscale.quantize %ly block [16, 1] transposed rng(%lr : tensor<2xi64>) : tensor<32x32xf32> -> tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>
-    blockscale.yield %0, %1, %2, %3 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>
-  }
-  return
-}
-
-// -----
-
 // ... of which an amax is another launch, ...
 func.func @with_amax(%x: memref<64x32xbf16>, %y: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %a: memref<f32>) {
   blockscale.kernel ins(%x, %y : memref<64x32xbf16>, memref<64x32xbf16>) outs(%q, %s, %a : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<f32>) {

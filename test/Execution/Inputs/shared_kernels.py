@@ -51,6 +51,8 @@ class Module:
             shape = [self.rows if dim == "?" else int(dim) for dim in dims.split("x")[:-1]]
             if not shape:
                 yield np.array(0.02, np.float32)
+            elif element == "i64":
+                yield random.integers(1 << 62, size=shape)
             elif element == "i32":
                 yield np.array((17, 17, self.rows), np.int32)
             elif element.startswith("f8"):
@@ -112,6 +114,19 @@ def kept(n, element, rows):
         f"%z: {type}; %h: {type}; %y: {type}", 0, rows)
 
 
+def squares(block, scales, clauses):
+    """Two x of f32 in square blocks of 4 bits by one code, of which a fragment has few columns."""
+    types = {name: (f"tensor<{rows}x160xf32>", f"tensor<{rows}x160xf4E2M1FN>",
+                    f"tensor<{rows}x{scales}>") for name, rows in (("x", "?"), ("y", 96))}
+    return Module(
+        f"%x: {types['x'][0]}; %y: {types['y'][0]}; %g: tensor<f32>; %r: tensor<2xi64>",
+        "\n".join(quantize(f"q{name}", name, x, f"{data}, {scale}",
+                           f"[{block}, {block}] scale_dim k", clauses)
+                  for name, (x, data, scale) in types.items()),
+        "; ".join(f"%q{name}: {data}; %q{name}_s: {scale}"
+                  for name, (_, data, scale) in types.items()), 1, 64)
+
+
 SQUARE = "    %made = arith.mulf %f0, %f0 : f32"
 SCALED = "    %made = arith.mulf %f0, %f1 : f32"
 PAD = ("  %px, %e = blockscale.pad_groups %x offsets(%o : tensor<3xi32>) unit 32 : "
@@ -167,6 +182,8 @@ MODULES = (
            "%r: tensor<200x37xf4E2M1FN>; %r_s: tensor<200x3xf8E4M3FN>; "
            "%s: tensor<64x32xf8E4M3FN>; %s_s: tensor<2x32xf8E8M0FNU>", 1, 90),
     kept(96, "bf16", 130), kept(40, "f32", 33), kept(37, "bf16", 17),
+    squares(16, "10xf8E4M3FN", TE), squares(16, "10xf8E4M3FN", TE + " rng(%r : tensor<2xi64>)"),
+    squares(32, "5xf8E8M0FNU", ""),
 )
 
 

@@ -81,9 +81,6 @@ findGroupObstacle(llvm::ArrayRef<mlir::Operation *> first,
 ///  - beside_c1: x has rank 2 and columns, so that CTAs have one number.
 ///  - beside_c2: it is no amax, for which another kernel clears memory before,
 ///    and no parts of one, of which each CTA has its own.
-///  - beside_c3: x is not f32 where rounding is stochastic: fragments that
-///    kernels share have four columns of f32, and words of random bits are for
-///    eight.
 std::optional<FusionObstacle> findBesideObstacle(mlir::Operation *op);
 
 /// Why a kernel of a GPU cannot transform x in registers for the quantizations

@@ -139,6 +139,10 @@ void StripSpec::widen(StripShape &shared) const {
   shared.columnUnit = std::max(shared.columnUnit, shape->columnUnit);
   shared.batched |= shape->batched;
   shared.hasPartialBlocks |= shape->hasPartialBlocks;
+  // A row of a fragment has whole words of codes.
+  if (!transposed)
+    shared.fragmentColumns =
+        std::max(shared.fragmentColumns, 32 / getDataBits());
   int64_t unit = rowTails ? 1 : std::min(kFragmentSide, block[0]);
   shared.rowUnit = std::max(shared.rowUnit, unit);
   shared.loadBytes =
