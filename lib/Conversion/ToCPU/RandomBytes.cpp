@@ -49,8 +49,8 @@ RandomBytes::RandomBytes(ImplicitLocOpBuilder &b, Value rng, Value cols,
       return arith::IndexCastOp::create(
           b, b.getIndexType(), loadBits(b, rng, {getIndex(b, number)}));
     };
-    firstGroup = loadIndex(2);
-    groupsPerRow = loadIndex(3);
+    firstGroup = loadIndex(numerics::kRandomNumbers);
+    groupsPerRow = loadIndex(numerics::kRandomNumbers + 1);
   }
   buffer = allocate(b, {rows, ShapedType::kDynamic}, b.getI8Type(), width);
 }

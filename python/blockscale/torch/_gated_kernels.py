@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 LAYERS = ("gate", "up", "down")
+#: The layers whose random bits x, and what the activation gives, have.
+_READERS = {"x": "gate", "inner": "down"}
 
 
 def _differentiate_silu(body: Body, x: str) -> str:
@@ -182,11 +184,10 @@ class GatedForward(GatedMlp):
     @property
     def random(self) -> list[tuple[str, str]]:
         """The operands that take random bits here, by their layer."""
-        layers = {"x": "gate", "inner": "down"}
         return _find_random(self.form, [
             ("gate", "forward_input"), ("down", "forward_input"),
             *((layer, "forward_weight") for layer in LAYERS),
-            *((layers.get(name, name), operand) for name, operand in self.saved.items())])
+            *((_READERS.get(name, name), operand) for name, operand in self.saved.items())])
 
     def build(self, rows: int | None) -> Module:
         writer = _Writer(self, rows)
@@ -206,9 +207,8 @@ class GatedForward(GatedMlp):
                              writer.make(weights["down"], "down", "forward_weight"), self.dtype)
             results = [y] + [gate, up] * self.has_inner
             sources = {**weights, "x": x, "inner": inner}
-            layers = {"x": "gate", "inner": "down"}
             for name, operand in self.saved.items():
-                made = writer.make(sources[name], layers.get(name, name), operand)
+                made = writer.make(sources[name], _READERS.get(name, name), operand)
                 results += [each for each in made if each is not None]
         return writer.finish("gated_mlp_forward", writer.arguments, results)
 

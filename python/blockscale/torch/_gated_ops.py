@@ -28,7 +28,7 @@ from blockscale.torch._library import (
     refuse,
     refuse_backward,
 )
-from blockscale.torch._training_kernels import count_codes, count_padded
+from blockscale.torch._training_kernels import CODE_DTYPES, count_codes, count_padded
 from blockscale.torch._training_ops import (
     check_device,
     check_rng,
@@ -127,8 +127,8 @@ def _find_shapes(kernel: GatedMlp, sizes: tuple[Any, Any, Any], rows: Any
     of_gate, of_x = get_shapes(kernel.form, (inner, columns), rows, kernel.layout)
     of_down, of_inner = get_shapes(kernel.form, (outputs, inner), rows, kernel.layout)
     for name, shapes in zip(_CODED, (of_gate, of_gate, of_down, of_x, of_inner)):
-        found += [(shape if name in kernel.saved else [0], dtype) for shape, dtype in zip(
-            shapes, (torch.uint8, torch.uint8, torch.float32))]
+        found += [(shape if name in kernel.saved else [0], dtype)
+                  for shape, dtype in zip(shapes, CODE_DTYPES)]
     return found
 
 

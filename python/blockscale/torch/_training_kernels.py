@@ -91,9 +91,13 @@ def _flatten(codes: tuple[Any, ...]) -> list[Value]:
     return [each for each in codes if each is not None]
 
 
+#: Of data, scales and global scale, as PyTorch has them.
+CODE_DTYPES = (torch.uint8, torch.uint8, torch.float32)
+
+
 def count_codes(operand: TrainingOperand) -> list[torch.dtype]:
-    """Of the tensors that codes are."""
-    return [torch.uint8] * 2 + [torch.float32] * (operand.scaling != "none")
+    """The dtypes of the tensors that codes are."""
+    return list(CODE_DTYPES[:2 + (operand.scaling != "none")])
 
 
 def find_layout(device: torch.device) -> str:

@@ -45,6 +45,7 @@ from blockscale.torch._ranks import (
     share_largest,
 )
 from blockscale.torch._training_kernels import (
+    CODE_DTYPES,
     ROW_UNIT,
     Layer,
     TrainingAmaxes,
@@ -107,6 +108,14 @@ def check_transforms(op: str, form: TrainingForm, names: Sequence[str], tensor: 
                    f"{tensor.dtype}; convert it with .to()")
 
 
+def _check_bias(op: str, bias: Tensor | None, shape: Sequence[Any], x: Tensor) -> None:
+    if bias is None:
+        return
+    check_tensor(op, "bias", bias, bias.dtype, shape, x)
+    if bias.dtype not in PLAIN:
+        refuse(op, "bias to be float32, bfloat16 or float16", str(bias.dtype))
+
+
 def _count_groups(offsets: Tensor | None) -> Any:
     return None if offsets is None else offsets.shape[0]
 
@@ -153,10 +162,7 @@ def _make_forward(x: Tensor, weight: Tensor, bias: Tensor | None, rng: Tensor | 
     if weight.dtype not in PLAIN:
         refuse(_NAME, "weight to be float32, bfloat16 or float16", str(weight.dtype))
     check_sizes(_NAME, form, n, k)
-    if bias is not None:
-        check_tensor(_NAME, "bias", bias, bias.dtype, [*batch, n], x)
-        if bias.dtype not in PLAIN:
-            refuse(_NAME, "bias to be float32, bfloat16 or float16", str(bias.dtype))
+    _check_bias(_NAME, bias, [*batch, n], x)
     check_rng(_NAME, rng, form, x)
     _check_offsets(_NAME, offsets, weight.shape[0], x)
     check_transforms(_NAME, form, ["forward_input"] + ["wgrad_input"] * has_wgrad, x)
@@ -180,8 +186,7 @@ def spread(made: Sequence[Tensor], operand: TrainingOperand, is_made: bool, x: T
             ) -> list[Tensor]:
     """Data, scales and global scale, from those that there are."""
     given = list(made[:len(count_codes(operand))] if is_made else [])
-    dtypes = (torch.uint8, torch.uint8, torch.float32)
-    return given + [x.new_empty(0, dtype=dtype) for dtype in dtypes[len(given):]]
+    return given + [x.new_empty(0, dtype=dtype) for dtype in CODE_DTYPES[len(given):]]
 
 
 def check_device(op: str, x: Tensor, form: TrainingForm) -> None:
@@ -235,7 +240,7 @@ def _fake(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | N
     all_shapes = get_shapes(kernel.form, weight.shape, x.shape[0], kernel.layout)
     made = [x.new_empty(shape if has else [0], dtype=dtype)
             for shapes, has in zip(all_shapes, (has_dgrad, has_wgrad))
-            for shape, dtype in zip(shapes, (torch.uint8, torch.uint8, torch.float32))]
+            for shape, dtype in zip(shapes, CODE_DTYPES)]
     return (x.new_empty([x.shape[0], weight.shape[-2]]), *made)
 
 
@@ -251,10 +256,7 @@ def _make_from_codes(x: Tensor, data: Tensor, scales: Tensor, global_scale: Tens
         refuse(op, "x of rank 2", f"shape {list(x.shape)}")
     n, k = out_features, x.shape[1]
     check_sizes(op, form, n, k)
-    if bias is not None:
-        check_tensor(op, "bias", bias, bias.dtype, [n], x)
-        if bias.dtype not in PLAIN:
-            refuse(op, "bias to be float32, bfloat16 or float16", str(bias.dtype))
+    _check_bias(op, bias, [n], x)
     check_rng(op, rng, form, x)
     check_transforms(op, form, ["forward_input"] + ["wgrad_input"] * has_wgrad, x)
     kernel = TrainingForward.of(form, (n, k), x.dtype, x.dtype, x.device, rng, amaxes,
@@ -294,7 +296,7 @@ def _fake_from_codes(x: Tensor, data: Tensor, scales: Tensor, global_scale: Tens
                               has_wgrad)
     _, shapes = get_shapes(kernel.form, (out_features, x.shape[1]), x.shape[0], kernel.layout)
     made = [x.new_empty(shape if has_wgrad else [0], dtype=dtype)
-            for shape, dtype in zip(shapes, (torch.uint8, torch.uint8, torch.float32))]
+            for shape, dtype in zip(shapes, CODE_DTYPES)]
     return (x.new_empty([x.shape[0], out_features]), *made)
 
 
@@ -541,8 +543,7 @@ class _LinearOfCodes(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Any:
         *of_x, rng = ctx.saved_tensors
         needs_x, needs_weight, needs_bias = ctx.needs_input_grad[:3]
-        nothing = [gradient.new_empty(0, dtype=dtype)
-                   for dtype in (torch.uint8, torch.uint8, torch.float32)]
+        nothing = [gradient.new_empty(0, dtype=dtype) for dtype in CODE_DTYPES]
         of_weight = nothing
         if needs_x:
             made = ctx.weight.get_codes("dgrad_weight", is_transposed=True)
