@@ -206,7 +206,8 @@ def make_block(name, **options):
 def train(model, x, steps=3, seed=1, get_rows=lambda y: y):
     """The losses of some steps, and their last gradients."""
     torch.manual_seed(seed)
-    optimizer = torch.optim.SGD(model.parameters(), 0.05)
+    # With ops on lists, which are the default of GPUs.
+    optimizer = torch.optim.SGD(model.parameters(), 0.05, foreach=True)
     losses = []
     for _ in range(steps):
         optimizer.zero_grad()

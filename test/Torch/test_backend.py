@@ -333,6 +333,22 @@ class GraphTest(unittest.TestCase):
             x = torch.randn(*shape, WIDTH).bfloat16()
             torch.testing.assert_close(compiled(x), model(x), rtol=0.05, atol=0.05)
 
+    def test_inductor_writes_down_no_arguments(self):
+        """Inductor knows that ops of ours are calls. Where it has to find that out it writes down
+        what all arguments were computed from, which takes exponential time behind calls."""
+        from torch._inductor import exc, lowering
+        model, x = make({"format": "mxfp8"})
+        known = {op: found for op, found in lowering.lowerings.items()
+                 if getattr(op, "namespace", None) != "blockscale"}
+        with (unittest.mock.patch.dict(lowering.lowerings, known, clear=True),
+              unittest.mock.patch.object(exc.OperatorIssue, "operator_str") as write):
+            torch._dynamo.reset()
+            with torch._inductor.config.patch(force_disable_caches=True):
+                torch.compile(model, backend="blockscale")(x)
+            self.assertIn(torch.ops.blockscale.region.default, lowering.lowerings)
+        self.assertEqual([call.args[0] for call in write.call_args_list
+                          if call.args[0].namespace == "blockscale"], [])
+
     def test_training_graphs(self):
         """Layers with plain activations have a derivative, also where regions have them."""
         model, x = make(WEIGHTS)

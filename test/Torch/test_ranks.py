@@ -244,6 +244,24 @@ class OneProcessTest(unittest.TestCase):
         with self.assertRaisesRegex(blockscale.ArgumentError, "got the weight as a torch.Tensor"):
             train_linear(self.place(x, whole), torch.zeros(64, 64).bfloat16(), form="mxfp8")
 
+    def test_optimizers_of_shards(self):
+        """Steps of all kinds, and the norm of gradients, are those of plain weights."""
+        kinds = [(torch.optim.SGD, {kind: value})
+                 for kind in ("foreach", "fused") for value in (False, True)]
+        kinds += [(torch.optim.AdamW, options) for _, options in kinds]
+        for make, options in kinds:
+            with self.subTest(make.__name__, **options):
+                plain, shard = (torch.nn.Parameter(torch.arange(32 * 64.).view(32, 64))
+                                for _ in range(2))
+                shard = torch.nn.Parameter(ShardedWeight(shard.data, "nvfp4"))
+                for weight in (plain, shard):
+                    weight.grad = torch.full_like(getattr(weight.data, "weight", weight.data), 2.0)
+                    torch.nn.utils.clip_grad_norm_([weight], 1.0, foreach=True)
+                    optimizer = make([weight], lr=0.5, **options)
+                    optimizer.step()
+                self.assertTrue(torch.equal(shard.data.weight, plain.data))
+                self.assertFalse(torch.equal(plain.data, torch.arange(32 * 64.).view(32, 64)))
+
     def test_rows_of_a_frozen_weight(self):
         """They have no blocks along rows."""
         x = self.place((40, 64), Shard(0)).requires_grad_()

@@ -42,6 +42,7 @@ class _Pass(CustomGraphPass):
     def __call__(self, graph: fx.Graph) -> None:
         is_saving = "forward" in get_graph_being_compiled()
         explanation = Partition(graph, *self._options, is_saving=is_saving).run()
+        _name_fallbacks(graph)
         LOG.info("%s", explanation)
         heard = _HEARD.get()
         if heard is not None:
@@ -49,6 +50,20 @@ class _Pass(CustomGraphPass):
 
     def uuid(self) -> Any:
         return get_hash_for_files(_SOURCES, repr(self._options))
+
+
+def _name_fallbacks(graph: fx.Graph) -> None:
+    """Tells Inductor that it calls ops of ours as they are. It would find that out by itself, but
+    for each op that is new to it it writes down the arguments with all that they were computed
+    from, and behind some layers of calls that takes minutes or never ends."""
+    from torch._inductor.lowering import lowerings, make_fallback, tag_to_layout_constraint
+    from torch._library.utils import get_layout_constraint_tag
+    for node in graph.nodes:
+        op = node.target
+        if (isinstance(op, torch._ops.OpOverload) and op.namespace == "blockscale"
+                and op not in lowerings):
+            tag = get_layout_constraint_tag(op, with_default=True)
+            make_fallback(op, tag_to_layout_constraint(tag), warn=False)
 
 
 def _read_choice(options: dict[str, Any], name: str, default: Any, known: Sequence[Any]) -> Any:

@@ -134,7 +134,8 @@ class ShardedWeight(Tensor):
                                      (args, kwargs or {}))
         made = function(*plain[0], **plain[1])
         if function.namespace == "aten" and function._schema.name.endswith("_"):
-            return args[0]  # What it writes to.
+            # What it writes to; optimizers' ops on lists give nothing.
+            return args[0] if function._schema.returns else None
         if function not in _KEPT:
             return made
         return pytree.tree_map_only(Tensor, lambda each: ShardedWeight(each, texts[0]), made)
