@@ -24,6 +24,11 @@ def cut(x, block, takes_tails):
     return split.swapaxes(-3, -2)
 
 
+def largest_magnitude(blocks):
+    """The largest |x| of each block [.., bm, bk], as [.., 1, 1]; NaN propagates."""
+    return np.abs(blocks).max(axis=(-2, -1), keepdims=True)
+
+
 def join(blocks, rows, cols):
     """The inverse of `cut`: the first `rows` rows and `cols` columns."""
     *batch, m, k, bm, bk = blocks.shape

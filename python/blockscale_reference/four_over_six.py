@@ -15,31 +15,25 @@ from .codecs import E2M1, E4M3
 
 LARGEST_SCALE = np.float32(256)  # of the 6; the 4 has room above it
 
-_ONE, _SIX = np.float32(1), np.float32(6)
-_FLT_MAX = np.finfo(np.float32).max
+_SIX = np.float32(6)
 
 
-def choose(blocks, amax, encode, total, squared):
-    """Scale bytes and scaled elements of blocks [.., bm, bk].
+def choose(rules, blocks, six, factors):
+    """What the scales of blocks [.., bm, bk] are rounded from: `six` or 1.5 times that.
 
-    `encode` is the factor S, `total` the tensor's amax; errors are `squared` or
-    absolute.
+    The rules say how both are rounded, and whether errors are squared or absolute.
     """
-    base = (amax / _SIX) * encode
-    six = _candidate(blocks, base, encode, total, squared)
-    four = _candidate(blocks, base * np.float32(1.5), encode, total, squared)
-    fours = four[2] < six[2]
-    return np.where(fours, four[0], six[0]), np.where(fours, four[1], six[1])
+    four = six * np.float32(1.5)
+    fours = _error(rules, blocks, four, factors) < _error(rules, blocks, six, factors)
+    return np.where(fours, four, six)
 
 
-def _candidate(blocks, scale, encode, total, squared):
-    scale = E4M3.encode(np.minimum(scale, np.float32(448)))
-    decoded = E4M3.decode(scale)
-    factor = np.minimum(_ONE / (decoded * (_ONE / encode)), _FLT_MAX)
-    scaled = blocks * factor
-    values = E2M1.decode(E2M1.encode(scaled)) * decoded * total
+def _error(rules, blocks, value, factors):
+    scale = E4M3.decode(rules.rounded_scale(value))
+    codes = rules.round_element(rules.scaled(blocks, scale, factors))
+    values = E2M1.decode(codes) * scale * factors.total
     error = values / (LARGEST_SCALE * _SIX) - blocks
-    return scale, scaled, _sum(error * error if squared else np.abs(error))
+    return _sum(error * error if rules.squared else np.abs(error))
 
 
 def _sum(errors):

@@ -12,22 +12,16 @@ with E the exponent field, the scale byte of amax / 2^pow rounded down is E - po
 The rule `tosa` instead asks what the scaled amax rounds to.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
-from .blocks import cut, join
+from .blocks import cut, join, largest_magnitude
 from .codecs import E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0
 from .stochastic import encode_stochastic, random_bytes
 
 BLOCK = 32
-RULES = (
-    "floor",
-    "rceil",
-    "rceil_sat",
-    "ceil",
-    "even",
-    "tosa",
-    "compressed_tensors",
-)
 
 # Exponent of the largest element value.
 _POW = {E4M3: 8, E5M2: 15, E2M1: 2, E2M3: 2, E3M2: 4, INT8: 0}
@@ -43,37 +37,60 @@ _INFINITY = 0x7F800000
 _NAN_BYTE = 255
 
 
+def reciprocal(scale):
+    """2^(127 - byte), exact: byte 254 gives a subnormal, 255 NaN."""
+    return np.where(scale == _NAN_BYTE, np.float32(np.nan), decode_e8m0(254 - scale))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A scale rule: a field for each choice in which packages differ."""
+
+    exponent: Callable  # of (amax, element): scale bytes
+    keeps_negative_zero: Callable = lambda element: True  # of x, in data of the element
+    amax: Callable = largest_magnitude
+    factor: Callable = reciprocal  # of scale bytes: what elements are multiplied by
+    round_element: Callable = lambda element, values: element.encode(values)
+
+
 def quantize_mx(
-    x, element=E4M3, rule="rceil", block=(1, BLOCK), transposed=False, rng=None
+    x,
+    element=E4M3,
+    rule="rceil",
+    block=(1, BLOCK),
+    transposed=False,
+    rng=None,
+    rules=None,
+    scale=None,
 ):
     """Codes [.., M, K] and scale bytes [.., M / bm, K / bk] of f32 x [.., M, K].
 
     `transposed` gives both transposed. `rng` = (seed, offset) rounds E2M1 data
-    stochastically.
+    stochastically. `rules` is a Rule with other choices than those of the name, and
+    `scale` are bytes in the place of the blocks' own, as results have them.
     """
+    rules = RULES[rule] if rules is None else rules
     x = np.asarray(x, np.float32)
     blocks = cut(x, block, takes_tails=False)
-    amax = np.abs(blocks).max(axis=(-2, -1))
     with np.errstate(all="ignore"):
-        if rule in ("rceil", "rceil_sat"):
-            scale = _rceil(amax, element, saturate=rule == "rceil_sat")
-        elif rule == "tosa":
-            scale = _tosa(amax, element)
-        else:
-            scale = _shifted(amax, element, rule)
-        scaled = join(blocks * _reciprocal(scale)[..., None, None], *x.shape[-2:])
+        if scale is None:
+            scale = rules.exponent(rules.amax(blocks), element)[..., 0, 0]
+        elif transposed:
+            scale = scale.swapaxes(-2, -1)
+        scale = np.asarray(scale, np.uint8)
+        scaled = join(blocks * rules.factor(scale)[..., None, None], *x.shape[-2:])
     if rng is None:
-        codes = element.encode(scaled)
+        codes = rules.round_element(element, scaled)
     else:
         codes = encode_stochastic(scaled, random_bytes(x.shape, *rng))
-    if rule == "compressed_tensors" and element is E2M1:
-        codes[scaled == 0] = 0  # no negative zero
+    if not rules.keeps_negative_zero(element):
+        codes[scaled == 0] = 0
     if transposed:
         codes, scale = codes.swapaxes(-2, -1), scale.swapaxes(-2, -1)
     return np.ascontiguousarray(codes), np.ascontiguousarray(scale)
 
 
-def _rceil(amax, element, saturate):
+def _rceil(amax, element, saturate=False):
     """The power of two at or above amax / largest, with the quotient as a product."""
     ratio = amax * (np.float32(1) / element.largest)
     bits = ratio.view(np.uint32)
@@ -86,17 +103,15 @@ def _rceil(amax, element, saturate):
     return np.where(np.isfinite(ratio), byte, _NAN_BYTE).astype(np.uint8)
 
 
-def _shifted(amax, element, rule):
-    """The exponent of amax, rounded down, up or to nearest, less the element's."""
+def _shifted(amax, element, kept=None, up=False):
+    """The exponent of amax, less the element's. Amax is rounded to `kept` bits of its
+    mantissa before, where that is not None; its exponent is rounded `up`, or down."""
     bits = amax.view(np.uint32).astype(np.int64)
-    if rule in ("even", "compressed_tensors"):
-        kept = element.mantissa_bits
-        if rule == "compressed_tensors":
-            kept = _rounded_bits(element)
+    if kept is not None:
         half = 1 << (22 - kept)  # of the last mantissa bit that is kept
         bits = np.where(np.isnan(amax), bits, (bits + half) & 0xFF800000)
     exponent = bits >> 23
-    if rule == "ceil":
+    if up:
         exponent = exponent + ((bits & 0x7FFFFF) != 0)
     byte = np.clip(exponent - _POW[element], 0, 255)
     return np.where(bits >= _INFINITY, _NAN_BYTE, byte).astype(np.uint8)
@@ -119,6 +134,15 @@ def _tosa(amax, element):
     return np.where(np.isfinite(amax), byte, _NAN_BYTE).astype(np.uint8)
 
 
-def _reciprocal(scale):
-    """2^(127 - byte), exact: byte 254 gives a subnormal, 255 NaN."""
-    return np.where(scale == _NAN_BYTE, np.float32(np.nan), decode_e8m0(254 - scale))
+RULES = {
+    "floor": Rule(_shifted),
+    "rceil": Rule(_rceil),
+    "rceil_sat": Rule(lambda amax, element: _rceil(amax, element, saturate=True)),
+    "ceil": Rule(lambda amax, element: _shifted(amax, element, up=True)),
+    "even": Rule(lambda amax, element: _shifted(amax, element, element.mantissa_bits)),
+    "tosa": Rule(_tosa),
+    "compressed_tensors": Rule(
+        lambda amax, element: _shifted(amax, element, _rounded_bits(element)),
+        keeps_negative_zero=lambda element: element is not E2M1,
+    ),
+}

@@ -13,21 +13,65 @@ scale and at zero. Each operation below is one f32 rounding, and in
 `compressed_tensors` some are one bf16 rounding where x is bf16.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from . import four_over_six
 from .bits import from_bf16, to_bf16
-from .blocks import cut, join
+from .blocks import cut, join, largest_magnitude
 from .codecs import E2M1, E4M3
 from .stochastic import encode_stochastic, random_bytes
 
 BLOCK = 16
-PADDING_RECIPES = ("te", "modelopt", "te_4over6_mae", "te_4over6_mse")
 
 _ONE, _SIX = np.float32(1), np.float32(6)
 _E4M3_MAX = np.float32(448)
 _FLT_MAX = np.finfo(np.float32).max
 _EIGHTH = np.uint8(0x20)  # E4M3 of 0.125
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What the global scale is to a quantizer."""
+
+    decode: np.ndarray  # g
+    encode: np.ndarray  # S, of the recipes that compute with it
+    total: np.ndarray  # the tensor's amax, of which they are
+    x_type: str
+    has_block_amax: bool  # the amaxes of blocks are given
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe: a field for each rule in which packages differ."""
+
+    quotient: Callable  # of (amax, factors): what the scale of a block is rounded from
+    scaled: Callable  # of (blocks, decoded scales, factors): what codes are rounded from
+    least: float = -np.inf  # of what scales are rounded from
+    zero_byte: int | None = None  # in the place of a scale that is 0 or less
+    squared: bool | None = None  # which errors choose one of two scales (four_over_six)
+    keeps_negative_zero: bool = False  # of x, as code 8
+    takes_tails: bool = False
+    amax: Callable = largest_magnitude
+    round_scale: Callable = E4M3.encode
+    round_element: Callable = E2M1.encode
+
+    def scales(self, blocks, amax, factors):
+        """The scale bytes [.., 1, 1] of blocks [.., bm, bk]."""
+        value = self.quotient(amax, factors)
+        if self.squared is not None:
+            value = four_over_six.choose(self, blocks, value, factors)
+        scale = self.rounded_scale(value)
+        if self.zero_byte is None:
+            return scale
+        # A negative global scale gives no negative scales.
+        return np.where((value <= 0) | (scale == 0), np.uint8(self.zero_byte), scale)
+
+    def rounded_scale(self, value):
+        """Bytes of values held in [least, 448]; NaN passes."""
+        return self.round_scale(np.clip(value, np.float32(self.least), _E4M3_MAX))
 
 
 def global_scale(amax, recipe="torchao", x_type="f32"):
@@ -61,6 +105,8 @@ def quantize_nvfp4(
     block_amax=None,
     rng=None,
     x_type="f32",
+    rules=None,
+    scale=None,
 ):
     """Codes [.., M, K] and scale bytes [.., ceil(M / bm), ceil(K / bk)] of f32 x.
 
@@ -71,46 +117,40 @@ def quantize_nvfp4(
     (seed, offset) rounds stochastically. Recipes te, modelopt and te_4over6_*
     take tails, as if padded with zeros. `x_type` is the type of x, "f32", "bf16"
     or "f16", to which the recipe compressed_tensors rounds.
+
+    `rules` is a Recipe with other rules than those of the name, and `scale` are bytes in
+    the place of the blocks' own.
     """
+    rules = RECIPES[recipe] if rules is None else rules
     x = np.asarray(x, np.float32)
     if transposed:
         x, block = x.swapaxes(-2, -1), block[::-1]
-    takes_tails = recipe in PADDING_RECIPES
-    blocks = cut(x, block, takes_tails)
-    given = block_amax is not None
-    amax = block_amax if given else np.abs(blocks).max(axis=(-2, -1))
-    amax = np.asarray(amax, np.float32)[..., None, None]
+    blocks = cut(x, block, rules.takes_tails)
+    if block_amax is None:
+        amax = rules.amax(blocks)
+    else:
+        amax = np.asarray(block_amax, np.float32)[..., None, None]
     with np.errstate(all="ignore"):
         decode = _decode_scale(recipe, global_scale, global_amax)
         encode = encode_scale(recipe, global_scale, global_amax, x_type)
         total = _range(recipe) * decode if global_amax is None else global_amax
         decode, encode, total = (against_blocks(v, x) for v in (decode, encode, total))
-        if recipe == "torchao":
-            scale, scaled = _torchao(blocks, amax, decode)
-        elif recipe == "mslk":
-            scale, scaled = _mslk(blocks, amax, encode)
-        elif recipe == "torchao_training":
-            scale, scaled = _torchao_training(blocks, amax, encode)
-        elif recipe == "te":
-            scale, scaled = _te(blocks, amax, encode)
-        elif recipe == "modelopt":
-            scale, scaled = _modelopt(blocks, amax, decode, total if given else None)
-        elif recipe == "compressed_tensors":
-            scale, scaled = _compressed_tensors(blocks, amax, encode, x_type)
-        else:
-            squared = {"te_4over6_mae": False, "te_4over6_mse": True}[recipe]
-            scale, scaled = four_over_six.choose(blocks, amax, encode, total, squared)
+        factors = Factors(decode, encode, total, x_type, block_amax is not None)
+        if scale is None:
+            scale = rules.scales(blocks, amax, factors)[..., 0, 0]
+        scale = np.asarray(scale, np.uint8)
+        scaled = rules.scaled(blocks, E4M3.decode(scale)[..., None, None], factors)
     scaled = join(scaled, *x.shape[-2:])
     if rng is None:
-        codes = E2M1.encode(scaled)
+        codes = rules.round_element(scaled)
     elif transposed:
         bits = random_bytes(x.swapaxes(-2, -1).shape, *rng)
         codes = encode_stochastic(scaled, bits.swapaxes(-2, -1))
     else:
         codes = encode_stochastic(scaled, random_bytes(x.shape, *rng))
-    if takes_tails or recipe == "compressed_tensors":
-        codes[scaled == 0] = 0  # no negative zero
-    return codes, scale[..., 0, 0]
+    if not rules.keeps_negative_zero:
+        codes[scaled == 0] = 0
+    return codes, scale
 
 
 def against_elements(factor, x):
@@ -160,44 +200,6 @@ def encode_scale(recipe, scale, amax, x_type="f32"):
     return np.where(scale == 0, _ONE, np.minimum(_ONE / scale, _FLT_MAX))
 
 
-def _floored(scale, floor):
-    """Scale bytes of values held in [floor, 448]; NaN passes."""
-    return E4M3.encode(np.clip(scale, np.float32(floor), _E4M3_MAX))
-
-
-def _torchao(blocks, amax, g):
-    scale = _floored((amax / _SIX) / g, 2.0**-6)
-    return scale, blocks * ((_ONE / g) / E4M3.decode(scale))
-
-
-def _mslk(blocks, amax, encode):
-    scale = _floored((amax / _SIX) * encode, 2.0**-9)
-    return scale, blocks * (encode / E4M3.decode(scale))
-
-
-def _torchao_training(blocks, amax, encode):
-    scale = _floored((amax / _SIX) * encode, 2.0**-6)
-    return scale, blocks * _te_factor(scale, encode)
-
-
-def _te(blocks, amax, encode):
-    scale = E4M3.encode(np.minimum(amax * (encode * (_ONE / _SIX)), _E4M3_MAX))
-    return scale, blocks * _te_factor(scale, encode)
-
-
-def _te_factor(scale, encode):
-    return np.minimum(_ONE / (E4M3.decode(scale) * (_ONE / encode)), _FLT_MAX)
-
-
-def _compressed_tensors(blocks, amax, encode, x_type):
-    ratio = _rounded(amax / _SIX, x_type)
-    value = encode * ratio
-    # A negative global scale gives no negative scales.
-    is_zero = (value <= 0) | (E4M3.encode(value) == 0)
-    scale = np.where(is_zero, _EIGHTH, E4M3.encode(value))
-    return scale, blocks / (E4M3.decode(scale) / encode)
-
-
 def _rounded(values, x_type):
     """To the type of x, in which the recipe computes."""
     if x_type == "bf16":
@@ -208,11 +210,61 @@ def _rounded(values, x_type):
     return values
 
 
-def _modelopt(blocks, amax, g, total):
-    """`total` is the tensor's amax where block amaxes were given, else None."""
-    ratio = amax / (_SIX * g if total is None else _SIX)
+def _modelopt_quotient(amax, factors):
+    ratio = amax / (_SIX if factors.has_block_amax else _SIX * factors.decode)
     ratio = np.where(ratio == 0, _ONE, ratio)
-    if total is not None:
-        ratio = (ratio * _E4M3_MAX) / (total / _SIX)
-    scale = _floored(ratio, 2.0**-9)
-    return scale, blocks / (E4M3.decode(scale) * g)
+    if factors.has_block_amax:
+        ratio = (ratio * _E4M3_MAX) / (factors.total / _SIX)
+    return ratio
+
+
+def _te_scaled(blocks, scale, factors):
+    return blocks * np.minimum(_ONE / (scale * (_ONE / factors.encode)), _FLT_MAX)
+
+
+RECIPES = {
+    "torchao": Recipe(
+        quotient=lambda amax, factors: (amax / _SIX) / factors.decode,
+        scaled=lambda blocks, scale, factors: blocks * ((_ONE / factors.decode) / scale),
+        least=2.0**-6,
+        keeps_negative_zero=True,
+    ),
+    "mslk": Recipe(
+        quotient=lambda amax, factors: (amax / _SIX) * factors.encode,
+        scaled=lambda blocks, scale, factors: blocks * (factors.encode / scale),
+        least=2.0**-9,
+        keeps_negative_zero=True,
+    ),
+    "te": Recipe(
+        quotient=lambda amax, factors: amax * (factors.encode * (_ONE / _SIX)),
+        scaled=_te_scaled,
+        takes_tails=True,
+    ),
+    "modelopt": Recipe(
+        quotient=_modelopt_quotient,
+        scaled=lambda blocks, scale, factors: blocks / (scale * factors.decode),
+        least=2.0**-9,
+        takes_tails=True,
+    ),
+    "compressed_tensors": Recipe(
+        quotient=lambda amax, factors: factors.encode * _rounded(amax / _SIX, factors.x_type),
+        scaled=lambda blocks, scale, factors: blocks / (scale / factors.encode),
+        zero_byte=_EIGHTH,
+    ),
+    "torchao_training": Recipe(
+        quotient=lambda amax, factors: (amax / _SIX) * factors.encode,
+        scaled=_te_scaled,
+        least=2.0**-6,
+        keeps_negative_zero=True,
+    ),
+    **{
+        f"te_4over6_{name}": Recipe(
+            quotient=lambda amax, factors: (amax / _SIX) * factors.encode,
+            scaled=_te_scaled,
+            squared=squared,
+            takes_tails=True,
+        )
+        for name, squared in (("mae", False), ("mse", True))
+    },
+}
+PADDING_RECIPES = tuple(name for name, rules in RECIPES.items() if rules.takes_tails)
