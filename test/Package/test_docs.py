@@ -1,12 +1,13 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/Tosa.md, docs/Checkpoints.md and docs/CheckpointFaults.md show of Python runs as
-written, and prints what is shown; tables of the latter are those of the package."""
+"""What docs/Tosa.md, docs/Checkpoints.md, docs/CheckpointFaults.md and docs/Conformance.md show of
+Python runs as written, and prints what is shown; tables of checkpoints are those of the package."""
 
 import contextlib
 import io
 import os
 import re
+import sys
 import tempfile
 import textwrap
 import unittest
@@ -102,7 +103,7 @@ def make_faults():
     return "\n".join(f"* {name}: `{rule}`" for name, rule, _ in test_checkpoint_check.FAULTS)
 
 
-class CheckpointPagesTest(unittest.TestCase):
+class PageTest(unittest.TestCase):
     def run_page(self, name):
         """Runs the blocks of a page in their order, in a folder of their own."""
         text = (ROOT / "docs" / name).read_text(encoding="utf-8")
@@ -116,6 +117,16 @@ class CheckpointPagesTest(unittest.TestCase):
             with self.subTest(block):
                 self.assertEqual(output.getvalue(), wanted)
 
+
+class ConformancePageTest(PageTest):
+    def test_the_example(self):
+        # Behind the installed package.
+        sys.path.append(str(ROOT / "python"))
+        self.addCleanup(sys.path.remove, str(ROOT / "python"))
+        self.run_page("Conformance.md")
+
+
+class CheckpointPagesTest(PageTest):
     def test_layouts(self):
         self.run_page("Checkpoints.md")
 

@@ -30,8 +30,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 FENCE = re.compile(r'^```(\w*)(?: title="([^"\n]*)")?\n(.*?)^```$', re.S | re.M)
 PYTHON = ("python3", ".venv/bin/python")
-# A program of the Python package, and the module that it is of.
+# A program of a Python package, and the module that it is of.
 SCRIPT = re.compile(r'^([\w-]+) = "([\w.]+):main"$', re.M)
+PROJECTS = ("pyproject.toml", "python/vectors/pyproject.toml")
 # What starts the programs of a build, which the package has, too.
 PROGRAMS = "blockscale._programs"
 ELSEWHERE = ("export", "pip", "/tmp/", "FOLDER/")
@@ -105,7 +106,8 @@ def check_commands(text):
         if not words or words[0].startswith(("-", *ELSEWHERE)):
             continue
         name = Path(words[0]).name
-        scripts = dict(SCRIPT.findall((ROOT / "pyproject.toml").read_text(encoding="utf-8")))
+        scripts = dict(found for project in PROJECTS
+                       for found in SCRIPT.findall((ROOT / project).read_text(encoding="utf-8")))
         module = scripts.get(name, PROGRAMS)
         if module != PROGRAMS:
             known = (ROOT / "python" / f"{module.replace('.', '/')}.py").read_text()
