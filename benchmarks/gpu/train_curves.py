@@ -19,8 +19,8 @@ in bf16, and in the linear layers of the blocks those of a form:
 
 A step is AdamW's with 32 sequences of 256 bytes, drawn from the first 16 MiB of the text by the
 seed, in each form the same. The model is compiled whole, once for all seeds of a form, and a step
-is one CUDA graph. Forms
-are spread over the GPUs, a process each. `nvfp4` is trained with its first seed twice.
+is one CUDA graph. Forms are processes, all at once, spread over the GPUs. `nvfp4` is trained with
+its first seed twice.
 
 Prints the losses of each form: the mean of three seeds at some steps, each seed's mean over the
 last steps, and that over bf16's; then the bars. Writes train_curves.json and train_curves.svg. The
@@ -223,41 +223,44 @@ def train(form, options):
 
 
 def start(form, gpu, folder):
-    """The process of a form, whose compilers have files of their own in a folder, so that they do
-    not wait for those of others."""
+    """The process of a form, which writes to a file. Its compilers have files of their own in a
+    folder, too, so that they do not wait for those of others."""
+    folder = Path(folder) / form
+    folder.mkdir()
     environment = os.environ | {"CUBLAS_WORKSPACE_CONFIG": ":4096:8",
                                 "TORCHINDUCTOR_COMPILE_THREADS": "8",
-                                "TORCHINDUCTOR_CACHE_DIR": f"{folder}/{form}/inductor",
-                                "TRITON_CACHE_DIR": f"{folder}/{form}/triton"}
+                                "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+                                "TRITON_CACHE_DIR": str(folder / "triton")}
     if gpu is not None:
         environment["CUDA_VISIBLE_DEVICES"] = str(gpu)
-    return subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--form", form],
-                            stdout=subprocess.PIPE, text=True, env=environment)
+    with (folder / "found").open("w") as file:
+        return subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--form", form],
+                                stdout=file, env=environment)
 
 
 def train_all(forms, options, folder):
-    """What the process of each form printed, by its name."""
-    gpus = [None] if options.tiny else list(range(torch.cuda.device_count()))
-    # Those that take longest begin.
-    waiting = sorted(forms, key=lambda form: not form.startswith("nvfp4"))
-    running, found = {}, {}
-    while waiting or running:
-        while waiting and gpus:
-            gpu, form = gpus.pop(0), waiting.pop(0)
-            running[form] = gpu, start(form, gpu, folder)
-        for form, (gpu, process) in list(running.items()):
+    """What the process of each form wrote, by its name."""
+    gpus = 1 if options.tiny else torch.cuda.device_count()
+    # Those that take longest begin, and GPUs have as many each as there are.
+    order = sorted(forms, key=lambda form: not form.startswith("nvfp4"))
+    running = {form: start(form, None if options.tiny else number % gpus, folder)
+               for number, form in enumerate(order)}
+    found = {}
+    while running:
+        for form, process in list(running.items()):
             if process.poll() is None:
                 continue
-            text = process.communicate()[0]
             if process.returncode:
+                for each in running.values():
+                    each.kill()
                 sys.exit(f"expected {form} to train, but its process ended with "
                          f"{process.returncode}")
+            text = (Path(folder) / form / "found").read_text()
             found[form] = json.loads(text.splitlines()[-1])
             seconds = ", ".join(f"{each:.0f}" for each in found[form]["seconds"])
             means = ", ".join(f"{each:.4f}" for each in get_means(found[form]["losses"]))
             print(f"{form}: {found[form]['parameters'] / 1e6:.1f} M parameters, seconds of runs "
                   f"{seconds}, losses in the end {means}", flush=True)
-            gpus.append(gpu)
             del running[form]
         time.sleep(0.2)
     return {form: found[form] for form in forms}

@@ -8,10 +8,12 @@ import unittest.mock
 
 import torch
 from torch import nn
+from torch._inductor import lowering
 from torch.nn import functional as F
 
 import blockscale.torch
 from blockscale.torch import _ordered_attention, _partition
+from inductor import list_described_ops
 
 ATEN = torch.ops.aten
 OPS = torch.ops.blockscale
@@ -118,7 +120,11 @@ class BackendTest(unittest.TestCase):
         self.check_decoding(attend_by_function, {"rest": "eager"})
 
     def test_inductor(self):
-        self.check_decoding(attend_efficient, {})
+        """It knows that these ops are calls, too, those that write to a cache among them."""
+        with list_described_ops() as described:
+            self.check_decoding(attend_efficient, {})
+            self.assertIn(OPS.decode_attention.default, lowering.lowerings)
+        self.assertEqual(described, [])
 
     def test_what_is_taken(self):
         torch.manual_seed(1)

@@ -59,11 +59,12 @@ def _name_fallbacks(graph: fx.Graph) -> None:
     from torch._inductor.lowering import lowerings, make_fallback, tag_to_layout_constraint
     from torch._library.utils import get_layout_constraint_tag
     for node in graph.nodes:
-        op = node.target
-        if (isinstance(op, torch._ops.OpOverload) and op.namespace == "blockscale"
-                and op not in lowerings):
-            tag = get_layout_constraint_tag(op, with_default=True)
-            make_fallback(op, tag_to_layout_constraint(tag), warn=False)
+        # An op that writes to an argument is one of a node that gives what it writes.
+        for op in (node.target, *node.args[:1]):
+            if (isinstance(op, torch._ops.OpOverload) and op.namespace == "blockscale"
+                    and op not in lowerings):
+                tag = get_layout_constraint_tag(op, with_default=True)
+                make_fallback(op, tag_to_layout_constraint(tag), warn=False)
 
 
 def _read_choice(options: dict[str, Any], name: str, default: Any, known: Sequence[Any]) -> Any:
