@@ -25,6 +25,9 @@
 #                              peers, TransformerEngine's Python, into .cache/training (20 MB)
 #   scripts/peers.sh lora      what test/Lora asks, peft and transformers, beside the packages of
 #                              peers, into .cache/lora (0.4 GB)
+#   scripts/peers.sh transformers
+#                              the older release of transformers that test/Transformers runs with,
+#                              beside the packages of peers, into .cache/transformers (0.3 GB)
 #   scripts/peers.sh tosa      what test/Data/make_tosa_cases.py asks, tosa-tools alone, into
 #                              .cache/tosa (240 MB)
 
@@ -42,8 +45,9 @@ case "${1:-peers}" in
   store) requirements=$root/test/Data/requirements-store.txt ;;
   training) requirements=$root/test/Data/requirements-training.txt ;;
   lora) requirements=$root/test/Lora/requirements.txt ;;
+  transformers) requirements=$root/test/Transformers/requirements.txt ;;
   tosa) requirements=$root/test/Data/requirements-tosa.txt ;;
-  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|checkpoints|store|training|lora|tosa]" ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|checkpoints|store|training|lora|transformers|tosa]" ;;
 esac
 # `step` has a `name` of its own.
 peers=${1:-peers}
@@ -51,7 +55,7 @@ venv=$root/.cache/$peers
 if cmp -s "$requirements" "$venv/stamp"; then exit 0; fi
 
 # Whether the packages are used with the PyTorch of the peers.
-is_beside_peers() { [[ $peers =~ ^(exporter|torch-mlir|checkpoints|training|lora)$ ]]; }
+is_beside_peers() { [[ $peers =~ ^(exporter|torch-mlir|checkpoints|training|lora|transformers)$ ]]; }
 
 packages='import site; print(site.getsitepackages()[0])'
 install() {

@@ -272,14 +272,19 @@ class Suites:
                                                        self.build / "package/bin/python")
 
     def torch(self, log):
-        """The import of PyTorch's programs, where there are PyTorch and torchao, and adapters of
-        peft, where there is that."""
+        """The import of PyTorch's programs, where there are PyTorch and torchao, adapters of peft
+        and checkpoints in transformers, where there are these."""
         counts = self.importer(log, "test/Torch", "peers",
                                "no torch and torchao; scripts/peers.sh installs them")
         if not (ROOT / ".cache/peers/stamp").exists():
             return counts
-        return counts + self.importer(log, "test/Lora", "lora",
-                                      "no peft; scripts/peers.sh lora installs it")
+        counts += self.importer(log, "test/Lora", "lora",
+                                "no peft; scripts/peers.sh lora installs it")
+        # With the newest release of transformers, and with an older one.
+        for packages in ("lora", "transformers"):
+            counts += self.importer(log, "test/Transformers", packages, "no transformers; "
+                                    f"scripts/peers.sh {packages} installs it")
+        return counts
 
     def jax(self, log):
         """The import of JAX's functions, where there is JAX."""

@@ -212,6 +212,27 @@ class CheckpointTest(unittest.TestCase):
                          ["experts.gate_up_proj", "experts.down_proj"])
         torch.testing.assert_close(model(x).float(), plain(x.float()), rtol=0.05, atol=0.05)
 
+    def test_biases_of_experts(self):
+        """Experts with layers of their own have biases of their own, too."""
+        model, x = make()
+        state, plain = write(model, modelopt_nvfp4)
+        for name, parts in (("gate_up_proj", ("gate_proj", "up_proj")),
+                            ("down_proj", ("down_proj",))):
+            for number, bias in enumerate(state.pop(f"experts.{name}_bias")):
+                state.update({f"experts.{number}.{part}.bias": rows
+                              for part, rows in zip(parts, bias.chunk(len(parts)))})
+        self.save(state)
+        biases = {name: each for name, each in model.named_parameters() if name.endswith("_bias")}
+        for bias in biases.values():
+            bias.zero_()
+        blockscale.torch.load_quantized_(model, self.folder)
+        torch.testing.assert_close(model(x).float(), plain(x.float()), rtol=0.05, atol=0.05)
+        del state["experts.2.down_proj.bias"], state["up.bias"]
+        self.save(state)
+        with self.assertRaisesRegex(blockscale.ArgumentError,
+                                    "expected a tensor 'up.bias', but got none"):
+            blockscale.torch.load_quantized_(make()[0], self.folder)
+
     def test_meta(self):
         model, x = make(has_bias=False)
         state, _ = write(model, modelopt_nvfp4)

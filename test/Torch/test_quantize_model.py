@@ -116,6 +116,24 @@ class QuantizeTest(unittest.TestCase):
                                      other.view(torch.uint8).numpy().tobytes()
                                      if other.dim() > 1 else other.numpy().tobytes())
 
+    def test_joint_scales(self):
+        """Layers that are named together have the global scale of the largest amax, and codes under
+        it; others, and what is no layer, have none of it."""
+        model = Model().bfloat16().eval()
+        weights = {name: getattr(model, name).weight.clone() for name in ("up", "down", "head")}
+        amax = max(float(weights[name].abs().max()) for name in ("up", "down"))
+        blockscale.torch.quantize_(model, WEIGHTS, joint=[["up", "down", "none"], ["head"]])
+        alone = Model().bfloat16().eval()
+        alone.head.weight.copy_(weights["head"])
+        blockscale.torch.quantize_(alone, WEIGHTS)
+        self.assertTrue(torch.equal(model.head.global_scale, alone.head.global_scale))
+        for name in ("up", "down"):
+            layer = getattr(model, name)
+            self.assertAlmostEqual(layer.global_scale.item(), amax / 2688, 9)
+            expected = OPS.quantize(weights[name], layer.global_scale, format="nvfp4")
+            self.assertTrue(torch.equal(layer.data, expected[0]))
+            self.assertEqual(layer.form, alone.up.form)
+
     def test_models(self):
         """Weights alone, and both operands in formats that differ; experts of both orders."""
         for rule, options, bound in (

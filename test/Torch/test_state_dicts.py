@@ -18,7 +18,7 @@ import blockscale
 import blockscale.torch
 from blockscale import _native, checkpoint
 from blockscale.torch import mark_state_dict
-from blockscale.torch._state import MARK_BYTES
+from blockscale.torch._state import MARK_BYTES, make_mark, read_form
 from test_checkpoint import save_file
 
 
@@ -122,6 +122,10 @@ class MatrixTest(unittest.TestCase):
                     seen.add(get_key(rule))
                     models.append((get_key(rule), model, model.state_dict()))
         self.assertGreater(len(models), 100)
+        for key, _, state in models:
+            with self.subTest(key):
+                mark = state["0._extra_state"]
+                self.assertTrue(torch.equal(make_mark(read_form(mark)), mark))
         loaded = 0
         for (key, model, _), (other, _, state) in itertools.product(models, repeat=2):
             for options in ({"strict": True}, {"strict": False}, {"assign": True}):

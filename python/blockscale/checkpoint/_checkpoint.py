@@ -57,8 +57,10 @@ class Checkpoint:
     """
 
     def __init__(self, path: Path | Sequence[Path],
-                 open_file: Callable[[str], TensorFile] = TensorFile):
-        """`open_file` opens each of its files."""
+                 open_file: Callable[[str], TensorFile] = TensorFile,
+                 configs: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None):
+        """`open_file` opens each of its files. `configs` are config.json and hf_quant_config.json
+        of files whose folder does not say them."""
         if isinstance(path, (str, os.PathLike)):
             self.path = os.fspath(path)
             files, self.index, self.folder = find_files(self.path)
@@ -80,7 +82,7 @@ class Checkpoint:
                                           each.offset, file, mapped)
         self.tensors: Mapping[str, Tensor] = found
         self._check_index()
-        self.config, self.quantization = read_config(self.folder)
+        self.config, self.quantization = configs or read_config(self.folder)
         if not self.config and len(files) == 1:
             self.config = self._read_gguf_config()
         self.scheme: Scheme = read_scheme(self.config, self.quantization)

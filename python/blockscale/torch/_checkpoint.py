@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Union
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm, check_order
 from blockscale._ops import FORMATS
+from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._checkpoint import open as open_checkpoint
 from blockscale.checkpoint._families import LAYOUTS
 from blockscale.checkpoint._layouts import EXPERTS, IGNORED, Layout
@@ -25,7 +26,7 @@ from blockscale.torch._summary import Ledger, Summary
 
 Source = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 #: Types of numbers, as safetensors names them.
-_NUMBERS = ("F32", "BF16", "F16", "F64")
+NUMBERS = ("F32", "BF16", "F16", "F64")
 #: The layouts whose codes and scales are as modules have them.
 SCHEMES = tuple(layout for layout in LAYOUTS
                 if layout.family in ("modelopt", "compressed-tensors", "gpt-oss")
@@ -33,16 +34,31 @@ SCHEMES = tuple(layout for layout in LAYOUTS
 
 
 class Files:
-    """Tensors of a checkpoint, read when they are needed."""
+    """Tensors of a checkpoint, by the names that a model has for them, read when they are needed.
 
-    def __init__(self, source: Source):
-        self.checkpoint = open_checkpoint(source)
-        self._tensors = self.checkpoint.tensors
+    Attributes:
+      checkpoint: has them by the names of files.
+      used: the names of those that were read.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, rename: Callable[[str], str] | None = None):
+        """`rename` gives the name in the model of a name in the files, where they differ."""
+        self.checkpoint = checkpoint
+        self._tensors = checkpoint.tensors
+        self._paths: dict[str, str] = {}
+        if rename is not None:
+            self._tensors = {rename(name): tensor for name, tensor in self._tensors.items()}
+            self._paths = {_get_path(name): _get_path(tensor.name)
+                           for name, tensor in self._tensors.items()}
         self.used: set[str] = set()
 
     @property
     def names(self) -> Iterable[str]:
         return self._tensors.keys()
+
+    def get_path(self, path: str) -> str:
+        """The name that the files and their configuration have for a layer of the model."""
+        return self._paths.get(path, path)
 
     def get_dtype(self, name: str) -> str:
         """As safetensors names it; "" where there is no such tensor."""
@@ -56,10 +72,16 @@ class Files:
         return tensor
 
 
+def _get_path(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
 @dataclasses.dataclass
 class Part:
-    """A weight as a checkpoint has it, in storage form."""
+    """A weight as a checkpoint has it, in storage form. `path` is its name, or that of its first
+    matrix."""
 
+    path: str
     scheme: Layout
     data: Tensor
     scales: Tensor
@@ -80,8 +102,8 @@ def _find_scheme(files: Files, prefix: str, is_stack: bool) -> Layout | None:
 
 def _check_dtype(files: Files, name: str) -> None:
     """That a tensor is of numbers: those of other types are codes, or nothing of ours."""
-    if files.get_dtype(name) not in _NUMBERS:
-        raise ArgumentError(f"'{name}': expected numbers of {', '.join(_NUMBERS)}, but got "
+    if files.get_dtype(name) not in NUMBERS:
+        raise ArgumentError(f"'{name}': expected numbers of {', '.join(NUMBERS)}, but got "
                             f"{files.get_dtype(name)}")
 
 
@@ -147,7 +169,12 @@ def _read_part(files: Files, prefix: str, scheme: Layout, sizes: Sequence[int]) 
     if files.get_dtype(prefix + ending):
         _check_dtype(files, prefix + ending)
         bias = files.read(prefix + ending)
-    return Part(scheme, tensors[0], tensors[1], scalars[0], scalars[1], bias)
+    return Part(prefix, scheme, tensors[0], tensors[1], scalars[0], scalars[1], bias)
+
+
+def _join(rows: list[list[Any]]) -> Tensor:
+    """The matrices of experts as a stack, each of which is of one part or several."""
+    return torch.stack([torch.cat(parts) for parts in rows])
 
 
 def _read_experts(files: Files, site: Site) -> Part | None:
@@ -186,14 +213,16 @@ def _read_experts(files: Files, site: Site) -> Part | None:
         inputs = [part.input_scale for parts in rows for part in parts]
         # One scale is for the tokens of all experts.
         given = torch.stack(inputs).max() if inputs[0] is not None else None
-        return Part(scheme, torch.stack([torch.cat([part.data for part in parts])
-                                         for parts in rows]),
-                    torch.stack([torch.cat([part.scales for part in parts]) for parts in rows]),
-                    scales, given)
+        biases = [[part.bias for part in parts] for parts in rows]
+        has_bias = all(bias is not None for each in biases for bias in each)
+        return Part(prefixes[0][0], scheme,
+                    _join([[part.data for part in parts] for parts in rows]),
+                    _join([[part.scales for part in parts] for parts in rows]), scales, given,
+                    _join(biases) if has_bias else None)
     return None
 
 
-def _read_site(files: Files, site: Site) -> Part | None:
+def read_site(files: Files, site: Site) -> Part | None:
     n, k = site.get_sizes()
     if not site.is_stack:
         prefix = site.name
@@ -206,17 +235,20 @@ def _read_site(files: Files, site: Site) -> Part | None:
     return _read_part(files, prefix, scheme, (site.weight.shape[0], n, k))
 
 
-def _quantizes_activations(files: Files, name: str, part: Part) -> bool:
+def _quantizes_activations(files: Files, part: Part) -> bool:
     """Whether the configuration says that a layer's activations are quantized, where its tensors
     do not tell. Those of ModelOpt's NVFP4 tell by their input scale."""
-    group = files.checkpoint.scheme.find(name)
+    group = files.checkpoint.scheme.find(files.get_path(part.path))
     if part.scheme.family == "modelopt" and part.scheme.needs_input_scale:
         return False
     return group is not None and group.quantizes_activations
 
 
-def _make_form(part: Part, weight_only: bool | None, is_quantized: bool) -> LayerForm:
+def make_form(files: Files, part: Part, weight_only: bool | None) -> LayerForm:
+    """How the layer of a weight computes: with quantized activations where the checkpoint says so,
+    or as `weight_only` says."""
     scheme = part.scheme
+    is_quantized = _quantizes_activations(files, part)
     weight = OperandForm(scheme.format, scheme.recipe,
                          "dynamic" if part.global_scale is not None else "none")
     if weight_only or (weight_only is None and part.input_scale is None and not is_quantized):
@@ -261,7 +293,7 @@ def _load_plain(model: nn.Module, files: Files) -> None:
     model.load_state_dict(state, strict=False, assign=is_meta)
 
 
-def _check_weight_only(weight_only: Any) -> None:
+def check_weight_only(weight_only: Any) -> None:
     if weight_only not in (None, True, False):
         raise ArgumentError(f"expected weight_only to be True, False or None, but got "
                             f"{weight_only!r}")
@@ -290,22 +322,21 @@ def load_quantized_(model: nn.Module, source: Source, *,
     """
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"expected a torch.nn.Module, but got {type(model).__name__}")
-    _check_weight_only(weight_only)
+    check_weight_only(weight_only)
     check_order(order)
-    files = Files(source)
+    files = Files(open_checkpoint(source))
     sites = list(find_sites(model))
     ledger, installer = Ledger(model, sites), Installer(model)
     made: dict[Site, tuple[str, Any]] = {}
     reasons: dict[Site, str] = {}
     with torch.no_grad():
         for site in sites:
-            part = None if site.obstacle else _read_site(files, site)
+            part = None if site.obstacle else read_site(files, site)
             if part is None:
                 reasons[site] = site.obstacle or "the checkpoint has a plain weight"
                 continue
-            form = _make_form(part, weight_only, _quantizes_activations(files, site.name, part)
-                              ).with_order(order)
-            module = _make_module(site, part, form)
+            form = make_form(files, part, weight_only).with_order(order)
+            module = place_part(site, part, form)
             made[site] = f"{form.describe()} of {part.scheme.name}", module
             installer.add(site, module)
         installer.install()
@@ -319,18 +350,21 @@ def load_quantized_(model: nn.Module, source: Source, *,
     return summary
 
 
-def _make_module(site: Site, part: Part, form: LayerForm) -> Any:
+def place_part(site: Site, part: Part, form: LayerForm) -> Any:
+    """The module of a weight for a site, on the device of its plain weight; on the CPU where that
+    is "meta"."""
     device = torch.device("cpu") if site.weight.is_meta else site.weight.device
 
     def move(tensor: Tensor | None) -> Tensor | None:
         return None if tensor is None else tensor.to(device)
     if site.bias is not None:
-        dtype = site.bias.dtype
-        if part.bias is not None:
-            if part.bias.shape != site.bias.shape:
-                raise ArgumentError(f"'{site.name}.bias': expected shape {list(site.bias.shape)}, "
-                                    f"but got {list(part.bias.shape)}")
-            site.bias = nn.Parameter(part.bias.to(device, dtype), requires_grad=False)
+        name = f"{site.name}{'_bias' if site.is_stack else '.bias'}"
+        if part.bias is None:
+            raise ArgumentError(f"expected a tensor '{name}', but got none")
+        if part.bias.shape != site.bias.shape:
+            raise ArgumentError(f"'{name}': expected shape {list(site.bias.shape)}, but got "
+                                f"{list(part.bias.shape)}")
+        site.bias = nn.Parameter(part.bias.to(device, site.bias.dtype), requires_grad=False)
     is_scaled = form.activation is not None and form.activation.scaling == "scale"
     return make_module(site, move(part.data), move(part.scales), move(part.global_scale), form,
                        move(part.input_scale) if is_scaled else None)

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import nn
 
+from blockscale import _native
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, check_order
 from blockscale._policy import Decision, Layer, Policy, Rules
@@ -76,8 +77,32 @@ def _check_stacks(sites: list[Site], decisions: list[Decision]) -> None:
                                          f"quantized, but {reasons[id(site.owner)]}")
 
 
+def _find_joint_amaxes(sites: list[Site], decisions: list[Decision],
+                       joint: Iterable[Collection[str]]) -> dict[str, float]:
+    """The amax of each layer whose global scale is that of several, by its name."""
+    known = {site.name: site for site, decision in zip(sites, decisions)
+             if decision.form is not None and decision.form.weight.scaling == "dynamic"
+             and not site.is_stack and not site.weight.is_meta}
+    found: dict[str, float] = {}
+    for names in joint:
+        members = [known[name] for name in names if name in known]
+        if len(members) > 1:
+            amax = _native.get_nonzero_amax(max(float(site.weight.detach().abs().amax())
+                                                for site in members))
+            found.update(dict.fromkeys((site.name for site in members), amax))
+    return found
+
+
+def _with_amax(form: LayerForm, amax: float | None) -> LayerForm:
+    """The form of a weight whose global scale is that of an amax."""
+    if amax is None:
+        return form
+    return dataclasses.replace(form, weight=dataclasses.replace(form.weight, scaling="amax",
+                                                                amax=amax))
+
+
 def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] | None = None,
-              order: str | None = None,
+              order: str | None = None, joint: Iterable[Collection[str]] = (),
               progress: Callable[[str, int, int], None] | None = None) -> Summary:
     """Quantizes the linear layers and the expert stacks of a model in place, by a policy.
 
@@ -94,6 +119,9 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
         activations have a dynamic global scale take it from there.
       order: of the sums of all layers' products, "free" or "chain" (docs/SameBits.md), whatever
         rules say of it; None for what they say.
+      joint: names of layers whose weights have one global scale, where a rule gives them one from
+        their own amax: files of ModelOpt's and compressed-tensors' families have that of layers
+        which loaders make one of, as of q, k and v.
       progress: called with the name of each layer, its number and how many there are.
 
     Returns: what became of each weight, and why others were left. Warns where none is quantized.
@@ -112,6 +140,7 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
     uses, ledger, installer = _count_uses(model), Ledger(model, sites), Installer(model)
     replaced = collections.Counter(id(site.weight) for site, decision in zip(sites, decisions)
                                    if decision.form is not None)
+    joint_amaxes = _find_joint_amaxes(sites, decisions, joint)
     made: dict[Site, tuple[str, QuantizedWeight]] = {}
     used: set[str] = set()
     shared: dict[Any, QuantizedWeight] = {}
@@ -124,10 +153,12 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
         if form is not decision.form:
             used.add(site.name)
         form = form.with_order(order)
-        key, text = (id(site.weight), form, site.is_transposed), form.describe()
+        amax = joint_amaxes.get(site.name)
+        key, text = (id(site.weight), form, site.is_transposed, amax), form.describe()
         module = shared.get(key) if site.bias is None else None
         if module is None:
-            module = make_module(site, *quantize_weight(site.get_weight(), form), form)
+            module = make_module(site, *quantize_weight(site.get_weight(), _with_amax(form, amax)),
+                                 form)
             shared[key] = module
         if uses[id(site.weight)] > replaced[id(site.weight)]:
             text += "; others keep the plain weight that it shared with them"

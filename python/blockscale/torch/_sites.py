@@ -215,6 +215,17 @@ class _Ties:
         return dict(self._names)
 
 
+def write_ties_out(model: Any, names: dict[str, str]) -> None:
+    """Has a model of transformers tie these weights, and no others."""
+    setattr(model, _FIND_TIES, _Ties(model, names))
+
+
+def find_ties(model: Any) -> dict[str, str] | None:
+    """The weights that a model of transformers ties, of itself alone; None for another module."""
+    find = getattr(model, _FIND_TIES, None)
+    return dict(find()) if callable(find) else None
+
+
 class Installer:
     """Puts modules in the place of weights, all at once, wherever a model has them. `undo` takes
     them out again."""
@@ -263,12 +274,10 @@ class Installer:
     def _write_ties_out(self) -> None:
         """Keeps the names of tied weights of models of transformers, while all are parameters."""
         for module in self._model.modules():
-            find = getattr(module, _FIND_TIES, None)
-            if callable(find) and _FIND_TIES not in vars(module):
-                names = find()
-                if names:
-                    setattr(module, _FIND_TIES, _Ties(module, names))
-                    self._ties.append(module)
+            names = None if _FIND_TIES in vars(module) else find_ties(module)
+            if names:
+                write_ties_out(module, names)
+                self._ties.append(module)
 
 
 def make_module(site: Site, data: Any, scales: Any, global_scale: Tensor | None, form: Any,

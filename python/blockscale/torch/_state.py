@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from blockscale._errors import ArgumentError
-from blockscale._forms import LayerForm, OperandForm
+from blockscale._forms import SCALINGS, LayerForm, OperandForm
 from blockscale._json import parse
-from blockscale._ops import ORDERS
+from blockscale._ops import FORMATS, ORDERS
 from blockscale.torch._forms import ROW_MAJOR, get_storage
 
 if TYPE_CHECKING:
@@ -90,6 +90,42 @@ def _read_mark(mark: Any) -> dict[str, Any] | str:
         return (f"expected a mark of version {VERSION}, but got {members.get('version')!r}, which "
                 "another version of BlockScale wrote")
     return members
+
+
+def _read_operand(members: Mapping[str, Any], name: str) -> OperandForm | None:
+    format = members.get(f"format of {name}")
+    if format == "plain":
+        return None
+    if format not in FORMATS:
+        raise ArgumentError(f"expected a format of {name} of {', '.join(FORMATS)}, or plain, but "
+                            f"got {format!r}")
+    scaling = members.get(f"global_scale of {name}")
+    if scaling not in SCALINGS:
+        raise ArgumentError(f"expected a global_scale of {name} of {', '.join(SCALINGS)}, but got "
+                            f"{scaling!r}")
+    # A scale that a file has is a tensor beside the mark.
+    return OperandForm(format, members.get(f"recipe of {name}"), scaling,
+                       is_swept=members.get(f"sweep of {name}") is True)
+
+
+def read_form(mark: Any) -> LayerForm:
+    """The form that a mark stands for.
+
+    Raises: ArgumentError for what is no mark of this version.
+    """
+    members = _read_mark(mark)
+    if isinstance(members, str):
+        raise ArgumentError(members)
+    weight = _read_operand(members, "weights")
+    if weight is None:
+        raise ArgumentError("expected a mark of a quantized weight, but got a plain one's")
+    form = LayerForm(weight, _read_operand(members, "activations"), members.get("rht") is True,
+                     members.get("cast"), members.get("rows of plain activations", 0),
+                     members.get("order", ORDERS[0]))
+    problem = compare_mark(mark, form)
+    if problem:
+        raise ArgumentError(problem)
+    return form
 
 
 def _list_members(members: Mapping[str, Any], names: list[str]) -> str:

@@ -40,6 +40,8 @@ def _refuse_write(op: Any) -> NoReturn:
 class WeightView(Tensor):
     """Values of codes. `read` computes them in a dtype."""
 
+    #: What transformers asks a tensor before it initializes it.
+    _is_hf_initialized = True
     _read: Callable[[torch.dtype], Tensor]
 
     @staticmethod
