@@ -23,8 +23,11 @@ is one CUDA graph. Forms are processes, all at once, spread over the GPUs. `nvfp
 its first seed twice.
 
 Prints the losses of each form: the mean of three seeds at some steps, each seed's mean over the
-last steps, and that over bf16's; then the bars. Writes train_curves.json and train_curves.svg. The
-exit status is 1 if a bar is missed.
+last steps, and that over bf16's. Then come the sums of a product of the last model, `up` of the
+first block: how many of its results differ from the exact sum of the same codes, rounded to bf16,
+and the norm of what they differ by, over that of the result and over that of what the rounding
+itself changes. Last come the bars. Writes train_curves.json and train_curves.svg. The exit status
+is 1 if a bar is missed.
 """
 
 import argparse
@@ -202,6 +205,30 @@ class Trainer:
         return losses.tolist()
 
 
+def compare_sums(trainer, form):
+    """The share of results of a forward product that are not the exact sums of its codes, rounded;
+    the norm of the difference over that of the sums, and over that of their rounding."""
+    from blockscale.torch import fake_quantize, train_linear
+    layer, seen = trainer.model.blocks[0].up, []
+    hook = layer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    with torch.no_grad(), torch.autocast(trainer.device, torch.bfloat16):
+        trainer.model(trainer.ids[:, :-1])
+        hook.remove()
+        x, weight = seen[0].flatten(0, 1).bfloat16(), layer.weight.bfloat16()
+        found = train_linear(x, weight, form=form)
+    values = []
+    for tensor, operand in ((x, form.forward_input), (weight, form.forward_weight)):
+        size = 16 if operand.format == "nvfp4" else 32
+        values.append(fake_quantize(
+            tensor.float(), format=operand.format, recipe=operand.recipe, scaling=operand.scaling,
+            block=(size, size) if operand.is_square else None).double())
+    exact = values[0] @ values[1].t()
+    rounded = exact.bfloat16().double()
+    change = (found.double() - rounded).norm()
+    return [float((found != rounded).double().mean()), float(change / exact.norm()),
+            float(change / (rounded - exact).norm())]
+
+
 def train(form, options):
     """What a process of a form prints: one line of JSON."""
     # Sums of a run are in one order, so that it repeats.
@@ -219,6 +246,8 @@ def train(form, options):
             found["seconds"].append(time.perf_counter() - begin)
         if form == "nvfp4":
             found["repeats"] = trainer.run(0) == found["losses"][0]
+        if form != "bf16":
+            found["sums"] = compare_sums(trainer, get_form(form))
     print(json.dumps(found), flush=True)
 
 
@@ -271,6 +300,16 @@ def get_means(losses):
     return [statistics.fmean(each[-LAST:]) for each in losses]
 
 
+def print_sums(found):
+    for form, each in found.items():
+        if "sums" in each:
+            share, of_result, of_rounding = each["sums"]
+            print(f"{form}: {share:.3%} of the results of a product are not the exact sums, "
+                  f"rounded; the change is {of_result:.1e} of the result, {of_rounding:.1e} of the "
+                  "rounding")
+    print()
+
+
 def print_losses(found, steps):
     shown = sorted({step for step in (0, 50, 100, 200, 400, 700, 1000, 1250) if step < steps})
     print("\n| form | " + " | ".join(map(str, shown)) + f" | last {LAST}, by seed | of bf16's |\n"
@@ -314,6 +353,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         found = train_all(chosen, options, folder)
     print_losses(found, options.steps)
+    print_sums(found)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "train_curves.json").write_text(json.dumps(found))
     (options.out / "train_curves.svg").write_text(draw_curves(
