@@ -136,6 +136,8 @@ class QuantizedWeight(nn.Module):
       input_global: the static amax or global scale of activations, if there is one.
       form: how weight and activations are quantized.
       dtype: that of the plain weight, which changes with the model's.
+      is_transposed: whether `weight` is [K, N].
+      is_plain_transposed: whether the weight in the plain model is, also that of a stack.
       awaited: the tensors that the mark of a state dict was loaded for, and that are still to be
         loaded.
     """
@@ -152,7 +154,7 @@ class QuantizedWeight(nn.Module):
     def __init__(self, data: Tensor, scales: Tensor, global_scale: Tensor | None,
                  bias: Tensor | None, *, in_features: int, out_features: int, form: LayerForm,
                  input_global: Tensor | None = None, dtype: torch.dtype | None = None,
-                 is_transposed: bool = False):
+                 is_transposed: bool = False, is_plain_transposed: bool | None = None):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.form = form
@@ -160,6 +162,8 @@ class QuantizedWeight(nn.Module):
         self.neighbours: Neighbours | None = None
         self.dtype = dtype or (torch.bfloat16 if bias is None else bias.dtype)
         self.is_transposed = is_transposed
+        self.is_plain_transposed = (is_transposed if is_plain_transposed is None
+                                    else is_plain_transposed)
         self.awaited: set[str] = set()
         for name, tensor in zip(_OWN, (data, scales, global_scale, input_global)):
             self.register_buffer(name, tensor)
@@ -182,12 +186,25 @@ class QuantizedWeight(nn.Module):
 
     def _convert(self, layout: str) -> tuple[Tensor, Tensor]:
         """Data and scales in another order."""
-        if layout == self.layout:
-            return self.data, self.scales
-        data, scales = _OPS.pack(
-            self.data, self.scales, out_features=self.out_features, in_features=self.in_features,
-            format=self.form.weight.format, before=self.layout, after=layout)
+        return self._pack(self.data, self.scales, self.layout, layout)
+
+    def _pack(self, data: Tensor, scales: Tensor, before: str, after: str
+              ) -> tuple[Tensor, Tensor]:
+        """Data and scales of the weight's sizes from one order to another."""
+        if before == after:
+            return data, scales
+        data, scales = _OPS.pack(data, scales, out_features=self.out_features,
+                                 in_features=self.in_features, format=self.form.weight.format,
+                                 before=before, after=after)
         return data, scales
+
+    def take_codes(self, data: Tensor, scales: Tensor, global_scale: Tensor | None) -> None:
+        """Writes the codes of another weight, in row-major order, where those of this one are."""
+        for mine, other in zip((self.data, self.scales),
+                               self._pack(data, scales, ROW_MAJOR, self.layout)):
+            mine.copy_(other)
+        if self.global_scale is not None and global_scale is not None:
+            self.global_scale.copy_(global_scale.expand_as(self.global_scale))
 
     def _set_layout(self, layout: str) -> None:
         self.data, self.scales = self._convert(layout)

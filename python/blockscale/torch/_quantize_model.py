@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from blockscale import _native
 from blockscale._errors import ArgumentError
@@ -87,13 +87,17 @@ def _find_joint_amaxes(sites: list[Site], decisions: list[Decision],
     for names in joint:
         members = [known[name] for name in names if name in known]
         if len(members) > 1:
-            amax = _native.get_nonzero_amax(max(float(site.weight.detach().abs().amax())
-                                                for site in members))
+            amax = find_joint_amax([site.weight for site in members])
             found.update(dict.fromkeys((site.name for site in members), amax))
     return found
 
 
-def _with_amax(form: LayerForm, amax: float | None) -> LayerForm:
+def find_joint_amax(weights: Iterable[Tensor]) -> float:
+    """The amax of weights that have one global scale."""
+    return _native.get_nonzero_amax(max(float(each.detach().abs().amax()) for each in weights))
+
+
+def with_amax(form: LayerForm, amax: float | None) -> LayerForm:
     """The form of a weight whose global scale is that of an amax."""
     if amax is None:
         return form
@@ -157,7 +161,7 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
         key, text = (id(site.weight), form, site.is_transposed, amax), form.describe()
         module = shared.get(key) if site.bias is None else None
         if module is None:
-            module = make_module(site, *quantize_weight(site.get_weight(), _with_amax(form, amax)),
+            module = make_module(site, *quantize_weight(site.get_weight(), with_amax(form, amax)),
                                  form)
             shared[key] = module
         if uses[id(site.weight)] > replaced[id(site.weight)]:

@@ -290,4 +290,5 @@ def make_module(site: Site, data: Any, scales: Any, global_scale: Tensor | None,
     kind = QuantizedStack if site.is_stack else QuantizedLinear
     return kind(data, scales, global_scale, site.bias, in_features=k, out_features=n, form=form,
                 input_global=input_global, dtype=site.weight.dtype,
-                is_transposed=site.is_transposed and not site.is_stack)
+                is_transposed=site.is_transposed and not site.is_stack,
+                is_plain_transposed=site.is_transposed)

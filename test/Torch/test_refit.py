@@ -1,0 +1,168 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""New weights in a quantized model: the bytes of quantize_ in the same memory, and what is refused
+before anything is written."""
+
+import copy
+import functools
+import unittest
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import blockscale
+import blockscale.torch
+from test_quantize_model import Model as ExpertsModel
+
+WIDTH = 128
+RULES = ({"format": "nvfp4", "weight_only": True}, {"format": "mxfp8"}, {"format": "mxfp4"},
+         {"format": "nvfp4", "weight_only": True, "global_scale": "none"},
+         {"format": "mxfp8", "weight_only": True, "rht": True})
+
+
+class Model(nn.Module):
+    """Neighbours, whose weights lie together, a layer with a bias, a norm and a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.RMSNorm(WIDTH)
+        self.q, self.k = (nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(2))
+        self.out = nn.Linear(WIDTH, 64)
+        self.register_buffer("shift", torch.randn(64))
+
+    def forward(self, x):
+        x = self.norm(x)
+        return self.out(F.silu(self.q(x)) * self.k(x)) + self.shift
+
+
+def policy(rule):
+    return {"version": 1, "leave_last_projection": False, "rules": [rule]}
+
+
+def make_plain(seed, kind=Model):
+    torch.manual_seed(seed)
+    model = kind().bfloat16().eval()
+    for each in model.parameters():
+        each.data.copy_(torch.randn_like(each) * 2.0 ** torch.randint(-4, 4, each.shape[-1:]))
+    return model
+
+
+def find_memory(model):
+    return {name: each.data_ptr() for name, each in [*model.named_parameters(),
+                                                     *model.named_buffers()]}
+
+
+class RefitTest(unittest.TestCase):
+    def check_same(self, one, other):
+        one, other = one.state_dict(), other.state_dict()
+        self.assertEqual(set(one), set(other))
+        for name, tensor in one.items():
+            self.assertTrue(torch.equal(tensor, other[name]), name)
+
+    def test_bytes_and_memory(self):
+        """A mapping, and pairs; compiled models see them."""
+        x = torch.randn(5, WIDTH).bfloat16()
+        for rule in RULES:
+            for is_mapping in (True, False):
+                with self.subTest(rule=rule, is_mapping=is_mapping), torch.no_grad():
+                    plain, other = make_plain(0), make_plain(1)
+                    wanted, model = copy.deepcopy(other), plain
+                    for each in (wanted, model):
+                        blockscale.torch.quantize_(each, policy(rule))
+                    memory, before = find_memory(model), model(x)
+                    weights = other.state_dict()
+                    given = weights if is_mapping else iter(weights.items())
+                    self.assertEqual(blockscale.torch.refit_(model, given), [])
+                    self.assertEqual(find_memory(model), memory)
+                    self.check_same(model, wanted)
+                    self.assertTrue(torch.equal(model(x), wanted(x)))
+                    self.assertFalse(torch.equal(model(x), before))
+
+    def test_compiled(self):
+        """A model that is compiled already computes with the new weights."""
+        model, other = make_plain(0), make_plain(1)
+        wanted = copy.deepcopy(other)
+        for each in (wanted, model):
+            blockscale.torch.quantize_(each, policy(RULES[0]))
+        x = torch.randn(5, WIDTH).bfloat16()
+        with torch.no_grad():
+            torch._dynamo.reset()
+            compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
+            before = compiled(x)
+            blockscale.torch.refit_(model, other.state_dict())
+            found = compiled(x)
+            torch._dynamo.reset()
+            again = torch.compile(wanted, backend="blockscale", options={"rest": "eager"})(x)
+        self.assertTrue(torch.equal(found, again))
+        self.assertFalse(torch.equal(found, before))
+
+    def test_experts(self):
+        """Stacks have the names of the plain experts' parameters, biases theirs."""
+        for is_transposed in (False, True):
+            with self.subTest(is_transposed=is_transposed):
+                model, other = (make_plain(seed, functools.partial(
+                    ExpertsModel, is_transposed=is_transposed))
+                                for seed in (0, 1))
+                weights = copy.deepcopy(other.state_dict())
+                for each in (model, other):
+                    blockscale.torch.quantize_(each, policy(RULES[0]))
+                memory = find_memory(model)
+                self.assertEqual(blockscale.torch.refit_(model, weights), [])
+                self.assertEqual(find_memory(model), memory)
+                self.check_same(model, other)
+
+    def test_a_part(self):
+        """What `weights` does not have stays, and is named if it is quantized."""
+        model, other = make_plain(0), make_plain(1)
+        blockscale.torch.quantize_(model, policy(RULES[0]))
+        wanted = copy.deepcopy(model.state_dict())
+        weights = {"out.bias": other.out.bias, "norm.weight": other.norm.weight,
+                   "q.weight": other.q.weight}
+        self.assertEqual(blockscale.torch.refit_(model, weights), ["k.weight", "out.weight"])
+        found = model.state_dict()
+        changed = {name for name, each in found.items() if not torch.equal(each, wanted[name])}
+        self.assertEqual(changed, {"out.bias", "norm.weight", "q.data", "q.scales",
+                                   "q.global_scale"})
+
+    def test_joint_global_scales(self):
+        """Weights that share a global scale share the new one."""
+        model, other = make_plain(0), make_plain(1)
+        other.k.weight.data.mul_(8)
+        weights = copy.deepcopy(other.state_dict())
+        joint = [("q", "k"), ("out", "absent")]
+        for each in (model, other):
+            blockscale.torch.quantize_(each, policy(RULES[0]), joint=joint)
+        blockscale.torch.refit_(model, weights, joint=joint)
+        self.check_same(model, other)
+        self.assertEqual(model.state_dict()["q.global_scale"], model.state_dict()["k.global_scale"])
+        del weights["k.weight"]
+        for given in (weights, iter(weights.items())):
+            with self.assertRaisesRegex(blockscale.ArgumentError, "the weights of all of q, k"):
+                blockscale.torch.refit_(model, given, joint=joint)
+
+    def test_refused(self):
+        """Before anything is written, though the wrong tensor is the last one."""
+        model, other = make_plain(0), make_plain(1)
+        blockscale.torch.quantize_(model, policy(RULES[1]))
+        wanted = copy.deepcopy(model)
+        right = other.state_dict()
+        for name, tensor, message in (
+                ("q", right["q.weight"], "names of the model's weights, but got 'q'"),
+                ("q.weight", right["out.weight"],
+                 r"'q.weight' as float32, .* of shape \[128, 128\], but got bfloat16 of .*64"),
+                ("q.weight", right["q.weight"].to(torch.float8_e4m3fn), "but got float8_e4m3fn of"),
+                ("q.weight", right["q.weight"].to("meta"), "'q.weight' .* on \"meta\""),
+                ("q.data", right["q.weight"], "but got 'q.data'"),
+                ("shift", right["shift"][:3], r"'shift' as bfloat16 of shape \[64\], but got .*3")):
+            with self.subTest(message), self.assertRaisesRegex(blockscale.ArgumentError, message):
+                blockscale.torch.refit_(model, {**right, name: tensor})
+            self.check_same(model, wanted)
+        empty = make_plain(0)
+        blockscale.torch.quantize_(empty, policy(RULES[0]))
+        with self.assertRaisesRegex(blockscale.ArgumentError, "it is on \"meta\""):
+            blockscale.torch.refit_(empty.to("meta"), {"q.weight": right["q.weight"]})
+
+
+if __name__ == "__main__":
+    unittest.main()
