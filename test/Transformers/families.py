@@ -4,15 +4,21 @@
 same models with plain weights that have the values of the codes."""
 
 import contextlib
+import copy
 import io
 import json
+import re
 from pathlib import Path
 
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from transformers.quantizers import auto
 
 import blockscale.checkpoint
+import blockscale.transformers
+from blockscale.torch._modules import QuantizedWeight
+from blockscale.transformers import BlockScaleConfig
 
 _SIZES = dict(hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
               num_key_value_heads=2, head_dim=32, vocab_size=160, max_position_embeddings=64,
@@ -38,13 +44,17 @@ FAMILIES = {
         "kv_lora_rank": 32, "q_lora_rank": 32, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16,
         "head_dim": 16, "v_head_dim": 32, "num_key_value_heads": 4, **_EXPERTS}),
 }
-#: Layouts: the family of files, the rule of a policy, and how far the logits may be from those of
-#: plain weights with the same values: activations are quantized where the layout says so.
+#: How far logits may be from those of plain weights with the same values, if activations are plain:
+#: these are rounded to bf16, where values of NVFP4 have more bits. Those of MX formats have not.
+_ROUNDED, _EXACT = 0.04, 0.005
+#: Layouts: the family of files, the rule of a policy, and the bound of logits.
 LAYOUTS = {
-    "modelopt-nvfp4": ("modelopt", {"format": "nvfp4", "weight_only": True}, 0.02),
-    "modelopt-mxfp8": ("modelopt", {"format": "mxfp8"}, 0.1),
-    "packed-nvfp4": ("compressed-tensors", {"format": "nvfp4", "weight_only": True}, 0.02),
-    "packed-mxfp4": ("compressed-tensors", {"format": "mxfp4", "weight_only": True}, 0.02),
+    "modelopt-nvfp4": ("modelopt", {"format": "nvfp4", "weight_only": True}, _ROUNDED),
+    "modelopt-mxfp8": ("modelopt", {"format": "mxfp8"}, _EXACT),
+    "packed-nvfp4": ("compressed-tensors", {"format": "nvfp4", "weight_only": True}, _ROUNDED),
+    "packed-mxfp4": ("compressed-tensors", {"format": "mxfp4", "weight_only": True}, _EXACT),
+    "fp8-blocks": ("fp8-blocks", None, _EXACT),
+    "blockscale": ("blockscale", {"format": "nvfp4", "weight_only": True}, _ROUNDED),
 }
 
 
@@ -59,6 +69,19 @@ def quiet():
             yield
     finally:
         transformers.logging.set_verbosity(before)
+
+
+@contextlib.contextmanager
+def taken_over():
+    """Where this package loads what transformers has quantizers for."""
+    mappings = auto.AUTO_QUANTIZER_MAPPING, auto.AUTO_QUANTIZATION_CONFIG_MAPPING
+    before = [dict(each) for each in mappings]
+    blockscale.transformers.take_over()
+    try:
+        yield
+    finally:
+        for mapping, old in zip(mappings, before):
+            mapping.update(old)
 
 
 def save_plain(family, folder, **sizes):
@@ -87,17 +110,90 @@ def load(folder, dtype=torch.bfloat16, **options):
 
 
 def quantize(plain, folder, layout):
-    """The checkpoint in a layout, by the package's own files."""
+    """The checkpoint in a layout: FP8 by formulas of this file, what the modules have by
+    save_pretrained(), and all others by the package's writer of files."""
     family, rule, _ = LAYOUTS[layout]
+    if layout == "fp8-blocks":
+        return write_fp8(plain, folder)
     policy = {"version": 1, "rules": [{**rule, "match": {"location": r"*layer*"}},
                                       {**rule, "match": {"location": r"*block*"}}]}
+    if layout == "blockscale":
+        with quiet():
+            load(plain, quantization_config=BlockScaleConfig(policy)).save_pretrained(folder)
+        return folder
     blockscale.checkpoint.quantize(plain, folder, policy, layout=family)
+    return folder
+
+
+def is_layer(name, tensor):
+    """Whether a tensor of a plain checkpoint is the weight of a layer that is quantized: of those
+    of blocks, and no table and no router."""
+    return (tensor.dim() == 2 and re.search(r"layer|block", name) is not None
+            and re.search(r"embed|relative|gate\.weight|e_score", name) is None)
+
+
+def quantize_fp8(weight):
+    """Codes and scales of blocks of 128 x 128."""
+    n, k = weight.shape
+    padded = torch.zeros(-(-n // 128) * 128, -(-k // 128) * 128)
+    padded[:n, :k] = weight
+    blocks = padded.view(padded.shape[0] // 128, 128, -1, 128)
+    scales = blocks.abs().amax((1, 3)).clamp(min=1e-12) / 448
+    codes = (blocks / scales[:, None, :, None]).view(padded.shape)[:n, :k]
+    return codes.to(torch.float8_e4m3fn), scales
+
+
+def write_fp8(plain, folder):
+    Path(folder).mkdir()
+    tensors, left = {}, []
+    for name, tensor in read_tensors(plain).items():
+        if not is_layer(name, tensor):
+            tensors[name] = tensor
+            left += [name.removesuffix(".weight")] * (tensor.dim() == 2)
+            continue
+        tensors[name], tensors[f"{name}_scale_inv"] = quantize_fp8(tensor.float())
+    write_tensors(tensors, folder)
+    config = json.loads((Path(plain) / "config.json").read_text())
+    config["quantization_config"] = {
+        "quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128],
+        "modules_to_not_convert": left}
+    (Path(folder) / "config.json").write_text(json.dumps(config))
     return folder
 
 
 def decode(folder, made):
     """A plain checkpoint of the values of a quantized one."""
+    if read_method(folder) == "blockscale":
+        return decode_own(folder, made)
     blockscale.checkpoint.convert(folder, made, to="plain")
+    return made
+
+
+def read_method(folder):
+    config = json.loads((Path(folder) / "config.json").read_text())
+    return config["quantization_config"]["quant_method"]
+
+
+def decode_own(folder, made):
+    """The same of a file with the tensors of our modules: values of the modules themselves, which
+    the tests of quantize_ hold against others."""
+    model = load(folder)
+    config = copy.deepcopy(model.config)
+    del config.quantization_config
+    plain = type(model)(config).bfloat16()
+    state = {name: tensor for name, tensor in model.state_dict().items()
+             if name in plain.state_dict()}
+    for name, module in model.named_modules():
+        if isinstance(module, QuantizedWeight):
+            values = module.weight.dequantize(torch.bfloat16)
+            if module.is_stack:
+                experts = plain.get_submodule(name.rpartition(".")[0])
+                state[name] = values.transpose(1, 2) if experts.is_transposed else values
+            else:
+                state[f"{name}.weight"] = values
+    plain.load_state_dict(state)
+    with quiet():
+        plain.save_pretrained(made)
     return made
 
 
@@ -149,4 +245,4 @@ def get_ratio(found, expected):
 
 __all__ = ["FAMILIES", "LAYOUTS", "decode", "find_difference", "get_ratio", "load",
            "make_checkpoint", "make_inputs", "quantize", "quiet", "read_tensors", "save_plain",
-           "write_tensors"]
+           "taken_over", "write_tensors"]

@@ -98,7 +98,11 @@ class LoadingTest(unittest.TestCase):
         self.write(quantization_config=None)
         model = load(self.folder, quantization_config=Config())
         self.assertTrue(torch.equal(model(**self.x).logits, expected))
-        self.assertEqual(model.config.quantization_config.quant_method, "blockscale")
+        members = model.config.quantization_config.members
+        self.assertEqual((members["quant_method"], members["quant_algo"], members["ignore"]),
+                         ("modelopt", "W4A16_NVFP4", ["lm_head"]))
+        with self.assertRaisesRegex(blockscale.ArgumentError, "or a policy, but got neither"):
+            load(self.root / "plain", quantization_config=Config())
 
     def test_other_heads(self):
         """A model without the head, and one with a new one."""
@@ -212,7 +216,8 @@ class RegistrationTest(unittest.TestCase):
         blockscale.transformers.take_over("mxfp4")
         self.assertIs(AUTO_QUANTIZER_MAPPING["mxfp4"], blockscale.transformers.BlockScaleQuantizer)
         self.assertIs(AUTO_QUANTIZER_MAPPING["compressed-tensors"], before["compressed-tensors"])
-        with self.assertRaisesRegex(blockscale.ArgumentError, "methods of compressed-tensors, "):
+        with self.assertRaisesRegex(blockscale.ArgumentError,
+                                    "methods of compressed-tensors, mxfp4, fp8"):
             blockscale.transformers.take_over("gptq")
 
     def test_configurations_that_are_refused(self):

@@ -14,7 +14,6 @@ if importlib.util.find_spec("transformers") is None:
     raise unittest.SkipTest("no transformers; scripts/peers.sh transformers installs it")
 
 import torch
-from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING, AUTO_QUANTIZER_MAPPING
 
 import blockscale
 import blockscale.checkpoint
@@ -30,6 +29,7 @@ from families import (
     quiet,
     read_tensors,
     save_plain,
+    taken_over,
     write_tensors,
 )
 
@@ -51,9 +51,6 @@ class SavingTest(unittest.TestCase):
 
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        mappings = (AUTO_QUANTIZER_MAPPING, AUTO_QUANTIZATION_CONFIG_MAPPING)
-        for mapping in mappings:
-            self.addCleanup(mapping.update, dict(mapping))
 
     def quantize(self, rule, family="llama", **options):
         model = load(self.root / family)
@@ -69,7 +66,7 @@ class SavingTest(unittest.TestCase):
     def test_families(self):
         """What is written is read again by its family, and written again with the same bytes. Files
         of other packages' families have no fault that the checker knows."""
-        blockscale.transformers.take_over()
+        self.enterContext(taken_over())
         cases = [("blockscale", {"format": "nvfp4"}, "llama"),
                  ("blockscale", {"format": "nvfp4", "rht": True}, "mixtral"),
                  ("modelopt", NVFP4, "mixtral"),

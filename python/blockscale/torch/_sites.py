@@ -233,13 +233,13 @@ class Installer:
     def __init__(self, model: nn.Module):
         self._model = model
         self._modules: dict[int, nn.Module] = {}
-        self._stacks: dict[int, tuple[nn.Module, dict[str, QuantizedStack]]] = {}
+        self._stacks: dict[int, tuple[nn.Module, dict[str, Any]]] = {}
         self._undo: list[tuple[nn.Module, str, nn.Module]] = []
         self._ties: list[nn.Module] = []
 
-    def add(self, site: Site, module: QuantizedWeight) -> None:
+    def add(self, site: Site, module: Any) -> None:
         """A module for a site. Experts are replaced when all their stacks are there."""
-        if not isinstance(module, QuantizedStack):
+        if not module.is_stack:
             module.train(site.owner.training)
             self._modules[id(site.owner)] = module
             return

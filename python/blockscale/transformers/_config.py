@@ -13,15 +13,13 @@ from transformers.utils.quantization_config import QuantizationConfigMixin
 from blockscale._errors import ArgumentError
 from blockscale._forms import check_order
 from blockscale._policy import Policy
-from blockscale.checkpoint._families import get_family
+from blockscale.checkpoint._families import read_scheme
 from blockscale.torch._checkpoint import check_weight_only
 
 #: The family whose tensors are those of our modules' state dicts.
 OWN = "blockscale"
-#: Families that save_pretrained can write, by quant_method of config.json.
-_FAMILIES = {OWN: OWN} | {method: name for name in ("modelopt", "compressed-tensors", "gpt-oss")
-                          for method in get_family(name).methods}
-FAMILIES = tuple(_FAMILIES.values())
+#: Families that save_pretrained can write, whatever a model was loaded from.
+FAMILIES = (OWN, "modelopt", "compressed-tensors", "gpt-oss")
 
 
 class BlockScaleConfig(QuantizationConfigMixin):
@@ -64,7 +62,14 @@ class BlockScaleConfig(QuantizationConfigMixin):
     @property
     def family(self) -> str:
         """The family of the checkpoint that save_pretrained() writes."""
-        return self._family or _FAMILIES.get(self.quant_method, self.quant_method)
+        return self._family or self.family_of_members or OWN
+
+    @property
+    def family_of_members(self) -> str:
+        """The family that config.json speaks for, "" where it says nothing."""
+        if not self.members:
+            return ""
+        return read_scheme({"quantization_config": self.members}, {}).family
 
     def choose(self, family: str, members: Mapping[str, Any]) -> None:
         """Another family, with what its configuration says."""

@@ -24,6 +24,7 @@ from blockscale.checkpoint._families import LAYOUTS
 from blockscale.checkpoint._layouts import IGNORED, INPUT
 from blockscale.checkpoint._names import split_expert
 from blockscale.torch._checkpoint import NUMBERS, Files, make_form, place_part, read_site
+from blockscale.torch._fp8 import Fp8Weight
 from blockscale.torch._modules import QuantizedWeight
 from blockscale.torch._sites import (
     Installer,
@@ -34,8 +35,11 @@ from blockscale.torch._sites import (
     write_ties_out,
 )
 from blockscale.torch._state import MARK, check_tensor, list_tensors, read_form
+from blockscale.transformers._fp8 import Fp8Files
 from blockscale.transformers._names import Names
 
+#: Modules with quantized weights.
+WEIGHTS = (QuantizedWeight, Fp8Weight)
 #: What a module of ours has in a state dict.
 OWN_TENSORS = ("data", "scales", "global_scale", "input_global")
 
@@ -53,6 +57,18 @@ def open_files(paths: Sequence[str] | None, members: Mapping[str, Any], names: N
     if members:
         config = {**config, "quantization_config": dict(members)}
     return Files(Checkpoint(paths, configs=(config, quantization)), names.rename)
+
+
+def describe_modelopt(quantization: Mapping[str, Any]) -> dict[str, Any]:
+    """quantization_config of what older files of ModelOpt say in hf_quant_config.json alone.
+
+    Raises: ArgumentError where they say nothing.
+    """
+    inner = quantization.get("quantization")
+    if not isinstance(inner, dict):
+        raise ArgumentError("expected a checkpoint whose configuration says how it is quantized, "
+                            "or a policy, but got neither")
+    return {"quant_method": "modelopt", "ignore": inner.get("exclude_modules") or [], **inner}
 
 
 @contextlib.contextmanager
@@ -102,9 +118,9 @@ def _read_own(files: Files, site: Site, order: str | None) -> QuantizedWeight | 
     return module
 
 
-def _read_module(files: Files, site: Site, weight_only: bool | None, order: str | None
-                 ) -> QuantizedWeight | None:
-    own = _read_own(files, site, order)
+def _read_module(files: Files, fp8: Fp8Files, site: Site, weight_only: bool | None,
+                 order: str | None) -> QuantizedWeight | Fp8Weight | None:
+    own = _read_own(files, site, order) or fp8.read(site)
     if own is not None:
         return own
     part = read_site(files, site)
@@ -211,11 +227,11 @@ def install_weights(model: Any, files: Files, names: Names, *, weight_only: bool
     Raises: ArgumentError with all tensors that are wrong or missing. The model is as it was then.
     """
     sites = {site.name: site for site in find_sites(model)}
-    installer, problems = Installer(model), []
+    installer, problems, fp8 = Installer(model), [], Fp8Files(files, names)
     made: list[str] = []
     for name, site in sites.items():
         try:
-            module = None if site.obstacle else _read_module(files, site, weight_only, order)
+            module = None if site.obstacle else _read_module(files, fp8, site, weight_only, order)
         except ArgumentError as error:
             problems += str(error).split("\n")
             made.append(name)
@@ -257,7 +273,7 @@ class Hidden:
 
     def __init__(self, model: Any, files: Files, names: Names):
         self._model = model
-        self._modules = [each for each in model.modules() if isinstance(each, QuantizedWeight)]
+        self._modules = [each for each in model.modules() if isinstance(each, WEIGHTS)]
         for module in self._modules:
             module._is_hf_initialized = True
             # A state dict has copies of weights that lie together in memory.

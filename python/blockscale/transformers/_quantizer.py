@@ -18,6 +18,7 @@ from blockscale.torch._sites import find_sites
 from blockscale.transformers._config import OWN, BlockScaleConfig, check_family
 from blockscale.transformers._load import (
     Hidden,
+    describe_modelopt,
     install_weights,
     open_files,
     plain_tensors,
@@ -70,6 +71,8 @@ class BlockScaleQuantizer(HfQuantizer):
         config = self.quantization_config
         names = Names(model)
         files = open_files(checkpoint_files, config.members, names)
+        if not config.members:
+            config.members = describe_modelopt(files.checkpoint.quantization)
         with plain_tensors():
             install_weights(model, files, names, weight_only=config.weight_only,
                             order=config.order, place=self._place)
@@ -87,7 +90,7 @@ class BlockScaleQuantizer(HfQuantizer):
             joint = [] if config.family == OWN else list_fused(model)
             quantize_(model, config.policy, amaxes=config.amaxes, order=config.order, joint=joint)
         self.adopt(model, FileNames(model))
-        if config.policy is not None or not config.members:
+        if config.policy is not None:
             config.members = self.make_state(model, config.family)[1]
         return model
 
@@ -104,13 +107,14 @@ class BlockScaleQuantizer(HfQuantizer):
 
     def make_state(self, model: Any, family: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """The tensors of a model and quantization_config, as a family has them."""
-        return make_state(model, family, self.file_names, self._encode_scales)
+        config = self.quantization_config
+        members = config.members if family == config.family_of_members else None
+        return make_state(model, family, self.file_names, self._encode_scales, members)
 
     def get_state_dict_and_metadata(self, model: Any) -> tuple[dict[str, Tensor], dict[str, str]]:
         config = self.quantization_config
         state, members = self.make_state(model, config.family)
-        if config.members.get("quant_method") != members["quant_method"]:
-            config.members = members
+        config.members = members
         return state, {}
 
     def is_serializable(self) -> bool:

@@ -14,7 +14,7 @@ from blockscale.transformers._quantizer import BlockScaleQuantizer
 #: Methods that transformers itself has no quantizer for.
 _FREE = (OWN, "modelopt")
 #: Methods of quantizers of others, which are replaced when a user asks for it.
-_TAKEN = ("compressed-tensors", "mxfp4", "modelopt")
+_TAKEN = ("compressed-tensors", "mxfp4", "fp8", "fbgemm_fp8", "modelopt")
 
 
 def _set(method: str) -> None:
@@ -34,9 +34,8 @@ def register() -> None:
 
 def take_over(*methods: str) -> None:
     """Has this package load checkpoints of other methods, too, which transformers' own quantizers
-    load else: "compressed-tensors" and "mxfp4", or "modelopt" where another package has taken that,
-    all of these by default. Weights stay quantized on
-    every device then.
+    load else: "compressed-tensors", "mxfp4", "fp8" and "fbgemm_fp8", or "modelopt" where another
+    package has taken that, all of these by default. Weights stay quantized on every device then.
 
     Raises: ArgumentError for another method.
     """

@@ -17,20 +17,22 @@ from blockscale.checkpoint import _names
 from blockscale.checkpoint._families import Quantized, get_family
 from blockscale.checkpoint._kernels import get_global_scale
 from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, SCALES, Layout
+from blockscale.torch._fp8 import Fp8Weight
 from blockscale.torch._modules import QuantizedStack, QuantizedWeight
 from blockscale.torch._sites import find_sites
 from blockscale.torch._state import MARK, VERSION
 from blockscale.transformers._config import OWN
-from blockscale.transformers._load import OWN_TENSORS
+from blockscale.transformers._fp8 import list_own, write_fp8
+from blockscale.transformers._load import OWN_TENSORS, WEIGHTS
 from blockscale.transformers._names import FileNames
 
 _DTYPES = {"F8_E4M3": torch.float8_e4m3fn, "U8": torch.uint8}
 
 
-def list_weights(model: Any) -> dict[str, QuantizedWeight]:
+def list_weights(model: Any) -> dict[str, QuantizedWeight | Fp8Weight]:
     """The quantized weights of a model by their names, those that it has twice under both."""
     return {name: module for name, module in model.named_modules(remove_duplicate=False)
-            if isinstance(module, QuantizedWeight)}
+            if isinstance(module, WEIGHTS)}
 
 
 def _find_layout(name: str, family: str, module: QuantizedWeight) -> Layout:
@@ -155,16 +157,28 @@ def get_config(model: Any) -> dict[str, Any]:
     return {**model.config.to_dict(), "architectures": [type(model).__name__]}
 
 
-def make_state(model: Any, family: str, names: FileNames,
-               encode_scales: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def make_state(model: Any, family: str, names: FileNames, encode_scales: Mapping[str, Tensor],
+               members: Mapping[str, Any] | None = None
+               ) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors of a model by the names that a family has for them behind those of the model, and
     the configuration, whose names are those of the files. `encode_scales` are those of the files
-    that the model came from, by the same names.
+    that the model came from, by the same names, and `members` their configuration, where that is of
+    the family.
 
     Raises: ArgumentError for a weight that the family has no place for.
     """
     state = model.state_dict()
-    weights = list_weights(model)
+    weights: dict[str, QuantizedWeight] = {}
+    for name, module in list_weights(model).items():
+        if isinstance(module, QuantizedWeight):
+            weights[name] = module
+            continue
+        if module.layout.family != family:
+            raise ArgumentError(f"'{name}': expected the family {module.layout.family}, since "
+                                f"{module.layout.name} stays as it is, but got {family}")
+        for each in list_own(module):
+            state.pop(f"{name}.{each}", None)
+        state.update(write_fp8(name, module, names))
     if family == OWN:
         return state, describe_own(weights)
     layers: dict[str, Quantized] = {}
@@ -192,6 +206,8 @@ def make_state(model: Any, family: str, names: FileNames,
                 state[path + ending] = own_bias.contiguous()
             layers[names.get_path(path)] = Quantized(layout, has_activations)
     _check_shared(model, names, shared)
+    if members is not None:
+        return state, dict(members)
     return state, _describe(model, family, layers, names)
 
 

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Quantized checkpoints in transformers, the newest release and an older one: small models of 12
+# families with random weights, in six layouts (test/Transformers/check_families.py). Packages are
+# installed where they are missing (5.5 GB). The last line is `N passed, N failed`.
+
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+
+"$root/scripts/peers.sh" lora
+"$root/scripts/peers.sh" transformers
+find_package
+export PYTHONPATH=$package HF_HUB_OFFLINE=1
+passed=0 failed=0
+for packages in lora transformers; do
+  log=$root/.cache/logs/hf-checkpoints-$packages.log
+  status=0
+  "$root/.cache/$packages/bin/python" "$root/test/Transformers/check_families.py" "$@" >"$log" \
+    2>/dev/null || status=$?
+  cat "$log"
+  if [[ $(tail -n 1 "$log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+    passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+  else
+    failed=$((failed + 1))
+  fi
+done
+echo "$passed passed, $failed failed"
+if ((failed)); then exit 1; fi

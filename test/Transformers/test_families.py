@@ -1,0 +1,32 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ten of the models and layouts of check_families.py; scripts/long/hf-checkpoints.sh has all."""
+
+import importlib.util
+import tempfile
+import unittest
+from pathlib import Path
+
+if importlib.util.find_spec("transformers") is None:
+    print("test_families: skipped, no transformers; scripts/peers.sh transformers installs it")
+    raise unittest.SkipTest("no transformers; scripts/peers.sh transformers installs it")
+
+from check_families import find_problems
+from families import taken_over
+
+CASES = [("llama", "modelopt-mxfp8"), ("mistral", "blockscale"), ("qwen2", "packed-nvfp4"),
+         ("qwen3", "fp8-blocks"), ("gemma2", "packed-mxfp4"), ("phi3", "modelopt-nvfp4"),
+         ("t5", "packed-mxfp4"), ("mixtral", "fp8-blocks"), ("qwen3_moe", "modelopt-nvfp4"),
+         ("deepseek_v3", "modelopt-mxfp8")]
+
+
+class FamiliesTest(unittest.TestCase):
+    def test_models(self):
+        self.enterContext(taken_over())
+        for family, layout in CASES:
+            with self.subTest(family, layout=layout), tempfile.TemporaryDirectory() as folder:
+                self.assertEqual(find_problems(family, layout, Path(folder))[0], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
