@@ -2,7 +2,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# What others build of the sources alone: examples/embed with BlockScale as a folder
+# What others build of the sources alone: examples/out-of-tree with BlockScale as a folder
 # of it, and the Python package by `pip install .` in a fresh environment, with what
 # it takes from PyPI. Runs the example's pipeline and the package's tests. The last
 # line is `N passed, N failed`.
@@ -23,7 +23,7 @@ count() {
 }
 
 example() {
-  cmake -G Ninja -S "$root/examples/embed" -B "$work/embed" -DCMAKE_BUILD_TYPE=Release \
+  cmake -G Ninja -S "$root/examples/out-of-tree" -B "$work/embed" -DCMAKE_BUILD_TYPE=Release \
     --toolchain "$root/cmake/Toolchain.cmake" -DLLVM_USE_LINKER=lld \
     -DBLOCKSCALE_SOURCE="$root" &&
     cmake --build "$work/embed" &&

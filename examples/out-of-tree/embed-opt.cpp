@@ -1,17 +1,20 @@
-//===- embed-opt.cpp - Our pipeline with a pass of yours ------------------===//
+//===- embed-opt.cpp - An opt with BlockScale and a dialect of its own ----===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// An `opt` with BlockScale's passes and one pipeline, `embed-to-cpu`:
-// BlockScale's stages, with a pass of this program between two of them. The
-// pass decides which rounding is meant where a model does not say.
+// An `opt` with BlockScale's passes, the dialect `net` and its lowering
+// (Net.h), and one pipeline, `embed-to-cpu`: that lowering, and BlockScale's
+// stages with a pass of this program between two of them. The pass decides
+// which rounding is meant where a model does not say.
 //
 //   embed-opt model.mlir --embed-to-cpu=recipe=te
 //
 //===----------------------------------------------------------------------===//
+
+#include "Net.h"
 
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Pipelines/Pipelines.h"
@@ -57,6 +60,7 @@ struct EmbedOptions : mlir::PassPipelineOptions<EmbedOptions> {
 
 static void buildPipeline(mlir::OpPassManager &pm,
                           const EmbedOptions &options) {
+  pm.addPass(net::createNetToBlockScale());
   blockscale::ToCPUOptions cpu;
   for (const blockscale::Stage &stage : blockscale::getToCPUStages(cpu)) {
     stage.build(pm);
@@ -72,11 +76,14 @@ static void buildPipeline(mlir::OpPassManager &pm,
 int main(int argc, char **argv) {
   mlir::registerAllPasses();
   blockscale::registerAllPasses();
+  mlir::registerPass(net::createNetToBlockScale);
   mlir::PassPipelineRegistration<EmbedOptions>(
-      "embed-to-cpu", "blockscale-to-cpu with a recipe of choice",
+      "embed-to-cpu",
+      "net-to-blockscale, and blockscale-to-cpu with a recipe of choice",
       buildPipeline);
   mlir::DialectRegistry registry;
   blockscale::registerAllDialects(registry);
+  registry.insert<net::NetDialect>();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "A compiler with BlockScale in it\n", registry));
 }
