@@ -7,6 +7,8 @@
 
 #include "blockscale/IR/BlockScaleDialect.h"
 
+#include "Bytecode.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
@@ -174,6 +176,7 @@ namespace blockscale {
 
 void BlockScaleDialect::initialize() {
   addInterfaces<AliasInterface>();
+  addBytecodeVersion(*this);
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "blockscale/IR/BlockScaleAttributes.cpp.inc"

@@ -16,7 +16,10 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ValueBoundsOpInterface.td"
 
 class BlockScale_Op<string mnemonic, list<Trait> traits = []>
-    : Op<BlockScale_Dialect, mnemonic, traits>;
+    : Op<BlockScale_Dialect, mnemonic, traits> {
+  // lib/IR/Bytecode.cpp writes them.
+  let useCustomPropertiesEncoding = 1;
+}
 
 /// A value-semantic op on logical tensors, with shapes that can be reified.
 class BlockScale_TensorOp<string mnemonic, list<Trait> traits = []>
