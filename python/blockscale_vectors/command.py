@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from . import forms, products, tables, vectors
+from . import forms, given, products, tables, vectors
 from .check import check_file
 
 
@@ -93,9 +93,7 @@ def _table(options):
 
 
 def _header(options):
-    with np.load(options.file, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    _write_text(options.out, vectors.header(options.file, arrays))
+    _write_text(options.out, vectors.header(options.file, given.load(options.file)))
     return 0
 
 

@@ -2,6 +2,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a quantizer gave for a tensor: the form of files, and its blocks."""
 
+import zipfile
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,21 +43,31 @@ def values_of(name, array):
     return values, types[array.dtype.name]
 
 
-def read(path, form):
-    """The arrays of a file .npz; KitError where they are none of a quantizer's."""
+def load(path, names=None, needed=()):
+    """The arrays of a file .npz, which has some of `names` and all that are needed."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, AttributeError) as error:
+    # An array .npy is no archive: a TypeError.
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise KitError(f"expected {path} to be a file .npz, but got: {error}") from error
-    unknown = [name for name in arrays if name not in _NAMES]
-    if unknown:
-        raise KitError(f"expected arrays among {', '.join(_NAMES)}, but got {unknown[0]!r}")
-    for name in _NAMES[:3]:
+    for name in arrays:
+        if names and name not in names:
+            raise KitError(f"expected arrays among {', '.join(names)}, but got {name!r}")
+    for name in needed:
         if name not in arrays:
             raise KitError(f"expected an array {name!r}, but got {', '.join(arrays) or 'none'}")
+    return arrays
+
+
+def read(path, form):
+    """What a file .npz says of a quantizer's call."""
+    arrays = load(path, _NAMES, _NAMES[:3])
     layout = str(arrays.pop("layout", "linear"))
-    block = tuple(int(size) for size in np.ravel(arrays.pop("block", (1, form.block))))
+    block = arrays.pop("block", np.array((1, form.block)))
+    if block.dtype.kind not in "iu":
+        raise KitError(f"expected block to be two integers, but got {block.dtype.name}")
+    block = tuple(block.ravel().tolist())
     x = arrays.pop("input")
     return take(form, x, arrays.pop("data"), arrays.pop("scales"), block=block, layout=layout,
                 **arrays)
@@ -79,7 +90,7 @@ def take(form, x, data, scales, global_scale=None, global_amax=None, block=None,
             raise KitError(f"expected {name} to be a multiple of {step}, but got {size}")
     codes, is_packed = _codes(form, x, data)
     scales = _bytes("scales", scales)
-    values = {name: None if value is None else _scalar(name, value)
+    values = {name: None if value is None else scalar(name, value)
               for name, value in (("global_scale", global_scale), ("global_amax", global_amax))}
     if not form.is_nvfp4 and any(value is not None for value in values.values()):
         raise KitError(f"expected no global scale with {form}, but got one")
@@ -94,8 +105,12 @@ def _bytes(name, array):
     return array.view(np.uint8)
 
 
-def _scalar(name, value):
-    value = np.asarray(value, np.float32)
+def scalar(name, value):
+    """One f32 number."""
+    value = np.asarray(value)
+    if value.dtype.kind not in "fiu":
+        raise KitError(f"expected {name} to be a number, but got {value.dtype.name}")
+    value = value.astype(np.float32)
     if value.size != 1:
         raise KitError(f"expected {name} to be one number, but got {value.size}")
     return value.reshape(())

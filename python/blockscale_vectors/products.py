@@ -24,7 +24,7 @@ from blockscale_reference import (
 from .changes import Change
 from .explain import Explanation, Stage, explain
 from .forms import ELEMENTS, KitError
-from .given import values_of
+from .given import load, scalar, values_of
 
 _KINDS = {16: ("bf16", "f16"), 19: ("tf32",), 8: ("e4m3", "e5m2")}
 FREE = "free"
@@ -100,20 +100,10 @@ class ProductReport:
 def check_file(path, product):
     """The report of a file .npz with operands and the result y = a b^T (docs/Conformance.md)."""
     _how, kind = (None, "bf16") if product == FREE else sum_of(product)
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError) as error:
-        raise KitError(f"expected {path} to be a file .npz, but got: {error}") from error
-    for name in arrays:
-        if name not in _NAMES:
-            raise KitError(f"expected arrays among {', '.join(_NAMES)}, but got {name!r}")
-    for name in ("a", "b", "y"):
-        if name not in arrays:
-            raise KitError(f"expected an array {name!r}, but got {', '.join(arrays) or 'none'}")
+    arrays = load(path, _NAMES, ("a", "b", "y"))
     a, b = (_operand(arrays, name, kind) for name in "ab")
     y = np.asarray(arrays["y"])
-    scale = np.float32(arrays.get("global_scale", 1))
+    scale = scalar("global_scale", arrays.get("global_scale", 1))
     if a.shape[1] != b.shape[1]:
         raise KitError(f"expected a and b to have one K, but got {a.shape[1]} and {b.shape[1]}")
     if y.shape != (len(a), len(b)):

@@ -262,6 +262,8 @@ class FileTest(FolderTest):
                 ({"scales": self.scales.astype(np.float32)}, "expected scales to be uint8"),
                 ({"layout": "tiles"}, "expected layout to be one of linear, .*'tiles'"),
                 ({"block": (2, 16)}, "expected block to be one of"),
+                ({"block": "rows"}, "expected block to be two integers, but got str"),
+                ({"global_amax": "all"}, "expected global_amax to be a number, but got str"),
                 ({"global_amax": np.ones(3)}, "expected global_amax to be one number, but got 3"),
                 ({"scale": self.scales}, "expected arrays among input, .*'scale'")):
             with self.subTest(message), self.assertRaisesRegex(KitError, message):
@@ -276,8 +278,14 @@ class FileTest(FolderTest):
         text = os.path.join(self.folder, "text.npz")
         with open(text, "w", encoding="utf-8") as file:
             file.write("no archive")
-        with self.assertRaisesRegex(KitError, "to be a file .npz, but got"):
-            check_file(text, "te")
+        cut = self.file(**self.given)
+        with open(cut, "r+b") as file:
+            file.truncate(1000)
+        array = os.path.join(self.folder, "array.npy")
+        np.save(array, self.x)
+        for path in (text, cut, array, os.path.join(self.folder, "none.npz")):
+            with self.subTest(path), self.assertRaisesRegex(KitError, "to be a file .npz, but got"):
+                check_file(path, "te")
 
 
 class CommandTest(FolderTest):
