@@ -103,6 +103,18 @@ class SavingTest(unittest.TestCase):
         blockscale.torch.load_quantized_(plain, self.save(model))
         self.assertTrue(torch.equal(plain(**self.x).logits, model(**self.x).logits))
 
+    def test_shards(self):
+        """Several files and their index."""
+        model = self.quantize(NVFP4, "mixtral")
+        blockscale.transformers.set_family(model, "modelopt")
+        with quiet():
+            model.save_pretrained(self.folder / "shards", max_shard_size="100KB")
+        self.assertGreater(len(list((self.folder / "shards").glob("*.safetensors"))), 2)
+        again = load(self.folder / "shards")
+        self.assertTrue(torch.equal(again(**self.x).logits, load(self.save(model))(
+            **self.x).logits))
+        self.assertEqual(blockscale.checkpoint.check(self.folder / "shards").findings, ())
+
     def test_names_of_experts(self):
         """Those that the model's own checkpoints have."""
         model = self.quantize(NVFP4, "mixtral")

@@ -183,8 +183,10 @@ def _find_untaken(files: Files, names: Names, sites: Mapping[str, Site]) -> list
     known |= {each.name: list(each.tensors) for each in checkpoint.unexplained}
     problems = []
     for name, tensors in known.items():
+        if any(names.rename(each) in files.used for each in tensors):
+            continue
         site = _find_site(names.rename(f"{name}.weight").removesuffix(".weight"), sites)
-        if site is not None and not any(names.rename(each) in files.used for each in tensors):
+        if site is not None:
             problems.append(f"'{site.name}': {site.obstacle}" if site.obstacle
                             else _explain_lost(checkpoint, name, tensors))
     return problems

@@ -37,6 +37,9 @@ class Names:
         self._converters = [each for each in mapping if isinstance(each, WeightConverter)]
         self._by_pattern = {pattern: each for each in self._converters
                             for pattern in each.source_patterns}
+        # A large model has many names, which are asked for several times.
+        self._renamed: dict[str, str] = {}
+        self._targets: dict[str, list[str]] = {}
         self._prefix = str(model.base_model_prefix)
         base = getattr(model, self._prefix, None) if self._prefix else None
         self._own = _list_first_words(model)
@@ -44,15 +47,18 @@ class Names:
 
     def rename(self, name: str) -> str:
         """The name in the model of a tensor in files, whether it has such a tensor or not."""
-        return self._fit_prefix(_rename(name, self._renamings)[0])
+        if name not in self._renamed:
+            self._renamed[name] = self._fit_prefix(_rename(name, self._renamings)[0])
+        return self._renamed[name]
 
     def find_targets(self, name: str) -> list[str]:
         """The names of what a tensor in files becomes, or becomes a part of."""
-        renamed, pattern = _rename(name, self._renamings, self._converters)
-        if pattern is None:
-            return [self._fit_prefix(renamed)]
-        targets = self._by_pattern[pattern].target_patterns
-        return [self._fit_prefix(renamed.replace(targets[0], target)) for target in targets]
+        if name not in self._targets:
+            renamed, pattern = _rename(name, self._renamings, self._converters)
+            targets = [""] if pattern is None else self._by_pattern[pattern].target_patterns
+            self._targets[name] = [self._fit_prefix(renamed.replace(targets[0], target))
+                                   for target in targets]
+        return self._targets[name]
 
     def _fit_prefix(self, name: str) -> str:
         """Checkpoints of a model with a head and of one without have names with and without the
