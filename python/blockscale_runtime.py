@@ -17,10 +17,22 @@ kernels find wrong, device.synchronize() raises, or the next launch.
 Needs NumPy; include/blockscale-c/Runtime.h says what the functions do.
 """
 
+import contextlib
 import ctypes
 import os
 import weakref
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    byref,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint64,
+    c_void_p,
+)
 
 import numpy as np
 
@@ -42,6 +54,14 @@ class _Argument(ctypes.Structure):
                 ("scalar", c_void_p)]
 
 
+class _Reduction(ctypes.Structure):
+    _fields_ = [("address", c_uint64), ("count", c_uint64), ("dtype", c_int), ("kind", c_int),
+                ("stream", c_void_p)]
+
+
+_ReduceCallback = CFUNCTYPE(c_int, POINTER(_Reduction), c_void_p)
+
+
 # name: (result, arguments); a result of None is a status that is checked, void is c_void_p
 # that nobody looks at.
 _FUNCTIONS = {
@@ -56,6 +76,7 @@ _FUNCTIONS = {
     "function_name": (c_char_p, [c_void_p]),
     "function_dim_count": (c_size_t, [c_void_p]),
     "function_dim": (c_char_p, [c_void_p, c_size_t]),
+    "function_reduces": (c_int, [c_void_p]),
     "function_buffer_count": (c_size_t, [c_void_p, c_int]),
     "function_buffer": (c_void_p, [c_void_p, c_int, c_size_t]),
     "buffer_name": (c_char_p, [c_void_p]),
@@ -89,6 +110,7 @@ _FUNCTIONS = {
     "module_load": (None, [c_void_p, c_void_p, POINTER(c_void_p)]),
     "module_unload": (c_void_p, [c_void_p]),
     "module_target": (c_size_t, [c_void_p]),
+    "module_set_reduce": (c_void_p, [c_void_p, _ReduceCallback, c_void_p]),
     "launch": (None, [c_void_p, c_void_p, POINTER(c_uint64), c_size_t, POINTER(c_uint64),
                       c_size_t, c_uint64, c_uint64, c_void_p]),
     "time": (None, [c_void_p, c_void_p, POINTER(c_uint64), c_size_t, POINTER(c_uint64),
@@ -184,11 +206,14 @@ class Buffer:
 
 
 class Function:
+    """A call of one that `reduces` needs what Module.set_reduce() says."""
+
     def __init__(self, bundle, handle):
         self.bundle, self.runtime, self.handle = bundle, bundle.runtime, handle
         self.name = self.runtime.function_name(handle).decode()
         self.dims = [self.runtime.function_dim(handle, i).decode()
                      for i in range(self.runtime.function_dim_count(handle))]
+        self.reduces = bool(self.runtime.function_reduces(handle))
         self.arguments, self.results, self.constants, self.workspaces = (
             [Buffer(self.runtime, self.runtime.function_buffer(handle, role, i))
              for i in range(self.runtime.function_buffer_count(handle, role))]
@@ -235,19 +260,21 @@ class Call(_Handle):
         many."""
         if workspace_bytes is None:
             workspace_bytes = self.workspace_bytes
-        self.runtime.launch(
-            module.handle, self.handle, (c_uint64 * len(arguments))(*arguments),
-            len(arguments), (c_uint64 * len(results))(*results), len(results), workspace,
-            workspace_bytes, stream)
+        with module.reducing():
+            self.runtime.launch(
+                module.handle, self.handle, (c_uint64 * len(arguments))(*arguments),
+                len(arguments), (c_uint64 * len(results))(*results), len(results), workspace,
+                workspace_bytes, stream)
 
     def time(self, module, arguments, results, workspace=0, flush_bytes=0, count=1):
         """Microseconds of `count` replays of a CUDA graph of the call, before each of which
         `flush_bytes` of other memory are overwritten. Waits for the end."""
         times = (c_double * count)()
-        self.runtime.time(
-            module.handle, self.handle, (c_uint64 * len(arguments))(*arguments),
-            len(arguments), (c_uint64 * len(results))(*results), len(results), workspace,
-            self.workspace_bytes, flush_bytes, count, times)
+        with module.reducing():
+            self.runtime.time(
+                module.handle, self.handle, (c_uint64 * len(arguments))(*arguments),
+                len(arguments), (c_uint64 * len(results))(*results), len(results), workspace,
+                self.workspace_bytes, flush_bytes, count, times)
         return list(times)
 
 
@@ -294,6 +321,31 @@ class Module(_Handle):
                          device.handle)
         self.device, self.bundle = device, bundle
         self.target = self.runtime.module_target(self.handle)
+        self._callback = self._error = None
+
+    def set_reduce(self, reduce):
+        """Says what reduces float32 numbers over ranks in launches from now on; None for
+        nothing. reduce(address, count, stream) gives each of them the largest one in its place,
+        by what it puts on the stream."""
+        def call(reduction, _):
+            # ctypes loses exceptions of callbacks.
+            try:
+                reduce(reduction[0].address, reduction[0].count, reduction[0].stream)
+            except BaseException as error:
+                self._error = error
+            return int(self._error is not None)
+        self._callback = _ReduceCallback() if reduce is None else _ReduceCallback(call)
+        self.runtime.module_set_reduce(self.handle, self._callback, None)
+
+    @contextlib.contextmanager
+    def reducing(self):
+        """While the library launches: raises what reduced, in place of the library's error."""
+        self._error = None
+        try:
+            yield
+        finally:
+            if self._error is not None:
+                raise self._error
 
     def function(self, name=None):
         return self.bundle.function(name, self.target)

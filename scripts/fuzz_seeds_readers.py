@@ -28,6 +28,12 @@ func.func @quantize(%x: tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x4
       : tensor<?x64xbf16> -> tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
   return %q, %s : tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
 }
+""", "sm_90": """
+func.func @amax(%x: tensor<?x64xbf16>) -> tensor<?xf32> {
+  %a = blockscale.amax %x : tensor<?x64xbf16> -> tensor<?xf32>
+  %r = blockscale.amax_over_ranks %a : tensor<?xf32> -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
 """, "sm_100a": """
 func.func @product(%a: tensor<?x64xf8E4M3FN>, %s: tensor<?x2xf8E8M0FNU>,
                    %b: tensor<2x48x64xf8E4M3FN>, %t: tensor<2x48x2xf8E8M0FNU>,

@@ -157,6 +157,9 @@ int64_t
 blockscale_executable_result_argument(const blockscale_executable *executable,
                                       size_t result);
 
+/// 1 where calls reduce over ranks, for which they need a function.
+int blockscale_executable_reduces(const blockscale_executable *executable);
+
 //===-- Calls -------------------------------------------------------------===//
 
 typedef struct blockscale_array {
@@ -198,6 +201,11 @@ typedef struct blockscale_call_config {
   /// The instructions of a cluster's warps after which the emulator gives up a
   /// kernel; 0 for 1000000000, and UINT64_MAX for no limit.
   uint64_t max_steps;
+  /// What reduces over ranks, which is called with `reduce_user` by the thread
+  /// of the call: blockscale_reduce_one_rank where there is one. It may be null
+  /// for functions without amaxes over ranks (blockscale_executable_reduces).
+  blockscale_reduce_callback reduce;
+  void *reduce_user;
 } blockscale_call_config;
 
 blockscale_call_config blockscale_call_config_default(void);

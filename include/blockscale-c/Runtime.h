@@ -141,6 +141,10 @@ size_t blockscale_function_dim_count(const blockscale_function *function);
 const char *blockscale_function_dim(const blockscale_function *function,
                                     size_t number);
 
+/// 1 where launches of the function need a function that reduces over ranks
+/// (blockscale_module_set_reduce).
+int blockscale_function_reduces(const blockscale_function *function);
+
 size_t blockscale_function_buffer_count(const blockscale_function *function,
                                         blockscale_role role);
 const blockscale_buffer *
@@ -168,6 +172,40 @@ int blockscale_buffer_is_writable(const blockscale_buffer *buffer);
 /// none. A launch that gets one address for both copies nothing from one to the
 /// other.
 int64_t blockscale_buffer_argument(const blockscale_buffer *buffer);
+
+//===-- Reductions over ranks ---------------------------------------------===//
+
+typedef enum blockscale_reduction_kind {
+  /// The largest of the numbers, and NaN where one of them is.
+  BLOCKSCALE_REDUCTION_MAX = 0
+} blockscale_reduction_kind;
+
+/// What a call has the host reduce over ranks: elements that each become what
+/// they are over all ranks, in place.
+typedef struct blockscale_reduction {
+  /// In the memory of the GPU; of the host for functions of the CPU and the
+  /// emulator (Run.h).
+  uint64_t address;
+  uint64_t count;
+  blockscale_dtype dtype;
+  blockscale_reduction_kind kind;
+  /// The CUstream on which the elements are made and read; null is the default
+  /// one.
+  void *stream;
+} blockscale_reduction;
+
+/// A function of the host that reduces over ranks. On a GPU it puts the
+/// reduction on the stream, behind what is there, and does not wait. The
+/// elements are those of amaxes, which are not negative: their bits, taken as
+/// integers, have the same largest one, NaN included. A result other than 0
+/// ends the call, as BLOCKSCALE_INVALID_ARGUMENT. `reduction` lives until the
+/// function returns.
+typedef int (*blockscale_reduce_callback)(const blockscale_reduction *reduction,
+                                          void *user);
+
+/// The function of a rank that is alone: the elements stay as they are.
+int blockscale_reduce_one_rank(const blockscale_reduction *reduction,
+                               void *user);
 
 //===-- Calls: a function with sizes and scalars --------------------------===//
 
@@ -253,6 +291,13 @@ void blockscale_module_unload(blockscale_module *module);
 /// The number of the target, whose functions can be launched.
 size_t blockscale_module_target(const blockscale_module *module);
 
+/// Says what reduces over ranks in launches from now on; null for nothing, so
+/// that functions with such steps are refused. No other thread uses the module
+/// meanwhile.
+void blockscale_module_set_reduce(blockscale_module *module,
+                                  blockscale_reduce_callback reduce,
+                                  void *user);
+
 /// Puts the steps of a call on a CUstream. `arguments` and `results` are device
 /// addresses, one for each; those of scalars and of empty buffers are not used.
 /// `workspace` is the address of `workspace_bytes`, at least those of
@@ -260,11 +305,13 @@ size_t blockscale_module_target(const blockscale_module *module);
 ///
 /// Nothing waits or allocates memory of the device, so that it can be captured
 /// into a CUDA graph. A call without rows, say, launches nothing and succeeds.
-/// Addresses are checked before the first step: an argument that is given away,
-/// and a result, overlap no other argument or result, unless the result has all
-/// of the memory of its argument (blockscale_buffer_argument). Where a kernel
-/// has found an error since one was taken last, the launch takes it in place of
-/// its steps, as blockscale_device_take_error does.
+/// Between two steps it calls what reduces over ranks: in a capture that is
+/// once, and what it puts on the stream is in the graph, whose replays do not
+/// call it. Addresses are checked before the first step: an argument that is
+/// given away, and a result, overlap no other argument or result, unless the
+/// result has all of the memory of its argument (blockscale_buffer_argument).
+/// Where a kernel has found an error since one was taken last, the launch takes
+/// it in place of its steps, as blockscale_device_take_error does.
 blockscale_status
 blockscale_launch(const blockscale_module *module, const blockscale_call *call,
                   const uint64_t *arguments, size_t argument_count,

@@ -7,6 +7,7 @@
 
 #include "blockscale-c/Run.h"
 
+#include "../Runtime/CApi.h"
 #include "Arrays.h"
 #include "Output.h"
 #include "Source.h"
@@ -364,6 +365,10 @@ blockscale_executable_result_argument(const blockscale_executable *executable,
   return static_cast<int64_t>(*slots[result].argument);
 }
 
+int blockscale_executable_reduces(const blockscale_executable *executable) {
+  return executable && executable->function->reducesOverRanks();
+}
+
 //===----------------------------------------------------------------------===//
 // Arrays
 //===----------------------------------------------------------------------===//
@@ -453,6 +458,8 @@ static CallOptions getOptions(const blockscale_call_config &config) {
     options.emulator.maxSteps = config.max_steps;
   options.emulator.allowNanScales = config.accept_nan_scales != 0;
   options.emulator.jobs = runtime::getNumThreads();
+  options.overRanks =
+      runtime::toRankFunction(config.reduce, config.reduce_user);
   return options;
 }
 

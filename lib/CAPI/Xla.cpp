@@ -53,6 +53,10 @@ static Status checkConstants(const blockscale_executable &executable,
   if (!executable.function->isInHostMemory())
     return Status::failure("expected a function whose arrays are in the host's "
                            "memory, but got one of a GPU");
+  if (executable.function->reducesOverRanks())
+    return Status::failure("expected a function without amaxes over ranks, "
+                           "which XLA would have to reduce, but got one with "
+                           "them");
   ArrayRef<Slot> slots = getSlots(&executable, BLOCKSCALE_ARGUMENT);
   for (auto [i, slot] : llvm::enumerate(slots))
     if (slot.isWritable)

@@ -52,9 +52,10 @@ static void defineParallelFor(OpBuilder &builder, LLVM::LLVMFuncOp function) {
   LLVM::ReturnOp::create(builder, loc, ValueRange());
 }
 
-/// dprintf(2, "blockscale: %s, but got %lld\n", message, found); abort()
-static void defineReportError(OpBuilder &builder, ModuleOp module,
-                              LLVM::LLVMFuncOp function) {
+/// dprintf(2, text, values...); abort()
+static void defineAbort(OpBuilder &builder, ModuleOp module,
+                        LLVM::LLVMFuncOp function, StringRef name,
+                        StringRef text, unsigned numValues) {
   Location loc = function.getLoc();
   Type i32 = builder.getI32Type();
   Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
@@ -64,17 +65,19 @@ static void defineReportError(OpBuilder &builder, ModuleOp module,
   LLVM::LLVMFuncOp abort =
       declare(builder, module, "abort", none, {}, /*varArg=*/false);
   builder.setInsertionPointToStart(module.getBody());
-  StringRef text("blockscale: %s, but got %lld\n\0", 30);
+  std::string terminated = text.str();
+  terminated.push_back('\0');
   auto format = LLVM::GlobalOp::create(
-      builder, loc, LLVM::LLVMArrayType::get(builder.getI8Type(), text.size()),
-      /*isConstant=*/true, LLVM::Linkage::Internal, "blockscale_error_format",
-      builder.getStringAttr(text));
+      builder, loc,
+      LLVM::LLVMArrayType::get(builder.getI8Type(), terminated.size()),
+      /*isConstant=*/true, LLVM::Linkage::Internal, name,
+      builder.getStringAttr(terminated));
   Block *entry = startBody(builder, function);
   Value stream = LLVM::ConstantOp::create(builder, loc, i32, 2);
-  Value address = LLVM::AddressOfOp::create(builder, loc, format);
-  LLVM::CallOp::create(builder, loc, print,
-                       ValueRange{stream, address, entry->getArgument(0),
-                                  entry->getArgument(1)});
+  SmallVector<Value> operands = {
+      stream, LLVM::AddressOfOp::create(builder, loc, format)};
+  llvm::append_range(operands, entry->getArguments().take_front(numValues));
+  LLVM::CallOp::create(builder, loc, print, operands);
   LLVM::CallOp::create(builder, loc, abort, ValueRange());
   LLVM::ReturnOp::create(builder, loc, ValueRange());
 }
@@ -93,7 +96,14 @@ struct DefineSerialRuntimePass
     if (LLVM::LLVMFuncOp function = isDeclared("blockscale_parallel_for"))
       defineParallelFor(builder, function);
     if (LLVM::LLVMFuncOp function = isDeclared("blockscale_report_error"))
-      defineReportError(builder, module, function);
+      defineAbort(builder, module, function, "blockscale_error_format",
+                  "blockscale: %s, but got %lld\n", /*numValues=*/2);
+    // A rank is never taken to be alone unasked.
+    if (LLVM::LLVMFuncOp function = isDeclared("blockscale_reduce_over_ranks"))
+      defineAbort(builder, module, function, "blockscale_ranks_format",
+                  "blockscale: expected the program to define "
+                  "blockscale_reduce_over_ranks, but it has not\n",
+                  /*numValues=*/0);
   }
 };
 

@@ -33,12 +33,14 @@ namespace {
 class CpuFunction : public Executable {
 public:
   CpuFunction(Signature signature, Jit jit, Jit::Function function,
-              Jit::Function sizes, SavedFunction saved)
+              Jit::Function sizes, bool isOfRanks, SavedFunction saved)
       : Executable(std::move(signature)), jit(std::move(jit)),
-        function(function), sizes(sizes), saved(std::move(saved)) {}
+        function(function), sizes(sizes), isOfRanks(isOfRanks),
+        saved(std::move(saved)) {}
 
   Result<SavedFunction> save() const override;
   std::string getTarget() const override { return "cpu"; }
+  bool reducesOverRanks() const override { return isOfRanks; }
   Result<Shapes>
   getResultShapes(const std::vector<ArrayView> &arguments) override;
   Status call(const std::vector<ArrayView> &arguments,
@@ -51,6 +53,8 @@ private:
   Jit::Function function;
   /// Computes the sizes of results that are not known; null where all are.
   Jit::Function sizes;
+  /// Whether the code reduces over ranks.
+  bool isOfRanks;
   /// Without code where nobody wants to save it.
   SavedFunction saved;
 };
@@ -72,10 +76,13 @@ static std::vector<void *> pack(const Signature &signature,
   return packed;
 }
 
-/// One at a time: what compiled code reports is the process's.
-static Status callCode(Jit::Function function, std::vector<void *> &packed) {
+/// One at a time: what compiled code reports, and what it asks for, is the
+/// process's.
+static Status callCode(Jit::Function function, std::vector<void *> &packed,
+                       const runtime::RankFunction &overRanks) {
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
+  runtime::RankScope scope(overRanks);
   function(packed.data());
   std::optional<std::string> reported = runtime::takeReportedError();
   return reported ? Status::failure(*reported) : Status::success();
@@ -114,7 +121,8 @@ CpuFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
   descriptors.emplace_back(
       found.data(), std::vector<int64_t>{static_cast<int64_t>(found.size())});
   packed.push_back(descriptors.back().getArgument());
-  Status called = callCode(sizes, packed);
+  // A size that is computed from an amax over ranks is compared by the call.
+  Status called = callCode(sizes, packed, runtime::reduceOneRank);
   if (!called.ok())
     return called;
   for (auto [target, size] : llvm::zip_equal(unknown, found))
@@ -131,7 +139,12 @@ CpuFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
 
 Status CpuFunction::call(const std::vector<ArrayView> &arguments,
                          const std::vector<ArrayView> &results,
-                         const CallOptions &, CallReport &report) {
+                         const CallOptions &options, CallReport &report) {
+  Status status = isOfRanks ? runtime::checkRankFunction(getSignature().name,
+                                                         options.overRanks)
+                            : Status::success();
+  if (!status.ok())
+    return status;
   auto start = std::chrono::steady_clock::now();
   std::vector<MemrefDescriptor> descriptors;
   descriptors.reserve(arguments.size() + results.size());
@@ -140,7 +153,7 @@ Status CpuFunction::call(const std::vector<ArrayView> &arguments,
     descriptors.emplace_back(result.data, result.shape);
     packed.push_back(descriptors.back().getArgument());
   }
-  Status status = callCode(function, packed);
+  status = callCode(function, packed, options.overRanks);
   std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - start;
   report.seconds = elapsed.count();
@@ -151,6 +164,10 @@ static Status failToCompile(llvm::Error error) {
   return Status::failure(llvm::toString(std::move(error)),
                          ErrorKind::Compilation);
 }
+
+/// What code calls that reduces over ranks.
+static constexpr StringLiteral kReduceOverRanks =
+    "blockscale_reduce_over_ranks";
 
 /// Links the code of `saved`, which is kept where `isSaved` says so.
 static Result<std::unique_ptr<Executable>> link(SavedFunction saved,
@@ -165,7 +182,9 @@ static Result<std::unique_ptr<Executable>> link(SavedFunction saved,
       {"blockscale_parallel_for",
        reinterpret_cast<void *>(&blockscale_parallel_for)},
       {"blockscale_report_error",
-       reinterpret_cast<void *>(&blockscale_report_error)}};
+       reinterpret_cast<void *>(&blockscale_report_error)},
+      {kReduceOverRanks,
+       reinterpret_cast<void *>(&blockscale_reduce_over_ranks)}};
   const std::string &name = saved.signature.name;
   llvm::Expected<Jit> jit = Jit::link(saved.code, symbols, name);
   if (!jit)
@@ -180,12 +199,13 @@ static Result<std::unique_ptr<Executable>> link(SavedFunction saved,
       return failToCompile(found.takeError());
     sizes = *found;
   }
+  bool isOfRanks = refersTo(saved.code, kReduceOverRanks);
   if (!isSaved)
     saved.code = {};
   Signature signature = saved.signature;
-  return std::unique_ptr<Executable>(
-      std::make_unique<CpuFunction>(std::move(signature), std::move(*jit),
-                                    *function, sizes, std::move(saved)));
+  return std::unique_ptr<Executable>(std::make_unique<CpuFunction>(
+      std::move(signature), std::move(*jit), *function, sizes, isOfRanks,
+      std::move(saved)));
 }
 
 /// `signature` with the results that may have the memory of arguments, as

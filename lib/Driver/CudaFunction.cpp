@@ -38,6 +38,7 @@ public:
   std::string getTarget() const override { return loaded->getPlan().chip; }
 
   bool isInHostMemory() const override { return false; }
+  bool reducesOverRanks() const override { return function.reducesOverRanks(); }
   Result<Shapes>
   getResultShapes(const std::vector<ArrayView> &arguments) override;
   Result<uint64_t>
@@ -118,7 +119,8 @@ Status CudaFunction::call(const std::vector<ArrayView> &arguments,
     auto [address, bytes] = *options.workspace;
     Status placed =
         runtime::placeWorkspaces(*resolved, address, bytes, addresses);
-    return placed.ok() ? loaded->launch(*resolved, addresses, options.stream)
+    return placed.ok() ? loaded->launch(*resolved, addresses, options.stream,
+                                        options.overRanks)
                        : placed;
   }
   const runtime::CudaContext &context = loaded->getContext();
@@ -127,7 +129,8 @@ Status CudaFunction::call(const std::vector<ArrayView> &arguments,
   if (!workspace.ok())
     return workspace.status();
   runtime::placeWorkspaces(*resolved, *workspace, addresses);
-  Status status = loaded->launch(*resolved, addresses, options.stream);
+  Status status =
+      loaded->launch(*resolved, addresses, options.stream, options.overRanks);
   // What was launched may use the memory, also where a later step failed.
   Status waited = context.synchronize(options.stream);
   context.release(*workspace);
@@ -138,10 +141,10 @@ Status CudaFunction::call(const std::vector<ArrayView> &arguments,
 
 Result<std::vector<NpyArray>>
 CudaFunction::run(std::vector<NpyArray> &arguments, int repeat,
-                  const CallOptions &, CallReport &report) {
+                  const CallOptions &options, CallReport &report) {
   runtime::CudaTimes times;
-  Result<std::vector<NpyArray>> results =
-      runtime::runOnCuda(*loaded, function, arguments, repeat, times);
+  Result<std::vector<NpyArray>> results = runtime::runOnCuda(
+      *loaded, function, arguments, repeat, options.overRanks, times);
   report.seconds = times.fastest;
   return results;
 }

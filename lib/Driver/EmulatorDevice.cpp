@@ -8,6 +8,7 @@
 #include "blockscale/Driver/EmulatorDevice.h"
 
 #include "blockscale/Emulator/TensorMap.h"
+#include "blockscale/Runtime/AlignedBuffer.h"
 #include "blockscale/Runtime/ErrorRecord.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -127,6 +128,26 @@ Status EmulatorDevice::launch(const runtime::DeviceLaunch &launch) {
   profiles.push_back(
       {*launch.kernel, std::move(*profile), std::move(instructions)});
   return Status::success();
+}
+
+Status EmulatorDevice::reduceOverRanks(runtime::RankReduction reduction,
+                                       const runtime::RankFunction &overRanks) {
+  stream.synchronize();
+  uint64_t address = reduction.address;
+  uint64_t bytes = reduction.count * runtime::getNpyByteWidth(reduction.type);
+  llvm::SmallVector<emulator::Fault, 1> faults;
+  llvm::ArrayRef<uint8_t> source =
+      device.global.read(address, bytes, /*alignment=*/1, faults);
+  if (!faults.empty())
+    return Status::failure(joinFaults(faults));
+  runtime::Result<runtime::AlignedBuffer> values =
+      runtime::AlignedBuffer::allocate(bytes);
+  if (!values.ok())
+    return values.status();
+  llvm::copy(source, values->data());
+  reduction.address = reinterpret_cast<uint64_t>(values->data());
+  Status status = overRanks(reduction);
+  return status.ok() ? upload(address, values->data(), bytes) : status;
 }
 
 Status EmulatorDevice::findError() {

@@ -34,6 +34,7 @@ public:
     return saveBundle(*bundle, getSignature());
   }
   std::string getTarget() const override { return getChipTarget().plan.chip; }
+  bool reducesOverRanks() const override { return function.reducesOverRanks(); }
   Result<Shapes>
   getResultShapes(const std::vector<ArrayView> &arguments) override;
   Status call(const std::vector<ArrayView> &arguments,
@@ -43,7 +44,8 @@ public:
 private:
   /// The steps on a new device.
   Status call(const std::vector<ArrayView> &arguments,
-              const std::vector<ArrayView> &results, EmulatorDevice &device,
+              const std::vector<ArrayView> &results,
+              const runtime::RankFunction &overRanks, EmulatorDevice &device,
               double &seconds) const;
   const runtime::Bundle::Target &getChipTarget() const {
     return bundle->getTargets().front();
@@ -80,6 +82,7 @@ EmulatorFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
 
 Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
                               const std::vector<ArrayView> &results,
+                              const runtime::RankFunction &overRanks,
                               EmulatorDevice &device, double &seconds) const {
   std::vector<PlanArgument> planned = getPlanArguments(arguments);
   Result<runtime::ResolvedFunction> resolved =
@@ -94,7 +97,7 @@ Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
   if (!addresses.ok())
     return addresses.status();
   auto start = std::chrono::steady_clock::now();
-  Status status = runtime::runSteps(*resolved, *addresses, device);
+  Status status = runtime::runSteps(*resolved, *addresses, device, overRanks);
   seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
@@ -112,7 +115,8 @@ Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
                               const std::vector<ArrayView> &results,
                               const CallOptions &options, CallReport &report) {
   WatchedDevice device(options);
-  Status status = call(arguments, results, device, report.seconds);
+  Status status =
+      call(arguments, results, options.overRanks, device, report.seconds);
   if (!device.getReport().empty()) {
     llvm::raw_string_ostream os(report.findings);
     device.getReport().print(os);

@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Object/ELF.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm::ELF;
@@ -278,6 +279,27 @@ llvm::Error verifyObject(llvm::StringRef object) {
   if (!file)
     return file.takeError();
   return Verifier(*file).run();
+}
+
+bool refersTo(llvm::StringRef object, llvm::StringRef symbol) {
+  auto file = llvm::object::ObjectFile::createObjectFile(
+      llvm::MemoryBufferRef(object, "code"));
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return false;
+  }
+  return llvm::any_of((*file)->symbols(), [&](llvm::object::SymbolRef each) {
+    auto name = each.getName();
+    auto flags = each.getFlags();
+    bool isReadable = name && flags;
+    bool isSame = isReadable && *name == symbol &&
+                  (*flags & llvm::object::SymbolRef::SF_Undefined);
+    if (!name)
+      llvm::consumeError(name.takeError());
+    if (!flags)
+      llvm::consumeError(flags.takeError());
+    return isSame;
+  });
 }
 
 } // namespace blockscale

@@ -42,6 +42,10 @@ struct View {
   static View getWhole(size_t buffer, Expressions sizes);
 };
 
+/// Whether its elements are a run of memory, row by row. The stride of a
+/// dimension of one element is of no consequence.
+bool isRun(const View &view);
+
 /// The strides of an array of these sizes without gaps, row by row.
 Expressions getRowMajorStrides(const Expressions &sizes);
 
@@ -97,6 +101,7 @@ private:
   llvm::LogicalResult evaluateSubview(mlir::memref::SubViewOp op);
   llvm::LogicalResult evaluateStore(mlir::memref::StoreOp op);
   llvm::LogicalResult evaluateCopy(mlir::memref::CopyOp op);
+  llvm::LogicalResult evaluateReduction(AmaxOverRanksOp op);
   llvm::LogicalResult evaluateLaunch(mlir::gpu::LaunchFuncOp op);
   llvm::LogicalResult evaluateTensorMap(TensorMapOp op);
   llvm::LogicalResult evaluateCall(mlir::func::CallOp op);
@@ -119,6 +124,8 @@ private:
   /// like `view`, which is named by `op` in errors.
   mlir::FailureOr<View> addCarried(mlir::Operation *op, const View &view,
                                    mlir::MemRefType type);
+  /// Where a view begins.
+  PlanAddress getAddress(const View &view) const;
   /// Adds a copy of all of `from` to `to` to `steps`.
   llvm::LogicalResult addCopy(mlir::Operation *op, const View &from,
                               const View &to, std::vector<PlanStep> &steps);

@@ -85,9 +85,7 @@ static void addSizeChecks(const View &from, const View &to,
           "keep its sizes"});
 }
 
-/// Whether its elements are a run of memory, row by row. The stride of a
-/// dimension of one element is of no consequence.
-static bool isRun(const View &view) {
+bool isRun(const View &view) {
   return llvm::all_of(
       llvm::zip_equal(view.sizes, view.strides, getRowMajorStrides(view.sizes)),
       [](const auto &dim) {
@@ -97,15 +95,17 @@ static bool isRun(const View &view) {
       });
 }
 
+PlanAddress Builder::getAddress(const View &view) const {
+  int64_t width = runtime::getNpyByteWidth(plan.buffers[view.buffer].dtype);
+  return {view.buffer, runtime::multiply({view.offset, width})};
+}
+
 LogicalResult Builder::addCopy(Operation *op, const View &from, const View &to,
                                std::vector<PlanStep> &steps) {
   for (const View *view : {&from, &to})
     if (!isRun(*view))
       return refuse(op, "copies a buffer with gaps, which has no form");
   int64_t width = runtime::getNpyByteWidth(plan.buffers[to.buffer].dtype);
-  auto getAddress = [&](const View &view) {
-    return PlanAddress{view.buffer, runtime::multiply({view.offset, width})};
-  };
   Expressions factors = to.sizes;
   factors.push_back(width);
   steps.push_back(runtime::PlanCopy{getAddress(from), getAddress(to),

@@ -125,6 +125,7 @@ LogicalResult Builder::evaluate(Operation *op) {
       .Case([&](memref::SubViewOp o) { return evaluateSubview(o); })
       .Case([&](memref::StoreOp o) { return evaluateStore(o); })
       .Case([&](memref::CopyOp o) { return evaluateCopy(o); })
+      .Case([&](AmaxOverRanksOp o) { return evaluateReduction(o); })
       .Case([&](gpu::LaunchFuncOp o) { return evaluateLaunch(o); })
       .Case([&](TensorMapOp o) { return evaluateTensorMap(o); })
       .Case([&](func::CallOp o) { return evaluateCall(o); })
@@ -434,6 +435,17 @@ LogicalResult Builder::evaluateCopy(memref::CopyOp op) {
   if (!from || !to)
     return refuse(op);
   return addCopy(op, *from, *to, *steps);
+}
+
+LogicalResult Builder::evaluateReduction(AmaxOverRanksOp op) {
+  const View *view = find<View>(op.getAmax());
+  if (!view)
+    return refuse(op);
+  if (!isRun(*view))
+    return refuse(op, "of a buffer with gaps has no form");
+  add(runtime::PlanReduction{getAddress(*view), runtime::multiply(view->sizes),
+                             runtime::ReductionKind::Max});
+  return success();
 }
 
 /// Whether some thread of a kernel waits for the launch before.

@@ -1,4 +1,4 @@
-//===- AmaxOps.cpp - amax, amax_parts, global_scale, scale_sweep ----------===//
+//===- AmaxOps.cpp - amax, amax_parts, global_scale, scale_sweep, .. ------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 using namespace blockscale;
@@ -82,6 +83,55 @@ AmaxPartsOp::reifyResultShapes(OpBuilder &builder,
                                ReifiedRankedShapedTypeDims &shapes) {
   shapes.push_back(
       getAsIndexOpFoldResult(getContext(), getParts().getType().getShape()));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// amax_over_ranks
+//===----------------------------------------------------------------------===//
+
+LogicalResult AmaxOverRanksOp::verify() {
+  // amax_over_ranks_c1: a result of a tensor alone.
+  Type amax = getAmax().getType();
+  bool isTensor = isa<RankedTensorType>(amax);
+  if (!isTensor && getResult())
+    return emitOpError()
+           << "expected no result with a memref, which is reduced "
+              "in place, but got one of type "
+           << getResult().getType();
+  if (isTensor && !getResult())
+    return emitOpError() << "expected a result of type " << amax
+                         << ", but got none";
+  if (isTensor && getResult().getType() != amax)
+    return emitOpError() << "expected a result of type " << amax << ", but got "
+                         << getResult().getType();
+  // amax_over_ranks_c2: one call at a time.
+  Operation *around = (*this)->getParentWithTrait<OpTrait::HasParallelRegion>();
+  if (auto kernel = (*this)->getParentOfType<KernelOp>(); kernel && !around)
+    around = kernel;
+  if (around)
+    return emitOpError() << "expected to be in no kernel, and in no loop whose "
+                            "iterations run at the same time, but got one in '"
+                         << around->getName() << "'";
+  return success();
+}
+
+/// A tensor is a value: of equal ops one is enough, and one without a reader is
+/// none too many, on all ranks alike.
+void AmaxOverRanksOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  if (!isa<MemRefType>(getAmax().getType()))
+    return;
+  effects.emplace_back(MemoryEffects::Read::get(), &getAmaxMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), &getAmaxMutable());
+}
+
+LogicalResult
+AmaxOverRanksOp::reifyResultShapes(OpBuilder &builder,
+                                   ReifiedRankedShapedTypeDims &shapes) {
+  if (getResult())
+    shapes.push_back(getReifiedSizes(builder, getAmax()));
   return success();
 }
 

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Bufferization.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/IR/Upstream.h"
 
-#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -29,8 +29,8 @@ static bool isWorkedOn(KernelOp kernel, Value buffer) {
                             : type.isLastDimUnitStride();
 }
 
-static FailureOr<Value> allocateLike(RewriterBase &rewriter, Value buffer,
-                                     const BufferizationOptions &options) {
+FailureOr<Value> allocateLike(RewriterBase &rewriter, Value buffer,
+                              const BufferizationOptions &options) {
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<Value> sizes;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
@@ -140,6 +140,7 @@ private:
 void registerBufferizableOpInterfaceExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, BlockScaleDialect *) {
     KernelOp::attachInterface<KernelModel>(*context);
+    attachAmaxOverRanksModel(*context);
   });
 }
 

@@ -47,6 +47,7 @@ static_assert(static_cast<int>(PlanBuffer::Role::Workspace) ==
               BLOCKSCALE_WORKSPACE);
 static_assert(static_cast<int>(NpyType::Int32) == BLOCKSCALE_INT32);
 static_assert(static_cast<int>(NpyType::Float64) == BLOCKSCALE_FLOAT64);
+static_assert(static_cast<int>(ReductionKind::Max) == BLOCKSCALE_REDUCTION_MAX);
 
 static thread_local std::string lastError;
 
@@ -64,6 +65,29 @@ Status blockscale::runtime::checkNotNull(
       return Status::failure("expected " + std::string(name) +
                              " to be a pointer, but got null");
   return Status::success();
+}
+
+RankFunction
+blockscale::runtime::toRankFunction(blockscale_reduce_callback reduce,
+                                    void *user) {
+  if (!reduce)
+    return {};
+  return [reduce, user](const RankReduction &wanted) {
+    blockscale_reduction reduction = {
+        wanted.address, wanted.count,
+        static_cast<blockscale_dtype>(wanted.type),
+        static_cast<blockscale_reduction_kind>(wanted.kind), wanted.stream};
+    int failed = reduce(&reduction, user);
+    if (failed == 0)
+      return Status::success();
+    return Status::failure("expected the function that reduces over ranks to "
+                           "return 0, but got " +
+                           std::to_string(failed));
+  };
+}
+
+int blockscale_reduce_one_rank(const blockscale_reduction *, void *) {
+  return 0;
 }
 
 std::optional<size_t>
@@ -183,6 +207,10 @@ const char *blockscale_function_dim(const blockscale_function *function,
                                     size_t number) {
   const std::vector<std::string> &dims = function->function->dims;
   return number < dims.size() ? dims[number].c_str() : nullptr;
+}
+
+int blockscale_function_reduces(const blockscale_function *function) {
+  return function->function->reducesOverRanks();
 }
 
 size_t blockscale_function_buffer_count(const blockscale_function *function,

@@ -41,6 +41,9 @@ blockscale_status report(const Status &status);
 std::optional<size_t> findBuffer(const PlanFunction &function,
                                  blockscale_role role, size_t number);
 
+/// What calls `reduce` with `user`; nothing where it is null.
+RankFunction toRankFunction(blockscale_reduce_callback reduce, void *user);
+
 /// A failure that names the first of the pointers that is null, if any is.
 Status
 checkNotNull(std::initializer_list<std::pair<const char *, const void *>> each);

@@ -21,6 +21,7 @@ struct blockscale_device {
 
 struct blockscale_module {
   std::shared_ptr<const CudaModule> module;
+  RankFunction overRanks;
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -124,7 +125,7 @@ blockscale_status blockscale_module_load(const blockscale_bundle *bundle,
       CudaModule::load(bundle->bundle, device->context);
   if (!loaded.ok())
     return report(loaded.status());
-  *module = new blockscale_module{*loaded};
+  *module = new blockscale_module{*loaded, {}};
   return BLOCKSCALE_OK;
 }
 
@@ -132,6 +133,12 @@ void blockscale_module_unload(blockscale_module *module) { delete module; }
 
 size_t blockscale_module_target(const blockscale_module *module) {
   return module->module->getTarget();
+}
+
+void blockscale_module_set_reduce(blockscale_module *module,
+                                  blockscale_reduce_callback reduce,
+                                  void *user) {
+  module->overRanks = toRankFunction(reduce, user);
 }
 
 /// Puts the addresses of a role in their places.
@@ -200,7 +207,8 @@ blockscale_launch(const blockscale_module *module, const blockscale_call *call,
                workspace, workspaceBytes);
   if (!addresses.ok())
     return report(addresses.status());
-  return report(module->module->launch(call->resolved, *addresses, stream));
+  return report(module->module->launch(call->resolved, *addresses, stream,
+                                       module->overRanks));
 }
 
 blockscale_status blockscale_time(const blockscale_module *module,
@@ -218,8 +226,9 @@ blockscale_status blockscale_time(const blockscale_module *module,
                workspace, workspaceBytes);
   if (!addresses.ok())
     return report(addresses.status());
-  Result<std::vector<double>> times = timeOnCuda(
-      *module->module, call->resolved, *addresses, flushBytes, count);
+  Result<std::vector<double>> times =
+      timeOnCuda(*module->module, call->resolved, *addresses, module->overRanks,
+                 flushBytes, count);
   if (!times.ok())
     return report(times.status());
   std::copy(times->begin(), times->end(), microseconds);

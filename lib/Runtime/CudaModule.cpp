@@ -194,8 +194,8 @@ void *CudaModule::getKernel(const std::string &name) const {
 }
 
 Status CudaModule::launch(const ResolvedFunction &function,
-                          const BufferAddresses &addresses,
-                          void *stream) const {
+                          const BufferAddresses &addresses, void *stream,
+                          const RankFunction &overRanks) const {
   Status earlier = context->takeError(/*mayCopy=*/false);
   if (!earlier.ok())
     return earlier;
@@ -203,5 +203,5 @@ Status CudaModule::launch(const ResolvedFunction &function,
   if (!scope.getStatus().ok())
     return scope.getStatus();
   CudaSteps device(*this, stream);
-  return runSteps(function, addresses, device);
+  return runSteps(function, addresses, device, overRanks);
 }

@@ -19,9 +19,10 @@ namespace {
 /// Everything that a call needs, released at the end.
 class CudaRun {
 public:
-  CudaRun(const CudaModule &module, const ResolvedFunction &function)
+  CudaRun(const CudaModule &module, const ResolvedFunction &function,
+          const RankFunction &overRanks)
       : module(module), context(module.getContext()),
-        driver(context.getDriver()), function(function),
+        driver(context.getDriver()), function(function), overRanks(overRanks),
         addresses(module.getConstants(*function.function)) {}
   CudaRun(const CudaRun &) = delete;
   CudaRun &operator=(const CudaRun &) = delete;
@@ -41,6 +42,7 @@ private:
   const CudaContext &context;
   const CudaDriver &driver;
   const ResolvedFunction &function;
+  const RankFunction &overRanks;
   BufferAddresses addresses;
   std::vector<uint64_t> allocated;
   void *stream = nullptr;
@@ -121,7 +123,7 @@ Result<double> CudaRun::timeCall() {
   Status status =
       driver.check(driver.cuEventRecord(start, stream), "cuEventRecord");
   if (status.ok())
-    status = module.launch(function, addresses, stream);
+    status = module.launch(function, addresses, stream, overRanks);
   // A kernel that failed shows at the end of the run, or already before.
   std::string run = "@" + function.function->name + ": the run";
   if (status.ok())
@@ -176,7 +178,8 @@ Result<std::vector<NpyArray>> CudaRun::download() const {
 
 Result<std::vector<NpyArray>> blockscale::runtime::runOnCuda(
     const CudaModule &module, const PlanFunction &function,
-    const std::vector<NpyArray> &arguments, int repeat, CudaTimes &times) {
+    const std::vector<NpyArray> &arguments, int repeat,
+    const RankFunction &overRanks, CudaTimes &times) {
   std::vector<PlanArgument> planned;
   planned.reserve(arguments.size());
   for (const NpyArray &array : arguments)
@@ -185,7 +188,7 @@ Result<std::vector<NpyArray>> blockscale::runtime::runOnCuda(
       resolve(module.getPlan(), function, planned);
   if (!resolved.ok())
     return resolved.status();
-  CudaRun run(module, *resolved);
+  CudaRun run(module, *resolved, overRanks);
   Status status = run.prepare(arguments);
   if (status.ok())
     status = run.call(arguments, repeat, times);

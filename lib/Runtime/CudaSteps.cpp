@@ -145,3 +145,9 @@ Status CudaSteps::launch(const DeviceLaunch &launch) {
                                   std::to_string(launch.sharedBytes) +
                                   " bytes of shared memory");
 }
+
+Status CudaSteps::reduceOverRanks(RankReduction reduction,
+                                  const RankFunction &overRanks) {
+  reduction.stream = stream;
+  return overRanks(reduction);
+}

@@ -23,6 +23,8 @@ public:
                                                const ResolvedTensorMap &map,
                                                uint64_t address) override;
   Status launch(const DeviceLaunch &launch) override;
+  Status reduceOverRanks(RankReduction reduction,
+                         const RankFunction &overRanks) override;
 
 private:
   int launchWithAttributes(const DeviceLaunch &launch, void *kernel,

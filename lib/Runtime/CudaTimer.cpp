@@ -24,7 +24,8 @@ public:
 
   Status prepare(uint64_t bytes);
   Status capture(const CudaModule &module, const ResolvedFunction &function,
-                 const BufferAddresses &addresses);
+                 const BufferAddresses &addresses,
+                 const RankFunction &overRanks);
   Result<double> replay();
 
 private:
@@ -83,10 +84,11 @@ Status CudaTimer::prepare(uint64_t bytes) {
 
 Status CudaTimer::capture(const CudaModule &module,
                           const ResolvedFunction &function,
-                          const BufferAddresses &addresses) {
+                          const BufferAddresses &addresses,
+                          const RankFunction &overRanks) {
   CudaContext::Scope scope(context);
   // Once outside of the graph: kernels are loaded when they run first.
-  status = module.launch(function, addresses, stream);
+  status = module.launch(function, addresses, stream, overRanks);
   call(driver.cuStreamSynchronize(stream), "cuStreamSynchronize");
   if (status.ok())
     status = context.takeError(/*mayCopy=*/true);
@@ -97,7 +99,7 @@ Status CudaTimer::capture(const CudaModule &module,
        "cuStreamBeginCapture");
   if (!status.ok())
     return status;
-  status = module.launch(function, addresses, stream);
+  status = module.launch(function, addresses, stream, overRanks);
   // A capture that failed is ended, too.
   int ended = driver.cuStreamEndCapture(stream, &graph);
   call(ended, "cuStreamEndCapture");
@@ -129,11 +131,12 @@ Result<double> CudaTimer::replay() {
 
 Result<std::vector<double>> blockscale::runtime::timeOnCuda(
     const CudaModule &module, const ResolvedFunction &function,
-    const BufferAddresses &addresses, uint64_t flushBytes, size_t count) {
+    const BufferAddresses &addresses, const RankFunction &overRanks,
+    uint64_t flushBytes, size_t count) {
   CudaTimer timer(module.getContext());
   Status status = timer.prepare(flushBytes);
   if (status.ok())
-    status = timer.capture(module, function, addresses);
+    status = timer.capture(module, function, addresses, overRanks);
   std::vector<double> times;
   while (status.ok() && times.size() < count) {
     Result<double> time = timer.replay();

@@ -33,12 +33,37 @@ void blockscale_parallel_for(
   parallelFor(n, body, ctx);
 }
 
-void blockscale_report_error(const char *message, int64_t found) {
+static void record(const std::string &message) {
   ErrorSlot &slot = getErrorSlot();
   std::lock_guard<std::mutex> lock(slot.mutex);
   if (!slot.message)
-    slot.message = std::string(message) + ", but got " + std::to_string(found);
+    slot.message = message;
 }
+
+void blockscale_report_error(const char *message, int64_t found) {
+  record(std::string(message) + ", but got " + std::to_string(found));
+}
+
+/// That of the RankScope that lives; null where there is none.
+static const RankFunction *rankFunction = nullptr;
+
+void blockscale_reduce_over_ranks(void *values, int64_t count, int32_t dtype,
+                                  int32_t kind) {
+  RankReduction reduction;
+  reduction.address = reinterpret_cast<uint64_t>(values);
+  reduction.count = static_cast<uint64_t>(count);
+  reduction.type = static_cast<NpyType>(dtype);
+  reduction.kind = static_cast<ReductionKind>(kind);
+  Status status = (*rankFunction)(reduction);
+  if (!status.ok())
+    record(status.message());
+}
+
+RankScope::RankScope(const RankFunction &overRanks) {
+  rankFunction = &overRanks;
+}
+
+RankScope::~RankScope() { rankFunction = nullptr; }
 
 std::optional<std::string> blockscale::runtime::takeReportedError() {
   ErrorSlot &slot = getErrorSlot();

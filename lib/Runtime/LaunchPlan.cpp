@@ -30,6 +30,8 @@ const std::vector<std::string_view> blockscale::runtime::kRelationNames = {
     "==", "!=", "<", "<=", ">", ">="};
 const std::vector<std::string_view> blockscale::runtime::kPromotionNames = {
     "NONE", "64B", "128B", "256B"};
+const std::vector<std::string_view> blockscale::runtime::kReductionNames = {
+    "max"};
 
 bool PlanBuffer::isStoredAs(const PlanBuffer &other) const {
   if (dtype != other.dtype || shape.size() != other.shape.size())
@@ -46,6 +48,14 @@ std::vector<size_t> PlanFunction::getBuffers(PlanBuffer::Role role) const {
     if (buffers[i].role == role)
       numbers.push_back(i);
   return numbers;
+}
+
+bool PlanFunction::reducesOverRanks() const {
+  bool found = false;
+  visitSteps(steps, [&](const PlanStep &step) {
+    found |= step.reduction.has_value();
+  });
+  return found;
 }
 
 void blockscale::runtime::visitSteps(

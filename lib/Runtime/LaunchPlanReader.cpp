@@ -49,6 +49,7 @@ private:
   void readVariables(const JsonValue &value);
   PlanLaunch readLaunch(const JsonValue &value);
   PlanCopy readCopy(const JsonValue &value);
+  PlanReduction readReduction(const JsonValue &value);
   PlanParameter readParameter(const JsonValue &value, ParameterKind kind);
   PlanTensorMap readTensorMap(const JsonValue &value);
   PlanAddress readAddress(const JsonValue &value);
@@ -382,7 +383,7 @@ PlanStep LaunchPlanReader::readStep(const JsonValue &value) {
   if (!checkKind(value, Kind::Object, "a step"))
     return step;
   static const std::initializer_list<std::string_view> kKinds = {
-      "launch", "copy", "loop", "branch", "set", "check"};
+      "launch", "copy", "reduce_over_ranks", "loop", "branch", "set", "check"};
   checkKeys(value, kKinds);
   if (value.members.size() != 1)
     fail(value, "expected a step to be one of " + joinNames(kKinds));
@@ -390,6 +391,9 @@ PlanStep LaunchPlanReader::readStep(const JsonValue &value) {
     step.launch = readLaunch(*launch);
   if (const JsonValue *copy = getOptional(value, "copy", Kind::Object))
     step.copy = readCopy(*copy);
+  if (const JsonValue *reduction =
+          getOptional(value, "reduce_over_ranks", Kind::Object))
+    step.reduction = readReduction(*reduction);
   if (const JsonValue *loop = getOptional(value, "loop", Kind::Object))
     step.loop = readLoop(*loop);
   if (const JsonValue *branch = getOptional(value, "branch", Kind::Object))
@@ -488,6 +492,38 @@ PlanCopy LaunchPlanReader::readCopy(const JsonValue &value) {
     copy.to = readAddress(*to);
   copy.bytes = readExpression(value, "bytes");
   return copy;
+}
+
+/// Whether steps may write to a buffer.
+static bool isWritten(const PlanBuffer &buffer) {
+  return buffer.role == Role::Argument ? buffer.isWritable
+                                       : buffer.role != Role::Constant;
+}
+
+PlanReduction LaunchPlanReader::readReduction(const JsonValue &value) {
+  PlanReduction reduction;
+  checkKeys(value, {"address", "count", "reduction"});
+  if (const JsonValue *address = get(value, "address", Kind::Object))
+    reduction.address = readAddress(*address);
+  reduction.count = readExpression(value, "count");
+  reduction.kind = static_cast<ReductionKind>(
+      getChoice(value, "reduction", kReductionNames));
+  if (!ok())
+    return reduction;
+  const PlanBuffer &buffer = function.buffers[reduction.address.buffer];
+  if (buffer.dtype != NpyType::Float32)
+    fail(value, "expected a reduction over ranks of float32, but got " +
+                    std::string(getNpyTypeName(buffer.dtype)) + " in " +
+                    buffer.name);
+  if (buffer.alignment < getNpyByteWidth(NpyType::Float32))
+    fail(value, "expected a reduction over ranks in a buffer that is aligned "
+                "to 4 bytes, but got " +
+                    std::to_string(buffer.alignment) + " of " + buffer.name);
+  if (!isWritten(buffer))
+    fail(value, "expected a reduction over ranks in a result, a workspace or "
+                "an argument that is writable, but got " +
+                    buffer.name);
+  return reduction;
 }
 
 PlanAddress LaunchPlanReader::readAddress(const JsonValue &value) {

@@ -35,6 +35,7 @@ private:
   void write(const PlanParameter &parameter);
   void write(const PlanLaunch &launch, const LaunchPlan &plan);
   void write(const PlanCopy &copy);
+  void write(const PlanReduction &reduction);
   void write(const PlanLoop &loop, const LaunchPlan &plan);
   void write(const PlanBranch &branch, const LaunchPlan &plan);
   void write(const PlanSet &set);
@@ -170,6 +171,15 @@ void LaunchPlanWriter::write(const PlanCopy &copy) {
   json.endObject();
 }
 
+void LaunchPlanWriter::write(const PlanReduction &reduction) {
+  json.key("reduce_over_ranks");
+  json.beginObject();
+  member("address", reduction.address);
+  member("count", reduction.count);
+  member("reduction", kReductionNames[static_cast<size_t>(reduction.kind)]);
+  json.endObject();
+}
+
 void LaunchPlanWriter::write(const PlanLoop &loop, const LaunchPlan &plan) {
   json.key("loop");
   json.beginObject();
@@ -288,6 +298,8 @@ void LaunchPlanWriter::writeSteps(std::string_view key,
       write(*step.launch, plan);
     if (step.copy)
       write(*step.copy);
+    if (step.reduction)
+      write(*step.reduction);
     if (step.loop)
       write(*step.loop, plan);
     if (step.branch)

@@ -157,7 +157,7 @@ static Status runLaunch(const ResolvedFunction &function, size_t number,
   launch.cluster = resolved.cluster;
   launch.sharedBytes = resolved.sharedBytes;
   // What comes before the call may write what the kernels read before they
-  // wait, and behind a copy there is nothing to overlap.
+  // wait, and behind a copy or a reduction there is nothing to overlap.
   launch.isProgrammatic =
       isProgrammatic(&step) && before && before->step->launch;
   launch.mayBeOverlapped = isProgrammatic(findStep(function, number + 1));
@@ -213,12 +213,38 @@ Status blockscale::runtime::placeWorkspaces(const ResolvedFunction &function,
   return Status::success();
 }
 
+Status blockscale::runtime::checkRankFunction(const std::string &name,
+                                              const RankFunction &overRanks) {
+  if (overRanks)
+    return Status::success();
+  return Status::failure(
+      "@" + name +
+      ": expected a function that reduces amaxes over ranks (launch_c4), but "
+      "got none; give one, or say that there is one rank");
+}
+
+static Status runReduction(const ResolvedFunction &function,
+                           const ResolvedStep &step,
+                           const BufferAddresses &addresses, StepDevice &device,
+                           const RankFunction &overRanks) {
+  const PlanReduction &planned = *step.step->reduction;
+  RankReduction reduction;
+  reduction.address = addresses[planned.address.buffer] + step.reduction.offset;
+  reduction.count = step.reduction.count;
+  reduction.type = function.function->buffers[planned.address.buffer].dtype;
+  reduction.kind = planned.kind;
+  return device.reduceOverRanks(reduction, overRanks);
+}
+
 Status blockscale::runtime::runSteps(const ResolvedFunction &function,
                                      const BufferAddresses &addresses,
-                                     StepDevice &device) {
+                                     StepDevice &device,
+                                     const RankFunction &overRanks) {
   Status status = checkAlignment(function, addresses);
   if (status.ok())
     status = checkOverlaps(function, addresses);
+  if (status.ok() && function.isOfRanks)
+    status = checkRankFunction(function.function->name, overRanks);
   const ResolvedStep *before = nullptr;
   for (size_t i = 0; status.ok() && i < function.steps.size(); ++i) {
     const ResolvedStep &step = function.steps[i];
@@ -227,6 +253,10 @@ Status blockscale::runtime::runSteps(const ResolvedFunction &function,
     const ResolvedStep *previous = std::exchange(before, &step);
     if (step.step->launch) {
       status = runLaunch(function, i, previous, addresses, device);
+      continue;
+    }
+    if (step.step->reduction) {
+      status = runReduction(function, step, addresses, device, overRanks);
       continue;
     }
     const PlanCopy &copy = *step.step->copy;

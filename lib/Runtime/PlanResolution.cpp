@@ -23,6 +23,7 @@ public:
       : function(function), arguments(arguments) {
     resolved.plan = &plan;
     resolved.function = &function;
+    resolved.isOfRanks = function.reducesOverRanks();
     dims.resize(function.dims.size() + function.variables.size());
     isBound.resize(function.dims.size());
   }
@@ -51,6 +52,7 @@ private:
   ResolvedParameter resolveParameter(const PlanParameter &parameter);
   ResolvedTensorMap resolveMap(const PlanTensorMap &map);
   ResolvedCopy resolveCopy(const PlanCopy &copy);
+  ResolvedReduction resolveReduction(const PlanReduction &reduction);
   ResolvedDim3 resolveDim3(const PlanDim3 &dim3, const std::string &what);
   uint64_t resolveOffset(const PlanAddress &address, uint64_t bytes);
 
@@ -330,6 +332,23 @@ ResolvedCopy Resolver::resolveCopy(const PlanCopy &copy) {
   return result;
 }
 
+ResolvedReduction Resolver::resolveReduction(const PlanReduction &reduction) {
+  const PlanBuffer &buffer = function.buffers[reduction.address.buffer];
+  auto width = static_cast<uint64_t>(getNpyByteWidth(buffer.dtype));
+  ResolvedReduction result;
+  result.count =
+      evaluate(reduction.count, "the count of a reduction over ranks",
+               std::numeric_limits<int64_t>::max() / width);
+  if (result.count == 0)
+    return result;
+  result.offset = resolveOffset(reduction.address, result.count * width);
+  if (result.offset % width != 0)
+    fail("expected a reduction over ranks to begin at a multiple of " +
+         std::to_string(width) + " bytes of " + buffer.name + ", but got " +
+         std::to_string(result.offset));
+  return result;
+}
+
 /// Counts a step, of which untrusted plans may have any number.
 void Resolver::count() {
   if (++numSteps > kMostSteps)
@@ -375,6 +394,10 @@ void Resolver::resolveStep(const PlanStep &step) {
   } else if (step.copy) {
     result.copy = resolveCopy(*step.copy);
     result.isEmpty = result.copy.bytes == 0;
+    resolved.steps.push_back(std::move(result));
+  } else if (step.reduction) {
+    result.reduction = resolveReduction(*step.reduction);
+    result.isEmpty = result.reduction.count == 0;
     resolved.steps.push_back(std::move(result));
   } else if (step.loop) {
     resolveLoop(*step.loop);

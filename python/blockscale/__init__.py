@@ -33,6 +33,7 @@ from blockscale._jit import Traced, jit
 from blockscale._native import version as __version__
 from blockscale._ops import (
     amax,
+    amax_over_ranks,
     dequantize,
     expand_scale,
     global_scale,
@@ -45,16 +46,17 @@ from blockscale._ops import (
     scaled_mm,
     swizzle,
 )
+from blockscale._over_ranks import Reduction, one_rank
 from blockscale._trace import Module, Value
 from blockscale._training import TrainingForm, TrainingOperand, get_training_form
 from blockscale._types import DataLayout, Layout, Spec
 
 __all__ = [
     "ArgumentError", "Cancelled", "CompileError", "Compiled", "DataLayout", "DeviceError",
-    "Diagnostic", "Error", "FileError", "Layout", "Loaded", "Module", "Remark", "Spec",
-    "Traced", "TrainingForm", "TrainingOperand", "Value", "__version__", "amax", "calibrate",
-    "compile", "compile_ahead", "dequantize", "expand_scale", "get_training_form",
-    "global_scale", "hadamard", "jit", "load", "pad_groups", "prepack", "quantize",
-    "scale_sweep", "scaled_grouped_mm", "scaled_mm", "set_cache_owners", "set_num_threads",
-    "swizzle",
+    "Diagnostic", "Error", "FileError", "Layout", "Loaded", "Module", "Reduction", "Remark",
+    "Spec", "Traced", "TrainingForm", "TrainingOperand", "Value", "__version__", "amax",
+    "amax_over_ranks", "calibrate", "compile", "compile_ahead", "dequantize", "expand_scale",
+    "get_training_form", "global_scale", "hadamard", "jit", "load", "one_rank", "pad_groups",
+    "prepack", "quantize", "scale_sweep", "scaled_grouped_mm", "scaled_mm", "set_cache_owners",
+    "set_num_threads", "swizzle",
 ]

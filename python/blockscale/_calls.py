@@ -13,6 +13,7 @@ import numpy as np
 from blockscale import _native
 from blockscale._arrays import CPU, Slot, View, allocate, find_address, is_torch, view_array
 from blockscale._errors import ArgumentError, check
+from blockscale._over_ranks import OverRanks, take_reductions
 from blockscale._progress import Progress, watch_steps
 
 
@@ -25,6 +26,7 @@ class How(NamedTuple):
     seed: int
     max_steps: int
     progress: Progress | None
+    over_ranks: OverRanks | None
 
 
 def _make_slots(executable: Any, role: int, names: Sequence[str]) -> list[Slot]:
@@ -103,16 +105,18 @@ class Caller:
                 results.set(number, address, array.shape)
             else:
                 views.append(self._view(results, number, slot, array, how.stream))
+        reduce = None if how.over_ranks is None else take_reductions(
+            how.over_ranks, None if device is CPU else device[1])
         if self._is_emulated:
             check(watch_steps(how.progress, lambda progress: self.executable.emulate(
                 *rows, how.accept_nan_scales, how.adversarial, how.seed, how.max_steps,
-                progress, (arrays, returned, views))))
+                progress, (arrays, returned, views), reduce)))
         elif like is None or device is CPU:
-            check(self.executable.call(*rows, how.stream, how.accept_nan_scales))
+            check(self.executable.call(*rows, how.stream, how.accept_nan_scales, reduce))
         else:
             allocated = [] if out is not None else [
                 array for slot, array in zip(self.results, returned) if slot.argument < 0]
-            self._launch(rows, like, allocated, how.stream)
+            self._launch(rows, like, allocated, how.stream, reduce)
         # Rows of a call that fails are not used again.
         self._rows.append(rows)
         return returned
@@ -130,7 +134,7 @@ class Caller:
                 for number, slot in enumerate(self.results)]
 
     def _launch(self, rows: tuple[_native.Arrays, _native.Arrays], like: Any,
-                allocated: Sequence[Any], stream: int) -> None:
+                allocated: Sequence[Any], stream: int, reduce: Any) -> None:
         """Puts a call on a stream, PyTorch's current one if none is given, with a workspace of
         PyTorch's allocator. Nothing waits, so that it can be captured into a CUDA graph."""
         torch = sys.modules["torch"]
@@ -139,7 +143,8 @@ class Caller:
         workspace = (torch.empty(size, dtype=torch.uint8, device=like.device) if size
                      else None)
         check(self.executable.launch(*rows, stream or current,
-                                     0 if workspace is None else workspace.data_ptr(), size))
+                                     0 if workspace is None else workspace.data_ptr(), size,
+                                     reduce))
         if stream and stream != current:
             # The allocator gives memory of the current stream to other work of that.
             used = torch.cuda.ExternalStream(stream, device=like.device)

@@ -17,6 +17,7 @@ from blockscale import _native
 from blockscale._arrays import CPU, CUDA
 from blockscale._calls import Caller, How
 from blockscale._errors import ArgumentError, DeviceError, Diagnostic, check, read_file
+from blockscale._over_ranks import OverRanks
 from blockscale._progress import Progress, watch_steps
 from blockscale._trace import Module
 
@@ -155,6 +156,11 @@ class Compiled:
         $BLOCKSCALE_CACHE_DIR, or by blockscale.load()."""
         return self._caller is not None and self._caller.executable.is_loaded
 
+    @property
+    def reduces_over_ranks(self) -> bool:
+        """Whether calls reduce amaxes over ranks, for which they need `over_ranks`."""
+        return bool((self._caller or self._get_caller(None)).executable.reduces)
+
     def _make_caller(self, progress: Progress | None) -> Caller:
         if self._on == "cuda":
             refuse_capture("the kernels", "call the function once before")
@@ -185,7 +191,8 @@ class Compiled:
 
     def __call__(self, *arrays: Any, out: Sequence[Any] | None = None, stream: int = 0,
                  accept_nan_scales: bool = False, adversarial: bool = False, seed: int = 0,
-                 max_steps: int | None = None, progress: Progress | None = None) -> Any:
+                 max_steps: int | None = None, progress: Progress | None = None,
+                 over_ranks: OverRanks | None = None) -> Any:
         """Calls the function, and returns when its results are there; with tensors of PyTorch
         on a GPU, when its work is on the stream.
 
@@ -204,17 +211,20 @@ class Compiled:
           max_steps: the instructions of a cluster's warps after which the emulator gives up a
             kernel; None for 1,000,000,000.
           progress: called with step, number and count; count is 0 where not known.
+          over_ranks: what reduces amaxes over ranks (`amax_over_ranks`), which is called with
+            each Reduction; one_rank where there is one. A function that reduces needs it.
 
         Returns: the result, or a tuple of them: of PyTorch where an argument is, else of
           NumPy.
 
-        Raises: ArgumentError, CompileError, DeviceError, and what `progress` raises.
+        Raises: ArgumentError, CompileError, DeviceError, and what `progress` and `over_ranks`
+        raise.
         """
         caller = self._caller or self._get_caller(progress)
         if max_steps is not None and max_steps < 1:
             raise ArgumentError(f"expected max_steps to be at least 1, but got {max_steps}")
         returned = caller(arrays, out, How(stream, accept_nan_scales, adversarial, seed,
-                                           max_steps or 0, progress))
+                                           max_steps or 0, progress, over_ranks))
         return returned[0] if len(returned) == 1 else tuple(returned)
 
 

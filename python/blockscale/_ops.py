@@ -148,6 +148,14 @@ def amax(x: Value, *, per: str = "tensor", offsets: Value | None = None,
     return text.emit("amax", "amax", f"{x.spec} -> {result}", [result])[0]
 
 
+def amax_over_ranks(amax: Value) -> Value:
+    """The largest of each amax over all ranks, each of which has a part of the tensor, f32 of its
+    shape. Calls have a function that reduces: `over_ranks` of Compiled."""
+    _check("amax", amax, dtypes=("f32",))
+    return _Text(amax).emit("amax", "amax_over_ranks", f"{amax.spec} -> {amax.spec}",
+                            [amax.spec])[0]
+
+
 def global_scale(amax: Value, *, recipe: str = "torchao", nonzero_amax: bool = True) -> Value:
     """The decode scale of NVFP4 that `recipe` derives from an amax, f32 of its shape.
 

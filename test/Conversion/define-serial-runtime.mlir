@@ -22,9 +22,17 @@ llvm.func @blockscale_parallel_for(i64, !llvm.ptr, !llvm.ptr)
 // CHECK:         llvm.call @abort()
 llvm.func @blockscale_report_error(!llvm.ptr, i64)
 
+// A program that reduces over ranks has to say how: one rank is none by default.
+// CHECK-LABEL: llvm.func weak @blockscale_reduce_over_ranks(
+// CHECK:         [[STDERR:%.+]] = llvm.mlir.constant(2 : i32)
+// CHECK:         [[FORMAT:%.+]] = llvm.mlir.addressof @blockscale_ranks_format
+// CHECK:         llvm.call @dprintf([[STDERR]], [[FORMAT]])
+// CHECK:         llvm.call @abort()
+llvm.func @blockscale_reduce_over_ranks(!llvm.ptr, i64, i32, i32)
+
 // -----
 
-// A module that declares neither needs neither.
+// A module that declares none needs none.
 // CHECK-LABEL: llvm.func @plain(
 // CHECK-NOT:   blockscale_
 llvm.func @plain() {

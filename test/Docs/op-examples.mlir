@@ -17,6 +17,11 @@ module attributes {gpu.container_module} {
   gpu.module @kernels [#blockscale.target<chip = "sm_100a">] {}
 }
 
+func.func @amax_over_ranks(%a: tensor<f32>) {
+  %r = blockscale.amax_over_ranks %a : tensor<f32> -> tensor<f32>
+  return
+}
+
 func.func @scale_dim(%y: tensor<64x96xbf16>) {
   %w, %t = blockscale.quantize %y block [32, 32] scale_dim k
       : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>

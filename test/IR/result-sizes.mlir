@@ -70,7 +70,8 @@ func.func @amax(%x: tensor<?x?x?xf32>, %y: tensor<?x?xf32>, %ends: tensor<?xi32>
   %c1 = arith.constant 1 : index
   %r = blockscale.amax %x : tensor<?x?x?xf32> -> tensor<?x?xf32>
   %g = blockscale.amax %y offsets(%ends : tensor<?xi32>) group_dim 1 : tensor<?x?xf32> -> tensor<?xf32>
-  %0 = tensor.dim %r, %c0 : tensor<?x?xf32>
+  %o = blockscale.amax_over_ranks %r : tensor<?x?xf32> -> tensor<?x?xf32>
+  %0 = tensor.dim %o, %c0 : tensor<?x?xf32>
   %1 = tensor.dim %r, %c1 : tensor<?x?xf32>
   %2 = tensor.dim %g, %c0 : tensor<?xf32>
   // CHECK-DAG: %[[B:.+]] = tensor.dim %[[X]], %c0

@@ -42,6 +42,15 @@ def portable():
     return pack("portable", [b"hello"])
 
 
+def reducing():
+    """A bundle whose first function reduces its result but the first number over ranks."""
+    [(text, ptx)], constants = blockscale_bundle.read(portable())
+    plan = json.loads(text)
+    plan["functions"][0]["steps"].append({"reduce_over_ranks": {
+        "address": {"buffer": "y", "offset": 4}, "count": "n - 1", "reduction": "max"}})
+    return blockscale_bundle.write([(json.dumps(plan), ptx)], constants)
+
+
 def why_not_loaded():
     """Why this process cannot load the library, or None."""
     if not LIBRARY.exists():
@@ -216,6 +225,53 @@ class RuntimeTest(unittest.TestCase):
                 self.assertEqual(run.stderr, "blockscale-launch: error: scaled_grouped_mm: "
                                  "expected the end of group 1 to be a multiple of 16, but got 24\n"
                                  if status else "")
+
+    def test_reductions_over_ranks(self):
+        module = self.device.load(self.runtime.bundle(reducing()))
+        self.assertEqual([module.function(name).reduces for name in ("scale", "tile")],
+                         [True, False])
+        x, other = np.arange(5, dtype=np.float32), np.float32([7, 0, 8, 0])
+        with self.assertRaises(blockscale_runtime.Error) as caught:
+            module.run("scale", x, np.float32(2))
+        self.assertEqual(caught.exception.status, "BLOCKSCALE_INVALID_ARGUMENT")
+        self.assertIn("@scale: expected a function that reduces amaxes over ranks (launch_c4), "
+                      "but got none", str(caught.exception))
+
+        def reduce(address, count, stream):
+            self.assertEqual((count, stream), (4, None))
+            numbers = np.empty(count, np.float32)
+            self.device.download(address, numbers)  # waits
+            self.device.upload(address, np.maximum(numbers, other))
+
+        module.set_reduce(reduce)
+        y, = module.run("scale", x, np.float32(2))
+        np.testing.assert_array_equal(y, [0, 7, 4, 8, 8])
+
+        def refuse(*_):
+            raise KeyError("a rank is gone")
+
+        module.set_reduce(refuse)
+        with self.assertRaisesRegex(KeyError, "a rank is gone"):
+            module.run("scale", x, np.float32(2))
+        module.set_reduce(None)
+        with self.assertRaisesRegex(blockscale_runtime.Error, "launch_c4"):
+            module.run("scale", x, np.float32(2))
+
+    def test_launch_tool_and_one_rank(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder)
+            (path / "b.bundle").write_bytes(reducing())
+            np.save(path / "x.npy", np.arange(5, dtype=np.float32))
+            np.save(path / "g.npy", np.float32(2))
+            for options, status in (([], 1), (["--one-rank"], 0)):
+                run = subprocess.run(
+                    [LAUNCH, path / "b.bundle", "--entry=scale", f"--in={path}/x.npy",
+                     f"--in={path}/g.npy", f"--out={path}/y.npy", *options]
+                    + ([f"--driver={self.driver}"] if self.driver else []),
+                    capture_output=True, text=True)
+                self.assertEqual(run.returncode, status, run.stderr)
+                self.assertEqual("launch_c4" in run.stderr, status == 1)
+            np.testing.assert_array_equal(np.load(path / "y.npy"), [0, 2, 4, 6, 8])
 
     def test_launch_tool(self):
         with tempfile.TemporaryDirectory() as folder:

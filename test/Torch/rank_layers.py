@@ -28,8 +28,15 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import blockscale
+from blockscale._native import choose_chip
 from blockscale._training import get_training_form, read_form
-from blockscale.torch import prepare_training_, train_grouped_linear, train_linear
+from blockscale.torch import (
+    prepare_training_,
+    reduce_over_ranks,
+    train_grouped_linear,
+    train_linear,
+)
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
@@ -165,6 +172,47 @@ def take_rows(mesh):
     x, weight, bias, gradient = draw()
     rank, count = mesh.get_local_rank(), mesh.size()
     return [each.chunk(count)[rank].clone() for each in (x, gradient)], [weight, bias]
+
+
+@blockscale.jit
+def quantize_over_ranks(x: blockscale.Spec((None, COLUMNS), "bf16")):
+    amax = blockscale.amax_over_ranks(blockscale.amax(x))
+    return *blockscale.quantize(x, recipe="te", global_amax=amax), amax
+
+
+def compile_over_ranks(rank=0):
+    module = quantize_over_ranks.trace()
+    if not GPUS:
+        return blockscale.compile(module)
+    chip = choose_chip(*torch.cuda.get_device_capability(rank))
+    return blockscale.compile(module, target=chip, on="cuda", device=rank)
+
+
+def run_compiled(mesh):
+    """A compiled function of a rank's own rows, on a GPU also as a CUDA graph, for x and twice x.
+    NaN is the largest."""
+    (x, _), _ = take_rows(mesh)
+    rank, over_ranks = mesh.get_local_rank(), reduce_over_ranks(mesh)
+    compiled = compile_over_ranks(rank)
+    made = [compiled(x, over_ranks=over_ranks), compiled(2 * x, over_ranks=over_ranks)]
+    if GPUS:
+        graph, given = torch.cuda.CUDAGraph(), x.clone()
+        with torch.cuda.graph(graph):
+            captured = compiled(given, over_ranks=over_ranks)
+        for number, each in enumerate((x, 2 * x)):
+            given.copy_(each)
+            graph.replay()
+            for one, other in zip(captured, made[number]):
+                assert torch.equal(one.view(torch.uint8), other.view(torch.uint8))
+    if rank == 0:
+        x[0, 0] = float("nan")
+    return *made, compiled(x, over_ranks=over_ranks)[2]
+
+
+def run_one_compiled():
+    x, *_ = draw()
+    compiled = compile_over_ranks()
+    return on_cpu([compiled(each, over_ranks=blockscale.one_rank) for each in (x, 2 * x)])
 
 
 def run_fully_sharded(mesh, name, gathers_codes):

@@ -15,7 +15,12 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import blockscale
 from blockscale import get_training_form
-from blockscale.torch import TrainedGatedMlp, prepare_training_, train_linear
+from blockscale.torch import (
+    TrainedGatedMlp,
+    prepare_training_,
+    reduce_over_ranks,
+    train_linear,
+)
 from blockscale.torch._weight_codes import ShardedWeight
 
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -27,6 +32,7 @@ from rank_layers import (
     draw_batch,
     make_block,
     run_one,
+    run_one_compiled,
     run_one_expert_layer,
     run_ranks,
     train,
@@ -56,6 +62,7 @@ class RanksTest(unittest.TestCase):
         for kind in KINDS:
             jobs["nvfp4", kind] = "run_data_parallel", "nvfp4", kind
         jobs["nvfp4", "both"] = "run_two_dimensions", "nvfp4"
+        jobs["compiled"] = ("run_compiled",)
         cls.made = dict(zip(jobs, run_ranks(list(jobs.values()))))
 
     def check_codes(self, ranks, one, dims):
@@ -122,6 +129,19 @@ class RanksTest(unittest.TestCase):
                 self.check_same(torch.cat([each[2] for each in ranks]), of_x)
                 for number, wanted in ((3, of_weight), (4, of_bias)):
                     self.check_values(sum(each[number].float() for each in ranks), wanted)
+
+    def test_compiled_functions(self):
+        """Functions that take amaxes over the ranks of a group of PyTorch."""
+        *ranks, = self.made["compiled"]
+        for number, (data, scales, amax) in enumerate(run_one_compiled()):
+            parts = [each[number] for each in ranks]
+            for what, wanted in (("data", data), ("scales", scales.view(torch.uint8))):
+                found = torch.cat([part[what == "scales"].view(torch.uint8) for part in parts])
+                self.assertTrue(torch.equal(found, wanted), what)
+            for part in parts:
+                self.assertEqual(part[2], amax)
+        for each in ranks:
+            self.assertTrue(bool(each[2].isnan()))
 
     def test_block(self):
         """A sequence-parallel block trains as one process does, compiled or not."""
@@ -275,6 +295,8 @@ class OneProcessTest(unittest.TestCase):
             with self.assertRaisesRegex(blockscale.ArgumentError, message):
                 prepare_training_(torch.nn.Sequential(torch.nn.Linear(64, 64)), "mxfp8",
                                   amax_group=group)
+            with self.assertRaisesRegex(blockscale.ArgumentError, f"group to be .*{message}"):
+                reduce_over_ranks(group)
 
     def test_places_of_two_dimensions(self):
         """Rows are split by the first dimension of a mesh first, then by the second one."""

@@ -18,6 +18,36 @@ func.func @allowed(%x: tensor<64x64xbf16>, %v: tensor<f32>) {
       : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
   %4:2 = blockscale.quantize %x block [1, 16] recipe te global_amax(%v : tensor<f32>)
       : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  %r = blockscale.amax_over_ranks %a : tensor<f32> -> tensor<f32>
+  %h = blockscale.global_scale %r : tensor<f32>
+  %5:2 = blockscale.quantize %x block [1, 16] global_scale(%h : tensor<f32>)
+      : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  %6:2 = blockscale.quantize %x block [1, 16] recipe te global_amax(%r : tensor<f32>)
+      : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  return
+}
+
+// -----
+
+// An amax over ranks is an amax.
+func.func @amax_over_ranks_as_scale(%x: tensor<64x64xbf16>) {
+  // expected-note @below {{computed here}}
+  %a = blockscale.amax %x : tensor<64x64xbf16> -> tensor<f32>
+  %r = blockscale.amax_over_ranks %a : tensor<f32> -> tensor<f32>
+  // expected-error @below {{'blockscale.quantize' op expected global_scale to be a decode scale, which 'blockscale.global_scale' makes of an amax, but got an amax}}
+  %0:2 = blockscale.quantize %x block [1, 16] global_scale(%r : tensor<f32>)
+      : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  return
+}
+
+// -----
+
+// The largest decode scale over ranks may be that of a smaller amax.
+func.func @scale_over_ranks(%a: tensor<f32>) {
+  // expected-note @below {{computed here}}
+  %g = blockscale.global_scale %a recipe te : tensor<f32>
+  // expected-error @below {{'blockscale.amax_over_ranks' op expected amax to be an amax, but got a decode scale}}
+  %r = blockscale.amax_over_ranks %g : tensor<f32> -> tensor<f32>
   return
 }
 

@@ -49,7 +49,8 @@ static constexpr StringRef kTokens[] = {
     "descr",  "shape",  "fortran_order",
     "False",  "(3,)",   "'<f4'",
     "kernel", "buffer", "i64",
-    "dtype",  "BF16",   "data_offsets"};
+    "dtype",  "BF16",   "data_offsets",
+    "max",    "count",  "reduce_over_ranks"};
 
 static std::string_view toView(StringRef text) {
   return {text.data(), text.size()};

@@ -39,15 +39,18 @@ static std::string listFunction(const PlanFunction &function) {
     for (size_t i : function.getBuffers(role))
       text += "    " + std::string(name) + " " +
               listBuffer(function, function.buffers[i]) + "\n";
-  size_t launches = 0, copies = 0, loops = 0, branches = 0;
+  size_t launches = 0, copies = 0, reductions = 0, loops = 0, branches = 0;
   visitSteps(function.steps, [&](const PlanStep &step) {
     launches += step.launch.has_value();
     copies += step.copy.has_value();
+    reductions += step.reduction.has_value();
     loops += step.loop.has_value();
     branches += step.branch.has_value();
   });
   text += "    " + std::to_string(launches) + " launches, " +
           std::to_string(copies) + " copies";
+  if (reductions)
+    text += ", " + std::to_string(reductions) + " reductions over ranks";
   if (loops || branches)
     text += ", " + std::to_string(loops) + " loops, " +
             std::to_string(branches) + " branches";

@@ -32,6 +32,8 @@ const char *const kHelp =
     "  --help          Print this\n"
     "  --in=<file>     One .npy file for each argument, in order\n"
     "  --list          Print what the bundle holds, without a GPU\n"
+    "  --one-rank      Take amaxes over ranks as those of this rank, which is "
+    "the only one\n"
     "  --out=<file>    One .npy file for each result, in order\n"
     "  --repeat=<n>    Calls to make (default 1)\n"
     "  --time          Print the device seconds of the fastest call and the "
@@ -79,6 +81,7 @@ void Parser::parseFlag(const std::string &name, bool hasValue) {
   const std::pair<const char *, bool *> flags[] = {
       {"help", &options.help},
       {"list", &options.list},
+      {"one-rank", &options.oneRank},
       {"time", &options.printTime},
       {"version", &options.version}};
   for (auto [flag, isSet] : flags) {

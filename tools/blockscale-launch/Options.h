@@ -23,6 +23,8 @@ struct Options {
   int repeat = 1;
   bool printTime = false;
   bool list = false;
+  /// Whether this is the only rank.
+  bool oneRank = false;
   bool help = false;
   bool version = false;
 };

@@ -79,8 +79,11 @@ static Status run(const Options &options) {
   if (!arguments.ok())
     return arguments.status();
   runtime::CudaTimes times;
+  runtime::RankFunction overRanks;
+  if (options.oneRank)
+    overRanks = runtime::reduceOneRank;
   Result<std::vector<NpyArray>> results = runtime::runOnCuda(
-      **module, **function, *arguments, options.repeat, times);
+      **module, **function, *arguments, options.repeat, overRanks, times);
   if (!results.ok())
     return results.status();
   std::vector<runtime::NpyOutput> files;

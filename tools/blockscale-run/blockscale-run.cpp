@@ -111,6 +111,11 @@ struct CommandLine {
       cl::desc("Let NaN among the scales of a product of SM100 give NaN "
                "in the emulator, where it is a finding otherwise"),
       cl::cat(category)};
+  cl::opt<bool> oneRank{
+      "one-rank",
+      cl::desc("Take amaxes over ranks as those of this rank, which is the "
+               "only one"),
+      cl::cat(category)};
   cl::opt<std::string> sums{
       "sums",
       cl::desc("The chip whose tensor cores add products in the emulator "
@@ -335,6 +340,8 @@ static CallOptions getCallOptions(int threads) {
     options.emulator.sums = emulator::findSumDevice(cli->sums);
   options.emulator.jobs = threads;
   options.emulator.profile = cli->profile != ProfileForm::None;
+  if (cli->oneRank)
+    options.overRanks = runtime::reduceOneRank;
   return options;
 }
 

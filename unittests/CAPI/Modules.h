@@ -30,6 +30,18 @@ func.func @quantize(%x: tensor<?x64xf32>)
   return %data, %scales : tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
 })";
 
+/// A quantization of rows that this rank has, by the amax over all ranks.
+inline const std::string kOverRanks = R"(
+func.func @quantize(%x: tensor<?x64xf32>)
+    -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>) {
+  %a = blockscale.amax %x : tensor<?x64xf32> -> tensor<f32>
+  %r = blockscale.amax_over_ranks %a : tensor<f32> -> tensor<f32>
+  %data, %scales = blockscale.quantize %x block [1, 16] recipe te
+      global_amax(%r : tensor<f32>)
+      : tensor<?x64xf32> -> tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
+  return %data, %scales : tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
+})";
+
 /// One op that takes scales.
 inline const std::string kDequantize = R"(
 func.func @dequantize(%d: tensor<4x64xf4E2M1FN>, %s: tensor<4x4xf8E4M3FN>,

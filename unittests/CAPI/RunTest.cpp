@@ -399,6 +399,47 @@ INSTANTIATE_TEST_SUITE_P(Places, GivenTest,
                          testing::Values(BLOCKSCALE_ON_CPU,
                                          BLOCKSCALE_ON_EMULATOR));
 
+// A call that reduces over ranks is given what does that.
+TEST_P(RunTest, ReducesOverRanks) {
+  ASSERT_EQ(create(kQuantize), BLOCKSCALE_OK) << blockscale_last_error();
+  EXPECT_EQ(blockscale_executable_reduces(executable), 0);
+  blockscale_executable_destroy(executable);
+  ASSERT_EQ(create(kOverRanks), BLOCKSCALE_OK) << blockscale_last_error();
+  EXPECT_EQ(blockscale_executable_reduces(executable), 1);
+  expectRefused("@quantize: expected a function that reduces amaxes over ranks "
+                "(launch_c4), but got none; give one, or say that there is one "
+                "rank");
+  EXPECT_EQ(scales[0], 0xEE);
+
+  float amax = 0;
+  for (float each : x)
+    amax = std::max(amax, std::fabs(each));
+  std::vector<float> given;
+  blockscale_call_config how = blockscale_call_config_default();
+  how.reduce_user = &given;
+  how.reduce = [](const blockscale_reduction *reduction, void *user) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    auto *values = reinterpret_cast<float *>(reduction->address);
+    static_cast<std::vector<float> *>(user)->push_back(*values);
+    bool isRight = reduction->count == 1 && !reduction->stream &&
+                   reduction->dtype == BLOCKSCALE_FLOAT32 &&
+                   reduction->kind == BLOCKSCALE_REDUCTION_MAX;
+    *values = 1000; // of another rank
+    return isRight ? 0 : 1;
+  };
+  ASSERT_EQ(call(&how), BLOCKSCALE_OK) << blockscale_last_error();
+  EXPECT_EQ(given, std::vector<float>{amax});
+  std::vector<uint8_t> ofAll = scales;
+  how.reduce = blockscale_reduce_one_rank;
+  ASSERT_EQ(call(&how), BLOCKSCALE_OK) << blockscale_last_error();
+  EXPECT_NE(scales, ofAll);
+
+  how.reduce = [](const blockscale_reduction *, void *) { return 4; };
+  EXPECT_EQ(call(&how), BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(), "expected the function that reduces "
+                                        "over ranks to return 0, but got 4");
+}
+
 /// What the run itself finds, and what a callback may do about it.
 class EmulatorTest : public RunTest {};
 

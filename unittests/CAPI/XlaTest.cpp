@@ -249,6 +249,19 @@ TEST_F(XlaTest, ArgumentsAreNotGivenAway) {
                 {});
 }
 
+TEST_F(XlaTest, NothingIsReducedOverRanks) {
+  blockscale_executable_destroy(executable);
+  blockscale_executable_config config = blockscale_executable_config_default();
+  ASSERT_EQ(blockscale_executable_create(kOverRanks.data(), kOverRanks.size(),
+                                         &config, &executable),
+            BLOCKSCALE_OK)
+      << blockscale_last_error();
+  expectRefused(
+      "expected a function without amaxes over ranks, which XLA would "
+      "have to reduce, but got one with them",
+      {});
+}
+
 TEST_F(XlaTest, ConstantsAreChecked) {
   expectRefused("expected at most 3 constants, but got 4",
                 {getScales(), getScales(), getScales(), getGlobal()});

@@ -302,6 +302,85 @@ TEST_F(CApiTest, LaunchesOverlap) {
   }
 }
 
+/// What reduceOverRanks has.
+struct Asked {
+  std::string log;
+  int result = 0;
+};
+
+/// Notes in the driver's log what it is asked for.
+int reduceOverRanks(const blockscale_reduction *reduction, void *user) {
+  auto &asked = *static_cast<Asked *>(user);
+  std::ofstream(asked.log, std::ios::app)
+      << "reduce " << reduction->count << " of "
+      << blockscale_dtype_name(reduction->dtype) << " by " << reduction->kind
+      << (reduction->stream ? " on a stream\n" : "\n");
+  return asked.result;
+}
+
+// The function is called between launches, with their stream, and in the
+// capture of a graph but not in its replays.
+TEST_F(CApiTest, ReducesOverRanks) {
+  content.targets[0].plan = replace(
+      content.targets[0].plan, R"({"buffer": "x"}, {"f32": "g"}, {"i64": "n"}]
+          }
+        })",
+      R"({"buffer": "x"}, {"f32": "g"}, {"i64": "n"}]
+          }
+        },
+        {"reduce_over_ranks": {"address": {"buffer": "y", "offset": 4},
+                               "count": "n - 1", "reduction": "max"}})");
+  ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
+  EXPECT_EQ(blockscale_function_reduces(find("scale")), 1);
+  EXPECT_EQ(blockscale_function_reduces(find("tile")), 0);
+  uint64_t x = allocate(1200), y = allocate(1200);
+  blockscale_call *call = makeScale(300);
+  takeLog();
+  const uint64_t arguments[] = {x, 0};
+  auto launch = [&] {
+    return blockscale_launch(module, call, arguments, 2, &y, 1, 0, 0, nullptr);
+  };
+  EXPECT_EQ(launch(), BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(),
+               "@scale: expected a function that reduces amaxes over ranks "
+               "(launch_c4), but got none; give one, or say that there is one "
+               "rank");
+  EXPECT_EQ(takeLog(), "");
+
+  Asked asked{path("log")};
+  blockscale_module_set_reduce(module, reduceOverRanks, &asked);
+  EXPECT_EQ(launch(), BLOCKSCALE_OK) << blockscale_last_error();
+  const std::string kernel = "launch scale_f32 grid 2x1x1 block 256x1x1 "
+                             "cluster 1x1x1 shared 0";
+  EXPECT_EQ(takeLog(), kernel + "\nreduce 299 of float32 by 0\n");
+  double time = 0;
+  EXPECT_EQ(
+      blockscale_time(module, call, arguments, 2, &y, 1, 0, 0, 0, 1, &time),
+      BLOCKSCALE_OK)
+      << blockscale_last_error();
+  const std::string steps = kernel + " on a stream\nreduce 299 of float32 by 0 "
+                                     "on a stream\n";
+  std::string log = takeLog();
+  EXPECT_NE(log.find(steps + "synchronize\ncapture\n" + steps +
+                     "end of the capture\nlaunch a graph on a stream\n"),
+            std::string::npos)
+      << log;
+
+  asked.result = 3;
+  EXPECT_EQ(launch(), BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(), "expected the function that reduces "
+                                        "over ranks to return 0, but got 3");
+  takeLog();
+  blockscale_module_set_reduce(module, blockscale_reduce_one_rank, nullptr);
+  EXPECT_EQ(launch(), BLOCKSCALE_OK) << blockscale_last_error();
+  EXPECT_EQ(takeLog(), kernel + "\n");
+  blockscale_module_set_reduce(module, nullptr, nullptr);
+  EXPECT_EQ(launch(), BLOCKSCALE_INVALID_ARGUMENT);
+  blockscale_call_destroy(call);
+  blockscale_device_free(device, x);
+  blockscale_device_free(device, y);
+}
+
 TEST_F(CApiTest, NoRowsLaunchNothing) {
   ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
   takeLog();

@@ -97,4 +97,27 @@ TEST(ReportError, KeepsOneOfMany) {
   EXPECT_EQ(takeReportedError(), std::nullopt);
 }
 
+// What compiled code asks for goes to the function, and what that says is told.
+TEST(RankScope, ReducesOverRanks) {
+  float values[] = {1, 2, 3};
+  RankFunction overRanks = [](const RankReduction &reduction) {
+    if (reduction.count != 3)
+      return Status::failure("expected 3 amaxes");
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    auto *amaxes = reinterpret_cast<float *>(reduction.address);
+    amaxes[1] = 7;
+    EXPECT_EQ(reduction.type, NpyType::Float32);
+    EXPECT_EQ(reduction.kind, ReductionKind::Max);
+    EXPECT_EQ(reduction.stream, nullptr);
+    return Status::success();
+  };
+  RankScope scope(overRanks);
+  constexpr auto kFloat32 = static_cast<int32_t>(NpyType::Float32);
+  blockscale_reduce_over_ranks(values, 3, kFloat32, 0);
+  EXPECT_EQ(values[1], 7);
+  EXPECT_EQ(takeReportedError(), std::nullopt);
+  blockscale_reduce_over_ranks(values, 2, kFloat32, 0);
+  EXPECT_EQ(takeReportedError(), "expected 3 amaxes");
+}
+
 } // namespace

@@ -103,6 +103,13 @@ public:
     return Status::success();
   }
 
+  Status reduceOverRanks(RankReduction reduction,
+                         const RankFunction &overRanks) override {
+    log += "reduce " + std::to_string(reduction.address) + " " +
+           std::to_string(reduction.count) + "\n";
+    return overRanks(reduction);
+  }
+
   std::string log;
   std::vector<std::vector<uint8_t>> parameters;
 
@@ -192,7 +199,8 @@ static std::string describeLaunch(int shared, int grid, bool isProgrammatic) {
 
 /// The launches of the steps, numbered by their shared memory, where `copy` may
 /// be among them.
-static std::string logLaunches(const std::string &steps) {
+static std::string logLaunches(const std::string &steps,
+                               const RankFunction &overRanks = {}) {
   Result<LaunchPlan> plan = parseLaunchPlan(
       R"({"version": 2, "chip": "sm_90",
           "kernels": [{"name": "k", "parameters": []}],
@@ -200,15 +208,84 @@ static std::string logLaunches(const std::string &steps) {
             "results": [], "constants": [], "constraints": [],
             "workspaces": [{"name": "w", "type": "tensor<9xi8>",
               "element": "i8", "layout": "row_major", "dtype": "uint8",
-              "shape": [9], "bytes": 9, "alignment": 1}],
+              "shape": [9], "bytes": 9, "alignment": 1},
+              {"name": "a", "type": "tensor<9xf32>",
+              "element": "f32", "layout": "row_major", "dtype": "float32",
+              "shape": [9], "bytes": 36, "alignment": 4}],
             "steps": [)" +
       steps + "]}]}");
   if (!plan.ok())
     return plan.message();
   Result<ResolvedFunction> call = resolve(*plan, plan->functions[0], {});
   FakeDevice device;
-  Status status = call.ok() ? runSteps(*call, {256}, device) : call.status();
-  return status.ok() ? device.log : status.message();
+  Status status = call.ok() ? runSteps(*call, {256, 512}, device, overRanks)
+                            : call.status();
+  return status.ok() ? device.log : device.log + status.message();
+}
+
+/// A reduction of `count` elements of `a` from byte `offset` on.
+static std::string describeReduction(int offset, int count) {
+  return R"({"reduce_over_ranks": {"address": {"buffer": "a", "offset": )" +
+         std::to_string(offset) + R"(}, "count": )" + std::to_string(count) +
+         R"(, "reduction": "max"}})";
+}
+
+// The host reduces between two launches, which do not overlap.
+TEST(PlanSteps, ReductionsComeBetweenLaunches) {
+  std::string steps =
+      describeLaunch(1, 1, true) + ", " + describeReduction(8, 7) + ", " +
+      describeReduction(36, 0) + ", " + describeLaunch(2, 1, true);
+  std::vector<RankReduction> given;
+  EXPECT_EQ(logLaunches(steps,
+                        [&](const RankReduction &reduction) {
+                          given.push_back(reduction);
+                          return Status::success();
+                        }),
+            "launch k 1 1 1 1 1 1 1 1 1, 1\nreduce 520 7\n"
+            "launch k 1 1 1 1 1 1 1 1 1, 2\n");
+  ASSERT_EQ(given.size(), 1u);
+  EXPECT_EQ(given[0].address, 520u);
+  EXPECT_EQ(given[0].count, 7u);
+  EXPECT_EQ(given[0].type, NpyType::Float32);
+  EXPECT_EQ(given[0].kind, ReductionKind::Max);
+  EXPECT_EQ(given[0].stream, nullptr);
+  EXPECT_EQ(logLaunches(steps, reduceOneRank),
+            logLaunches(steps, [](const RankReduction &) {
+              return Status::success();
+            }));
+}
+
+// Without a function nothing runs, also where there is nothing to reduce.
+TEST(PlanSteps, ReductionsNeedAFunction) {
+  const char *refused =
+      "@f: expected a function that reduces amaxes over ranks (launch_c4), but "
+      "got none; give one, or say that there is one rank";
+  EXPECT_EQ(
+      logLaunches(describeLaunch(1, 1, false) + ", " + describeReduction(0, 1)),
+      refused);
+  EXPECT_EQ(logLaunches(describeReduction(0, 0)), refused);
+}
+
+// What the function says ends the call.
+TEST(PlanSteps, ReductionsMayFail) {
+  EXPECT_EQ(
+      logLaunches(describeReduction(0, 1) + ", " + describeLaunch(1, 1, false),
+                  [](const RankReduction &) {
+                    return Status::failure("expected two ranks");
+                  }),
+      "reduce 512 1\nexpected two ranks");
+}
+
+TEST(PlanSteps, ReductionsAreWithinTheirBuffer) {
+  EXPECT_EQ(logLaunches(describeReduction(8, 8), reduceOneRank),
+            "@f: expected a to have 32 bytes from offset 8, but it has 36 in "
+            "all");
+  EXPECT_EQ(logLaunches(describeReduction(2, 1), reduceOneRank),
+            "@f: expected a reduction over ranks to begin at a multiple of 4 "
+            "bytes of a, but got 2");
+  EXPECT_EQ(logLaunches(describeReduction(0, -1), reduceOneRank),
+            "@f: expected the count of a reduction over ranks (-1) to be in "
+            "[0, 2305843009213693951], but got -1");
 }
 
 // What comes before the call, or a copy, is not overlapped; a launch of no CTAs

@@ -21,7 +21,8 @@ def LowerKernelsToCPU
     skipped and `blockscale_report_error` called with the rule and the size.
     Ops of one kernel that do not depend on each other become functions of their
     own, called in order. Sums of products of `order chain` have the bits of
-    tensor cores (docs/Numerics.md, section 13).
+    tensor cores (docs/Numerics.md, section 13). Each `amax_over_ranks` becomes a
+    call of `blockscale_reduce_over_ranks`.
   }];
   let options = [
     Option<"tensorCores", "tensor-cores", "::blockscale::numerics::TensorCores",
@@ -237,10 +238,10 @@ def DefineSerialRuntime
     : Pass<"blockscale-define-serial-runtime", "::mlir::ModuleOp"> {
   let summary = "Define weak, serial versions of the runtime functions";
   let description = [{
-    Gives `blockscale_parallel_for` and `blockscale_report_error`, if the module
-    declares them, weak definitions that need libc only: one call for the whole
-    range, and a message on standard error followed by `abort`. Strong definitions
-    of an embedder replace them.
+    Gives `blockscale_parallel_for`, `blockscale_report_error` and
+    `blockscale_reduce_over_ranks`, if the module declares them, weak definitions
+    that need libc only: one call for the whole range, and a message on standard
+    error followed by `abort`. Strong definitions of an embedder replace them.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

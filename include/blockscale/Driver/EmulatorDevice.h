@@ -49,6 +49,10 @@ public:
                   const runtime::ResolvedTensorMap &map,
                   uint64_t address) override;
   runtime::Status launch(const runtime::DeviceLaunch &launch) override;
+  /// The function gets a copy in the host's memory.
+  runtime::Status
+  reduceOverRanks(runtime::RankReduction reduction,
+                  const runtime::RankFunction &overRanks) override;
 
   /// The error that kernels found first, by the module's error record.
   runtime::Status findError();

@@ -68,6 +68,8 @@ struct CallOptions {
   emulator::RunOptions emulator;
   /// Is told of each kernel of the emulator before it runs, if it is there.
   CompileObserver *observer = nullptr;
+  /// Reduces over ranks; a call that does so needs it.
+  runtime::RankFunction overRanks;
 };
 
 /// What a call tells apart from its results, also where it fails.
@@ -110,6 +112,9 @@ public:
   /// Whether arrays of a call are in the host's memory, rather than a GPU's.
   /// Scalars always are.
   virtual bool isInHostMemory() const { return true; }
+
+  /// Whether calls reduce over ranks.
+  virtual bool reducesOverRanks() const = 0;
 
   /// The shapes of the results for such arguments, which have passed
   /// checkArgument.

@@ -21,6 +21,9 @@ namespace blockscale {
 /// What the instructions do is not looked at.
 llvm::Error verifyObject(llvm::StringRef object);
 
+/// Whether an object refers to a symbol of others; false for what is no object.
+bool refersTo(llvm::StringRef object, llvm::StringRef symbol);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_EMIT_OBJECTVERIFIER_H

@@ -89,6 +89,54 @@ def BlockScale_AmaxPartsOp : BlockScale_TensorOp<"amax_parts"> {
   let hasVerifier = 1;
 }
 
+def BlockScale_AmaxOverRanksOp : BlockScale_Op<"amax_over_ranks", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
+      ["reifyResultShapes"]>]> {
+  let summary = "Largest of each amax over all ranks";
+  let description = [{
+    Ranks are the processes, or GPUs, that each call the same function on their
+    part of a tensor. With a[r] the amaxes of rank r, each rank gets
+
+    ```text
+    result[..] = max over all ranks r of a[r][..]
+    ```
+
+    so that the parts have the codes that they have in the whole tensor:
+    `global_scale`, `quantize` and `scale_sweep` take the result in the place of
+    the amax. NaN propagates. The op is not folded, also not of a constant, which
+    other ranks may have another one of. It is in no kernel: what is before it and
+    what is behind it are kernels of their own.
+
+    The host reduces over ranks, since it knows what connects them: launch plans
+    have a step for the op, between two launches, and code of the CPU has a call;
+    the host gives a function for both (docs/LaunchPlan.md). All ranks need the
+    same ops in the same order: let them compile one module, with equal control
+    flow around the op and equal sizes of the amaxes. A rank that does not reach
+    the op, because its call failed before, leaves the others waiting.
+
+    Bufferization makes the tensor a memref, which is reduced in place, without a
+    result.
+
+    Constraints:
+    - `amax_over_ranks_c1`: a tensor gives a result of its type, and a memref none.
+    - `amax_over_ranks_c2`: the op is in no kernel, and in no loop whose iterations
+      run at the same time.
+
+    Example:
+
+    ```mlir
+    %r = blockscale.amax_over_ranks %a : tensor<f32> -> tensor<f32>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[BlockScale_F32Tensor, MemRefOf<[F32]>]>:$amax);
+  let results = (outs Optional<BlockScale_F32Tensor>:$result);
+  let assemblyFormat = [{
+    $amax attr-dict `:` type($amax) (`->` type($result)^)?
+  }];
+  let hasVerifier = 1;
+}
+
 def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
     [SameOperandsAndResultType]> {
   let summary = "Decode scale of a tensor from its amax";

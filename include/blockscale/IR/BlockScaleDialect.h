@@ -51,7 +51,8 @@ inline constexpr llvm::StringLiteral kTensorMapAttrName =
 inline constexpr llvm::StringLiteral kProgrammaticAttrName =
     "blockscale.programmatic";
 
-/// Attaches the bufferization model of `blockscale.kernel`.
+/// Attaches the bufferization models of `blockscale.kernel` and
+/// `blockscale.amax_over_ranks`.
 void registerBufferizableOpInterfaceExternalModels(
     mlir::DialectRegistry &registry);
 

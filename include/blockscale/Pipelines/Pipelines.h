@@ -69,9 +69,10 @@ private:
 struct ToCPUOptions : public CommonOptions<ToCPUOptions> {
   Option<bool> hostRuntime{
       *this, "host-runtime",
-      llvm::cl::desc("Call the embedder's blockscale_parallel_for and "
-                     "blockscale_report_error; otherwise define serial, weak "
-                     "ones in the module"),
+      llvm::cl::desc("Call the embedder's blockscale_parallel_for, "
+                     "blockscale_report_error and "
+                     "blockscale_reduce_over_ranks; otherwise define serial, "
+                     "weak ones in the module"),
       llvm::cl::init(true)};
 };
 

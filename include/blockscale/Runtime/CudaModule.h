@@ -41,9 +41,11 @@ public:
 
   /// Runs the steps of a function of the plan on a stream. Nothing here waits
   /// or allocates memory of the device. Where kernels found an error before,
-  /// takes that in place of the steps.
+  /// takes that in place of the steps. `overRanks` reduces over ranks, and may
+  /// be empty for functions that do not.
   Status launch(const ResolvedFunction &function,
-                const BufferAddresses &addresses, void *stream) const;
+                const BufferAddresses &addresses, void *stream,
+                const RankFunction &overRanks) const;
 
   /// The driver's handle of a kernel of the plan.
   void *getKernel(const std::string &name) const;

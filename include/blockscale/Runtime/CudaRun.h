@@ -22,10 +22,10 @@ struct CudaTimes {
 /// Puts the arguments on the GPU, calls the function `repeat` times and brings
 /// the results back. They and the workspaces are filled with 0xA5 before the
 /// first call, so that bytes which nothing writes do not look right by chance.
-Result<std::vector<NpyArray>> runOnCuda(const CudaModule &module,
-                                        const PlanFunction &function,
-                                        const std::vector<NpyArray> &arguments,
-                                        int repeat, CudaTimes &times);
+Result<std::vector<NpyArray>>
+runOnCuda(const CudaModule &module, const PlanFunction &function,
+          const std::vector<NpyArray> &arguments, int repeat,
+          const RankFunction &overRanks, CudaTimes &times);
 
 } // namespace blockscale::runtime
 

@@ -19,6 +19,7 @@ namespace blockscale::runtime {
 Result<std::vector<double>> timeOnCuda(const CudaModule &module,
                                        const ResolvedFunction &function,
                                        const BufferAddresses &addresses,
+                                       const RankFunction &overRanks,
                                        uint64_t flushBytes, size_t count);
 
 } // namespace blockscale::runtime

@@ -13,9 +13,9 @@
 #ifndef BLOCKSCALE_RUNTIME_HOSTRUNTIME_H
 #define BLOCKSCALE_RUNTIME_HOSTRUNTIME_H
 
-#include <cstdint>
+#include "blockscale/Runtime/RankReduction.h"
+
 #include <optional>
-#include <string>
 
 // C names.
 // NOLINTBEGIN(readability-identifier-naming)
@@ -31,6 +31,11 @@ void blockscale_parallel_for(
 /// states the rule and `found` is the value that broke it. Any thread may call
 /// it; the first report since takeReportedError is kept.
 void blockscale_report_error(const char *message, int64_t found);
+
+/// Reduces `count` elements over ranks, in place. `dtype` and `kind` are those
+/// of Runtime.h in C. Only the thread that called the code calls it.
+void blockscale_reduce_over_ranks(void *values, int64_t count, int32_t dtype,
+                                  int32_t kind);
 }
 // NOLINTEND(readability-identifier-naming)
 
@@ -38,6 +43,16 @@ namespace blockscale::runtime {
 
 /// The recorded error as `<message>, but got <found>`, and forgets it.
 std::optional<std::string> takeReportedError();
+
+/// While it lives, `overRanks` reduces over ranks what compiled code asks for;
+/// what fails is a recorded error. The process has one at a time.
+class RankScope {
+public:
+  explicit RankScope(const RankFunction &overRanks);
+  RankScope(const RankScope &) = delete;
+  RankScope &operator=(const RankScope &) = delete;
+  ~RankScope();
+};
 
 } // namespace blockscale::runtime
 

@@ -15,10 +15,9 @@
 #define BLOCKSCALE_RUNTIME_LAUNCHPLAN_H
 
 #include "blockscale/Runtime/Expression.h"
-#include "blockscale/Runtime/NpyHeader.h"
+#include "blockscale/Runtime/RankReduction.h"
 
 #include <array>
-#include <functional>
 
 namespace blockscale::runtime {
 
@@ -127,6 +126,13 @@ struct PlanCopy {
   Expression bytes;
 };
 
+/// Elements of float32 that the host reduces over ranks, in place.
+struct PlanReduction {
+  PlanAddress address;
+  Expression count;
+  ReductionKind kind = ReductionKind::Max;
+};
+
 enum class Relation { EQ, NE, LT, LE, GT, GE };
 
 /// A relation of two integers.
@@ -169,6 +175,7 @@ using PlanSet = std::vector<std::pair<size_t, Expression>>;
 struct PlanStep {
   std::optional<PlanLaunch> launch;
   std::optional<PlanCopy> copy;
+  std::optional<PlanReduction> reduction;
   std::optional<PlanLoop> loop;
   std::optional<PlanBranch> branch;
   std::optional<PlanSet> set;
@@ -178,6 +185,7 @@ struct PlanStep {
   PlanStep() = default;
   PlanStep(PlanLaunch launch) : launch(std::move(launch)) {}
   PlanStep(PlanCopy copy) : copy(std::move(copy)) {}
+  PlanStep(PlanReduction reduction) : reduction(std::move(reduction)) {}
   PlanStep(PlanLoop loop) : loop(std::move(loop)) {}
   PlanStep(PlanBranch branch) : branch(std::move(branch)) {}
   PlanStep(PlanSet set) : set(std::move(set)) {}
@@ -204,6 +212,9 @@ struct PlanFunction {
 
   /// Numbers of the buffers of a role, in order.
   std::vector<size_t> getBuffers(PlanBuffer::Role role) const;
+
+  /// Whether some step is a reduction over ranks.
+  bool reducesOverRanks() const;
 };
 
 /// The parameters of a schedule by their names, in order.
@@ -254,6 +265,7 @@ extern const std::vector<std::string_view> kInterleaveNames;
 extern const std::vector<std::string_view> kPromotionNames;
 extern const std::vector<std::string_view> kFillNames;
 extern const std::vector<std::string_view> kRelationNames;
+extern const std::vector<std::string_view> kReductionNames;
 
 /// Reads and validates the JSON form: unknown and missing members, names that
 /// stand for nothing, parameters that are not the kernel's. A failure begins

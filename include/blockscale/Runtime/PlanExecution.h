@@ -13,6 +13,8 @@
 //  - launch_c2: the caller's memory for workspaces has as many bytes as they.
 //  - launch_c3: an argument that is given away, and a result, overlap no other
 //    argument or result, but for a result in the argument that the plan names.
+//  - launch_c4: the host has a function for reductions over ranks, if the
+//    function of the plan has such steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,6 +53,10 @@ public:
   encodeTensorMap(const PlanTensorMap &plan, const ResolvedTensorMap &map,
                   uint64_t address) = 0;
   virtual Status launch(const DeviceLaunch &launch) = 0;
+  /// Has `overRanks` reduce elements of the device's memory. The device says
+  /// which stream it works on, or gives the host's memory in its place.
+  virtual Status reduceOverRanks(RankReduction reduction,
+                                 const RankFunction &overRanks) = 0;
 };
 
 /// A device that does the steps and has memory of its own.
@@ -109,10 +115,12 @@ Status placeWorkspaces(const ResolvedFunction &function, uint64_t workspace,
                        uint64_t workspaceBytes, BufferAddresses &addresses);
 
 /// Runs the steps, without any allocation on the device. Fails before the first
-/// one where an address is not aligned as the plan says, and where buffers
-/// overlap that may not.
+/// one where an address is not aligned as the plan says, where buffers overlap
+/// that may not, and where the plan's function reduces over ranks but
+/// `overRanks` is empty.
 Status runSteps(const ResolvedFunction &function,
-                const BufferAddresses &addresses, StepDevice &device);
+                const BufferAddresses &addresses, StepDevice &device,
+                const RankFunction &overRanks = {});
 
 } // namespace blockscale::runtime
 

@@ -61,16 +61,23 @@ struct ResolvedCopy {
   uint64_t bytes = 0;
 };
 
+struct ResolvedReduction {
+  /// In bytes.
+  uint64_t offset = 0;
+  uint64_t count = 0;
+};
+
 /// Most steps of a call, with those that are empty, set variables or check.
 inline constexpr size_t kMostSteps = size_t(1) << 20;
 
-/// A launch or a copy of the plan, with that one of `launch` and `copy` set.
+/// A launch, a copy or a reduction of the plan, with that member set.
 struct ResolvedStep {
   const PlanStep *step = nullptr;
-  /// A launch of nothing, a copy of nothing.
+  /// Whether it is of nothing.
   bool isEmpty = false;
   ResolvedLaunch launch;
   ResolvedCopy copy;
+  ResolvedReduction reduction;
 };
 
 struct ResolvedFunction {
@@ -80,6 +87,8 @@ struct ResolvedFunction {
   /// Shapes and bytes of the plan's buffers, in their order.
   std::vector<ResolvedBuffer> buffers;
   std::vector<ResolvedStep> steps;
+  /// Whether the plan's function reduces over ranks, also where this does not.
+  bool isOfRanks = false;
 };
 
 /// Bytes of a workspace up to where the next one begins. Allocators of devices

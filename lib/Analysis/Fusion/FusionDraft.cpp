@@ -32,7 +32,9 @@ SmallVector<Operation *> collectOps(FunctionOpInterface function) {
   function->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<KernelOp>(op))
       return WalkResult::skip();
-    if (isa_and_present<BlockScaleDialect>(op->getDialect()))
+    // The host reduces over ranks.
+    if (isa_and_present<BlockScaleDialect>(op->getDialect()) &&
+        !isa<AmaxOverRanksOp>(op))
       ops.push_back(op);
     return WalkResult::advance();
   });

@@ -8,6 +8,7 @@
 #include "ErrorReporter.h"
 #include "Kernels.h"
 #include "OutlinedFunctions.h"
+#include "RankCalls.h"
 #include "SplitKernel.h"
 #include "blockscale/Conversion/Passes.h"
 
@@ -198,6 +199,8 @@ struct LowerKernelsToCPUPass
         if (failed(outliner.outline(part)))
           return signalPassFailure();
     outliner.finish();
+    if (failed(cpu::lowerRankReductions(getOperation())))
+      signalPassFailure();
   }
 };
 

@@ -133,6 +133,8 @@ struct BufferizeKernelsPass
         separateInits(rewriter, op, writer.getDpsInitsMutable());
       else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
         separateInits(rewriter, op, loop.getInitsMutable());
+      else if (isa<AmaxOverRanksOp>(op))
+        separateInits(rewriter, op, op->getOpOperands());
     });
     resolveBranchSizes(rewriter, getOperation());
     placeBranchResults(rewriter, getOperation());

@@ -17,7 +17,7 @@ using namespace blockscale;
 
 static LogicalResult verifyIsScale(Operation *op, StringRef name,
                                    Value global) {
-  auto amax = getOrigin<AmaxOp>(global);
+  auto amax = getAmaxOrigin(global);
   if (!amax)
     return success();
   InFlightDiagnostic diag =
@@ -29,13 +29,13 @@ static LogicalResult verifyIsScale(Operation *op, StringRef name,
   return diag;
 }
 
-static LogicalResult verifyIsAmax(Operation *op, Value global) {
+static LogicalResult verifyIsAmax(Operation *op, StringRef name, Value global) {
   auto scale = getOrigin<GlobalScaleOp>(global);
   if (!scale)
     return success();
   InFlightDiagnostic diag = op->emitOpError()
-                            << "expected global_amax to be an amax, but got a "
-                               "decode scale";
+                            << "expected " << name
+                            << " to be an amax, but got a decode scale";
   diag.attachNote(scale.getLoc()) << "computed here";
   return diag;
 }
@@ -57,7 +57,7 @@ static LogicalResult verifyRange(Operation *op, Recipe recipe, StringRef what,
 static LogicalResult verifyGlobals(QuantizerOpInterface op, Recipe recipe) {
   GlobalOperand global = op.getGlobalOperand();
   if (numerics::isAmax(global.kind))
-    return verifyIsAmax(op, global.value);
+    return verifyIsAmax(op, "global_amax", global.value);
   if (failed(verifyIsScale(op, "global_scale", global.value)))
     return failure();
   auto scale = getOrigin<GlobalScaleOp>(global.value);
@@ -103,6 +103,10 @@ static LogicalResult verifyProductGlobals(ProductOpInterface op) {
 LogicalResult blockscale::verifyGlobalOrigins(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<DequantizeOp>(verifyDequantizeGlobals)
+      // The largest scale need not be that of the largest amax.
+      .Case<AmaxOverRanksOp>([](AmaxOverRanksOp op) {
+        return verifyIsAmax(op, "amax", op.getAmax());
+      })
       .Case<QuantizerOpInterface>([](QuantizerOpInterface op) {
         return verifyGlobals(op, op.getEffectiveRecipe());
       })

@@ -24,7 +24,7 @@ using namespace blockscale;
 static Value getAmaxSource(Value global) {
   if (auto scale = getOrigin<GlobalScaleOp>(global))
     global = scale.getAmax();
-  auto amax = getOrigin<AmaxOp>(global);
+  auto amax = getAmaxOrigin(global);
   return amax ? skipCasts(amax.getX()) : Value();
 }
 

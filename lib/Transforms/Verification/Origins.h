@@ -8,6 +8,8 @@
 #ifndef BLOCKSCALE_LIB_TRANSFORMS_VERIFICATION_ORIGINS_H
 #define BLOCKSCALE_LIB_TRANSFORMS_VERIFICATION_ORIGINS_H
 
+#include "blockscale/IR/BlockScaleDialect.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace blockscale {
@@ -24,6 +26,13 @@ inline mlir::Value skipCasts(mlir::Value value) {
 template <typename OpTy>
 OpTy getOrigin(mlir::Value value) {
   return value ? skipCasts(value).getDefiningOp<OpTy>() : OpTy();
+}
+
+/// The op that takes the amax that `value` is, of this rank or over all ranks.
+inline AmaxOp getAmaxOrigin(mlir::Value value) {
+  while (auto overRanks = getOrigin<AmaxOverRanksOp>(value))
+    value = overRanks.getAmax();
+  return getOrigin<AmaxOp>(value);
 }
 
 } // namespace blockscale

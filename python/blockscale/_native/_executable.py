@@ -11,6 +11,7 @@ from typing import Any
 from blockscale._native import _structures
 from blockscale._native._compile import encode, take_output
 from blockscale._native._library import LIBRARY, get_error
+from blockscale._native._reduce import Reduce, Reducer
 from blockscale._native._watch import Progress, Watch
 
 # Looked up once: a call takes a few microseconds.
@@ -57,6 +58,7 @@ class Executable:
       entry: its name.
       target: "cpu", or the chip that it was compiled for.
       is_loaded: whether nothing was compiled to make it.
+      reduces: whether calls reduce over ranks.
     """
 
     def __init__(self, handle: int):
@@ -64,6 +66,7 @@ class Executable:
         self.entry: str = LIBRARY.blockscale_executable_entry(handle).decode()
         self.target: str = LIBRARY.blockscale_executable_target(handle).decode()
         self.is_loaded = bool(LIBRARY.blockscale_executable_is_loaded(handle))
+        self.reduces = bool(LIBRARY.blockscale_executable_reduces(handle))
 
     def __del__(self, destroy: Any = LIBRARY.blockscale_executable_destroy) -> None:
         destroy(self._handle)
@@ -113,41 +116,51 @@ class Executable:
             return status, get_error(status), [], None
         return 0, "", [], found.value
 
-    def launch(self, arguments: Arrays, results: Arrays, stream: int, workspace: int,
-               workspace_bytes: int) -> _Outcome:
-        """Puts the work of a call on a stream of a GPU. Nothing waits."""
-        config = _structures.CallConfig(stream=stream, no_wait=1, workspace=workspace,
-                                        workspace_bytes=workspace_bytes)
+    def _call(self, arguments: Arrays, results: Arrays, reduce: Reduce | None,
+              **fields: Any) -> _Outcome:
+        """A call with a configuration, which has no steps to tell of."""
+        reducer = Reducer(reduce)
+        config = _structures.CallConfig(reduce=reducer.callback, **fields)
         status = _call(self._handle, arguments.address, arguments.count, results.address,
                        results.count, ctypes.addressof(config))
+        reducer.raise_error()
         return (status, get_error(status), [], None) if status else _OK
 
-    def call(self, arguments: Arrays, results: Arrays, stream: int,
-             accept_nan_scales: bool) -> _Outcome:
+    def launch(self, arguments: Arrays, results: Arrays, stream: int, workspace: int,
+               workspace_bytes: int, reduce: Reduce | None) -> _Outcome:
+        """Puts the work of a call on a stream of a GPU. Nothing waits."""
+        return self._call(arguments, results, reduce, stream=stream, no_wait=1,
+                          workspace=workspace, workspace_bytes=workspace_bytes)
+
+    def call(self, arguments: Arrays, results: Arrays, stream: int, accept_nan_scales: bool,
+             reduce: Reduce | None) -> _Outcome:
         """Calls the function on the CPU or a GPU, where a call has no steps, and waits."""
-        config = None
-        if stream or accept_nan_scales:
-            config = _structures.CallConfig(stream=stream, accept_nan_scales=accept_nan_scales)
+        if stream or accept_nan_scales or reduce is not None:
+            return self._call(arguments, results, reduce, stream=stream,
+                              accept_nan_scales=accept_nan_scales)
         status = _call(self._handle, arguments.address, arguments.count, results.address,
-                       results.count, None if config is None else ctypes.addressof(config))
+                       results.count, None)
         return (status, get_error(status), [], None) if status else _OK
 
     def emulate(self, arguments: Arrays, results: Arrays, accept_nan_scales: bool,
                 adversarial: bool, seed: int, max_steps: int, progress: Progress | None,
-                memory: Any) -> _Outcome:
+                memory: Any, reduce: Reduce | None) -> _Outcome:
         """Calls the function in the emulator, whose steps are kernels. `memory` is what the
         arrays are in, which lives until the work ends, also where nobody waits for that."""
         watch = Watch(progress)
+        reducer = Reducer(reduce)
         config = _structures.CallConfig(
             accept_nan_scales=accept_nan_scales, adversarial=adversarial, seed=seed,
-            max_steps=max_steps, on_progress=watch.on_progress)
+            max_steps=max_steps, on_progress=watch.on_progress, reduce=reducer.callback)
 
         def work(_: Any = memory) -> int:
             status: int = _call(self._handle, arguments.address, arguments.count,
                                 results.address, results.count, ctypes.addressof(config))
             return status
 
-        return (*watch.run(work), None)
+        outcome = watch.run(work)
+        reducer.raise_error()
+        return (*outcome, None)
 
     def add_to_xla(self, constants: Arrays) -> _Outcome:
         """Makes it callable by XLA, with these for its last arguments; the value is its number.

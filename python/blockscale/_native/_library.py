@@ -69,6 +69,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "executable_slot": (c_int, [c_void_p, c_int, c_size_t, POINTER(_structures.Slot)]),
     "executable_is_writable": (c_int, [c_void_p, c_size_t]),
     "executable_result_argument": (c_int64, [c_void_p, c_size_t]),
+    "executable_reduces": (c_int, [c_void_p]),
     "executable_result_shape": (c_int, [c_void_p, c_void_p, c_size_t, c_size_t, POINTER(c_int64),
                                         c_size_t]),
     "executable_workspace_bytes": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_uint64)]),

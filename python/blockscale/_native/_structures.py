@@ -29,6 +29,14 @@ DiagnosticCallback = ctypes.CFUNCTYPE(None, POINTER(Diagnostic), c_void_p)
 ProgressCallback = ctypes.CFUNCTYPE(c_int, c_char_p, c_size_t, c_size_t, c_void_p)
 
 
+class Reduction(ctypes.Structure):
+    _fields_ = [("address", c_uint64), ("count", c_uint64), ("dtype", c_int), ("kind", c_int),
+                ("stream", c_void_p)]
+
+
+ReduceCallback = ctypes.CFUNCTYPE(c_int, POINTER(Reduction), c_void_p)
+
+
 class Config(ctypes.Structure):
     """A configuration, which begins with its size. What is not set has its default, 0."""
 
@@ -63,7 +71,8 @@ class CallConfig(Config):
         ("struct_size", c_size_t), ("stream", c_void_p), ("accept_nan_scales", c_int),
         ("adversarial", c_int), ("seed", c_uint64), ("on_progress", ProgressCallback),
         ("user", c_void_p), ("no_wait", c_int), ("workspace", c_void_p),
-        ("workspace_bytes", c_uint64), ("max_steps", c_uint64)]
+        ("workspace_bytes", c_uint64), ("max_steps", c_uint64), ("reduce", ReduceCallback),
+        ("reduce_user", c_void_p)]
 
 
 class Slot(ctypes.Structure):

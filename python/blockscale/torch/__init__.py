@@ -36,6 +36,7 @@ from blockscale.torch._plain_linear import OrderedLinear, order_linear_
 from blockscale.torch._program import Function, Imported, from_export, from_graph
 from blockscale.torch._qat import FakeQuantizedLinear, convert_qat_, prepare_qat_
 from blockscale.torch._quantize_model import quantize_
+from blockscale.torch._ranks import reduce_over_ranks
 from blockscale.torch._refit import refit_
 from blockscale.torch._summary import LayerSummary, Summary
 from blockscale.torch._training import TrainedExperts, prepare_training_
@@ -52,7 +53,8 @@ __all__ = ["FakeQuantizedLinear", "Function", "Imported", "LayerSummary", "Order
            "TrainedGatedMlp", "TrainedLinear", "UnsupportedError", "calibrate", "convert_qat_",
            "draw_rng", "explain", "fake_quantize", "from_export", "from_graph", "load_quantized_",
            "mark_state_dict", "order_linear_", "prepare_qat_", "prepare_training_", "quantize_",
-           "refit_", "synchronize", "train_gated_mlp", "train_grouped_linear", "train_linear"]
+           "reduce_over_ranks", "refit_", "synchronize", "train_gated_mlp",
+           "train_grouped_linear", "train_linear"]
 
 
 def __getattr__(name: str) -> _Any:

@@ -5,6 +5,7 @@ tensor-parallel and sequence-parallel layers have them. Ranks and what they send
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from blockscale._errors import ArgumentError
+from blockscale._over_ranks import OverRanks, Reduction
 from blockscale._training import TrainingForm
 
 #: PyTorch may be built without it.
@@ -38,23 +40,23 @@ else:
     AmaxGroup = Any
 
 
-def find_ranks(group: AmaxGroup) -> Ranks:
-    """What a user gives as a group."""
+def find_ranks(group: AmaxGroup, what: str = "amax_group") -> Ranks:
+    """What a user gives as a group, under the name `what`."""
     if isinstance(group, Ranks):
         return group
     if not HAS_RANKS:
-        raise ArgumentError("expected a PyTorch with torch.distributed for amax_group, but got "
+        raise ArgumentError(f"expected a PyTorch with torch.distributed for {what}, but got "
                             f"{torch.__version__}")
     if isinstance(group, ProcessGroup):
         return Ranks(str(group.group_name), torch.distributed.get_rank(group))
     mesh, dim = (group, 0) if isinstance(group, DeviceMesh) else (None, 0)
     if mesh is not None and mesh.ndim != 1:
-        raise ArgumentError("expected amax_group to be a mesh of one dimension, but got one of "
+        raise ArgumentError(f"expected {what} to be a mesh of one dimension, but got one of "
                             f"{mesh.ndim}; give (mesh, dimension), or a group of all its ranks")
     if isinstance(group, tuple) and len(group) == 2 and isinstance(group[0], DeviceMesh):
         mesh, dim = group
     if mesh is None or dim not in range(mesh.ndim):
-        raise ArgumentError("expected amax_group to be a ProcessGroup, a DeviceMesh or (mesh, "
+        raise ArgumentError(f"expected {what} to be a ProcessGroup, a DeviceMesh or (mesh, "
                             f"dimension), but got {group!r}")
     return Ranks(str(collectives._resolve_group_name((mesh, dim))), mesh.get_local_rank(dim))
 
@@ -64,6 +66,41 @@ def share_largest(values: Tensor, groups: Sequence[str]) -> Tensor:
     for group in groups:
         values = collectives.wait_tensor(collectives.all_reduce(values, "max", group))
     return values
+
+
+class _OnGpu:
+    """Numbers in a GPU's memory, as PyTorch takes arrays of others. Amaxes are not negative, so
+    that their bits are in their order, and that of NaN is the last."""
+
+    def __init__(self, reduction: Reduction):
+        self.__cuda_array_interface__ = {
+            "shape": (reduction.count,), "typestr": "<i4", "data": (reduction.address, False),
+            "version": 2}
+
+
+def reduce_over_ranks(group: AmaxGroup) -> OverRanks:
+    """What reduces amaxes of compiled functions over the ranks of a group: `over_ranks` of
+    blockscale.Compiled. On a GPU the collective is on the stream of the call.
+
+    Args:
+      group: a ProcessGroup, a mesh of one dimension, or (mesh, dimension).
+    """
+    name = find_ranks(group, "group").name
+    ranks = torch.distributed.distributed_c10d._resolve_process_group(name)
+
+    def reduce(values: Tensor) -> None:
+        torch.distributed.all_reduce(values, torch.distributed.ReduceOp.MAX, ranks)
+
+    def over_ranks(reduction: Reduction) -> None:
+        if reduction.device is None:
+            memory = (ctypes.c_int32 * reduction.count).from_address(reduction.address)
+            reduce(torch.frombuffer(memory, dtype=torch.int32))
+        else:
+            device = torch.device("cuda", reduction.device)
+            values = torch.as_tensor(_OnGpu(reduction), device=device)
+            with torch.cuda.stream(torch.cuda.ExternalStream(reduction.stream, device)):
+                reduce(values)
+    return over_ranks
 
 
 #: Numbers of random bits with the place of a part: seed, offset, first segment, and segments of a
