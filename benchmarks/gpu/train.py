@@ -3,7 +3,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A training step of a layer of Llama-3-8B's architecture: forward and backward of 8192 tokens.
 
-  python3 benchmarks/gpu/train.py [--commit ID] [--only FORM,..]     # on the machine with the GPU
+  python3 benchmarks/gpu/train.py [--commit ID] [--only PART,..]     # on the machine with the GPU
   python3 benchmarks/gpu/train.py --tiny                             # a small one, on the CPU
 
 Needs torch, transformers and the package blockscale with its extra for torch; torchao for its form.
@@ -14,9 +14,10 @@ Weights and activations are bf16, of four sequences. Forms:
   torchao        MXFP8 of torchao's emulation (MXFP8_EMULATED_RCEIL), eager, and by torch.compile
   torch-nvfp4    the form nvfp4 in ops of PyTorch (torch_nvfp4.py), eager, and by torch.compile
 
-Then come the parts of a step, each of the layer's weights alone, forward and backward; and
-fake_quantize of 8192x8192 elements beside a copy of them, as CUDA graphs. The last lines are the
-bars; the exit status is 1 if one is missed. Times are medians of 5 times 3 steps.
+Then come the parts of a step, each of the layer's weights alone, forward and backward (weights);
+and fake_quantize of 8192x8192 elements beside a copy of them, as CUDA graphs (fake). The last lines
+are the bars; the exit status is 1 if one is missed. Times are medians of 5 times 3 steps. --only
+names forms, weights and fake.
 """
 
 import argparse
@@ -32,12 +33,14 @@ from torch_models import attempt, capture, free, peak_gib, print_head, report_ba
 from torch_nvfp4 import TrainLinear, make_transform
 
 FORMS = ("bf16", "mxfp8", "nvfp4", "torchao", "torch-nvfp4")
+PARTS = (*FORMS, "weights", "fake")
 #: The most that the step of a form takes, as a multiple of another one's.
 BARS = (("mxfp8", "bf16", 1.25), ("nvfp4", "bf16", 1.35), ("mxfp8", "torchao eager", 1 / 4),
         ("mxfp8", "torchao compiled", 1.0), ("nvfp4", "torch-nvfp4 eager", 1 / 4))
 
 #: The least share of a copy's speed that fake_quantize has in one pass.
 FAKE_BAR = 0.85
+ONE_PASS = ("mxfp8", "mxfp4", "nvfp4")
 
 
 def make_layer(options):
@@ -133,7 +136,7 @@ def measure(form, options):
     return found
 
 
-def measure_parts(options):
+def measure_weights(options):
     """Forward and backward of each weight alone, by form."""
     print("\n| weight | bf16 us | mxfp8 | nvfp4 |\n| --- | --- | --- | --- |")
     shapes = {}
@@ -178,29 +181,31 @@ def main():
     parser.add_argument("--commit", default="unknown", help="for the head of the log")
     parser.add_argument("--tokens", type=int, default=8192)
     parser.add_argument("--sequences", type=int, default=4)
-    parser.add_argument("--only", default=",".join(FORMS), help="forms to run")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts to run")
     parser.add_argument("--tiny", action="store_true")
     options = parser.parse_args()
     options.device = "cpu" if options.tiny else "cuda"
     if options.tiny:
         options.tokens, options.sequences = 64, 2
     chosen = options.only.split(",")
-    unknown = [each for each in chosen if each not in FORMS]
+    unknown = [each for each in chosen if each not in PARTS]
     if unknown:
-        parser.error(f"expected forms of {', '.join(FORMS)}, but got {', '.join(unknown)}")
+        parser.error(f"expected parts of {', '.join(PARTS)}, but got {', '.join(unknown)}")
     print_head(options.commit)
-    seconds = {}
-    for form in chosen:
+    seconds, shares = {}, {}
+    for form in (each for each in FORMS if each in chosen):
         seconds |= measure(form, options)
         free()
-    measure_parts(options)
-    print()
-    shares = measure_fake_quantize(options)
-    print()
+    if "weights" in chosen:
+        measure_weights(options)
+        print()
+    if "fake" in chosen:
+        shares = measure_fake_quantize(options)
+        print()
     met = [report_bar(f"{one} over {other}", seconds[one] / seconds[other], bar, at_most=True)
            for one, other, bar in BARS if one in seconds and other in seconds]
     met += [report_bar(f"fake_quantize {name} over a copy", shares[name], FAKE_BAR)
-            for name in ("mxfp8", "mxfp4", "nvfp4")]
+            for name in shares if name in ONE_PASS]
     sys.exit(not all(met))
 
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Analysis/RoundTrip.h"
+#include "blockscale/IR/GlobalChain.h"
 
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -74,6 +75,22 @@ static std::optional<FusionObstacle> findRowsObstacle(QuantizeOp quantize,
   return std::nullopt;
 }
 
+/// Whether a kernel of strips that computes `quantize`, of `ops`, has the
+/// global operand of `op`.
+static bool hasGlobal(QuantizeOp quantize, DequantizeOp op,
+                      ArrayRef<Operation *> ops) {
+  GlobalOperand own = quantize.getGlobalOperand();
+  GlobalOperand wanted = op.getGlobalOperand();
+  if (own.extent != wanted.extent || own.extent == GlobalExtent::Row ||
+      own.extent == GlobalExtent::Group)
+    return false;
+  if (own.value == wanted.value)
+    return true;
+  GlobalScaleOp scale = GlobalChain::find(quantize).scale;
+  return scale && scale.getScale() == wanted.value &&
+         (isa<KernelOp>(op->getParentOp()) || llvm::is_contained(ops, scale));
+}
+
 std::optional<FusionObstacle> findRoundTripObstacle(QuantizeOp quantize,
                                                     DequantizeOp op,
                                                     KernelFamily family,
@@ -82,11 +99,16 @@ std::optional<FusionObstacle> findRoundTripObstacle(QuantizeOp quantize,
     return FusionObstacle{"round_trip_c1",
                           "one dequantization of codes, in their block",
                           "another one"};
-  if (Value global = op.getGlobal())
-    return FusionObstacle{"round_trip_c3", "no global operand",
-                          llvm::to_string(global.getType())};
-  return family == KernelFamily::Strips ? findStripsObstacle(quantize, ops)
-                                        : findRowsObstacle(quantize, family);
+  bool isOfStrips = family == KernelFamily::Strips;
+  if (Value global = op.getGlobal();
+      global && !(isOfStrips && hasGlobal(quantize, op, ops)))
+    return FusionObstacle{
+        "round_trip_c3",
+        isOfStrips ? "the global operand of the quantization, or its scale"
+                   : "no global operand",
+        llvm::to_string(global.getType())};
+  return isOfStrips ? findStripsObstacle(quantize, ops)
+                    : findRowsObstacle(quantize, family);
 }
 
 } // namespace blockscale

@@ -144,15 +144,17 @@ class ValuesTest(unittest.TestCase):
             self.check(made[0, 1], compute(batch[0, 1], "mxfp8", block), "batch")
 
     def test_one_kernel(self):
-        """On GPUs; values that have a global scale are one more."""
+        """On GPUs; where the global scale is that of x itself, one more takes the amax."""
         for format, size in (("nvfp4", 16), ("mxfp8", 32), ("mxfp4", 32)):
             for block in ((1, size), (size, size)):
                 for chip in ("sm_80", "sm_90a", "sm_100a"):
                     with self.subTest(format, block=block, chip=chip):
-                        for scaling, count in (("none", 1), ("scale", 2)):
-                            if scaling == "scale" and format != "nvfp4":
+                        for scaling, recipe, count in (
+                                ("none", None, 1), ("scale", None, 1), ("amax", None, 1),
+                                ("amax", "te", 1), ("dynamic", None, 2), ("dynamic", "te", 2)):
+                            if scaling != "none" and format != "nvfp4":
                                 continue
-                            module = FakeQuantizer(OperandForm(format, None, scaling),
+                            module = FakeQuantizer(OperandForm(format, recipe, scaling),
                                                    torch.bfloat16, 2, block, False).build(None)
                             plan = json.loads(_kernels._emit(module, chip, _kernels._PLAN))
                             self.assertEqual(len(plan["functions"][0]["steps"]), count)

@@ -120,6 +120,46 @@ func.func @round_trip_c3(%x: tensor<48x64xbf16>, %g: tensor<f32>) -> tensor<48x6
   return %v : tensor<48x64xbf16>
 }
 
+// A kernel of strips takes its global operand for both.
+// CHECK-LABEL: func.func @global_of_both(
+// CHECK-SAME:      %[[X:[a-z0-9]+]]: tensor<48x64xbf16>, %[[G:[a-z0-9]+]]: tensor<f32>)
+// CHECK:         blockscale.kernel ins(%[[X]], %[[G]] : {{.*}}) {{.*}} family strips
+// CHECK:           blockscale.quantize
+// CHECK:           blockscale.dequantize
+// CHECK-NOT:     blockscale.kernel
+// CHECK:         return
+func.func @global_of_both(%x: tensor<48x64xbf16>, %g: tensor<f32>) -> tensor<48x64xbf16> {
+  %q, %s = blockscale.quantize %x block [16, 16] global_scale(%g : tensor<f32>) : tensor<48x64xbf16> -> tensor<48x64xf4E2M1FN>, tensor<3x4xf8E4M3FN>
+  %v = blockscale.dequantize %q, %s block [16, 16] global_scale(%g : tensor<f32>) : tensor<48x64xf4E2M1FN>, tensor<3x4xf8E4M3FN> -> tensor<48x64xbf16>
+  return %v : tensor<48x64xbf16>
+}
+
+// A kernel that computes the scale of the amax that it quantizes under has it for values, too.
+// CHECK-LABEL: func.func @scale_of_amax(
+// CHECK-SAME:      %[[X:[a-z0-9]+]]: tensor<48x?xbf16>, %[[A:[a-z0-9]+]]: tensor<f32>)
+// CHECK:         blockscale.kernel ins(%[[X]], %[[A]] : {{.*}}) {{.*}} family strips
+// CHECK:           blockscale.global_scale
+// CHECK:           blockscale.quantize
+// CHECK:           blockscale.dequantize
+// CHECK-NOT:     blockscale.kernel
+// CHECK:         return
+func.func @scale_of_amax(%x: tensor<48x?xbf16>, %a: tensor<f32>) -> tensor<48x?xbf16> {
+  %g = blockscale.global_scale %a recipe te : tensor<f32>
+  %q, %s = blockscale.quantize %x block [1, 16] recipe te global_amax(%a : tensor<f32>) : tensor<48x?xbf16> -> tensor<48x?xf4E2M1FN>, tensor<48x?xf8E4M3FN>
+  %v = blockscale.dequantize %q, %s block [1, 16] recipe te global_scale(%g : tensor<f32>) : tensor<48x?xf4E2M1FN>, tensor<48x?xf8E4M3FN> -> tensor<48x?xbf16>
+  return %v : tensor<48x?xbf16>
+}
+
+// Another global scale is one of another kernel.
+// CHECK-LABEL: func.func @round_trip_c3_other
+// CHECK-COUNT-2: blockscale.kernel
+func.func @round_trip_c3_other(%x: tensor<48x64xbf16>, %g: tensor<f32>, %h: tensor<f32>) -> tensor<48x64xbf16> {
+  %q, %s = blockscale.quantize %x block [16, 16] global_scale(%g : tensor<f32>) : tensor<48x64xbf16> -> tensor<48x64xf4E2M1FN>, tensor<3x4xf8E4M3FN>
+  // expected-remark @below {{(round_trip_c3): expected the global operand of the quantization, or its scale, but got tensor<f32>}}
+  %v = blockscale.dequantize %q, %s block [16, 16] global_scale(%h : tensor<f32>) unchecked_origins : tensor<48x64xf4E2M1FN>, tensor<3x4xf8E4M3FN> -> tensor<48x64xbf16>
+  return %v : tensor<48x64xbf16>
+}
+
 // A kernel that quantizes several x, each as the others, decodes none of them.
 // CHECK-LABEL: func.func @round_trip_c4
 // CHECK: blockscale.kernel {{.*}} family strips

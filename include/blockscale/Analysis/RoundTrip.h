@@ -35,7 +35,10 @@ bool isStored(mlir::Value value);
 ///  - round_trip_c2: blocks of one row, data in the order of x, and rows of a
 ///    static length; a kernel of blocks of several rows, or of several
 ///    quantizations of one x, takes all.
-///  - round_trip_c3: the dequantization has no global operand.
+///  - round_trip_c3: the dequantization has no global operand; in a kernel of
+///    blocks of several rows, or of several quantizations, it may have that of
+///    the quantization, or the scale of its amax that the kernel computes, for
+///    all of x or for each matrix.
 ///  - round_trip_c4: the kernel quantizes x once, or it is one of blocks of
 ///    several rows, or of several quantizations, of one x.
 ///

@@ -18,6 +18,8 @@ namespace blockscale {
 using emit::Lanes;
 
 static constexpr int64_t kWordBits = 32;
+/// The signs of two bf16.
+static constexpr uint32_t kPairSigns = 0x80008000;
 
 BlockDecoding::BlockDecoding(DequantizeOp op)
     : recipe(op.getArithmetic()), format(emit::getElementFormat(op.getData())),
@@ -51,22 +53,25 @@ static SmallVector<Value> packRounded(KernelBuilder &b, ArrayRef<Lanes> values,
   return words;
 }
 
-Lanes BlockDecoding::getGlobalFactor(KernelBuilder &b) const {
-  return emit::emitGlobalFactors(b, recipe, global, /*value=*/Value()).decode;
+Lanes BlockDecoding::getGlobalFactor(KernelBuilder &b,
+                                     Value globalValue) const {
+  return emit::emitGlobalFactors(b, recipe, global, globalValue).decode;
 }
 
 Lanes BlockDecoding::emitFactor(KernelBuilder &b, ArrayRef<Lanes> pairs,
-                                int64_t block) const {
+                                int64_t block, Value globalValue) const {
   Lanes pair = extend(pairs[block / 2], kWordBits);
   Lanes byte = block % 2 == 0 ? pair & 0xFF : pair >> 8;
   return numerics::getBlockFactor(
       recipe, numerics::decodeScaleByProduct(scaleFormat, byte),
-      getGlobalFactor(b));
+      getGlobalFactor(b, globalValue));
 }
 
 SmallVector<Value>
 BlockDecoding::emitValues(KernelBuilder &b, ValueRange words,
-                          function_ref<Lanes(int64_t)> getFactor) const {
+                          function_ref<Lanes(int64_t)> getFactor,
+                          Value globalValue) const {
+  Lanes globalFactor = getGlobalFactor(b, globalValue);
   int64_t bits = numerics::getFormatInfo(format).storageBits;
   int64_t count = static_cast<int64_t>(words.size()) * kWordBits / bits;
   SmallVector<Lanes> values;
@@ -76,9 +81,74 @@ BlockDecoding::emitValues(KernelBuilder &b, ValueRange words,
     Lanes code = (word >> (bit % kWordBits)) & ((1u << bits) - 1);
     values.push_back(numerics::dequantizeValue(
         recipe, numerics::decodeByProduct(format, code), getFactor(i),
-        getGlobalFactor(b)));
+        globalFactor));
   }
   return packRounded(b, values, type);
+}
+
+/// The magnitude of the number of the format that a scaled element (f32) is
+/// rounded to. Where a NaN has no code it is the largest number; elsewhere the
+/// factor is NaN, too.
+Lanes BlockDecoding::emitMagnitude(KernelBuilder &b, Lanes scaled) const {
+  float largest = numerics::getFormatInfo(format).maxFinite;
+  return emitRoundTo(b, format, b.minNum(b.abs(scaled), b.f32(largest)));
+}
+
+/// NaN has no sign, as results of arithmetic.
+SmallVector<Value>
+BlockDecoding::emitRounded(KernelBuilder &b, ValueRange scaled,
+                           function_ref<Lanes(int64_t)> getFactor,
+                           Value globalValue) const {
+  Lanes globalFactor = getGlobalFactor(b, globalValue);
+  SmallVector<Lanes> values;
+  for (auto [i, element] : llvm::enumerate(scaled)) {
+    Lanes sign = b.toBits(element) & numerics::kFloatSignMask;
+    Lanes rounded = b.toBits(emitMagnitude(b, Lanes(b, element))) | sign;
+    values.push_back(numerics::dequantizeValue(
+        recipe, b.toFloat(rounded), getFactor(static_cast<int64_t>(i)),
+        globalFactor));
+  }
+  return packRounded(b, values, type);
+}
+
+/// Scales of E8M0, and those of E4M3 without a global scale, are bf16 whose
+/// products with numbers of their formats have 6 bits at most. Under a scale of
+/// 0 a scaled element may be NaN, which has no sign.
+bool BlockDecoding::roundsPairs(Type x) const {
+  bool isExact = scalesPairs() || (global == GlobalKind::Absent &&
+                                   numerics::getScaleFloor(recipe) > 0);
+  return roundsElements() && x.isBF16() && type.isBF16() && isExact &&
+         numerics::keepsNegativeZero(recipe);
+}
+
+/// The values of a pair of bf16 from what its elements were rounded to, whose
+/// signs may be missing. A product that is below the normal numbers of bf16 is
+/// rounded as it is from f32.
+Lanes BlockDecoding::emitPair(KernelBuilder &b, Lanes word, Lanes rounded,
+                              Lanes decode) const {
+  Lanes bits = b.toBits(rounded) | (word & kPairSigns);
+  return b.toBits(b.bitcast(decode.getType(), bits) * decode);
+}
+
+/// A product with a power of two that is too small for bf16 is far below what
+/// formats round to 0, so that its own rounding is not seen.
+Lanes BlockDecoding::emitRoundedPair(KernelBuilder &b, Lanes word, Lanes scale,
+                                     Lanes decode) const {
+  Lanes scaled = b.bitcast(scale.getType(), word) * scale;
+  if (!numerics::leavesNoOverflow(recipe)) {
+    float largest = numerics::getFormatInfo(format).maxFinite;
+    scaled =
+        b.maxNum(b.minNum(scaled, scaled.like(largest)), scaled.like(-largest));
+  }
+  return emitPair(b, word, emitRoundTo(b, format, scaled), decode);
+}
+
+Lanes BlockDecoding::emitRoundedPair(KernelBuilder &b, Lanes word,
+                                     ValueRange scaled, Lanes decode) const {
+  Lanes both = b.pack({emitMagnitude(b, Lanes(b, scaled[0])),
+                       emitMagnitude(b, Lanes(b, scaled[1]))});
+  return emitPair(
+      b, word, {b, arith::TruncFOp::create(b, decode.getType(), both)}, decode);
 }
 
 SmallVector<Value> BlockDecoding::emit(KernelBuilder &b, ValueRange words,

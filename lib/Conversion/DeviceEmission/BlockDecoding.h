@@ -15,8 +15,9 @@
 
 namespace blockscale {
 
-/// What a `dequantize` without a global operand makes of codes and scales that
-/// a thread has just computed (Analysis/RoundTrip.h).
+/// What a `dequantize` makes of codes and scales that a thread has just
+/// computed (Analysis/RoundTrip.h). Its global value, f32, is null where it has
+/// none.
 struct BlockDecoding {
   explicit BlockDecoding(DequantizeOp op);
 
@@ -27,17 +28,47 @@ struct BlockDecoding {
   /// The factor of the values of a block with number `block` of those whose
   /// scale bytes are in `pairs` (i16).
   emit::Lanes emitFactor(KernelBuilder &b, llvm::ArrayRef<emit::Lanes> pairs,
-                         int64_t block) const;
+                         int64_t block, mlir::Value globalValue = {}) const;
   /// The values, as i32 words, of the codes in `words`; `getFactor` gives the
   /// factor of a code by its number.
   llvm::SmallVector<mlir::Value>
   emitValues(KernelBuilder &b, mlir::ValueRange words,
-             llvm::function_ref<emit::Lanes(int64_t)> getFactor) const;
+             llvm::function_ref<emit::Lanes(int64_t)> getFactor,
+             mlir::Value globalValue = {}) const;
 
   /// The values of whole blocks of one row as i32 words: of the codes in
   /// `words`, and the bytes of their scales in `pairs` (i16).
   llvm::SmallVector<mlir::Value> emit(KernelBuilder &b, mlir::ValueRange words,
                                       llvm::ArrayRef<emit::Lanes> pairs) const;
+
+  /// Whether values follow from scaled elements without their codes, which are
+  /// rounded to nearest.
+  bool roundsElements() const { return !numerics::isFixedPoint(format); }
+  /// The values, as i32 words, of scaled elements (f32); `getFactor` gives the
+  /// factor of an element by its number. They are those of the codes.
+  llvm::SmallVector<mlir::Value>
+  emitRounded(KernelBuilder &b, mlir::ValueRange scaled,
+              llvm::function_ref<emit::Lanes(int64_t)> getFactor,
+              mlir::Value globalValue = {}) const;
+
+  /// Whether values of two elements of `x` side by side, quantized without a
+  /// global scale, are computed at once, in bf16: no value has more bits, and
+  /// all have the signs of their elements.
+  bool roundsPairs(mlir::Type x) const;
+  /// Whether such pairs are scaled in bf16, too: factors are powers of two, so
+  /// that nothing but the rounding to the format changes a number, if it does
+  /// not leave the range of bf16.
+  bool scalesPairs() const {
+    return scaleFormat == numerics::ScaleFormat::E8M0;
+  }
+  /// The value of a pair of elements, an i32, whose factors are vectors of two
+  /// bf16: that of the quantizer, and that of the values.
+  emit::Lanes emitRoundedPair(KernelBuilder &b, emit::Lanes word,
+                              emit::Lanes scale, emit::Lanes decode) const;
+  /// The same of two elements that were scaled to f32.
+  emit::Lanes emitRoundedPair(KernelBuilder &b, emit::Lanes word,
+                              mlir::ValueRange scaled,
+                              emit::Lanes decode) const;
 
   numerics::Recipe recipe;
   numerics::ElementFormat format;
@@ -48,7 +79,10 @@ struct BlockDecoding {
   mlir::Type type;
 
 private:
-  emit::Lanes getGlobalFactor(KernelBuilder &b) const;
+  emit::Lanes emitMagnitude(KernelBuilder &b, emit::Lanes scaled) const;
+  emit::Lanes emitPair(KernelBuilder &b, emit::Lanes word, emit::Lanes rounded,
+                       emit::Lanes decode) const;
+  emit::Lanes getGlobalFactor(KernelBuilder &b, mlir::Value globalValue) const;
 };
 
 } // namespace blockscale

@@ -14,6 +14,8 @@ namespace blockscale {
 using emit::Lanes;
 
 static constexpr int64_t kVectorBytes = 16;
+/// The exponents of two bf16.
+static constexpr uint32_t kPairExponents = 0x7F807F80;
 
 SmallVector<Lanes> emitLoadCodes(KernelBuilder &b, Value address, int64_t count,
                                  int64_t bits) {
@@ -44,13 +46,20 @@ void emitStoreRounded(KernelBuilder &b, ArrayRef<Lanes> values, Type type,
   }
 }
 
-Lanes emitRoundToE2M1(KernelBuilder &b, Lanes magnitude) {
-  // Powers of two are ordered as their bits.
-  Lanes power =
-      toF32(maxUnsigned(toBits(magnitude) & numerics::kFloatInfinityBits,
-                        toBits(magnitude.like(1.0))));
-  Lanes moved = b.fma(power, magnitude.like(0x1p22), magnitude);
-  return b.fma(power, magnitude.like(-0x1p22), moved);
+/// With p the power of two of x, but at least the smallest normal number of the
+/// format, the last place of x + p * anchor is the spacing of the numbers that
+/// x is rounded to. Products with powers of two are exact, so that a
+/// multiply-add rounds a sum.
+Lanes emitRoundTo(KernelBuilder &b, numerics::ElementFormat format, Lanes x) {
+  const numerics::FormatInfo &info = numerics::getFormatInfo(format);
+  bool isPair = x.getElementType().isBF16();
+  int kept = cast<FloatType>(x.getElementType()).getFPMantissaWidth() - 1;
+  float anchor = 1.5f * numerics::powerOfTwo(kept - info.mantissaBits);
+  Lanes power = isPair ? b.bitcast(x.getType(), b.toBits(x) & kPairExponents)
+                       : toF32(toBits(x) & numerics::kFloatInfinityBits);
+  power = b.maxNum(power, power.like(numerics::powerOfTwo(1 - info.bias)));
+  Lanes moved = b.fma(power, x.like(anchor), x);
+  return b.fma(power, x.like(-anchor), moved);
 }
 
 } // namespace blockscale

@@ -25,10 +25,10 @@ llvm::SmallVector<emit::Lanes> emitLoadCodes(KernelBuilder &b,
 void emitStoreRounded(KernelBuilder &b, llvm::ArrayRef<emit::Lanes> values,
                       mlir::Type type, mlir::Value address);
 
-/// The result of numerics::roundToE2M1 for numbers of at least 0 and below 7,
-/// which are rounded as 6 is where they are above it. The products with powers
-/// of two are exact, so that multiply-adds give the same.
-emit::Lanes emitRoundToE2M1(KernelBuilder &b, emit::Lanes magnitude);
+/// Numbers, f32 or two bf16, rounded to those of a format with an exponent,
+/// ties to even, as if it had no largest one. What becomes 0 is +0.
+emit::Lanes emitRoundTo(KernelBuilder &b, numerics::ElementFormat format,
+                        emit::Lanes x);
 
 } // namespace blockscale
 

@@ -103,7 +103,7 @@ Lanes FourOverSixQuantizer::computeErrors(KernelBuilder &b, Lanes x,
   // The value of the E2M1 code of each element, without the code. NaN becomes
   // 6, as its code is.
   Lanes clamped = b.minNum(b.abs(scaled), b.f32Splat(numerics::kE2M1Max, size));
-  Lanes magnitude = emitRoundToE2M1(b, clamped);
+  Lanes magnitude = emitRoundTo(b, getFormat(), clamped);
   Lanes isNegative = compare(arith::CmpFPredicate::OLT, scaled, 0.0f);
   Lanes value = select(isNegative, magnitude.like(0.0f) - magnitude, magnitude);
   Lanes product = value * splat(candidate.scale);

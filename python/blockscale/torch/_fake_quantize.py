@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fake quantization: the values that codes stand for, with a gradient that goes straight through.
-It is one kernel, and one more where values have a global scale."""
+It is one kernel, and one more where their global scale is that of x itself."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def _quantize(x: Tensor, given: Tensor | None = None, rng: Tensor | None = None,
         y, scales = (each.transpose(-2, -1).contiguous() for each in (y, scales))
     if made:
         return y, scales, made[0]
-    return y, scales, torch.ones((), device=x.device) if given is None else given.clone()
+    # Without a global scale there is nothing to compute.
+    return y, scales, x.new_empty(0, dtype=torch.float32) if given is None else given.clone()
 
 
 def _fake(x: Tensor, given: Tensor | None = None, rng: Tensor | None = None, *, format: str,
@@ -71,7 +72,7 @@ def _fake(x: Tensor, given: Tensor | None = None, rng: Tensor | None = None, *, 
     rows, cols = _make(x, given, rng, format, recipe, scaling, swept, block).block
     *batch, m, k = x.shape
     scales = [*batch, -(-m // rows), -(-k // cols)]
-    globals_ = batch if scaling == "dynamic" and batch else []
+    globals_ = [0] if scaling == "none" else batch if scaling == "dynamic" else []
     return (x.new_empty(x.shape), x.new_empty(scales, dtype=torch.uint8),
             x.new_empty(globals_, dtype=torch.float32))
 
@@ -112,7 +113,8 @@ def _differentiate(context: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
     size = FORMATS[format][2]
     rows, cols = context.options.get("block") or (1, size)
     largest = decode_scales(scales, format) * get_largest(format)
-    largest = largest * scale.reshape(*scale.shape, *[1] * (largest.dim() - scale.dim()))
+    if context.options.get("scaling", "none") != "none":
+        largest = largest * scale.reshape(*scale.shape, *[1] * (largest.dim() - scale.dim()))
     m, k = x.shape[-2:]
     if rows > 1:
         largest = largest.repeat_interleave(rows, -2)

@@ -155,8 +155,9 @@ def check(folder, trip, number):
 
 
 def problem(trip, wanted, got, count):
-    if count != 1:
-        return f"expected one launch, but got {count}"
+    launches = getattr(trip, "launches", 1)
+    if count != launches:
+        return f"expected {launches} launches, but got {count}"
     for wrong, _ in (wanted, got):
         if wrong:
             return wrong

@@ -14,12 +14,14 @@ import numpy as np
 
 from block_shapes import tensor
 from gpu_round_trips import SWIZZLED, draw_x, ends, global_scale, main, square
+from reference import to_bf16
 
 
 @dataclass
 class Part:
     """A quantization of x, or of its transform with `rht`, and its dequantization where v is
-    returned. `returns` has q for codes, s for scales and v for values; `scale_dim` is k or n."""
+    returned. `returns` has q for codes, s for scales and v for values; `scale_dim` is k or n.
+    With `shares_global` values are those under the global scale of the quantization."""
 
     block: tuple
     returns: str
@@ -32,6 +34,7 @@ class Part:
     form: str = ""
     operands: tuple = ()
     rht: bool = False
+    shares_global: bool = False
 
     def text(self, number, shape, x, first):
         """Lines, results and their types; operands are named from number `first` on."""
@@ -70,7 +73,8 @@ class Part:
                   f"{types['s']}\n")
         if "v" in self.returns:
             lines += (f"  %v{number} = blockscale.dequantize %q{number}, %s{number} block "
-                      f"{list(read_block)}{recipe} unchecked_origins : {types['q']}, "
+                      f"{list(read_block)}{recipe}{form if self.shares_global else ''} "
+                      f"unchecked_origins : {types['q']}, "
                       f"{types['s']} -> {types['v']}\n")
         return (lines, [f"%{letter}{number}" for letter in self.returns],
                 [types[letter] for letter in self.returns])
@@ -78,13 +82,15 @@ class Part:
 
 @dataclass
 class Trip:
-    """`made` says whether x is the square of the argument."""
+    """`made` says whether x is the square of the argument, `hard` that its blocks are of all
+    exponents."""
 
     shape: tuple
     parts: tuple
     x: str = "bf16"
     made: bool = False
     dynamic: bool = True
+    hard: bool = False
 
     def text(self):
         shape = (*self.shape[:-2], None if self.dynamic else self.shape[-2], self.shape[-1])
@@ -107,8 +113,55 @@ class Trip:
                 for part in self.parts for letter in part.returns]
 
     def arrays(self, random):
-        x = draw_x(random, self.shape, self.x)
+        x = draw_hard(random, self.shape) if self.hard else draw_x(random, self.shape, self.x)
         return [x, *(array for part in self.parts for _, array in part.operands)]
+
+
+@dataclass
+class Chain:
+    """The values of NVFP4 of x [rows, cols] under the global scale of its own amax. The quantizer
+    takes the `amax` itself or its scale. The sizes are dynamic."""
+
+    shape: tuple
+    recipe: str
+    amax: bool
+    block: tuple = (1, 16)
+    zero: bool = False
+    launches = 2  # One takes parts of the amax.
+
+    def text(self):
+        x, data, scales = (tensor((None, None), each) for each in ("bf16", "f4E2M1FN", "f8E4M3FN"))
+        recipe = f" recipe {self.recipe}"
+        taken = "global_amax(%a" if self.amax else "global_scale(%g"
+        return (f"func.func @trip(%x: {x}) -> ({x}, {scales}, tensor<f32>) {{\n"
+                f"  %a = blockscale.amax %x : {x} -> tensor<f32>\n"
+                f"  %g = blockscale.global_scale %a{recipe} nonzero_amax : tensor<f32>\n"
+                f"  %q, %s = blockscale.quantize %x block {list(self.block)}{recipe} "
+                f"{taken} : tensor<f32>) : {x} -> {data}, {scales}\n"
+                f"  %v = blockscale.dequantize %q, %s block {list(self.block)}{recipe} "
+                f"global_scale(%g : tensor<f32>) : {data}, {scales} -> {x}\n"
+                f"  return %v, %s, %g : {x}, {scales}, tensor<f32>\n}}\n")
+
+    def returned(self):
+        return ["bf16", "", "f32"]
+
+    def arrays(self, random):
+        x = random.standard_normal(self.shape) * 2.0 ** random.integers(-12, 13, self.shape)
+        return [to_bf16(np.float32(x * (not self.zero)))]
+
+
+def draw_hard(random, shape):
+    """bf16 bits of all mantissas, of exponents from that of their block down, which itself is any;
+    blocks of zeros of both signs, infinities, NaN and the largest numbers are among them."""
+    *rows, cols = shape
+    most = np.repeat(random.integers(-20, 255, (*rows, -(-cols // 32))), 32, -1)[..., :cols]
+    exponents = np.clip(most - random.integers(0, 21, shape), 0, 254)
+    bits = exponents << 7 | random.integers(0, 128, shape) | random.integers(0, 2, shape) << 15
+    flat = bits.reshape(-1)
+    for special in (0x7F80, 0xFF80, 0x7FC0, 0x7F7F, 0xFF7F, 0x8000):
+        flat[random.integers(flat.size, size=3)] = special
+    flat[:32] = random.integers(0, 2, 32) << 15
+    return bits.astype(np.uint16)
 
 
 NVFP4 = {"data": "f4E2M1FN"}
@@ -149,6 +202,29 @@ TRIPS = (
     Trip((64, 96), (Part((1, 32), "v"), Part((32, 1), "v", transposed=True)), made=True),
     Trip((128, 64), (Part((1, 32), "v"), Part((32, 1), "qsv", transposed=True,
                                               **ends(32, 32, 96)))),
+    # Values alone, by each rule of scales and for elements of each format.
+    *(Trip((64, 96), (Part((1, 32), "v", data=data, recipe=recipe),
+                      Part((32, 1), "sv", transposed=True, data=data, recipe=recipe)), hard=True)
+      for data, recipe in (("f8E4M3FN", "rceil"), ("f8E4M3FN", "rceil_sat"), ("f8E4M3FN", "floor"),
+                           ("f8E5M2", "even"), ("f6E2M3FN", "ceil"), ("f6E3M2FN", "tosa"),
+                           ("f4E2M1FN", "rceil"), ("f4E2M1FN", "floor"),
+                           ("f4E2M1FN", "compressed_tensors"))),
+    Trip((96, 64), (Part((32, 32), "v"),), hard=True),
+    Trip((64, 44), (Part((32, 1), "v", recipe="ceil"),), hard=True, dynamic=False),
+    *(Trip((48, 64), (Part((1, 16), "v", recipe=recipe, **NVFP4),
+                      Part((16, 1), "v", transposed=True, recipe=recipe, **NVFP4)), hard=True)
+      for recipe in ("torchao", "mslk", "te", "torchao_training", "compressed_tensors")),
+    Trip((48, 64), (Part((16, 16), "v", **NVFP4),), hard=True),
+    # Under a global scale, of x or that is given, which may be less than 0.
+    Trip((48, 64), (Part((1, 16), "v", shares_global=True, **NVFP4, **global_scale(-0.02)),
+                    Part((16, 1), "v", transposed=True, shares_global=True, **NVFP4,
+                         **global_scale(0.3)))),
+    Trip((48, 64), (Part((16, 16), "v", **NVFP4, **global_scale(-0.02)),)),
+    Trip((48, 64), (Part((16, 16), "v", recipe="modelopt", shares_global=True, **NVFP4,
+                         **global_scale(0.02)),)),
+    Chain((77, 256), "torchao", amax=False), Chain((77, 272), "te", amax=True),
+    Chain((64, 128), "mslk", amax=True, zero=True),
+    Chain((160, 256), "torchao", amax=False, block=(16, 16)),
 )
 
 

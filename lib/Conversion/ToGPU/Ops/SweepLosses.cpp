@@ -121,8 +121,12 @@ SmallVector<Lanes> SweepLosses::emitQuotients(const SweepCandidate &candidate) {
   return quotients;
 }
 
+static Lanes roundToE2M1(KernelBuilder &b, Lanes quotient) {
+  return emitRoundTo(b, numerics::ElementFormat::E2M1, quotient);
+}
+
 Lanes SweepLosses::emitClampAndRound(Lanes quotient) {
-  return emitRoundToE2M1(b, b.minNum(quotient, b.f32(numerics::kE2M1Max)));
+  return roundToE2M1(b, b.minNum(quotient, b.f32(numerics::kE2M1Max)));
 }
 
 SmallVector<Lanes> SweepLosses::emitTermsOf(ArrayRef<Lanes> rounded,
@@ -139,7 +143,7 @@ SmallVector<Lanes>
 SweepLosses::emitTermsBelow7(const SweepCandidate &candidate) {
   SmallVector<Lanes> rounded =
       llvm::map_to_vector(emitQuotients(candidate), [&](Lanes quotient) {
-        return emitRoundToE2M1(b, quotient);
+        return roundToE2M1(b, quotient);
       });
   return emitTermsOf(rounded, candidate.scale);
 }

@@ -74,15 +74,16 @@ Lanes GlobalPrologue::emitAmax(KernelBuilder &b, Lanes thread, int64_t warps,
   return b.toFloat(emitBlockMaximum(b, largest, thread, warps, partial));
 }
 
-Lanes GlobalPrologue::emit(KernelBuilder &b, Lanes thread, Lanes block,
-                           int64_t warps, const Operands &operands) const {
+GlobalPrologue::Values GlobalPrologue::emit(KernelBuilder &b, Lanes thread,
+                                            Lanes block, int64_t warps,
+                                            const Operands &operands) const {
   Lanes amax = emitAmax(b, thread, warps, operands.source);
   Lanes scale = amax;
   if (recipe)
     scale = numerics::getDecodeScale(*recipe, numerics::readGlobal(kind, amax));
-  Lanes value = givesScale ? scale : amax;
+  Values values{givesScale ? scale : amax, scale};
   if (!operands.storedAmax && !operands.storedScale)
-    return value;
+    return values;
   Lanes isFirst = isBelow(thread, 1) & isBelow(block, 1);
   for (gpu::Dimension dim : {gpu::Dimension::y, gpu::Dimension::z})
     isFirst = isFirst & isBelow(Lanes(b, gpu::BlockIdOp::create(b, dim)), 1);
@@ -92,7 +93,7 @@ Lanes GlobalPrologue::emit(KernelBuilder &b, Lanes thread, Lanes block,
     if (operands.storedScale)
       b.store(scale, operands.storedScale, sizeof(float));
   });
-  return value;
+  return values;
 }
 
 } // namespace blockscale

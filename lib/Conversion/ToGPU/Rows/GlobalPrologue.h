@@ -25,6 +25,8 @@ public:
   explicit GlobalPrologue(GlobalChain chain);
 
   bool isEmpty() const { return parts == 0 && !recipe; }
+  /// Whether the chain begins with parts of an amax.
+  bool hasParts() const { return parts != 0; }
   /// What the memory that the chain begins with is aligned to.
   int64_t getAlignment() const;
   /// The part of the kernel's name.
@@ -37,11 +39,17 @@ public:
     mlir::Value storedAmax, storedScale;
   };
 
-  /// The global operand, in each thread. All threads of the CTA, of `warps`
-  /// warps, must come here; `thread` is the number of one, i32. `block` is that
-  /// of the CTA among those of a matrix that compute the operand, an index.
-  emit::Lanes emit(KernelBuilder &b, emit::Lanes thread, emit::Lanes block,
-                   int64_t warps, const Operands &operands) const;
+  struct Values {
+    /// The global operand, and the scale of the chain, or its amax where it has
+    /// no scale.
+    emit::Lanes operand, scale;
+  };
+  /// The values of the chain, in each thread. All threads of the CTA, of
+  /// `warps` warps, must come here; `thread` is the number of one, i32. `block`
+  /// is that of the CTA among those of a matrix that compute the operand, an
+  /// index.
+  Values emit(KernelBuilder &b, emit::Lanes thread, emit::Lanes block,
+              int64_t warps, const Operands &operands) const;
 
 private:
   emit::Lanes emitAmax(KernelBuilder &b, emit::Lanes thread, int64_t warps,

@@ -84,9 +84,12 @@ void QuantizeKernelEmitter::emit() {
   Lanes number = emitThreadNumber(b, ThreadMapping::kThreads);
   thread = toI32(b, number);
   if (!spec.globalPrologue.isEmpty())
-    arguments.global = spec.globalPrologue.emit(
-        b, thread, emitBlockNumber(b), ThreadMapping::kThreads / kWarpThreads,
-        {arguments.global, arguments.storedAmax, arguments.storedScale});
+    arguments.global = spec.globalPrologue
+                           .emit(b, thread, emitBlockNumber(b),
+                                 ThreadMapping::kThreads / kWarpThreads,
+                                 {arguments.global, arguments.storedAmax,
+                                  arguments.storedScale})
+                           .operand;
   emitInGroups(b, spec, arguments, emitBlockNumber(b), number,
                ThreadMapping::kThreads,
                [&](Lanes block, const GroupedScales *grouped) {

@@ -44,6 +44,7 @@ private:
     return spec.shape->fragmentColumns / FragmentElements::kPartColumns;
   }
   SmallVector<Value> encode(ValueRange elements, ArrayRef<Value> random);
+  SmallVector<SmallVector<Value>> roundColumns();
   /// Stores the words of 16 bytes in accesses of `width`, those that `exists`,
   /// given the first byte, says. It may give null for all.
   void store(ArrayRef<Value> words, Value address, int64_t width,
@@ -51,6 +52,7 @@ private:
   RowMemory getRows(const StripPosition &place, Value memory, int64_t bits,
                     int64_t width);
   void storeRow(const RowMemory &memory, ArrayRef<Value> words, int64_t row);
+  void storeRounded(const RowMemory &memory, int64_t unit);
   void storeColumns(const StripPosition &place,
                     ArrayRef<SmallVector<Value>> columns, Value memory,
                     int64_t bits, int64_t width);
@@ -136,6 +138,30 @@ void StripDataEmitter::storeRow(const RowMemory &memory, ArrayRef<Value> words,
         });
 }
 
+/// Stores the values of all rows, of which `unit` exist together, computed
+/// without codes. Most fragments have all of their rows, so that a condition
+/// for each costs others alone.
+void StripDataEmitter::storeRounded(const RowMemory &memory, int64_t unit) {
+  int64_t count = spec.shape->fragmentRows;
+  SmallVector<SmallVector<Value>> rows(count);
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t part = 0; part < countParts(); ++part)
+      llvm::append_range(rows[i], scales.getRoundedPart(i, part));
+  auto storeRows = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      storeRow(memory, rows[i], i);
+  };
+  Lanes hasColumn = position.hasColumn(0);
+  emit::emitIf(
+      b, position.hasRow(count - unit) & hasColumn,
+      [&] { storeRows(0, count); },
+      [&] {
+        for (int64_t begin = 0; begin < count - unit; begin += unit)
+          emit::emitIf(b, position.hasRow(begin) & hasColumn,
+                       [&] { storeRows(begin, begin + unit); });
+      });
+}
+
 void StripDataEmitter::emitRows(PartVisitor afterPart) {
   bool splitsBytes = spec.splitsRowBytes();
   auto encodeRow = [&](int64_t i, SmallVector<Value> elements) {
@@ -180,6 +206,8 @@ void StripDataEmitter::emitRows(PartVisitor afterPart) {
   Lanes hasColumn = place.hasColumn(0);
   int64_t count = spec.shape->fragmentRows / (spec.exchangesCodes ? 2 : 1);
   int64_t unit = std::min(count, spec.shape->rowUnit);
+  if (spec.roundsValues)
+    return storeRounded(values, unit);
   for (int64_t begin = 0; begin < count; begin += unit) {
     Lanes hasUnit = place.hasRow(begin) & hasColumn;
     emit::emitIf(b, hasUnit, [&] {
@@ -192,7 +220,8 @@ void StripDataEmitter::emitRows(PartVisitor afterPart) {
           storeRow(values,
                    spec.decoding->emitValues(
                        b, words,
-                       [&](int64_t j) { return scales.getDecodeFactor(i, j); }),
+                       [&](int64_t j) { return scales.getDecodeFactor(i, j); },
+                       scales.getDecodeGlobal()),
                    i);
       }
     });
@@ -244,7 +273,42 @@ void StripDataEmitter::storeColumns(const StripPosition &place,
   });
 }
 
+/// The values of each column, as words, computed without codes. A word has the
+/// values of one row and two columns first, where values are of 16 bits.
+SmallVector<SmallVector<Value>> StripDataEmitter::roundColumns() {
+  SmallVector<SmallVector<Value>> columns;
+  bool isPacked = spec.decoding->getValueBits() == 16;
+  auto pair = VectorType::get({2}, b.getI16Type());
+  for (int64_t part = 0; part < countParts(); ++part) {
+    SmallVector<SmallVector<Value>> ofPart(FragmentElements::kPartColumns);
+    SmallVector<Value> above;
+    for (int64_t i = 0; i < spec.shape->fragmentRows; ++i) {
+      SmallVector<Value> words = scales.getRoundedPart(i, part);
+      if (!isPacked) {
+        for (auto [column, word] : llvm::zip_equal(ofPart, words))
+          column.push_back(word);
+        continue;
+      }
+      if (i % 2 == 0) {
+        above = words;
+        continue;
+      }
+      for (auto [j, upper, lower] : llvm::enumerate(above, words))
+        for (int32_t half : {0, 1})
+          ofPart[2 * j + half].push_back(b.toBits(LLVM::ShuffleVectorOp::create(
+              b, b.bitcast(pair, upper), b.bitcast(pair, lower),
+              ArrayRef<int32_t>{half, 2 + half})));
+    }
+    llvm::append_range(columns, ofPart);
+  }
+  return columns;
+}
+
 void StripDataEmitter::emitColumns() {
+  if (spec.roundsValues)
+    return storeColumns(position, roundColumns(), buffers.decoded,
+                        spec.decoding->getValueBits(),
+                        spec.getDecodedStoreBytes());
   bool splitsBytes = spec.rowTails && spec.getDataBits() < 8;
   SmallVector<Value> hasRow;
   for (int64_t i = 0; splitsBytes && i < spec.shape->fragmentRows; ++i)
@@ -279,9 +343,12 @@ void StripDataEmitter::emitColumns() {
   if (!spec.decoding)
     return;
   for (size_t j = 0; j < columns.size(); ++j)
-    columns[j] = spec.decoding->emitValues(b, columns[j], [&](int64_t i) {
-      return scales.getDecodeFactor(i, static_cast<int64_t>(j));
-    });
+    columns[j] = spec.decoding->emitValues(
+        b, columns[j],
+        [&](int64_t i) {
+          return scales.getDecodeFactor(i, static_cast<int64_t>(j));
+        },
+        scales.getDecodeGlobal());
   storeColumns(place, columns, buffers.decoded, spec.decoding->getValueBits(),
                spec.getDecodedStoreBytes());
 }

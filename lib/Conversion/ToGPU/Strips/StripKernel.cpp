@@ -71,6 +71,9 @@ struct StripResult : StripOperands::Result {
       : StripOperands::Result(operands), spec(spec) {}
 
   const StripSpec &spec;
+  /// The scale of the amax that the kernel quantizes under, where codes are
+  /// decoded by it; null where these take the same global value.
+  Value globalScale;
 };
 
 class StripKernelEmitter {
@@ -96,6 +99,8 @@ private:
   void emitCheckEnds(Value block);
   void emitBlocks(Lanes blockNumber, ArrayRef<GroupedScales *> tiled,
                   function_ref<void(Lanes)> emitOnX);
+  bool goesBack(ArrayRef<GroupedScales *> tiled) const;
+  Lanes countBlocks();
   void emitRow(Lanes rowOfBlocks);
   void emitBlock(Lanes blockNumber);
   SmallVector<Value> emitWarp(MutableArrayRef<StripScaleTable> tables);
@@ -289,7 +294,8 @@ void StripKernelEmitter::emitResult(const StripResult &result,
     groups.emplace(b, spec, position, padGroups);
   else if (result.offsets)
     groups.emplace(b, spec, position, result.offsets, result.groups);
-  StripScales scales(b, spec, position, elements, *cvt, result.global,
+  StripScales scales(b, spec, position, elements, *cvt,
+                     {result.global, result.globalScale},
                      groups ? &*groups : nullptr, table);
   std::optional<StripRandom> random;
   if (result.rng)
@@ -531,13 +537,18 @@ void StripKernelEmitter::emitThread() {
 void StripKernelEmitter::emitGlobals(Lanes block) {
   for (StripResult &result : results) {
     const StripSpec &spec = result.spec;
-    if (spec.sharedGlobal)
+    if (spec.sharedGlobal) {
       result.global = results[*spec.sharedGlobal].global;
-    else if (!spec.globalPrologue.isEmpty())
-      result.global = spec.globalPrologue.emit(
+      result.globalScale = results[*spec.sharedGlobal].globalScale;
+    } else if (!spec.globalPrologue.isEmpty()) {
+      GlobalPrologue::Values values = spec.globalPrologue.emit(
           b, {b, arith::IndexCastUIOp::create(b, b.getI32Type(), thread)},
           block, request.warps,
           {result.global, result.storedAmax, result.storedScale});
+      result.global = values.operand;
+      if (spec.decodesByScale)
+        result.globalScale = values.scale;
+    }
   }
 }
 
@@ -577,12 +588,31 @@ SmallVector<GroupedScales *> StripKernelEmitter::emitGroups(Lanes block) {
   return tiled;
 }
 
+/// Whether the CTAs go through x from its end: the kernel before, which took
+/// the parts of an amax that this one begins with, read the end last, so that
+/// caches have that.
+bool StripKernelEmitter::goesBack(ArrayRef<GroupedScales *> tiled) const {
+  return request.members == 1 && tiled.empty() && !padded &&
+         llvm::any_of(request.specs, [](const StripSpec &spec) {
+           return spec.globalPrologue.hasParts();
+         });
+}
+
+/// The number of CTAs that work on x, where no groups are padded.
+Lanes StripKernelEmitter::countBlocks() {
+  StripGrid grid(b, request, columns);
+  Lanes padded = emit::roundUp(b, rows, grid.rowGranule);
+  return emit::ceilDiv(b, padded, grid.blockRows) * grid.blockColumns;
+}
+
 void StripKernelEmitter::emit(Lanes block) {
   emitThread();
   emitGlobals(block);
   SmallVector<GroupedScales *> tiled = emitGroups(block);
   auto emitAll = [&] {
-    emitBlocks(block, tiled, [&](Lanes other) { emitBlock(other); });
+    emitBlocks(block, tiled, [&](Lanes other) {
+      emitBlock(goesBack(tiled) ? countBlocks() - 1 - other : other);
+    });
   };
   // The only CTA without rows had ends, or a global operand, to store.
   Lanes hasWork;

@@ -32,6 +32,9 @@ using emit::Lanes;
 /// results, or of f32 under the better of two scales on GPUs for games: for
 /// these the assembler would rather spill than leave room for fewer than four.
 static constexpr int64_t kSharedBlocks = 3;
+/// The same of kernels that round elements without codes, for which the
+/// assembler would take a few registers more than leave room for so many.
+static constexpr int64_t kRoundingBlocks = 4;
 
 using emit::getIndex;
 
@@ -97,6 +100,14 @@ bool StripRequest::wantsRegisters(const target::Chip &chip) const {
          });
 }
 
+bool StripRequest::roundsRows() const {
+  if (specs.size() != 1 || !shape->inputType.isBF16())
+    return false;
+  const StripSpec &spec = specs.front();
+  bool isShort = spec.roundsPairs() || numerics::hasShortDivisions(spec.recipe);
+  return spec.roundsValues && isShort && !spec.transposed && !spec.signMask;
+}
+
 Value StripMember::getX() const {
   if (!quantizes.empty())
     return QuantizeOp(quantizes.front()).getX();
@@ -157,7 +168,8 @@ StripRequest::StripRequest(ArrayRef<StripMember> members,
   if (members.size() == 1 && amaxes.empty() && specs.size() == 1) {
     const StripSpec &only = specs.front();
     shape = only.shape;
-    if (!only.signMask && !only.hasRowBlocks()) {
+    // Values have more bytes than codes: 8 of bf16 fill an access.
+    if (!only.signMask && !only.hasRowBlocks() && !only.roundsValues) {
       followGroups();
       return;
     }
@@ -417,6 +429,8 @@ static void launchStrips(LaunchSite &site,
                                   each.request.source->getBytes());
     if (each.request.wantsRegisters(site.getChip()))
       residentBlocks = kSharedBlocks;
+    else if (each.request.roundsRows())
+      residentBlocks = kRoundingBlocks;
     for (StripOperands &member : each.operands)
       member.addSlots(signature, each.request);
   }

@@ -179,17 +179,21 @@ Rows StripLoads::loadRows(Value pointer) {
   Lanes last = position.rows - unit;
   Lanes before = position.matrix * position.rows;
   Type byteType = b.getI8Type();
+  // The first row, and how far behind it there are others.
+  Lanes row = minSigned(position.row, last);
+  Lanes reach(b, arith::IndexCastUIOp::create(
+                     b, b.getI32Type(),
+                     minSigned(last - row, last.like(shape.fragmentRows))));
+  Value start = emitAddress(b, pointer, byteType, (before + row) * rowBytes);
+  if (!shape.hasColumnTails())
+    start = emitAddress(b, start, byteType, first);
   Rows loaded;
   for (int64_t i = 0; i < shape.fragmentRows; ++i) {
-    loaded.emplace_back();
-    Lanes inUnit = getIndex(b, i % unit);
-    Lanes row = position.row + (i - i % unit);
-    row = before + minSigned(row, last);
-    Value address = emitAddress(b, pointer, byteType, row * rowBytes);
-    if (!shape.hasColumnTails())
-      address = emitAddress(b, address, byteType, first);
-    address = emitAddress(b, address, byteType, inUnit * rowBytes);
-    loadSlices(address, loaded.back());
+    Lanes begin = minUnsigned(reach, reach.like(i - i % unit));
+    Lanes behind(b, arith::IndexCastUIOp::create(b, b.getIndexType(),
+                                                 begin + reach.like(i % unit)));
+    loadSlices(emitAddress(b, start, byteType, behind * rowBytes),
+               loaded.emplace_back());
   }
   return loaded;
 }

@@ -26,6 +26,9 @@ struct StripRequest {
   std::string getKernelName(const target::Chip &chip) const;
   /// Whether a thread should have more registers than the assembler aims at.
   bool wantsRegisters(const target::Chip &chip) const;
+  /// Whether values that need no codes, in the order of x, are the one result,
+  /// and neither scales nor a transform take much more of the registers.
+  bool roundsRows() const;
 
   int64_t getThreads() const { return warps * kWarpThreads; }
   /// Whether strips begin where padded groups do, so that each is of one group:

@@ -25,12 +25,14 @@ static constexpr int64_t kRoundColumns = 2;
 StripScales::StripScales(KernelBuilder &b, const StripSpec &spec,
                          const StripPosition &position,
                          const FragmentElements &elements, CvtEmitter &cvt,
-                         Value global, const StripGroups *groups,
+                         Globals globals, const StripGroups *groups,
                          StripScaleTable &table)
     : b(b), spec(spec), position(position), elements(elements), cvt(cvt),
-      global(global), groups(groups), table(table),
-      quantizer(createDeviceQuantizer(loadGlobal(0))),
+      global(globals.operand), groups(groups), table(table),
       height(std::min(spec.shape->fragmentRows, spec.block[0])) {
+  Lanes value = loadGlobal(0);
+  quantizer = createDeviceQuantizer(value);
+  decodeGlobal = globals.scale ? globals.scale : Value(value);
   computeMasks();
   if (spec.hasRowBlocks())
     emitRows();
@@ -138,12 +140,74 @@ SmallVector<Value> StripScales::getScaledPart(int64_t row, int64_t part) {
   return elements.mapPart(row, part, scale);
 }
 
+SmallVector<Value> StripScales::getRoundedPart(int64_t row, int64_t part) {
+  const BlockDecoding &decoding = *spec.decoding;
+  constexpr int64_t columns = FragmentElements::kPartColumns;
+  SmallVector<Value> scaled;
+  if (!spec.roundsPairs() || !decoding.scalesPairs())
+    scaled = getScaledPart(row, part);
+  if (!spec.roundsPairs())
+    return decoding.emitRounded(
+        b, scaled,
+        [&](int64_t j) { return getDecodeFactor(row, part * columns + j); },
+        decodeGlobal);
+  ArrayRef<PairFactors> ofRow = pairFactors[row / height];
+  SmallVector<Value> all = elements.getWords(row), words;
+  for (int64_t i = 0; i < columns / 2; ++i) {
+    int64_t number = part * (columns / 2) + i;
+    Lanes word(b, all[number]);
+    const PairFactors &pair = ofRow[ofRow.size() == 1 ? 0 : number];
+    words.push_back(
+        pair.scale ? decoding.emitRoundedPair(b, word, pair.scale, pair.decode)
+                   : decoding.emitRoundedPair(b, word,
+                                              ArrayRef(scaled).slice(2 * i, 2),
+                                              pair.decode));
+  }
+  return words;
+}
+
 //===----------------------------------------------------------------------===//
 // Blocks
 //===----------------------------------------------------------------------===//
 
-/// Adds factors of the next rows, given the factor of each column.
-void StripScales::addFactors(function_ref<Value(int64_t)> ofColumn) {
+/// The halves of two words that are exact as bf16 of f32, the first low.
+static Lanes packHalves(KernelBuilder &b, Lanes low, Lanes high) {
+  return b.toBits(low) >> 16 | (b.toBits(high) & 0xFFFF0000u);
+}
+
+/// One of the two bf16 of a word, twice.
+static Lanes splatHalf(KernelBuilder &b, Lanes word, int32_t half) {
+  Lanes pair = b.bitcast(VectorType::get({2}, b.getBF16Type()), word);
+  return {b, LLVM::ShuffleVectorOp::create(b, pair, pair,
+                                           ArrayRef<int32_t>{half, half})};
+}
+
+/// Adds factors of the next rows, given those of scaling and the scale bytes of
+/// blocks, and the number of the block of each column.
+void StripScales::addFactors(ArrayRef<Lanes> scales, ArrayRef<Lanes> pairs,
+                             function_ref<int64_t(int64_t)> getBlock) {
+  bool scalesPairs = spec.roundsPairs() && spec.decoding->scalesPairs();
+  if (!scalesPairs)
+    addScaleFactors([&](int64_t column) { return scales[getBlock(column)]; });
+  if (!spec.roundsPairs())
+    return addDecodeFactors(pairs, getBlock);
+  SmallVector<Lanes> decoding;
+  for (size_t i = 0; i < scales.size(); ++i)
+    decoding.push_back(spec.decoding->emitFactor(
+        b, pairs, static_cast<int64_t>(i), decodeGlobal));
+  auto bf16 = VectorType::get({2}, b.getBF16Type());
+  SmallVector<PairFactors> &ofColumns = pairFactors.emplace_back();
+  for (int64_t j = 0; j < spec.shape->fragmentColumns; j += 2) {
+    auto pack = [&](ArrayRef<Lanes> ofBlocks) {
+      return b.bitcast(bf16, packHalves(b, ofBlocks[getBlock(j)],
+                                        ofBlocks[getBlock(j + 1)]));
+    };
+    ofColumns.push_back({pack(decoding), scalesPairs ? pack(scales) : Lanes()});
+  }
+}
+
+/// Adds factors of scaling of the next rows, given that of each column.
+void StripScales::addScaleFactors(function_ref<Value(int64_t)> ofColumn) {
   factors.emplace_back();
   for (int64_t v = 0; v < elements.getVectorsPerRow(); ++v) {
     SmallVector<Value> vector;
@@ -165,8 +229,9 @@ void StripScales::addDecodeFactors(ArrayRef<Lanes> pairs,
   SmallVector<Lanes> &ofColumns = decodeFactors.emplace_back();
   for (int64_t j = 0; j < spec.shape->fragmentColumns; ++j) {
     bool isNew = j == 0 || getBlock(j) != getBlock(j - 1);
-    ofColumns.push_back(isNew ? spec.decoding->emitFactor(b, pairs, getBlock(j))
-                              : ofColumns.back());
+    ofColumns.push_back(
+        isNew ? spec.decoding->emitFactor(b, pairs, getBlock(j), decodeGlobal)
+              : ofColumns.back());
   }
 }
 
@@ -263,15 +328,35 @@ void StripScales::emitRows() {
     }
     return ofRows;
   };
-  for (Lanes factor : giveBack(llvm::to_vector(scales.factors)))
-    addFactors([&](int64_t) { return factor; });
-  if (!spec.decoding)
+  SmallVector<Lanes> factors = llvm::to_vector(scales.factors), decoding;
+  if (spec.decoding)
+    for (size_t i = 0; i < rows.size(); ++i)
+      decoding.push_back(spec.decoding->emitFactor(
+          b, scales.pairs, static_cast<int64_t>(i), decodeGlobal));
+  if (spec.roundsPairs() && spec.decoding->scalesPairs()) {
+    // Both factors of a row are one word.
+    for (auto [factor, other] : llvm::zip_equal(factors, decoding))
+      factor = b.toFloat(packHalves(b, other, factor));
+    for (Lanes both : giveBack(factors)) {
+      Lanes word = b.toBits(both);
+      pairFactors.push_back({{splatHalf(b, word, 0), splatHalf(b, word, 1)}});
+    }
     return;
-  SmallVector<Lanes> decoding;
-  for (size_t i = 0; i < rows.size(); ++i)
-    decoding.push_back(spec.decoding->emitFactor(b, scales.pairs, i));
-  for (Lanes factor : giveBack(decoding))
-    decodeFactors.push_back({factor});
+  }
+  for (Lanes factor : giveBack(factors))
+    addScaleFactors([&](int64_t) { return factor; });
+  if (!spec.roundsPairs()) {
+    for (Lanes factor : giveBack(decoding))
+      decodeFactors.push_back({factor});
+    return;
+  }
+  // Those of two rows are one word.
+  SmallVector<Lanes> words;
+  for (size_t i = 0; i < decoding.size(); i += 2)
+    words.push_back(b.toFloat(packHalves(b, decoding[i], decoding[i + 1])));
+  for (Lanes both : giveBack(words))
+    for (int32_t half : {0, 1})
+      pairFactors.push_back({{splatHalf(b, b.toBits(both), half), Lanes()}});
 }
 
 //===----------------------------------------------------------------------===//
@@ -357,8 +442,8 @@ void StripScales::emitColumns() {
       table.put(keepPairs(scales.pairs, exists), spec.shape->fragmentColumns,
                 getIndex(b, row), getIndex(b, 0), /*down=*/false);
     });
-    addFactors([&](int64_t column) { return scales.factors[column]; });
-    addDecodeFactors(scales.pairs, [](int64_t column) { return column; });
+    addFactors(scales.factors, scales.pairs,
+               [](int64_t column) { return column; });
   }
 }
 
@@ -405,11 +490,9 @@ void StripScales::emitTiles() {
     });
   });
   for (int64_t row = 0; row < tileRows; ++row) {
-    auto getTile = [&](int64_t column) {
+    addFactors(tiles.factors, tiles.pairs, [&](int64_t column) {
       return row * tileColumns + column / width;
-    };
-    addFactors([&](int64_t column) { return tiles.factors[getTile(column)]; });
-    addDecodeFactors(tiles.pairs, getTile);
+    });
   }
 }
 

@@ -17,14 +17,26 @@ namespace blockscale {
 /// the table of its warp, and scales elements.
 class StripScales {
 public:
-  /// `global` is null or the global operand; `groups` is null where x has none.
+  /// The global operand, and the scale that codes are decoded under where it is
+  /// another one; null where absent.
+  struct Globals {
+    mlir::Value operand, scale;
+  };
+
+  /// `groups` is null where x has none.
   StripScales(KernelBuilder &b, const StripSpec &spec,
               const StripPosition &position, const FragmentElements &elements,
-              CvtEmitter &cvt, mlir::Value global, const StripGroups *groups,
+              CvtEmitter &cvt, Globals globals, const StripGroups *groups,
               StripScaleTable &table);
 
   /// The elements of a part of a row in order, scaled; zeros where no group is.
   llvm::SmallVector<mlir::Value> getScaledPart(int64_t row, int64_t part);
+
+  /// The values of the codes of a part of a row, as words, where codes are not
+  /// made.
+  llvm::SmallVector<mlir::Value> getRoundedPart(int64_t row, int64_t part);
+  /// The global value that codes are decoded under; null where there is none.
+  mlir::Value getDecodeGlobal() const { return decodeGlobal; }
 
   /// The factor by which the code of an element of the fragment is decoded.
   emit::Lanes getDecodeFactor(int64_t row, int64_t column) const {
@@ -52,7 +64,10 @@ private:
   void computeMasks();
   llvm::SmallVector<emit::Lanes> keepPairs(llvm::ArrayRef<emit::Lanes> pairs,
                                            emit::Lanes exists);
-  void addFactors(llvm::function_ref<mlir::Value(int64_t)> ofColumn);
+  void addFactors(llvm::ArrayRef<emit::Lanes> scales,
+                  llvm::ArrayRef<emit::Lanes> pairs,
+                  llvm::function_ref<int64_t(int64_t)> getBlock);
+  void addScaleFactors(llvm::function_ref<mlir::Value(int64_t)> ofColumn);
   void addDecodeFactors(llvm::ArrayRef<emit::Lanes> pairs,
                         llvm::function_ref<int64_t(int64_t)> getBlock);
 
@@ -64,6 +79,7 @@ private:
   mlir::Value global;
   const StripGroups *groups;
   StripScaleTable &table;
+  mlir::Value decodeGlobal;
   std::unique_ptr<DeviceQuantizer> quantizer;
   /// Rows of a fragment that have the same factors: one vector of factors for
   /// each that FragmentElements maps.
@@ -71,6 +87,14 @@ private:
   llvm::SmallVector<llvm::SmallVector<emit::Lanes>> factors;
   /// The same of decoding, where codes are decoded: of each column, or of all.
   llvm::SmallVector<llvm::SmallVector<emit::Lanes>> decodeFactors;
+  /// The factors of pairs of elements where these are rounded together, vectors
+  /// of two bf16: those of decoding, and those of scaling unless `factors` has
+  /// them.
+  struct PairFactors {
+    emit::Lanes decode, scale;
+  };
+  /// Those of each pair of columns, or of all.
+  llvm::SmallVector<llvm::SmallVector<PairFactors>> pairFactors;
   /// Whether the elements of such a vector have a group, i1 for all or each; of
   /// each row instead where rows have groups.
   llvm::SmallVector<emit::Lanes> masks;

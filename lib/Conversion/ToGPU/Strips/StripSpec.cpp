@@ -62,6 +62,9 @@ StripSpec::StripSpec(QuantizeOp op, const target::Chip &chip) {
   global = op.getGlobalOperand();
   globalPrologue = GlobalPrologue(GlobalChain::find(op));
   stochastic = op.getRng() != nullptr;
+  decodesByScale = decoder && decoder.getGlobal() != op.getGlobal();
+  roundsValues = decoder && !isStored(op.getData()) && !stochastic &&
+                 decoding->roundsElements();
   isPlaced = op.hasRandomPlace();
   groupDim = op.getGroupOperand().dim;
   PadGroupsOp padding = getPadding(op.getX());

@@ -134,7 +134,15 @@ struct StripSpec {
   /// Whether codes of rows are made ahead of the conditions of their stores:
   /// those that threads exchange, or that take fewer registers than elements,
   /// which another result needs as well.
-  bool encodesRowsAhead() const { return !transposed && getDataBits() < 8; }
+  bool encodesRowsAhead() const {
+    return !transposed && getDataBits() < 8 && !roundsValues;
+  }
+  /// Whether values are rounded in pairs of bf16. A global scale may be less
+  /// than 0, and elements of no group are 0.
+  bool roundsPairs() const {
+    return roundsValues && !global.isPresent() && groupDim == GroupDim::None &&
+           decoding->roundsPairs(shape->inputType);
+  }
 
   /// Bytes of codes that a thread stores side by side.
   int64_t getAdjacentBytes() const {
@@ -186,8 +194,13 @@ struct StripSpec {
   bool exchangesCodes;
   /// Bytes of the widest store of codes.
   int64_t storeBytes;
-  /// How codes are decoded, where values of them are a result, too.
+  /// How codes are decoded, where values of them are a result, too, and whether
+  /// these are a result alone, which is computed without codes.
   std::optional<BlockDecoding> decoding;
+  bool roundsValues = false;
+  /// Whether codes are decoded under the scale of the amax that the kernel
+  /// quantizes under.
+  bool decodesByScale = false;
 
 private:
   void chooseShape(StripShape &own, const target::Chip &chip);
