@@ -4,8 +4,9 @@
 
     nvfp4.npz, mx_ELEMENT.npz   INPUT_input in bf16, and of each recipe RECIPE_INPUT_data and
                                 RECIPE_INPUT_scales; of NVFP4 INPUT_global_amax and
-                                RECIPE_INPUT_global_scale, too
-    layouts.npz                 matrices of scales and their layouts
+                                RECIPE_INPUT_global_scale, too. The input `ordinary` stands in
+                                blocks of columns and squares besides, RECIPE_ordinary_32x1_data
+    layouts.npz                 matrices of scales and of codes, and their layouts
     products/NAME.npz           a, b, their scales, and y
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 from blockscale_reference import (
     global_scale,
     pack,
+    prepack,
     quantize_mx,
     quantize_nvfp4,
     swizzle,
@@ -36,22 +38,34 @@ def quantizers():
         file = made.setdefault("nvfp4" if of.is_nvfp4 else f"mx_{of.element_name}", {})
         for name, x in inputs.tensors(of, "bf16").items():
             name = name.replace(" ", "_")
-            given = {f"{name}_input": to_bf16(x)}
+            file[f"{name}_input"] = to_bf16(x)
             if of.is_nvfp4:
                 amax = np.abs(x).max()
-                codes, scales = quantize_nvfp4(x, of.recipe, global_amax=amax, x_type="bf16")
-                given[f"{name}_global_amax"] = amax
+                file[f"{name}_global_amax"] = amax
                 file[f"{of.name}_{name}_global_scale"] = global_scale(amax, of.recipe, "bf16")
-            else:
-                codes, scales = quantize_mx(x, of.element, of.recipe)
-            file |= given
-            file[f"{of.name}_{name}_data"] = pack(codes) if of.element_name == "e2m1" else codes
-            file[f"{of.name}_{name}_scales"] = scales
+            file |= _quantized(of, x, f"{of.name}_{name}")
+            if name == "ordinary":
+                for block in ((of.block, 1), (of.block, of.block)):
+                    shape = "x".join(map(str, block))
+                    file |= _quantized(of, x, f"{of.name}_{name}_{shape}", block)
     return made
 
 
+def _quantized(of, x, name, block=None):
+    """Data and scales of x by a form, in blocks of rows or others."""
+    block = block or (1, of.block)
+    if of.is_nvfp4:
+        codes, scales = quantize_nvfp4(x, of.recipe, global_amax=np.abs(x).max(), block=block,
+                                       x_type="bf16")
+    else:
+        codes, scales = quantize_mx(x, of.element, of.recipe, block)
+    data = pack(codes) if of.element_name == "e2m1" else codes
+    return {f"{name}_data": data, f"{name}_scales": scales}
+
+
 def layouts():
-    """Matrices of scales with their tiles, and groups of rows and of columns."""
+    """Matrices of scales with their tiles, groups of rows and of columns; codes, one a byte, with
+    the fragments of registers."""
     random = np.random.default_rng(12)
     arrays = {}
     for rows, cols in _SHAPES:
@@ -65,6 +79,10 @@ def layouts():
         arrays |= {f"groups_of_dim{dim}_linear": scales,
                    f"groups_of_dim{dim}_ends": np.array(ends, np.int32),
                    f"groups_of_dim{dim}_swizzle_128x4": swizzle_groups(scales, ends, dim)}
+    for bits in (4, 8):
+        codes = random.integers(0, 2**bits, (70, 130)).astype(np.uint8)
+        arrays |= {f"codes_of_{bits}_bits_linear": codes,
+                   f"codes_of_{bits}_bits_fragments_64x64": prepack(codes, bits)}
     return arrays
 
 

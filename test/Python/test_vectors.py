@@ -424,9 +424,16 @@ class VectorsTest(FolderTest):
                                         reference.E2M1, "even")
             np.testing.assert_array_equal(archive["even_ties_data"], pack(codes))
             np.testing.assert_array_equal(archive["even_ties_scales"], scales)
+            codes, scales = quantize_mx(reference.from_bf16(archive["ordinary_input"]),
+                                        reference.E2M1, "floor", (32, 32))
+            np.testing.assert_array_equal(archive["floor_ordinary_32x32_data"], pack(codes))
+            np.testing.assert_array_equal(archive["floor_ordinary_32x32_scales"], scales)
         with np.load(os.path.join(self.folder, "layouts.npz")) as archive:
             np.testing.assert_array_equal(archive["130x5_swizzle_128x4"],
                                           swizzle(archive["130x5_linear"]))
+            fragments = archive["codes_of_4_bits_fragments_64x64"]
+            np.testing.assert_array_equal(reference.unprepack(fragments, 70, 130, 4),
+                                          archive["codes_of_4_bits_linear"])
 
     def test_every_form_layout_and_product_has_vectors(self):
         made = vectors.files()
