@@ -137,7 +137,7 @@ func.func @global_of_both(%x: tensor<48x64xbf16>, %g: tensor<f32>) -> tensor<48x
 // A kernel that computes the scale of the amax that it quantizes under has it for values, too.
 // CHECK-LABEL: func.func @scale_of_amax(
 // CHECK-SAME:      %[[X:[a-z0-9]+]]: tensor<48x?xbf16>, %[[A:[a-z0-9]+]]: tensor<f32>)
-// CHECK:         blockscale.kernel ins(%[[X]], %[[A]] : {{.*}}) {{.*}} family strips
+// CHECK:         blockscale.kernel ins(%[[A]], %[[X]] : {{.*}}) {{.*}} family strips
 // CHECK:           blockscale.global_scale
 // CHECK:           blockscale.quantize
 // CHECK:           blockscale.dequantize
