@@ -28,7 +28,7 @@ func.func @quantize(%x: tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x4
       : tensor<?x64xbf16> -> tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
   return %q, %s : tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
 }
-""", "sm_90": """
+""", "sm_90a": """
 func.func @amax(%x: tensor<?x64xbf16>) -> tensor<?xf32> {
   %a = blockscale.amax %x : tensor<?x64xbf16> -> tensor<?xf32>
   %r = blockscale.amax_over_ranks %a : tensor<?xf32> -> tensor<?xf32>

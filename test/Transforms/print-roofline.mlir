@@ -210,3 +210,18 @@ func.func @plain(%x: tensor<8192x8192xbf16>, %a: tensor<8192x8192xf8E4M3FN>, %s:
       : tensor<8192x8192xf8E4M3FN>, tensor<8192x8192xf8E4M3FN>, tensor<8192x256xf8E8M0FNU>, tensor<8192x256xf8E8M0FNU> -> tensor<8192x8192xbf16>
   return
 }
+
+// -----
+
+// What the host reduces over ranks takes as long as what connects these, which nobody
+// knows here.
+// CHECK:      @over_ranks 16396 8193 2 4.000
+// CHECK-NEXT: amax 64x128xbf16 16388 8192 1 2.000 launch
+// CHECK-NEXT: global_scale f32 8 1 1 2.000 launch
+// CHECK-NEXT: module
+func.func @over_ranks(%x: tensor<64x128xbf16>) -> tensor<f32> {
+  %a = blockscale.amax %x : tensor<64x128xbf16> -> tensor<f32>
+  %r = blockscale.amax_over_ranks %a : tensor<f32> -> tensor<f32>
+  %g = blockscale.global_scale %r : tensor<f32>
+  return %g : tensor<f32>
+}

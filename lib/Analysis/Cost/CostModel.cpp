@@ -45,8 +45,9 @@ void Cost::add(const Cost &other, double times) {
 }
 
 bool CostModel::isKernel(Operation *op) {
+  // What the host reduces over ranks takes as long as what connects them.
   return isa_and_present<BlockScaleDialect>(op->getDialect()) &&
-         !op->getParentOfType<KernelOp>();
+         !isa<AmaxOverRanksOp>(op) && !op->getParentOfType<KernelOp>();
 }
 
 llvm::Expected<Work> CostModel::getWork(Operation *op) {

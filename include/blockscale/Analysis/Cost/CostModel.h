@@ -63,7 +63,7 @@ public:
       : gpu(gpu), model(model), sizes(dynamicSizes) {}
 
   /// Whether `op` runs as a kernel: an op of the dialect that is not within
-  /// one.
+  /// one, and that no host does.
   static bool isKernel(mlir::Operation *op);
 
   llvm::Expected<KernelCost> getCost(mlir::Operation *op);
