@@ -127,13 +127,13 @@ class Executable:
         return (status, get_error(status), [], None) if status else _OK
 
     def launch(self, arguments: Arrays, results: Arrays, stream: int, workspace: int,
-               workspace_bytes: int, reduce: Reduce | None) -> _Outcome:
+               workspace_bytes: int, reduce: Reduce | None = None) -> _Outcome:
         """Puts the work of a call on a stream of a GPU. Nothing waits."""
         return self._call(arguments, results, reduce, stream=stream, no_wait=1,
                           workspace=workspace, workspace_bytes=workspace_bytes)
 
     def call(self, arguments: Arrays, results: Arrays, stream: int, accept_nan_scales: bool,
-             reduce: Reduce | None) -> _Outcome:
+             reduce: Reduce | None = None) -> _Outcome:
         """Calls the function on the CPU or a GPU, where a call has no steps, and waits."""
         if stream or accept_nan_scales or reduce is not None:
             return self._call(arguments, results, reduce, stream=stream,
@@ -144,7 +144,7 @@ class Executable:
 
     def emulate(self, arguments: Arrays, results: Arrays, accept_nan_scales: bool,
                 adversarial: bool, seed: int, max_steps: int, progress: Progress | None,
-                memory: Any, reduce: Reduce | None) -> _Outcome:
+                memory: Any, reduce: Reduce | None = None) -> _Outcome:
         """Calls the function in the emulator, whose steps are kernels. `memory` is what the
         arrays are in, which lives until the work ends, also where nobody waits for that."""
         watch = Watch(progress)
