@@ -23,7 +23,7 @@ from families import load, quantize, save_plain
 #: Of the bytes of the model.
 MOST = 1.15
 #: Pieces of this size on are given back when they are freed.
-_THRESHOLD = {"MALLOC_MMAP_THRESHOLD_": "16384"}
+THRESHOLD = {"MALLOC_MMAP_THRESHOLD_": "16384"}
 
 
 def read_pages(name="RssAnon"):
@@ -60,9 +60,9 @@ class Peak:
 
 
 def main():
-    if not _THRESHOLD.items() <= os.environ.items():
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **_THRESHOLD})
-    layers = int(sys.argv[1]) if len(sys.argv) > 1 else 24
+    if not THRESHOLD.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **THRESHOLD})
+    layers = int(sys.argv[1]) if len(sys.argv) > 1 else 12
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for name, count in (("small", 1), ("large", layers)):
