@@ -16,6 +16,7 @@
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/Conversion/Passes.h"
+#include "blockscale/IR/KernelOptLevel.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -41,7 +42,7 @@ static gpu::GPUModuleOp createGPUModule(ModuleOp module,
                                         const target::Chip &chip) {
   OpBuilder b(module.getContext());
   auto target = TargetAttr::get(module.getContext(), StringRef(chip.name),
-                                /*features=*/"", /*O=*/2);
+                                /*features=*/"", kKernelOptLevel);
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   b.getUnitAttr());
   auto created = gpu::GPUModuleOp::create(b, module.getLoc(), kGPUModuleName,

@@ -19,6 +19,7 @@
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVM/NVVM/Target.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -44,6 +45,8 @@ void registerPtxTranslations(DialectRegistry &registry) {
 /// IR.
 static LogicalResult lowerKernels(ModuleOp module) {
   PassManager pm(module.getContext());
+  // Once at the end finds what a pass broke as well.
+  pm.enableVerifier(false);
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());
@@ -51,7 +54,7 @@ static LogicalResult lowerKernels(ModuleOp module) {
   kernels.addPass(createConvertNVVMToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createPassTensorMaps());
-  return pm.run(module);
+  return success(succeeded(pm.run(module)) && succeeded(verify(module)));
 }
 
 /// Calls of CUDA's device library would be resolved here where CUDA is
