@@ -105,6 +105,18 @@ class Fp8Test(unittest.TestCase):
                 self.assertTrue(torch.equal(model(**self.x).logits, plain(**self.x).logits))
                 self.assertEqual(model.to(torch.float32).get_submodule(UP).data.dtype, torch.uint8)
 
+    def test_a_head(self):
+        """A head in FP8 has no other number of rows."""
+        tensors = read_tensors(self.root / "plain")
+        codes, scale = quantize(tensors["lm_head.weight"])
+        tensors.update({"lm_head.weight": codes, "lm_head.weight_scale": scale})
+        self.write(self.root / "plain", tensors, {"quant_method": "fp8"})
+        model, _ = self.check({"lm_head": codes.float() * scale})
+        with self.assertRaisesRegex(blockscale.ArgumentError,
+                                    "expected a plain head.*got one in FP8 of one scale a tensor"):
+            model.resize_token_embeddings(176)
+        self.assertEqual(model.get_input_embeddings().num_embeddings, 160)
+
     def test_a_mixed_checkpoint(self):
         """ModelOpt's, some of whose layers are NVFP4 and others FP8."""
         make_checkpoint("llama", "modelopt-nvfp4", self.root)

@@ -17,6 +17,7 @@ from blockscale.torch._quantize_model import quantize_
 from blockscale.torch._sites import find_sites
 from blockscale.transformers._config import OWN, BlockScaleConfig, check_family
 from blockscale.transformers._load import (
+    WEIGHTS,
     Hidden,
     describe_modelopt,
     install_weights,
@@ -149,10 +150,12 @@ class _Resize:
         is_asked = new_num_tokens is not None or pad_to_multiple_of is not None
         tables = {"head": model.get_output_embeddings(), "embedding": model.get_input_embeddings()}
         for what, module in tables.items():
-            if is_asked and isinstance(module, QuantizedWeight):
+            if is_asked and isinstance(module, WEIGHTS):
+                format = (module.form.weight.format if isinstance(module, QuantizedWeight)
+                          else module.layout.name)
                 raise ArgumentError(
                     f"expected a plain {what} to give it another number of tokens, but got one in "
-                    f"{module.form.weight.format}, whose rows are codes; resize the plain model, "
+                    f"{format}, whose rows are codes; resize the plain model, "
                     "and quantize that")
         return type(model).resize_token_embeddings(model, new_num_tokens, pad_to_multiple_of, *args,
                                                    **kwargs)
