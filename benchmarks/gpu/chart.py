@@ -3,7 +3,6 @@
 """Horizontal bars, rates by rows of activations, and curves of losses, as SVG."""
 
 import math
-import statistics
 from xml.sax.saxutils import escape
 
 ROW, LABEL, BAR, MARGIN = 22, 380, 420, 16
@@ -47,12 +46,9 @@ def begin_plot(title):
             f'<text x="{MARGIN}" y="{ROW + 6}" font-size="14">{escape(title)}</text>']
 
 
-def draw_curves(title, curves):
-    """An SVG of losses by steps. The first half of the range of losses, which all curves pass in a
-    few steps, is cut off. Points are means of 20 steps."""
-    span = 20
-    points = {name: [statistics.fmean(losses[i:i + span]) for i in range(0, len(losses), span)]
-              for name, losses in curves.items()}
+def draw_curves(title, points, span):
+    """An SVG of losses by steps, from the points of each curve, which are `span` steps apart. The
+    first half of the range of losses, which all curves pass in a few steps, is cut off."""
     every = [loss for line in points.values() for loss in line] or [0, 1]
     low = math.floor(min(every) * 10) / 10
     high = max(low + 0.1, math.ceil((min(every) + max(every)) * 5) / 10)

@@ -205,7 +205,7 @@ def use_codes(model, fmt):
     for module in model.modules():
         if isinstance(module, kinds):
             held += module.data.nbytes + module.scales.nbytes
-            experts = module.data.shape[0] if module.data.dim() == 3 else 1
+            experts = module.data.shape[0] if module.is_stack else 1
             plain += 2 * experts * module.in_features * module.out_features
     return held / plain
 

@@ -60,6 +60,9 @@ LEAST_FALL = 0.5
 TEXT = Path("/usr/share/dictd/gcide.dict.dz")
 TEXT_BYTES = 16 << 20
 LAST = 100
+#: How many steps a point of a curve is the mean of.
+SPAN = 20
+TITLE = "Loss of a byte of English text, mean of seeds"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -300,6 +303,12 @@ def get_means(losses):
     return [statistics.fmean(each[-LAST:]) for each in losses]
 
 
+def find_points(losses):
+    """The curve of the mean of all seeds."""
+    means = [statistics.fmean(each) for each in zip(*losses)]
+    return [round(statistics.fmean(means[i:i + SPAN]), 4) for i in range(0, len(means), SPAN)]
+
+
 def print_sums(found):
     for form, each in found.items():
         if "sums" in each:
@@ -355,11 +364,9 @@ def main():
     print_losses(found, options.steps)
     print_sums(found)
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "train_curves.json").write_text(json.dumps(found))
-    (options.out / "train_curves.svg").write_text(draw_curves(
-        "Loss of a byte of English text, mean of seeds", {form: [
-            statistics.fmean(losses) for losses in zip(*each["losses"])]
-            for form, each in found.items()}))
+    points = {form: find_points(each["losses"]) for form, each in found.items()}
+    (options.out / "train_curves.json").write_text(json.dumps({"span": SPAN, "points": points}))
+    (options.out / "train_curves.svg").write_text(draw_curves(TITLE, points, SPAN))
     met = True
     if "nvfp4" in found:
         met &= report_bar("nvfp4 repeats bit by bit", float(found["nvfp4"]["repeats"]), 1)

@@ -20,6 +20,7 @@ import fusion
 import groups
 import hopper_products
 import linear_layer
+import loss_curves
 import pipeline
 import rounding
 import scaled_tensor
@@ -38,6 +39,7 @@ PICTURES = {
     "groups.svg": groups.draw,
     "hopper_products.svg": hopper_products.draw,
     "linear.svg": linear_layer.draw,
+    "loss_curves.svg": loss_curves.draw,
     "pipeline.svg": pipeline.draw,
 }
 

@@ -264,8 +264,20 @@ def training_weights():
     return find_tables("train-h200.txt")[0]
 
 
+def decode_steps():
+    """The steps of benchmarks/gpu/decode_step.py; of the plain model the fastest one."""
+    found = {}
+    for name, part in re.findall(r"(?ms)^([\w-]+): a step reads (.*?)(?=^[\w-]+: a step|\Z)",
+                                 read_log("decode-step-h200.txt")):
+        found[name] = min((float(us), share) for us, share in re.findall(
+            r"(?m)^  [\w-]+: ([\d.]+) us, ([\d.]+) of the stream$", part))
+    return table(["form", "us", "of bf16's speed", "of the stream"],
+                 [[name, f"{us:.0f}", f"{found['bf16'][0] / us:.2f}", share]
+                  for name, (us, share) in found.items()])
+
+
 def fake_quantization():
-    log = (ROOT / "docs/logs/train-h200.txt").read_text(encoding="utf-8")
+    log = (ROOT / "docs/logs/fake-quantize-h200.txt").read_text(encoding="utf-8")
     return table(["of", "share of a copy's speed"], re.findall(
         r"(?m)^fake_quantize (.*): ([\d.]+) of a copy's speed$", log))
 

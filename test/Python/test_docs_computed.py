@@ -12,9 +12,11 @@ import docs_logs
 import docs_numbers
 import docs_pages
 import docs_performance
+import docs_training
 from docs_pages import ROOT
 
-MODULES = [docs_numbers, docs_constraints, docs_performance, docs_kernels, docs_faults]
+MODULES = [docs_numbers, docs_constraints, docs_performance, docs_kernels, docs_faults,
+           docs_training]
 
 
 class DocsComputedTest(unittest.TestCase):

@@ -1,8 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What docs/Torch.md, docs/BringYourModel.md, docs/QuantizeModel.md, docs/TorchCompile.md,
-docs/SameBits.md, docs/Sm100OnHopper.md, docs/Training.md and docs/FineTuning.md show runs as
-written, and the table of the first names every op."""
+docs/SameBits.md, docs/Sm100OnHopper.md, docs/Training.md, docs/TrainOnHopper.md and
+docs/FineTuning.md show runs as written, and the table of the first names every op."""
 
 import contextlib
 import importlib.util
@@ -135,6 +135,16 @@ class TestTraining(unittest.TestCase):
         self.assertEqual(known["mixed"].stochastic, ("dgrad_gradient", "dgrad_weight"))
         self.assertEqual(known["y"].shape, (70, 96))
         self.assertTrue(known["weights"].grad.isfinite().all())
+
+
+class TestTrainOnHopper(unittest.TestCase):
+    def test_the_blocks_in_their_order(self):
+        known = {}
+        for block in get_blocks(DOCS / "TrainOnHopper.md"):
+            exec(compile(block, "TrainOnHopper.md", "exec"), known)
+        self.assertEqual(known["nearest"].stochastic, ())
+        self.assertTrue(all(each.grad.isfinite().all() for each in known["model"].parameters()))
+        self.assertEqual(known["y"].shape, (32, 64))
 
 
 class TestFineTuning(unittest.TestCase):

@@ -1,0 +1,24 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The table of docs/TrainOnHopper.md, computed from a log (docs_pages.py).
+
+  python3 test/Python/docs_training.py [--write]
+"""
+
+from docs_pages import ROOT, main, table
+from log_tables import read_rows
+
+PAGE = ROOT / "docs/TrainOnHopper.md"
+SHOWN = ("0", "200", "700", "1250")
+
+
+def training_losses():
+    rows = read_rows("train-curves-h200.txt")
+    last = next(name for name in rows["bf16"] if name.startswith("last "))
+    return table(["form", *(f"step {step}" for step in SHOWN), f"{last}", "of bf16's"],
+                 [[form, *(row[step] for step in SHOWN), row[last], row["of bf16's"]]
+                  for form, row in rows.items()])
+
+
+if __name__ == "__main__":
+    main(PAGE, globals())
