@@ -1,8 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/Torch.md, docs/BringYourModel.md, docs/QuantizeModel.md, docs/TorchCompile.md,
-docs/SameBits.md, docs/Sm100OnHopper.md, docs/Training.md, docs/TrainOnHopper.md and
-docs/FineTuning.md show runs as written, and the table of the first names every op."""
+"""What docs/Torch.md, docs/BringYourModel.md, docs/TorchCompile.md, docs/SameBits.md,
+docs/Sm100OnHopper.md, docs/Training.md, docs/TrainOnHopper.md and docs/FineTuning.md show runs as
+written, and the table of the first names every op. test/Transformers has other pages."""
 
 import contextlib
 import importlib.util
@@ -73,24 +73,6 @@ class TestBringYourModel(unittest.TestCase):
                     exec(compile(block, str(page), "exec"), known)
                 else:
                     subprocess.run(["sh", "-ec", block], check=True, env=path)
-
-
-if __name__ == "__main__":
-    unittest.main()
-
-
-class TestQuantizeModel(unittest.TestCase):
-    @unittest.skipUnless(importlib.util.find_spec("transformers"),
-                         "no transformers; scripts/peers.sh exporter installs it")
-    def test_the_blocks_in_their_order(self):
-        page = DOCS / "QuantizeModel.md"
-        known = {}
-        with contextlib.redirect_stdout(io.StringIO()) as output, torch.no_grad():
-            for block in re.findall(r"(?ms)^```python\n(.*?)^```$",
-                                    page.read_text(encoding="utf-8")):
-                exec(compile(block, str(page), "exec"), known)
-        self.assertIn("lm_head", output.getvalue())
-        self.assertIn("nvfp4, weights only", output.getvalue())
 
 
 class TestSm100OnHopper(unittest.TestCase):
@@ -168,3 +150,7 @@ class TestReadme(unittest.TestCase):
         exec(compile(block, str(page), "exec"), known)
         self.assertIn("nvfp4, weights only", str(known["model"]))
         self.assertIsInstance(known["model"], torch._dynamo.OptimizedModule)
+
+
+if __name__ == "__main__":
+    unittest.main()
