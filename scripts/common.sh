@@ -41,6 +41,16 @@ step() {
   return "$status"
 }
 
+# deliver_wheel WHEEL FOLDER MIB: moves a wheel of at most MIB mebibytes into a folder.
+deliver_wheel() {
+  local size
+  size=$(stat -c %s "$1")
+  [ "$size" -le $(($3 << 20)) ] ||
+    die "expected a wheel of at most $3 MiB, but got $size bytes"
+  mv "$1" "$2/"
+  say "$2/$(basename "$1"), $(awk "BEGIN {printf \"%.1f\", $size / 1048576}") MiB"
+}
+
 # build_package: builds the package of Python; `package` is the folder that PYTHONPATH needs.
 build_package() {
   "$root/scripts/build.sh" all

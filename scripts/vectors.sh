@@ -20,9 +20,4 @@ trap 'rm -rf "$work"' EXIT
 "$root/.venv/bin/python" -m pip wheel --quiet --disable-pip-version-check --no-input --no-index \
   --no-deps --no-build-isolation --config-settings=build-dir="$work/build" \
   --wheel-dir "$work" "$root/python/vectors"
-wheel=$(echo "$work"/blockscale_vectors-*.whl)
-size=$(stat -c %s "$wheel")
-[ "$size" -le $((most_mib << 20)) ] ||
-  die "expected a wheel of at most $most_mib MiB, but got $size bytes"
-mv "$wheel" "$folder/"
-say "$folder/$(basename "$wheel"), $(awk "BEGIN {printf \"%.1f\", $size / 1048576}") MiB"
+deliver_wheel "$work"/blockscale_vectors-*.whl "$folder" "$most_mib"

@@ -34,9 +34,4 @@ shown=$("$python" -m auditwheel show "$work"/blockscale-*.whl 2>&1)
 grep -qF "\"$platform\"" <<<"$shown" ||
   die "expected a wheel for $platform, but auditwheel says:" "$shown"
 "$python" -m wheel tags --remove --platform-tag "$platform" "$work"/blockscale-*.whl >/dev/null
-wheel=$(echo "$work"/blockscale-*.whl)
-size=$(stat -c %s "$wheel")
-[ "$size" -le $((most_mib << 20)) ] ||
-  die "expected a wheel of at most $most_mib MiB, but got $size bytes"
-mv "$wheel" "$folder/"
-say "$folder/$(basename "$wheel"), $(awk "BEGIN {printf \"%.1f\", $size / 1048576}") MiB"
+deliver_wheel "$work"/blockscale-*.whl "$folder" "$most_mib"

@@ -40,6 +40,7 @@ from torch_models import (
     attempt,
     capture,
     free,
+    make_bf16,
     peak_gib,
     print_head,
     report_bar,
@@ -166,17 +167,10 @@ def make_model(options, name):
                  if tiny else dict(num_hidden_layers=4))
         kind, config = GptOssForCausalLM, GptOssConfig(**sizes)
         config._experts_implementation = "grouped_mm"
-    torch.manual_seed(0)
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.bfloat16)
-    try:
-        with torch.device(options.device):
-            model = kind(config)
-    finally:
-        torch.set_default_dtype(before)
+    model = make_bf16(kind, config, options.device)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.02)
-    return model.bfloat16().eval()
+    return model
 
 
 def use_nf4(model):

@@ -35,6 +35,7 @@ from torch_models import (
     capture,
     free,
     get_position_argument,
+    make_bf16,
     peak_gib,
     print_head,
     report_bar,
@@ -56,15 +57,7 @@ def make_model(options):
                   num_key_value_heads=8, rope_parameters={"rope_type": "default",
                                                           "rope_theta": 500000.0}))
     config = LlamaConfig(**sizes, max_position_embeddings=8192, tie_word_embeddings=False)
-    torch.manual_seed(0)
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.bfloat16)
-    try:
-        with torch.device(options.device):
-            model = LlamaForCausalLM(config)
-    finally:
-        torch.set_default_dtype(before)
-    return model.to(torch.bfloat16).eval()
+    return make_bf16(LlamaForCausalLM, config, options.device)
 
 
 def count_bytes(model):

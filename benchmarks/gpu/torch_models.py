@@ -30,6 +30,20 @@ def get_position_argument(model, position):
     return {"cache_position": position} if takes else {}
 
 
+def make_bf16(kind, config, device):
+    """A model of transformers in bf16, with the weights that seed 0 gives, which was never in
+    f32."""
+    torch.manual_seed(0)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with torch.device(device):
+            model = kind(config)
+    finally:
+        torch.set_default_dtype(before)
+    return model.to(torch.bfloat16).eval()
+
+
 def print_head(commit="unknown"):
     from importlib.metadata import PackageNotFoundError, version
     machine = (torch.cuda.get_device_name() if torch.cuda.is_available()

@@ -62,7 +62,6 @@ TEXT_BYTES = 16 << 20
 LAST = 100
 #: How many steps a point of a curve is the mean of.
 SPAN = 20
-TITLE = "Loss of a byte of English text, mean of seeds"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -365,8 +364,10 @@ def main():
     print_sums(found)
     options.out.mkdir(parents=True, exist_ok=True)
     points = {form: find_points(each["losses"]) for form, each in found.items()}
-    (options.out / "train_curves.json").write_text(json.dumps({"span": SPAN, "points": points}))
-    (options.out / "train_curves.svg").write_text(draw_curves(TITLE, points, SPAN))
+    curves = {"title": f"Loss of a byte of English text, mean of {options.seeds} seeds",
+              "points": points, "span": SPAN}
+    (options.out / "train_curves.json").write_text(json.dumps(curves))
+    (options.out / "train_curves.svg").write_text(draw_curves(**curves))
     met = True
     if "nvfp4" in found:
         met &= report_bar("nvfp4 repeats bit by bit", float(found["nvfp4"]["repeats"]), 1)

@@ -14,6 +14,4 @@ import chart
 
 
 def draw():
-    found = json.loads((HERE / "loss_curves.json").read_text(encoding="utf-8"))
-    return chart.draw_curves("Loss of a byte of English text, mean of three seeds",
-                             found["points"], found["span"])
+    return chart.draw_curves(**json.loads((HERE / "loss_curves.json").read_text(encoding="utf-8")))

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Emission/RuntimeFunction.h"
 #include "blockscale/Conversion/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -23,21 +24,10 @@ static constexpr StringLiteral kParallelFor = "blockscale_parallel_for";
 /// The declaration of the runtime's function; null, with a diagnostic, where
 /// the module has something else of that name.
 static LLVM::LLVMFuncOp getParallelFor(ModuleOp module) {
-  auto builder = OpBuilder::atBlockBegin(module.getBody());
-  Type i64 = builder.getI64Type();
-  Type ptr = LLVM::LLVMPointerType::get(module.getContext());
-  auto type = LLVM::LLVMFunctionType::get(
-      LLVM::LLVMVoidType::get(module.getContext()), {i64, ptr, ptr});
-  Operation *found = module.lookupSymbol(kParallelFor);
-  if (!found)
-    return LLVM::LLVMFuncOp::create(builder, module.getLoc(), kParallelFor,
-                                    type);
-  auto function = dyn_cast<LLVM::LLVMFuncOp>(found);
-  if (function && function.getFunctionType() == type)
-    return function;
-  found->emitOpError("expected the name ")
-      << kParallelFor << " to be the runtime's, of type " << type;
-  return nullptr;
+  MLIRContext *context = module.getContext();
+  Type i64 = IntegerType::get(context, 64);
+  Type ptr = LLVM::LLVMPointerType::get(context);
+  return emit::declareRuntimeFunction(module, kParallelFor, {i64, ptr, ptr});
 }
 
 /// The arguments of `call` that every range shares, as one struct.

@@ -158,6 +158,13 @@ class RefitTest(unittest.TestCase):
             with self.subTest(message), self.assertRaisesRegex(blockscale.ArgumentError, message):
                 blockscale.torch.refit_(model, {**right, name: tensor})
             self.check_same(model, wanted)
+        model = make_plain(0)
+        blockscale.torch.quantize_(model, policy(RULES[0]))
+        wanted = copy.deepcopy(model)
+        with self.assertRaisesRegex(blockscale.ArgumentError,
+                                    "'q.weight': .*: expected .* for a layer in .*, but got f32"):
+            blockscale.torch.refit_(model, {**right, "q.weight": right["q.weight"].float()})
+        self.check_same(model, wanted)
         empty = make_plain(0)
         blockscale.torch.quantize_(empty, policy(RULES[0]))
         with self.assertRaisesRegex(blockscale.ArgumentError, "it is on \"meta\""):

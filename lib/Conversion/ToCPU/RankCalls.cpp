@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RankCalls.h"
+#include "Emission/RuntimeFunction.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Runtime/RankReduction.h"
 
@@ -21,22 +22,12 @@ namespace blockscale::cpu {
 /// The declaration of the host's function; null, with a diagnostic, where the
 /// module has something else of that name.
 static LLVM::LLVMFuncOp getFunction(ModuleOp module) {
-  constexpr StringLiteral name = "blockscale_reduce_over_ranks";
-  auto builder = OpBuilder::atBlockBegin(module.getBody());
-  Type i32 = builder.getI32Type();
-  auto type = LLVM::LLVMFunctionType::get(
-      LLVM::LLVMVoidType::get(module.getContext()),
-      {LLVM::LLVMPointerType::get(module.getContext()), builder.getI64Type(),
-       i32, i32});
-  Operation *found = module.lookupSymbol(name);
-  if (!found)
-    return LLVM::LLVMFuncOp::create(builder, module.getLoc(), name, type);
-  auto function = dyn_cast<LLVM::LLVMFuncOp>(found);
-  if (function && function.getFunctionType() == type)
-    return function;
-  found->emitOpError("expected the name ")
-      << name << " to be the runtime's, of type " << type;
-  return nullptr;
+  MLIRContext *context = module.getContext();
+  Type i32 = IntegerType::get(context, 32);
+  return emit::declareRuntimeFunction(module, "blockscale_reduce_over_ranks",
+                                      {LLVM::LLVMPointerType::get(context),
+                                       IntegerType::get(context, 64), i32,
+                                       i32});
 }
 
 /// A pointer to the first element.

@@ -74,11 +74,7 @@ class Fp8Weight(nn.Module):
         """The values, computed where an op reads them."""
         if torch.compiler.is_dynamo_compiling():
             return self._read(self.dtype)
-        shape = list(self.data.shape)
-        strides = list(self.data.stride())
-        if self.is_transposed:
-            shape[-2:], strides[-2:] = shape[:-3:-1], strides[:-3:-1]
-        return WeightView(shape, strides, self.dtype, self.data.device, self._read)
+        return WeightView.of(self, self.data.shape, self.is_transposed)
 
     def _read(self, dtype: torch.dtype) -> Tensor:
         values = self.decode(dtype)

@@ -305,12 +305,9 @@ class QuantizedWeight(nn.Module):
         reads it, and that nothing can be written into."""
         if torch.compiler.is_dynamo_compiling():
             return self._read(self.dtype)
-        sizes = [self.out_features, self.in_features]
-        shape = [*self.data.shape[:1], *sizes] if self.is_stack else sizes
-        strides = [sizes[0] * sizes[1], sizes[1], 1][-len(shape):]
-        if self.is_transposed:
-            shape[-2:], strides[-2:] = shape[:-3:-1], strides[:-3:-1]
-        return WeightView(shape, strides, self.dtype, self.data.device, self._read)
+        experts = self.data.shape[:1] if self.is_stack else ()
+        return WeightView.of(self, [*experts, self.out_features, self.in_features],
+                             self.is_transposed)
 
     def _read(self, dtype: torch.dtype) -> Tensor:
         data, scales = self._convert(ROW_MAJOR)

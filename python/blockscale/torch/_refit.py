@@ -30,7 +30,8 @@ def refit_(model: nn.Module, weights: Weights, *, joint: Iterable[Collection[str
       model: with its tensors on a device, not on "meta".
       weights: tensors by the names of the plain model's state dict, as "layers.0.up_proj.weight" or
         "layers.0.experts.gate_up_proj", or pairs of both, which may be part of a model and are
-        taken one by one. Weights are float32, bfloat16 or float16, on any device.
+        taken one by one. Weights are of a type that quantize_ takes for the layer's form, on any
+        device.
       joint: names of layers whose weights have one global scale, as for quantize_; all layers of
         such a set have a weight in `weights`, which is a mapping then.
 

@@ -9,6 +9,7 @@ what is written would be lost.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -51,6 +52,16 @@ class WeightView(Tensor):
             cls, shape, strides=strides, dtype=dtype, device=device, requires_grad=False)
         made._read = read
         return made
+
+    @staticmethod
+    def of(module: Any, shape: Sequence[int], is_transposed: bool) -> WeightView:
+        """The values of a module whose codes lie in the order of `shape`, [.., N, K]; as
+        [.., K, N] where they are transposed."""
+        sizes = list(shape)
+        strides = [math.prod(sizes[place + 1:]) for place in range(len(sizes))]
+        if is_transposed:
+            sizes[-2:], strides[-2:] = sizes[:-3:-1], strides[:-3:-1]
+        return WeightView(sizes, strides, module.dtype, module.data.device, module._read)
 
     def dequantize(self, dtype: torch.dtype | None = None) -> Tensor:
         """The values as a plain tensor, a new one at each call."""
