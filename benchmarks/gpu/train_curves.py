@@ -16,6 +16,7 @@ in bf16, and in the linear layers of the blocks those of a form:
   nvfp4-plain          nvfp4 without the Hadamard transform
   nvfp4-nearest        nvfp4 without stochastic rounding
   nvfp4-rows           nvfp4 with weights in blocks of a row of 16, not 16x16
+  nvfp4-last1, -last2  nvfp4 with the last block, or the last two, of plain layers
 
 A step is AdamW's with 32 sequences of 256 bytes, drawn from the first 16 MiB of the text by the
 seed, in each form the same. The model is compiled whole, once for all seeds of a form, and a step
@@ -52,7 +53,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from chart import draw_curves
 from torch_models import capture, print_head, report_bar
 
-FORMS = ("bf16", "mxfp8", "nvfp4", "nvfp4-plain", "nvfp4-nearest", "nvfp4-rows")
+FORMS = ("bf16", "mxfp8", "nvfp4", "nvfp4-plain", "nvfp4-nearest", "nvfp4-rows",
+         "nvfp4-last1", "nvfp4-last2")
+#: How many of the last blocks have plain layers.
+PLAIN_BLOCKS = {"last1": 1, "last2": 2}
 #: The most that the mean loss of the last steps is above that of bf16, as a share of it.
 BARS = {"mxfp8": 0.01, "nvfp4": 0.02}
 #: The least share of its first loss that bf16 loses.
@@ -73,7 +77,7 @@ class Sizes:
     batch: int = 32
 
 
-TINY = Sizes(layers=1, width=64, heads=2, length=32, batch=4)
+TINY = Sizes(layers=3, width=64, heads=2, length=32, batch=4)
 
 
 class Block(nn.Module):
@@ -121,7 +125,7 @@ def get_form(name):
               "nearest": (("dgrad_gradient", "wgrad_gradient"), {"is_stochastic": False}),
               "rows": (("forward_weight", "dgrad_weight"), {"is_square": False})}
     for each in name.split("-")[1:]:
-        names, values = change[each]
+        names, values = change.get(each, ((), {}))
         form = dataclasses.replace(form, **{
             operand: dataclasses.replace(getattr(form, operand), **values) for operand in names})
     return form
@@ -142,8 +146,9 @@ class Trainer:
         self.model = Gpt(self.sizes).to(self.device)
         if form != "bf16":
             import blockscale.torch
-            blockscale.torch.prepare_training_(self.model.blocks, get_form(form),
-                                               leave_last_projection=False)
+            plain = PLAIN_BLOCKS.get(form.split("-")[-1], 0)
+            blockscale.torch.prepare_training_(self.model.blocks[:len(self.model.blocks) - plain],
+                                               get_form(form), leave_last_projection=False)
         self.compute = self._compute if options.tiny else torch.compile(self._compute,
                                                                         fullgraph=True)
         self.step = self._prepare()
