@@ -123,6 +123,37 @@ class ConvolutionsTest(OpsTest):
         self.check(function, make(2, 3, 8, 12), make(5, 3, 4, 4, seed=1), make(5, seed=2),
                    make(2, 3, 9, seed=3), make(5, 3, 3, seed=4), tolerance=2e-5)
 
+    def test_groups(self):
+        def function(x, w, bias, each, line, v):
+            return (F.conv2d(x, w, bias, stride=(1, 2), padding=1, groups=2),
+                    F.conv2d(x, each, bias[:8], padding=(0, 1), dilation=(2, 1), groups=4),
+                    F.conv1d(line, v, None, padding=2, groups=4))
+
+        self.check(function, make(2, 4, 7, 8), make(10, 2, 3, 3, seed=1), make(10, seed=2),
+                   make(8, 1, 3, 3, seed=3), make(2, 4, 9, seed=4), make(4, 1, 4, seed=5),
+                   tolerance=2e-5)
+
+    def test_transposed(self):
+        def function(x, w, bias, line, v):
+            return (F.conv_transpose2d(x, w, bias, stride=(2, 3), padding=(1, 0),
+                                       output_padding=(1, 2), groups=2, dilation=(1, 2)),
+                    F.conv_transpose1d(line, v, None, padding=1))
+
+        # A filter of one point, whose padding cuts.
+        self.check(function, make(2, 4, 5, 6), make(4, 3, 3, 2, seed=1), make(6, seed=2),
+                   make(2, 4, 9, seed=3), make(4, 2, 1, seed=4), tolerance=2e-5)
+
+    def test_sizes_that_are_not_known(self):
+        def function(x, w, each):
+            return (F.conv2d(x, w, stride=2, padding=1), F.conv2d(x, each, groups=3),
+                    F.conv_transpose2d(x, w.transpose(0, 1), stride=2))
+
+        n = Dim("n", min=4, max=40)
+        others = [(make(1, 3, size, 8, seed=size), make(4, 3, 3, 3), make(3, 1, 2, 2))
+                  for size in (4, 9)]
+        self.check(function, make(1, 3, 7, 8), make(4, 3, 3, 3, seed=1), make(3, 1, 2, 2, seed=2),
+                   others=others, dynamic_shapes=(({2: n}, None, None),), tolerance=2e-5)
+
 
 class ExpertsTest(OpsTest):
     def test_groups(self):

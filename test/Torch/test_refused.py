@@ -185,13 +185,6 @@ class TestPrograms(unittest.TestCase):
                 ((r"expected indices of the sizes of the values, .* but got \[2, 8\], \[4, 8\] and "
                   r"\[4, 8\]"), lambda x, i: torch.scatter(x, 0, i, x), x,
                  torch.zeros(2, 8, dtype=torch.int64)),
-                ("expected a convolution of one group that is not transposed, but got 2 groups",
-                 lambda x, w: F.conv1d(x, w, groups=2), torch.randn(1, 4, 8),
-                 torch.randn(2, 2, 3)),
-                (("expected a convolution of one group that is not transposed, but got 1 groups, "
-                  "transposed"), lambda x, w: torch.convolution(
-                     x, w, None, [1], [0], [1], True, [0], 1), torch.randn(1, 4, 8),
-                 torch.randn(4, 2, 3)),
                 ("expected attention without dropout, but got 0.5",
                  lambda q: F.scaled_dot_product_attention(q, q, q, dropout_p=0.5),
                  torch.randn(1, 4, 3, 8)),

@@ -26,6 +26,7 @@ from blockscale._linalg._builder import (
     Builder,
     Size,
     check_options,
+    floor_divide,
     get_spec,
     multiply,
     simplify,
@@ -50,6 +51,7 @@ from blockscale._linalg._orders import (
 )
 from blockscale._linalg._products import emit_dot_general, emit_linear, emit_matmul
 from blockscale._linalg._reductions import (
+    emit_batch_norm,
     emit_layer_norm,
     emit_reduce,
     emit_reduction,
@@ -74,15 +76,23 @@ from blockscale._linalg._shapes import (
     emit_take_along,
     emit_transpose,
 )
+from blockscale._linalg._windows import (
+    Windows,
+    emit_convolution,
+    emit_pool,
+    emit_transposed_convolution,
+)
 
 __all__ = [
     "BINARY", "BITWISE", "COMPARISONS", "FLOAT_UNARY", "INTEGERS", "LARGE", "UNARY", "Along",
-    "Array", "Body", "Builder", "Operand", "Size", "check_options", "emit_binary", "emit_broadcast",
-    "emit_clamped", "emit_compare", "emit_concat", "emit_convert", "emit_cumulative_sum",
-    "emit_dot_general", "emit_elementwise", "emit_extremum_index", "emit_full", "emit_gather",
-    "emit_histogram", "emit_insert", "emit_iota", "emit_layer_norm", "emit_linear", "emit_matmul",
-    "emit_pad", "emit_put", "emit_reads", "emit_reduce", "emit_reduction", "emit_repeat",
-    "emit_repeat_each", "emit_reshape", "emit_reverse", "emit_scatter", "emit_select", "emit_slice",
-    "emit_softmax", "emit_sort", "emit_take_along", "emit_transpose", "emit_unary", "format_sizes",
-    "get_inner", "get_spec", "is_float", "is_integer", "multiply", "normalize_axes", "simplify",
+    "Array", "Body", "Builder", "Operand", "Size", "Windows", "check_options", "emit_batch_norm",
+    "emit_binary", "emit_broadcast", "emit_clamped", "emit_compare", "emit_concat", "emit_convert",
+    "emit_convolution", "emit_cumulative_sum", "emit_dot_general", "emit_elementwise",
+    "emit_extremum_index", "emit_full", "emit_gather", "emit_histogram", "emit_insert", "emit_iota",
+    "emit_layer_norm", "emit_linear", "emit_matmul", "emit_pad", "emit_pool", "emit_put",
+    "emit_reads", "emit_reduce", "emit_reduction", "emit_repeat", "emit_repeat_each",
+    "emit_reshape", "emit_reverse", "emit_scatter", "emit_select", "emit_slice", "emit_softmax",
+    "emit_sort", "emit_take_along", "emit_transpose", "emit_transposed_convolution", "emit_unary",
+    "floor_divide", "format_sizes", "get_inner", "get_spec", "is_float", "is_integer", "multiply",
+    "normalize_axes", "simplify",
 ]

@@ -45,6 +45,43 @@ def multiply(sizes: Sequence[Size]) -> Size:
     return simplify(product)
 
 
+class FloorDiv(sympy.Function):  # type: ignore[misc]
+    """A size divided by a positive number, rounded down. Whole parts of the quotient stand beside
+    it, so that equal sizes have one form."""
+
+    nargs = 2
+    is_integer = True
+
+    @classmethod
+    def eval(cls, size: Any, divisor: Any) -> Any:
+        if isinstance(size, cls) and divisor.is_Integer and size.args[1].is_Integer:
+            return cls(size.args[0], size.args[1] * divisor)
+        whole, rest = sympy.S.Zero, sympy.S.Zero
+        for term in sympy.Add.make_args(sympy.expand(size)):
+            quotient = term / divisor
+            if term.is_Integer and divisor.is_Integer:
+                quotient, term = divmod(term, divisor)
+                whole, rest = whole + quotient, rest + term
+            elif quotient.is_integer:
+                whole += quotient
+            else:
+                rest += term
+        if rest.is_Integer and divisor.is_Integer:
+            return whole + rest // divisor
+        return None if whole == 0 else whole + cls(rest, divisor)
+
+    def _eval_is_nonnegative(self) -> Any:
+        return self.args[0].is_nonnegative
+
+    def _eval_is_positive(self) -> Any:
+        return (self.args[0] - self.args[1]).is_nonnegative
+
+
+def floor_divide(size: Size, divisor: int) -> Size:
+    """A size divided by a positive number, rounded down."""
+    return simplify(FloorDiv(sympy.sympify(size), sympy.Integer(divisor)))
+
+
 def get_spec(sizes: Sequence[Size], dtype: Any,
              layout: Layout | DataLayout | None = None) -> Spec:
     return Spec([size if isinstance(size, int) else None for size in sizes], dtype, layout)
@@ -281,7 +318,7 @@ def _format_dense(array: np.ndarray) -> str:
     return f'dense<"0x{array.tobytes().hex().upper()}">'
 
 
-#: Ops of sizes by the class of an expression: sympy's, and torch's for quotients.
+#: Ops of sizes by the class of an expression: of sympy, of this module, and of torch.
 _SIZE_OPS = {
     "Add": "arith.addi", "Mul": "arith.muli", "Min": "arith.minsi", "Max": "arith.maxsi",
     "FloorDiv": "arith.floordivsi", "CeilDiv": "arith.ceildivsi", "Mod": "arith.remsi",

@@ -36,7 +36,8 @@ def normalize_axes(builder: Builder, axes: Sequence[int] | None, rank: int) -> t
     return tuple(sorted(found))
 
 
-def _get_start(kind: str, dtype: str) -> float:
+def get_start(kind: str, dtype: str) -> float:
+    """What a reduction has before its first element."""
     if kind in ("sum", "mean"):
         return 0
     if kind == "prod":
@@ -108,7 +109,7 @@ def emit_reduce(builder: Builder, kind: str, x: Array, axes: Sequence[int] | Non
         builder.refuse(f"expected a {kind} of numbers, but got truth values")
     combine = {"sum": Body.add, "mean": Body.add, "prod": Body.mul, "max": Body.maximum,
                "min": Body.minimum}[kind]
-    total = emit_reduction(builder, kind, [x], x.sizes, axes, inner, _get_start(kind, inner),
+    total = emit_reduction(builder, kind, [x], x.sizes, axes, inner, get_start(kind, inner),
                            lambda body, a: a, lambda body, old, a: combine(body, old, a, inner))
     if kind == "mean":
         total = _divide(builder, total, multiply([x.sizes[axis] for axis in axes]), dtype)
@@ -205,3 +206,29 @@ def emit_layer_norm(builder: Builder, x: Array, axes: Sequence[int], epsilon: fl
             y = body.mul(y, rest.pop(0))
         return body.add(y, rest.pop(0)) if bias is not None else y
     return emit_elementwise(builder, "norm", operands, x.sizes, dtype or x.dtype, norm)
+
+
+def emit_batch_norm(builder: Builder, x: Array, mean: Array, variance: Array, epsilon: float,
+                    weight: Array | None = None, bias: Array | None = None, *,
+                    dtype: str | None = None) -> Array:
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias of x [N, C, ..] with means and
+    variances [C] that are given, in f32, rounded once to `dtype` (None: that of x)."""
+    operands = [each for each in (mean, variance, weight, bias) if each is not None]
+    for each in operands:
+        if x.rank < 2 or each.sizes != x.sizes[1:2]:
+            builder.refuse("expected a mean, a variance, a scale and a bias of a number for each "
+                           f"channel of {list(x.sizes)}, but got {list(each.sizes)}")
+
+    def factor(body: Body, variance: str, *weight: str) -> str:
+        """By what each element of a channel is multiplied."""
+        inverse = body.op(f"math.rsqrt {body.add(variance, body.constant(epsilon))}")
+        return body.mul(inverse, weight[0]) if weight else inverse
+    factors = emit_elementwise(
+        builder, "factors", [variance] if weight is None else [variance, weight], variance.sizes,
+        "f32", factor)
+
+    def norm(body: Body, a: str, mean: str, by: str, *bias: str) -> str:
+        y = body.mul(body.sub(a, mean), by)
+        return body.add(y, bias[0]) if bias else y
+    places = [Along(each, (1,)) for each in (mean, factors, bias) if each is not None]
+    return emit_elementwise(builder, "norm", [x, *places], x.sizes, dtype or x.dtype, norm)

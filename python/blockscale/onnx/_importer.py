@@ -101,9 +101,11 @@ class Importer(Builder):
                                                                             dtype)
 
     def _read_size(self, name: str, number: int, dim: Any) -> Size:
-        if dim.HasField("dim_value"):
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
             return int(dim.dim_value)
-        return sympy.Symbol(dim.dim_param or f"{name}_{number}", integer=True, positive=True)
+        # Some exporters write -1, or a question mark, for a size without a name.
+        given = "" if dim.dim_param == "?" else dim.dim_param
+        return sympy.Symbol(given or f"{name}_{number}", integer=True, positive=True)
 
     def constant(self, value: np.ndarray, name: str) -> Array:
         """A tensor that is known, once for each array."""

@@ -13,14 +13,17 @@ from typing import Any, Union
 import google.protobuf.message
 import numpy as np
 import onnx
-from onnx import helper, inliner, numpy_helper
+from onnx import helper, inliner, numpy_helper, version_converter
 
 from blockscale._errors import ArgumentError, Problem, UnsupportedError, fail, read_file
 from blockscale.onnx._recipes import DOMAIN, list_functions, make_function
 
 Source = Union[onnx.ModelProto, bytes, str, "os.PathLike[str]"]
-#: The oldest opset: before it, reductions, softmax and slices were other ops.
-OLDEST = 13
+#: The oldest opset of a model.
+OLDEST = 9
+#: The oldest opset of ops that are imported: before it, reductions, softmax and slices were other
+#: ops. Models of older ones are brought to it by onnx.version_converter.
+_OF_OPS = 13
 #: The first opset with blocks of QuantizeLinear and DequantizeLinear.
 _OF_BLOCKS = 21
 
@@ -143,6 +146,20 @@ def _check(model: onnx.ModelProto, path: str, folder: str) -> int:
     return opset
 
 
+def _modernize(model: onnx.ModelProto, path: str, folder: str, opset: int
+               ) -> tuple[onnx.ModelProto, int]:
+    """A model of an opset whose ops are imported, and the opset."""
+    if opset >= _OF_OPS:
+        return model, opset
+    try:
+        onnx.load_external_data_for_model(model, folder)
+        return version_converter.convert_version(model, _OF_OPS), _OF_OPS
+    except (onnx.checker.ValidationError, ValueError, RuntimeError,
+            google.protobuf.message.EncodeError) as error:
+        raise ArgumentError(f"{path}: expected a model of opset {opset} that onnx converts to "
+                            f"opset {_OF_OPS}, but got: {_get_reason(error)}") from error
+
+
 def _find_quantizers(model: onnx.ModelProto) -> dict[str, tuple[str, str, bool]]:
     """Functions of the model that are those that this package exports, node by node."""
     known, found = list_functions(), {}
@@ -197,7 +214,7 @@ def _find_part(node: onnx.NodeProto) -> str:
 def read(source: Source, handled: Collection[str]) -> Model:
     """A model whose functions are inlined; ops in `handled` stay as they are."""
     model, path, folder = _parse(source)
-    opset = _check(model, path, folder)
+    model, opset = _modernize(model, path, folder, _check(model, path, folder))
     quantizers = _find_quantizers(model)
     model = _inline(model, handled, path, quantizers)
     nodes = []

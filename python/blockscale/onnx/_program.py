@@ -17,7 +17,14 @@ from blockscale._compile import compile as compile_module
 from blockscale._errors import ArgumentError, Problem
 from blockscale._linalg import Array, Size, check_options
 from blockscale._trace import Module
-from blockscale.onnx import _elementwise, _products, _quantize, _reductions, _shapes  # noqa: F401
+from blockscale.onnx import (  # noqa: F401
+    _elementwise,
+    _products,
+    _quantize,
+    _reductions,
+    _shapes,
+    _windows,
+)
 from blockscale.onnx._importer import FAILED, HANDLERS, Importer, Refused
 from blockscale.onnx._model import Source, read
 from blockscale.onnx._operands import Constant
@@ -122,7 +129,7 @@ def from_model(source: Source, name: str = "forward", *, constants: str = "resou
 
     Args:
       source: the path of a file, beside which its external data lie, its bytes, or a
-        ModelProto. Opset 13 and newer.
+        ModelProto. Opset 9 and newer.
       name: of the module's function.
       constants: what constants of more than 1 KiB become: "resources" of the module, or
         "arguments" of its function behind the inputs.

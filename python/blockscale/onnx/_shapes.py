@@ -173,9 +173,14 @@ def import_gather(importer: Importer, inputs: Sequence[Operand], attributes: dic
     return emit_gather(importer, x, importer.array(indices, "indices"), axis, wraps=True)
 
 
+#: Exporters write numbers from here on for the end of a dimension, which never has as many
+#: elements.
+_END = 10 ** 9
+
+
 def _place(size: Size, position: Size, step: int, *, is_end: bool) -> Size:
     """Where a slice begins or ends, from 0 to the size; before 0 is -1 for steps back."""
-    if isinstance(position, int) and abs(position) >= 2 ** 31 - 1:
+    if isinstance(position, int) and abs(position) >= _END:
         if position < 0:
             return -1 if step < 0 else 0
         return simplify(size - 1) if step < 0 and not is_end else size
