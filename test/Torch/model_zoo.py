@@ -26,6 +26,8 @@ TOKENS, BATCH, WORDS = 9, 2, 160
 #: The largest number of elements of a model: one whose sizes have names that are not known here
 #: would take long.
 _MOST_ELEMENTS = 3_000_000
+#: What a model takes: the first of these.
+_FIRST = ("input_ids", "pixel_values", "input_features", "input_values")
 #: Sizes by the names that configurations give them; the first pattern that matches counts.
 _SIZES: tuple[tuple[str, int], ...] = (
     (r".*vocab_size", WORDS),
@@ -116,9 +118,13 @@ def _spread(model: nn.Module, generator: torch.Generator) -> None:
         parameter.mul_(torch.where(far, 8.0, 1.0))
 
 
-def make_model(config: type, model: type, dtype: torch.dtype = torch.bfloat16) -> nn.Module:
-    """A small model; raises whatever its class raises of such sizes."""
-    small = shrink(config())
+def make_model(config: type, model: type, dtype: torch.dtype = torch.bfloat16,
+               **changes: Any) -> nn.Module:
+    """A small model, whose configuration has the changes; raises whatever its class raises of such
+    sizes."""
+    small = shrink(config(**changes))
+    for name, value in changes.items():
+        setattr(small, name, value)
     with torch.device("meta"):
         elements = sum(each.numel() for each in model(copy.deepcopy(small)).parameters())
     if elements > _MOST_ELEMENTS:
@@ -136,16 +142,22 @@ def _make(name: str, config: Any, dtype: torch.dtype, generator: torch.Generator
     if name == "pixel_values":
         return torch.randn(BATCH, getattr(config, "num_channels", 3), 32, 32,
                            generator=generator).to(dtype)
+    if name == "input_features":
+        bins, frames = config.num_mel_bins, 2 * config.max_source_positions
+        return torch.randn(BATCH, bins, frames, generator=generator).to(dtype)
+    if name == "input_values":
+        return torch.randn(BATCH, 800, generator=generator).to(dtype)
     return {"use_cache": False}.get(name)
 
 
 def find_inputs(model: Any, dtype: torch.dtype = torch.bfloat16) -> dict[str, Any]:
-    """Arguments for a model's forward: tokens where it takes some, else pixels."""
+    """Arguments for a model's forward: tokens where it takes some, else pixels or sound."""
     generator = torch.Generator().manual_seed(1)
     takes = inspect.signature(model.forward).parameters
-    first = "input_ids" if "input_ids" in takes else "pixel_values"
-    if first not in takes:
-        raise ValueError(f"expected a model of tokens or pixels, but got {sorted(takes)[:4]}")
+    first = next((each for each in _FIRST if each in takes), None)
+    if first is None:
+        raise ValueError(f"expected a model of tokens, pixels or sound, but got "
+                         f"{sorted(takes)[:4]}")
     names = [first]
     if getattr(model.config, "is_encoder_decoder", False) and "decoder_input_ids" in takes:
         names.append("decoder_input_ids")

@@ -6,9 +6,13 @@ import unittest
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 from torch.export import Dim
 
+import blockscale.torch
+from blockscale.torch._modules import QuantizedExperts
 from ops import OpsTest
+from test_quantize_model import Experts
 
 NAN = float("nan")
 
@@ -56,6 +60,21 @@ class OrdersTest(OpsTest):
         i = torch.tensor([0, 1, 3, 3, 2, 0, 3, -1, 4])
         self.check(function, make(3, 7), i, torch.rand(4, 5) > 0.5, make(2, 9).half(),
                    tolerance=2 ** -8)
+
+    def test_places_in_an_order(self):
+        def function(x, rows, i, y):
+            ordered, many = torch.sort(x[0, :5])[0], torch.sort(x[:, :5], 1)[0]
+            numbers = torch.tensor([-2, 0, 0, 3, 9])
+            return (torch.searchsorted(ordered, x), torch.searchsorted(ordered, x, right=True),
+                    torch.searchsorted(many, rows), torch.searchsorted(many, rows, side="right"),
+                    torch.searchsorted(numbers, i, right=True, out_int32=True),
+                    torch.bucketize(i, numbers), torch.bucketize(y, ordered, right=True),
+                    torch.bucketize(y, ordered[:0]))
+
+        # Equal elements, both zeros, infinities and NaN.
+        x = torch.tensor([[3, -1, 0.0, -1, 7, NAN], [-0.0, 3, float("inf"), -float("inf"), 0, NAN]])
+        self.check(function, x, make(2, 4).mul(3).round(), torch.tensor([[0, -5], [3, 10]]),
+                   torch.tensor(0.5))
 
     def test_rounding_and_angles(self):
         def function(x, i):
@@ -165,6 +184,29 @@ class ExpertsTest(OpsTest):
         w[1] = float("inf")
         self.check(function, make(9, 16).bfloat16(), w,
                    torch.tensor([3, 3, 8, 9], dtype=torch.int32), tolerance=2 ** -7)
+
+
+    # Each group of rows is a part of one grouped product with quantized weights.
+    def test_quantized_experts(self):
+        for is_transposed in (False, True):
+            for rule in ({"weight_only": True}, {}):
+                with self.subTest(rule, is_transposed=is_transposed), torch.no_grad():
+                    torch.manual_seed(0)
+                    model = nn.ModuleDict({"experts": Experts(4, 64, 32, True, is_transposed)})
+                    blockscale.torch.quantize_(model.bfloat16(), {
+                        "version": 1, "leave_last_projection": False,
+                        "rules": [{"format": "mxfp8", **rule}]})
+                    self.assertIsInstance(model.experts, QuantizedExperts)
+                    # One expert has no rows, and 4 is the number of no expert.
+                    index = torch.tensor([[3, 0], [0, 4], [3, 2], [2, 0], [4, 3]])
+                    given = make(5, 64).bfloat16(), index, make(5, 2, seed=1).bfloat16()
+                    program = torch.export.export(model.experts, given)
+                    imported = blockscale.torch.from_export(program)
+                    products = [op.name for op in imported.module.ops].count(
+                        "blockscale.scaled_grouped_mm")
+                    self.assertEqual(products, 2)
+                    torch.testing.assert_close(imported.compile()(*given), model.experts(*given),
+                                               rtol=2 ** -6, atol=2 ** -6)
 
 
 class DynamicTest(OpsTest):

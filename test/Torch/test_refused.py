@@ -192,8 +192,8 @@ class TestPrograms(unittest.TestCase):
                  lambda x: torch.pow(x, float("inf")), x),
                 ("expected an exponent of 0.5, -0.5, -1 or 1 to 8, but got nan",
                  lambda x: torch.pow(x, float("nan")), x),
-                ("expected beta and alpha of 1, but got 2 and 3",
-                 lambda x, y: torch.addmm(x, x, y, beta=2, alpha=3), square, square),
+                ("expected a sequence that is sorted, but got one with a sorter",
+                 lambda x, i: torch.searchsorted(x, x, sorter=i), x, torch.arange(8).expand(4, 8)),
                 ("expected input of float32, bfloat16 or float16, but got i64",
                  torch.matmul, torch.zeros(4, 8, dtype=torch.int64),
                  torch.zeros(8, 4, dtype=torch.int64))):
@@ -359,6 +359,17 @@ class TestProducts(unittest.TestCase):
             with self.subTest(message), self.assertRaisesRegex(UnsupportedError, message):
                 import_op(op, torch.empty(4, 64, dtype=torch.bfloat16), x, Known(weight))
 
+    def test_a_weight_of_torchao_with_factors(self):
+        root = nn.Module()
+        root.weight = make_mlp(CONFIGS["nvfp4"], sizes=(64, 64, 64))[0].weight.t()
+        x = torch.randn(4, 64, dtype=torch.bfloat16)
+        graph = make_graph(lambda graph, x: graph.call_function(
+            torch.ops.aten.addmm.default, (x, x, graph.get_attr("weight")), {"alpha": 2}), x, [x],
+            root)
+        message = "expected beta and alpha of 1 beside a weight that is quantized, but got 1 and 2"
+        with self.assertRaisesRegex(UnsupportedError, message):
+            blockscale.torch.from_graph(graph)
+
     def test_scales_of_another_size(self):
         self.refuse(r"the scales of input: expected 512 bytes of scales, \[32, 2\] in tiles .*, "
                     r"but got \[32, 2\]",
@@ -451,8 +462,18 @@ class TestGraphs(unittest.TestCase):
                 ("ranks 2 and 3 and no offs", aten._grouped_mm.default, x, torch.ones(2, 8, 8)),
                 ("ranks 2 and 3 and a bias", aten._grouped_mm.default, x, torch.ones(2, 8, 8), ends,
                  torch.ones(8)),
-                ("expected as many heads of keys as of queries, 3, but got 2",
+                (("expected as many heads of keys as of queries, 3, or one for all of them, but "
+                  "got 2"),
                  aten.scaled_dot_product_attention.default, heads[0], heads[1], heads[1]),
+                (("expected as many heads of values as of queries, 3, or one for all of them, but "
+                  "got 2"),
+                 aten.scaled_dot_product_attention.default, heads[0], heads[0], heads[1]),
+                ("expected a known number of channels, a multiple of 3 groups, but got 8",
+                 aten.group_norm.default, x, 3),
+                ("expected a sorted_sequence of rank 1 or more, but got a number",
+                 aten.bucketize.Tensor, x, torch.tensor(1.0)),
+                ((r"expected an ordered axis, or one for each row of the values, but got \[3, 8\] "
+                  r"for values \[4, 8\]"), aten.searchsorted.Tensor, torch.ones(3, 8), x),
                 ("expected a tensor of rank 1 or more, but got a number", aten.sort.default,
                  torch.tensor(1.0)),
                 (("expected a tensor and a source of one rank and indices of rank 1, but got ranks "

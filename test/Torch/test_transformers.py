@@ -2,6 +2,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Transformers, and the ops that they have besides linear layers, against PyTorch."""
 
+import math
 import unittest
 
 import torch
@@ -38,7 +39,8 @@ class TransformerOpsTest(OpsTest):
                     x.masked_fill(~flags, float("-inf")), flags & (i > 1), flags | (x > 0),
                     torch.logical_and(i, flags), ~i, i ^ 5, x.pow(3), x.abs().pow(0.5),
                     x.clamp(-0.5, 0.25), i.clamp(min=1), torch.rsqrt(x * x + 1), torch.exp(x),
-                    1 - x, torch.maximum(x, -x), flags.logical_not())
+                    1 - x, torch.maximum(x, -x), flags.logical_not(), x.clamp(y.float(), x + 0.5),
+                    i.clamp(max=torch.tensor(3)), x.clamp(min=x.flip(0)))
 
         i = torch.tensor([0, 1, 2, 3, -4, 300])
         self.check(function, torch.tensor([0.3, -1.5, 2.0, float("nan"), -4.0, 0.1]), i,
@@ -52,6 +54,8 @@ class TransformerOpsTest(OpsTest):
                     torch.linalg.vector_norm(x, dim=1), F.normalize(x, dim=-1),
                     torch.softmax(x, 1), F.log_softmax(x, -1), F.layer_norm(x, (6, 5)),
                     F.layer_norm(x, (5,), x[0, 0], x[1, 1], 1e-3), F.rms_norm(x, (5,), x[0, 0]),
+                    F.group_norm(x, 3),
+                    F.group_norm(x[:, :, None], 2, x[0, :, 0], x[1, :, 1], 1e-3),
                     y.sum(1), torch.softmax(y, -1), F.layer_norm(y, (5,)))
 
         generator = torch.Generator().manual_seed(0)
@@ -70,6 +74,12 @@ class TransformerOpsTest(OpsTest):
                     attend(q, k, k), attend(q, k, k, attn_mask=mask),
                     attend(q, k, k, attn_mask=bias[0]), attend(q, k, k, is_causal=True),
                     attend(q, k, k, scale=0.5),
+                    # One head of keys or of values for all queries.
+                    attend(q, k[:, :1], k), attend(q, k[:, :1], k[:, 1:2], attn_mask=mask),
+                    torch.baddbmm(bias, q[0], k[0].transpose(1, 2), beta=0.5, alpha=-3),
+                    torch.baddbmm(bias * math.nan, q[0], k[0].transpose(1, 2), beta=0, alpha=2),
+                    torch.baddbmm(bias * math.nan, q[0], k[0].transpose(1, 2), beta=0),
+                    torch.addmm(bias[0], q[0, 0], k[0, 0].t(), beta=2, alpha=3),
                     # Groups of queries share a head of keys.
                     attend(torch.cat([q, q], 1), k, k, enable_gqa=True))
 

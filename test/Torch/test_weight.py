@@ -199,6 +199,25 @@ class WeightTest(unittest.TestCase):
             with self.subTest(message), self.assertRaisesRegex(blockscale.ArgumentError, message):
                 model[0].weight = weight
 
+    def test_a_program_that_reads_a_weight(self):
+        """As Mamba multiplies the weight of a layer by itself."""
+        class Model(nn.Module):
+            def __init__(self, rule):
+                super().__init__()
+                self.layers, _ = make(rule, torch.float32)
+
+            def forward(self, x):
+                weight = self.layers[0].weight
+                return weight @ x.t().to(weight.dtype)
+
+        x = torch.randn(3, 64)
+        for rule in (CAST, BOTH):
+            model = Model(rule)
+            program = torch.export.export(model, (x,))
+            torch.testing.assert_close(program.module()(x), model(x))
+            compiled = blockscale.torch.from_export(program).compile()
+            torch.testing.assert_close(compiled(x), model(x), rtol=1e-5, atol=1e-5)
+
     def test_tied_weights_again(self):
         """As tie_weights() of transformers does, after the head was quantized."""
         model = nn.Module()

@@ -47,6 +47,7 @@ from blockscale._linalg._orders import (
     emit_cumulative_sum,
     emit_extremum_index,
     emit_histogram,
+    emit_search,
     emit_sort,
 )
 from blockscale._linalg._products import emit_dot_general, emit_linear, emit_matmul
@@ -91,8 +92,8 @@ __all__ = [
     "emit_extremum_index", "emit_full", "emit_gather", "emit_histogram", "emit_insert", "emit_iota",
     "emit_layer_norm", "emit_linear", "emit_matmul", "emit_pad", "emit_pool", "emit_put",
     "emit_reads", "emit_reduce", "emit_reduction", "emit_repeat", "emit_repeat_each",
-    "emit_reshape", "emit_reverse", "emit_scatter", "emit_select", "emit_slice", "emit_softmax",
-    "emit_sort", "emit_take_along", "emit_transpose", "emit_transposed_convolution", "emit_unary",
-    "floor_divide", "format_sizes", "get_inner", "get_spec", "is_float", "is_integer", "multiply",
-    "normalize_axes", "simplify",
+    "emit_reshape", "emit_reverse", "emit_scatter", "emit_search", "emit_select", "emit_slice",
+    "emit_softmax", "emit_sort", "emit_take_along", "emit_transpose", "emit_transposed_convolution",
+    "emit_unary", "floor_divide", "format_sizes", "get_inner", "get_spec", "is_float", "is_integer",
+    "multiply", "normalize_axes", "simplify",
 ]

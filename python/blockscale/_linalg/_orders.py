@@ -8,7 +8,7 @@ n comparisons for each of them. That is exact, the same on every target, and qua
 
 from __future__ import annotations
 
-from blockscale._linalg._body import Along, Body, get_inner, is_float
+from blockscale._linalg._body import Along, Body, format_sizes, get_inner, is_float
 from blockscale._linalg._builder import Array, Builder, Size, multiply
 from blockscale._linalg._elementwise import emit_convert
 from blockscale._linalg._reductions import emit_reduce, emit_reduction, normalize_axes
@@ -99,6 +99,30 @@ def emit_extremum_index(builder: Builder, kind: str, x: Array, axis: int) -> Arr
     return emit_reduction(builder, f"place_of_{kind}", [x, Along(extremum, kept)], x.sizes, [axis],
                           "i64", 2 ** 63 - 1, find,
                           lambda body, old, a: body.minimum(old, a, "i64"), inner=inner)
+
+
+def emit_search(builder: Builder, ordered: Array, x: Array, *, right: bool = False,
+                dtype: str = "i64") -> Array:
+    """For each element of x, how many elements of an ordered axis come before it, as
+    numpy.searchsorted: those that are less, and where `right`, those that are equal, too. NaN is
+    greater than all numbers. `ordered` is [S], or has an axis for each row of x."""
+    rows = x.sizes[:-1]
+    if ordered.rank != 1 and (ordered.rank != x.rank or ordered.sizes[:-1] != rows):
+        builder.refuse("expected an ordered axis, or one for each row of the values, but got "
+                       f"{format_sizes(ordered.sizes)} for values {format_sizes(x.sizes)}")
+    inner = get_inner(ordered.dtype, x.dtype)
+
+    def count(body: Body, a: str, b: str) -> str:
+        one, zero = body.constant(1, "i64"), body.constant(0, "i64")
+        if right:
+            return body.select(_is_above(body, a, b, inner), zero, one, "i64")
+        return body.select(_is_above(body, b, a, inner), one, zero, "i64")
+    places = (x.rank,) if ordered.rank == 1 else (*range(x.rank - 1), x.rank)
+    found = emit_reduction(
+        builder, "places", [Along(ordered, places), Along(x, tuple(range(x.rank)))],
+        (*x.sizes, ordered.sizes[-1]), [x.rank], "i64", 0, count,
+        lambda body, old, a: body.add(old, a, "i64"), inner=inner)
+    return emit_convert(builder, found, dtype, base="places")
 
 
 def emit_cumulative_sum(builder: Builder, x: Array, axis: int, *,

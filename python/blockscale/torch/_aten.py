@@ -219,21 +219,34 @@ def import_mm(importer: Importer, input: Any, mat2: Any = None, other: Any = Non
 @handles("aten.baddbmm.default")
 def import_baddbmm(importer: Importer, input: Any, batch1: Any, batch2: Any, beta: float,
                    alpha: float) -> Array:
-    _check_factors(importer, beta, alpha)
-    return emit_matmul(importer, importer.array(batch1), importer.array(batch2),
-                       bias=importer.array(input), dtype=importer.get_dtype())
+    return _emit_sum(importer, input, batch1, batch2, beta, alpha)
 
 
-def _check_factors(importer: Importer, beta: float, alpha: float) -> None:
-    if beta != 1 or alpha != 1:
-        importer.refuse(f"expected beta and alpha of 1, but got {beta} and {alpha}")
+def _emit_sum(importer: Importer, input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Array:
+    """beta * input + alpha * a @ b, rounded once. Where beta is 0, nothing of input counts."""
+    factors = [importer.scalar(each) for each in (beta, alpha)]
+    a, b, dtype = importer.array(a), importer.array(b), importer.get_dtype()
+    if beta == 0 and alpha == 1:
+        return emit_matmul(importer, a, b, dtype=dtype)
+    if beta == 1 and alpha == 1:
+        return emit_matmul(importer, a, b, bias=importer.array(input), dtype=dtype)
+    inner = get_inner(a.dtype, b.dtype)
+    product = emit_matmul(importer, a, b, dtype=inner)
+
+    def add(body: Body, beta: str, alpha: str, y: str, *x: str) -> str:
+        y = body.mul(alpha, y, inner)
+        return body.add(body.mul(beta, x[0], inner), y, inner) if x else y
+    added = [] if beta == 0 else [importer.array(input)]
+    return emit_elementwise(importer, "y", [*factors, product, *added], product.sizes, dtype, add,
+                            inner=inner)
 
 
 @handles("aten.addmm.default")
 def import_addmm(importer: Importer, input: Any, mat1: Any, mat2: Any, beta: float,
                  alpha: float) -> Array:
-    _check_factors(importer, beta, alpha)
-    if isinstance(mat2, Constant):
+    if isinstance(mat2, Constant) and beta == alpha == 1:
         return _import_linear(importer, mat1, _transpose_weight(mat2), input)
-    return emit_matmul(importer, importer.array(mat1), importer.array(mat2),
-                       bias=importer.array(input), dtype=importer.get_dtype())
+    if isinstance(mat2, Constant) and _torchao.is_quantized(mat2.value):
+        importer.refuse("expected beta and alpha of 1 beside a weight that is quantized, but got "
+                        f"{beta} and {alpha}")
+    return _emit_sum(importer, input, mat1, mat2, beta, alpha)

@@ -119,6 +119,16 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Element:
     return compute, [input]
 
 
+@_defines("clamp.Tensor")
+def clamp_tensor(input: Any, min: Any = None, max: Any = None) -> Element:
+    def compute(body: Body, x: str, *limits_and_dtype: str) -> str:
+        *limits, dtype = limits_and_dtype
+        if min is not None:
+            x = body.maximum(x, limits[0], dtype)
+        return x if max is None else body.minimum(x, limits[-1], dtype)
+    return compute, [input, *(each for each in (min, max) if each is not None)]
+
+
 @_defines("clamp_max.default")
 def clamp_max(input: Any, max: Any) -> Element:
     return clamp(input, None, max)

@@ -13,20 +13,11 @@ from blockscale._linalg import (
     emit_convert,
     emit_dot_general,
     emit_elementwise,
+    emit_iota,
     emit_reads,
-    emit_reduction,
+    emit_search,
 )
 from blockscale.torch._importer import Importer, handles
-
-
-def _emit_groups(importer: Importer, rows: Any, ends: Array) -> Array:
-    """The number (i64) of the group of each row, given the ends [E] of the groups: how many end
-    before it."""
-    def count(body: Body, end: str) -> str:
-        row = body.convert(body.index(0), "index", "i64")
-        return body.convert(body.compare("le", end, row, "i64"), "i1", "i64")
-    return emit_reduction(importer, "groups", [Along(ends, (1,))], (rows, ends.sizes[0]), [1],
-                          "i64", 0, count, lambda body, old, a: body.add(old, a, "i64"))
 
 
 @handles("transformers.grouped_mm_fallback.default", "aten._grouped_mm.default")
@@ -46,7 +37,9 @@ def import_grouped_mm(importer: Importer, input: Any = None, weight: Any = None,
                         + ("" if bias is None else " and a bias")
                         + ("" if offs is not None else " and no offs"))
     ends = importer.tensor(offs, "offs")
-    groups = _emit_groups(importer, x.sizes[0], ends)
+    # The number of a row's group is how many groups end before it.
+    rows = emit_iota(importer, (x.sizes[0],), 0, "i64")
+    groups = emit_search(importer, ends, rows, right=True)
     everything = emit_dot_general(importer, x, matrices, ((1,), (1,)), dtype="f32")
     count, columns = matrices.sizes[0], matrices.sizes[2]
     last = importer.size(count)

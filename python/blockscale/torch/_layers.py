@@ -22,6 +22,7 @@ from blockscale._linalg import (
     emit_repeat_each,
     emit_reshape,
     emit_softmax,
+    multiply,
     normalize_axes,
 )
 from blockscale.torch._importer import Importer, handles, sizes_of
@@ -110,6 +111,36 @@ def import_rms_norm(importer: Importer, input: Any, normalized_shape: Sequence[i
     return _emit_norm(importer, input, normalized_shape, weight, None, eps, is_centered=False)
 
 
+def _emit_group_norm(importer: Importer, input: Any, groups: int, weight: Any, bias: Any,
+                     eps: float) -> Array:
+    """The norm over the channels of a group and over space of x [N, C, *space], with a weight and a
+    bias [C]."""
+    x = importer.array(input)
+    channels = x.sizes[1]
+    if not isinstance(channels, int) or groups < 1 or channels % groups:
+        importer.refuse(f"expected a known number of channels, a multiple of {groups} groups, but "
+                        f"got {channels}")
+    split = (groups, channels // groups)
+    given = [None if each is None else
+             emit_reshape(importer, importer.array(each, name), (*split, 1))
+             for each, name in ((weight, "weight"), (bias, "bias"))]
+    rows = emit_reshape(importer, x, (x.sizes[0], *split, multiply(x.sizes[2:])))
+    return emit_reshape(importer, emit_layer_norm(importer, rows, (2, 3), eps, *given), x.sizes)
+
+
+@handles("aten.group_norm.default")
+def import_group_norm(importer: Importer, input: Any, num_groups: int, weight: Any, bias: Any,
+                      eps: float, **_: Any) -> Array:
+    return _emit_group_norm(importer, input, num_groups, weight, bias, eps)
+
+
+@handles("aten.native_group_norm.default")
+def import_native_group_norm(importer: Importer, input: Any, group: int, weight: Any, bias: Any,
+                             eps: float, **_: Any) -> tuple[Any, ...]:
+    """The norm; means and reciprocal deviations are for training."""
+    return _emit_group_norm(importer, input, group, weight, bias, eps), None, None
+
+
 # Attention.
 
 
@@ -130,9 +161,10 @@ def _emit_attention(importer: Importer, query: Any, key: Any, value: Any, mask: 
                             f"values, but got {heads[0]}, {heads[1]} and {heads[2]}")
         k, v = (emit_repeat_each(importer, each, heads[0] // each.sizes[-3], each.rank - 3)
                 for each in (k, v))
-    if q.rank > 2 and q.sizes[-3] != k.sizes[-3]:
-        importer.refuse(f"expected as many heads of keys as of queries, {q.sizes[-3]}, but got "
-                        f"{k.sizes[-3]}")
+    for name, each in (("keys", k), ("values", v)):
+        if q.rank > 2 and each.sizes[-3] not in (q.sizes[-3], 1):
+            importer.refuse(f"expected as many heads of {name} as of queries, {q.sizes[-3]}, or "
+                            f"one for all of them, but got {each.sizes[-3]}")
     factor = 1 / math.sqrt(width) if scale is None else scale
     scores = emit_matmul(importer, q, k, transpose_b=True, dtype="f32")
     masks = [] if mask is None else [importer.tensor(mask, "attn_mask")]

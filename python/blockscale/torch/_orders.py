@@ -14,6 +14,7 @@ from blockscale._linalg import (
     emit_histogram,
     emit_reduce,
     emit_reshape,
+    emit_search,
     emit_sort,
     multiply,
 )
@@ -72,6 +73,28 @@ def import_topk(importer: Importer, input: Any, k: Any, dim: int, largest: bool,
                 ) -> tuple[Array, Array]:
     """The first ones of the order, also where PyTorch may have them in another one."""
     return _emit_sort(importer, input, dim, largest, to_size(k))
+
+
+def _emit_search(importer: Importer, ordered: Any, x: Any, right: bool) -> Array:
+    arrays = [importer.tensor(each, name)
+              for each, name in ((ordered, "sorted_sequence"), (x, "input"))]
+    if not arrays[0].rank:
+        importer.refuse("expected a sorted_sequence of rank 1 or more, but got a number")
+    return emit_search(importer, *arrays, right=right, dtype=importer.get_dtype())
+
+
+@handles("aten.searchsorted.Tensor")
+def import_searchsorted(importer: Importer, sorted_sequence: Any, input: Any, right: bool,
+                        side: str | None, sorter: Any, **_: Any) -> Array:
+    if sorter is not None:
+        importer.refuse("expected a sequence that is sorted, but got one with a sorter")
+    return _emit_search(importer, sorted_sequence, input, right or side == "right")
+
+
+@handles("aten.bucketize.Tensor")
+def import_bucketize(importer: Importer, input: Any, boundaries: Any, right: bool, **_: Any
+                     ) -> Array:
+    return _emit_search(importer, boundaries, input, right)
 
 
 @handles("aten.cumsum.default")
