@@ -59,3 +59,42 @@ func.func @rows_and_columns(%x: memref<64x128xbf16>, %q: memref<64x64xi8>, %s: m
   }
   return
 }
+
+// Values of blocks of one row, without codes: a warp has 8 rows, as far as they reach.
+// CHECK-LABEL: func.func @long
+// CHECK: attributes {blockscale.strip = array<i64: 8, 256>}
+func.func @long(%x: memref<?x?xbf16>, %v: memref<?x?xbf16>) {
+  blockscale.kernel ins(%x : memref<?x?xbf16>) outs(%v : memref<?x?xbf16>) family strips {
+  ^bb0(%lx: tensor<?x?xbf16>, %lv: tensor<?x?xbf16>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+    %2 = blockscale.dequantize %0, %1 block [1, 32] : tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU> -> tensor<?x?xbf16>
+    blockscale.yield %2 : tensor<?x?xbf16>
+  }
+  return
+}
+
+// Rows of 96 elements have strips of half that length.
+// CHECK-LABEL: func.func @long_as_rows
+// CHECK: attributes {blockscale.strip = array<i64: 16, 128>}
+func.func @long_as_rows(%x: memref<?x96xbf16>, %v: memref<?x96xbf16>) {
+  blockscale.kernel ins(%x : memref<?x96xbf16>) outs(%v : memref<?x96xbf16>) family strips {
+  ^bb0(%lx: tensor<?x96xbf16>, %lv: tensor<?x96xbf16>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x96xbf16> -> tensor<?x96xf8E4M3FN>, tensor<?x3xf8E8M0FNU>
+    %2 = blockscale.dequantize %0, %1 block [1, 32] : tensor<?x96xf8E4M3FN>, tensor<?x3xf8E8M0FNU> -> tensor<?x96xbf16>
+    blockscale.yield %2 : tensor<?x96xbf16>
+  }
+  return
+}
+
+// Values whose codes are stored, too, have strips as codes have.
+// CHECK-LABEL: func.func @stored
+// CHECK: attributes {blockscale.strip = array<i64: 64, 64>}
+func.func @stored(%x: memref<?x?xbf16>, %q: memref<?x?xf8E4M3FN>, %v: memref<?x?xbf16>) {
+  blockscale.kernel ins(%x : memref<?x?xbf16>) outs(%q, %v : memref<?x?xf8E4M3FN>, memref<?x?xbf16>) family strips {
+  ^bb0(%lx: tensor<?x?xbf16>, %lq: tensor<?x?xf8E4M3FN>, %lv: tensor<?x?xbf16>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>
+    %2 = blockscale.dequantize %0, %1 block [1, 32] : tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU> -> tensor<?x?xbf16>
+    blockscale.yield %0, %2 : tensor<?x?xf8E4M3FN>, tensor<?x?xbf16>
+  }
+  return
+}

@@ -83,17 +83,19 @@ class Part:
 @dataclass
 class Trip:
     """`made` says whether x is the square of the argument, `hard` that its blocks are of all
-    exponents."""
+    exponents. `dynamic` is for the number of rows, `any_length` for that of columns, too."""
 
     shape: tuple
     parts: tuple
     x: str = "bf16"
     made: bool = False
     dynamic: bool = True
+    any_length: bool = False
     hard: bool = False
 
     def text(self):
-        shape = (*self.shape[:-2], None if self.dynamic else self.shape[-2], self.shape[-1])
+        shape = (*self.shape[:-2], None if self.dynamic else self.shape[-2],
+                 None if self.any_length else self.shape[-1])
         type = tensor(shape, self.x)
         lines, results, types, arguments = "", [], [], [("%arg" if self.made else "%x", type)]
         if self.made:
@@ -215,6 +217,11 @@ TRIPS = (
                       Part((16, 1), "v", transposed=True, recipe=recipe, **NVFP4)), hard=True)
       for recipe in ("torchao", "mslk", "te", "torchao_training", "compressed_tensors")),
     Trip((48, 64), (Part((16, 16), "v", **NVFP4),), hard=True),
+    # Values of rows alone, whose strips are long, and of which the last has fewer rows and columns.
+    Trip((21, 544), (Part((1, 32), "v"),), any_length=True, hard=True),
+    Trip((2, 13, 272), (Part((1, 16), "v", **NVFP4),), any_length=True),
+    Trip((37, 288), (Part((1, 32), "v", data="f4E2M1FN", value="f32"),), any_length=True),
+    Trip((50, 96), (Part((1, 32), "v", data="f6E3M2FN"),), any_length=True),
     # Under a global scale, of x or that is given, which may be less than 0.
     Trip((48, 64), (Part((1, 16), "v", shares_global=True, **NVFP4, **global_scale(-0.02)),
                     Part((16, 1), "v", transposed=True, shares_global=True, **NVFP4,

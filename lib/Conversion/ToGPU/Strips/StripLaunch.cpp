@@ -35,6 +35,8 @@ static constexpr int64_t kSharedBlocks = 3;
 /// The same of kernels that round elements without codes, for which the
 /// assembler would take a few registers more than leave room for so many.
 static constexpr int64_t kRoundingBlocks = 4;
+/// The same of those with long strips, whose threads have fewer elements.
+static constexpr int64_t kLongStripBlocks = 5;
 
 using emit::getIndex;
 
@@ -98,6 +100,11 @@ bool StripRequest::wantsRegisters(const target::Chip &chip) const {
          llvm::any_of(specs, [](const StripSpec &spec) {
            return numerics::isFourOverSix(spec.recipe);
          });
+}
+
+bool StripRequest::hasLongStrips() const {
+  return specs.size() == 1 && amaxes.empty() && padUnit == 0 &&
+         specs.front().hasLongStrips();
 }
 
 bool StripRequest::roundsRows() const {
@@ -184,6 +191,8 @@ StripRequest::StripRequest(ArrayRef<StripMember> members,
   shape = shared;
   for (const StripSpec &spec : specs)
     spec.widen(*shared);
+  if (hasLongStrips())
+    specs.front().lengthen(*shared);
   for (StripSpec &spec : specs)
     spec.share(shape);
   followGroups();
@@ -430,7 +439,8 @@ static void launchStrips(LaunchSite &site,
     if (each.request.wantsRegisters(site.getChip()))
       residentBlocks = kSharedBlocks;
     else if (each.request.roundsRows())
-      residentBlocks = kRoundingBlocks;
+      residentBlocks =
+          each.request.hasLongStrips() ? kLongStripBlocks : kRoundingBlocks;
     for (StripOperands &member : each.operands)
       member.addSlots(signature, each.request);
   }

@@ -26,6 +26,8 @@ struct StripRequest {
   std::string getKernelName(const target::Chip &chip) const;
   /// Whether a thread should have more registers than the assembler aims at.
   bool wantsRegisters(const target::Chip &chip) const;
+  /// Whether strips are long, as those of values of blocks of one row alone.
+  bool hasLongStrips() const;
   /// Whether values that need no codes, in the order of x, are the one result,
   /// and neither scales nor a transform take much more of the registers.
   bool roundsRows() const;

@@ -25,6 +25,8 @@ static constexpr int64_t kAccessBytes = 16;
 static constexpr int64_t kFragmentSide = 16;
 /// Rows of a warp that makes several results.
 static constexpr int64_t kSharedRows = 64;
+/// Rows of a fragment of a long strip, at least.
+static constexpr int64_t kLongRows = 8;
 /// Elements of a warp along the dimension in which scale bytes are adjacent.
 static constexpr int64_t kWarpReach = 128;
 
@@ -150,6 +152,21 @@ void StripSpec::widen(StripShape &shared) const {
   shared.rowUnit = std::max(shared.rowUnit, unit);
   shared.loadBytes =
       std::gcd(shared.columnUnit * shared.getInputBytes(), kAccessBytes);
+}
+
+bool StripSpec::hasLongStrips() const {
+  return roundsValues && hasRowBlocks() && !transposed && !signMask &&
+         !swizzled && groupDim == GroupDim::None;
+}
+
+void StripSpec::lengthen(StripShape &own) const {
+  // The threads of a block have two rows or more each to compute scales of.
+  own.fragmentRows = std::max(kLongRows, 2 * block[1] / own.fragmentColumns);
+  int64_t most = own.laneRows;
+  own.laneRows = 1;
+  while (!own.hasDynamicColumns() && own.laneRows < most &&
+         own.getWarpColumns() >= 2 * own.columns)
+    own.laneRows *= 2;
 }
 
 void StripSpec::share(std::shared_ptr<const StripShape> shared) {

@@ -23,6 +23,10 @@
 // a fragment has 16 rows of 16 bytes, and a warp is 64 rows high and as many
 // bf16 wide, so that it has whole words of scales in both directions.
 //
+// A kernel whose only results are values of blocks of one row has fragments
+// that are half as high, and a warp has them beside each other as far as x is
+// wide, so that it reads and writes few long pieces of memory.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSPEC_H
@@ -88,6 +92,11 @@ struct StripSpec {
   /// Changes the shape of a kernel of several results, or of a transform, so
   /// that it serves this one, too.
   void widen(StripShape &shared) const;
+  /// Whether the kernel rounds blocks of one row alone, so that it may have
+  /// long strips.
+  bool hasLongStrips() const;
+  /// Changes the shape of a kernel of such strips.
+  void lengthen(StripShape &own) const;
   /// Takes such a shape.
   void share(std::shared_ptr<const StripShape> shared);
   /// Lets strips begin at any multiple of `rows` rows.
