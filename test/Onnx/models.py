@@ -29,7 +29,9 @@ NEWEST = onnx.defs.onnx_opset_version()
 
 
 def node(op, inputs, outputs, name="", domain="", **attributes):
-    return helper.make_node(op, inputs.split(), outputs.split(), name=name or op.lower(),
+    """A node; "-" leaves an input out."""
+    taken = ["" if each == "-" else each for each in inputs.split()]
+    return helper.make_node(op, taken, outputs.split(), name=name or op.lower(),
                             domain=domain, **attributes)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from onnx import helper
 
 import test_windows
+from blockscale._linalg import PLACES, ROUNDINGS
 from blockscale.onnx._importer import HANDLERS
 from models import NEWEST, TYPES, make_model, run_imported, run_reference, type_of
 
@@ -95,6 +96,7 @@ def make_graph(cases, is_dynamic):
 
 
 X = normal(3, 5)
+IMAGE = normal(1, 2, 5, 6)
 SPECIAL = np.array([[0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 2.5, -2.5, 1.5]], np.float32)
 
 CASES = [
@@ -105,6 +107,7 @@ CASES = [
     *[Case(op, [positive(3, 5)]) for op in ("Log", "Sqrt")],
     *[Case(op, [normal(3, 5, dtype=dtype)]) for op in ("Exp", "Gelu", "Tanh")
       for dtype in (np.float16, BF16)],
+    Case("HardSigmoid", [X * 3]), Case("HardSigmoid", [X * 9], alpha=1 / 6, beta=0.25),
     Case("Gelu", [X], approximate="tanh"), Case("LeakyRelu", [X], alpha=0.3),
     Case("Not", [X > 0]), Case("Abs", [ints(-9, 9, 4)]), Case("Neg", [ints(-9, 9, 4)]),
     # Operands that broadcast, numbers that are known, integers.
@@ -171,8 +174,29 @@ CASES = [
     Case("Tile", [X], [np.array([2, 3])]),
     Case("Pad", [X], [np.array([1, 0, 2, 3])]),
     Case("Pad", [X], [np.array([1, 2]), np.float32(7), np.array([1])]),
+    *[Case("Pad", [normal(4, 5)], [np.array([3, 0, 2, 1])], mode=mode)
+      for mode in ("reflect", "edge", "wrap")],
+    Case("Pad", [ints(0, 9, 2, 5)], [np.array([4, 3]), np.int64(0), np.array([-1])],
+         order="x0 c0 - c2", mode="reflect"),
     Case("Trilu", [normal(2, 4, 4)]), Case("Trilu", [normal(4, 6)], [np.int64(1)], upper=0),
     Case("Shape", [X], dynamic=False), Case("Size", [X]), Case("Shape", [X], start=1),
+    # Resize: known scales and sizes, every way to find places and neighbours.
+    *[Case("Resize", [IMAGE], [np.array([1, 1, 2, 1.5], np.float32)], order="x0 - c0", mode=mode,
+           coordinate_transformation_mode=places, dynamic=False)
+      for mode in ("linear", "cubic") for places in PLACES],
+    *[Case("Resize", [IMAGE], [np.array([1, 1, 2, 1.5], np.float32)], order="x0 - c0",
+           coordinate_transformation_mode="asymmetric", nearest_mode=rounding, dynamic=False)
+      for rounding in ROUNDINGS],
+    *[Case("Resize", [IMAGE], [np.array([1, 2, 3, 9])], order="x0 - - c0", mode=mode)
+      for mode in ("linear", "nearest")],
+    *[Case("Resize", [IMAGE], [np.array([1, 1, *scales], np.float32)], order="x0 - c0", mode=mode)
+      for mode, scales in (("nearest", (2, 3)), ("linear", (1.5, 2)), ("cubic", (0.5, 1 / 3)))],
+    Case("Resize", [IMAGE], [np.array([2, 0.5], np.float32)], order="x0 - c0", axes=[3, 2],
+         mode="linear", dynamic=False),
+    Case("Resize", [IMAGE.astype(BF16)], [np.array([3, 8])], order="x0 - - c0", axes=[2, 3],
+         dynamic=False),
+    Case("Resize", [ints(-9, 9, 1, 5)], [np.array([1, 2], np.float32)], order="x0 - c0",
+         dynamic=False),
     # Reductions.
     *[Case(op, [normal(3, 4, 5)], [np.array([-1])]) for op in (
         "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd")],
@@ -183,6 +207,12 @@ CASES = [
     Case("ReduceMean", [X], opset=17, axes=[1]), Case("ReduceMax", [X], opset=13, axes=[0]),
     Case("ReduceSum", [ints(-9, 9, 3, 4)], [np.array([1])]),
     Case("ReduceMean", [normal(3, 400, dtype=BF16)], [np.array([-1])]),
+    *[Case(op, [ints(0, 3, 4, 9)], axis=axis, keepdims=keeps, select_last_index=last)
+      for op in ("ArgMax", "ArgMin") for axis, keeps, last in ((1, 0, 0), (-1, 1, 1), (0, 0, 1))],
+    Case("ArgMax", [X]),
+    *[Case("CumSum", [normal(3, 5)], [np.int64(axis)], exclusive=exclusive, reverse=reverse)
+      for axis, exclusive, reverse in ((0, 0, 0), (-1, 1, 0), (1, 0, 1), (1, 1, 1))],
+    Case("CumSum", [ints(-9, 9, 3, 5)], [np.int32(1)]),
     Case("Softmax", [normal(3, 4, 5)]), Case("Softmax", [normal(3, 4, 5)], axis=1),
     Case("LogSoftmax", [X]), Case("Softmax", [normal(3, 9, dtype=np.float16)]),
     Case("LayerNormalization", [normal(2, 3, 8)], [positive(8), normal(8)], dynamic=False),
@@ -208,8 +238,8 @@ CASES = [
 
 #: Ops that write code of another form where sizes are not known.
 OF_SIZES = {"Add", "Where", "Max", "Reshape", "Flatten", "Unsqueeze", "Squeeze", "Transpose",
-            "Concat", "Gather", "Slice", "Expand", "Tile", "Pad", "Trilu", "Shape", "Size",
-            "ReduceMean", "ReduceL2", "Softmax", "MatMul", "Gemm"}
+            "Concat", "Gather", "Slice", "Expand", "Tile", "Pad", "Resize", "CumSum", "ArgMax",
+            "Trilu", "Shape", "Size", "ReduceMean", "ReduceL2", "Softmax", "MatMul", "Gemm"}
 
 
 class TestOps(unittest.TestCase):

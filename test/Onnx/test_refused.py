@@ -152,7 +152,30 @@ class TestNodes(Refused):
                 ("expected steps of 1 with sizes that are not known", "Slice",
                  "x zero far zero two", {}),
                 ("expected the sizes of parts", "Split", "x", {"num_outputs": 2}),
-                ("expected mode to be constant, but got edge", "Pad", "x pads", {"mode": "edge"}),
+                ("expected mode to be constant, edge, reflect, wrap, but got mirror", "Pad",
+                 "x pads", {"mode": "mirror"}),
+                ("expected pads of at most 63 along dimension 1 in mode reflect, but got 64", "Pad",
+                 "x sixty4 - one", {"mode": "reflect"}),
+                (("expected pads of 0 or more in mode edge, and elements along dimension 1, but "
+                  "got [-1, 0] for [m, 64]"), "Pad", "x less - one", {"mode": "edge"}),
+                ("expected the axis to be known at import", "CumSum", "x index_", {}),
+                ("expected different axes of a tensor of rank 2, but got [2]", "ArgMax", "x",
+                 {"axis": 2}),
+                ("expected scales to be known at import", "Resize", "x - v", {}),
+                ("expected scales or sizes, but got none", "Resize", "x", {}),
+                ("expected sizes or scales of 2 axes, but got 1", "Resize", "x - - one", {}),
+                (("expected scales of sizes that are not known to be fractions of denominators up "
+                  "to 64, but got 1.414"), "Resize", "x - roots", {}),
+                ("expected antialias to be 0, but got 1", "Resize", "x - roots",
+                 {"antialias": 1, "mode": "linear"}),
+                ("expected mode to be one of nearest, linear, cubic, but got area", "Resize",
+                 "x - roots", {"mode": "area"}),
+                (("expected coordinate_transformation_mode to be one of half_pixel, "
+                  "pytorch_half_pixel, half_pixel_symmetric, asymmetric, align_corners, but got "
+                  "tf_crop_and_resize"), "Resize", "x - roots",
+                 {"coordinate_transformation_mode": "tf_crop_and_resize"}),
+                ("expected operand of float, bfloat16 or float16, but got i64", "Resize",
+                 "wide - roots", {"mode": "linear"}),
                 ("expected indices of dimension 1", "Gather", "x far", {"axis": 1}),
                 ("expected operands of the same size along the sum", "MatMul", "x x", {})):
             with self.subTest(op=op, message=message):
@@ -163,7 +186,7 @@ class TestNodes(Refused):
                             {**X, "i": ("i64", [2]), "wide": ("i64", ["n", 64]),
                              "h": ("bf16", ["m", 64]), "three": ("i64", [3]),
                              "batches": ("i64", [2, 1]), "q": ("e4m3", ["m", 64]),
-                             "v": ("f32", [64])},
+                             "v": ("f32", [64]), "index_": ("i64", [])},
                             {"r": np.array([7, -1]), "rr": np.array([-1, -1]),
                              "behind": np.array([7, -1, 0]), "i2": np.array([1, -1]),
                              "one": np.array([1]), "two": np.array([2]), "zero": np.array([0]),
@@ -171,7 +194,9 @@ class TestNodes(Refused):
                              "sixty": np.array([60]), "index0": np.int64(0),
                              "index": np.int64(3), "half": np.float32(0.5),
                              "text": np.array(["a"]), "none": np.zeros(0, np.float32),
-                             "pads": np.array([1, 1, 1, 1]), "far": np.array([64])})
+                             "pads": np.array([1, 1, 1, 1]), "far": np.array([64]),
+                             "sixty4": np.array([64, 0]), "less": np.array([-1, 0]),
+                             "roots": np.sqrt(np.array([2, 2], np.float32))})
 
     def test_a_node_of_constants_that_cannot_be_computed(self):
         self.refuse("expected a node of constants that onnx.reference evaluates",
@@ -383,6 +408,55 @@ class TestCalls(unittest.TestCase):
     def test_sizes_beyond_a_table(self):
         with self.assertRaisesRegex(bs.ArgumentError, "expected n to be at most 8, but got 9"):
             self.function(np.zeros((2, 9), np.float32))
+
+
+class TestSizes(unittest.TestCase):
+    """Sizes that a model takes to be related, which each call is asked for."""
+
+    def refuse(self, model, message, **arrays):
+        function = blockscale.onnx.from_model(model).compile()
+        with self.assertRaisesRegex(bs.ArgumentError, message):
+            function(**arrays)
+        return function
+
+    def test_sizes_of_two_names(self):
+        model = make_model([node("Add", "x y", "z"), node("Concat", "x y", "w", axis=1)],
+                           {"x": ("f32", ["m", 2]), "y": ("f32", ["n", 2])},
+                           {"z": ("f32", 2), "w": ("f32", 2)})
+        x, y = np.ones((3, 2), np.float32), np.ones((4, 2), np.float32)
+        function = self.refuse(model, "expected n to be equal to m, but got 4 and 3", x=x, y=y)
+        np.testing.assert_array_equal(function(x, x)[0], x + x)
+        # The module itself checks, too.
+        module = blockscale.onnx.from_model(model).module
+        with self.assertRaisesRegex(bs.Error, "expected dimension 0 of operand 1 .*, but got 4"):
+            bs.compile(module)(x, y)
+
+    # Two strides of 2, and twice the double.
+    def test_sizes_that_are_rounded(self):
+        twice = np.array([1, 1, 2, 2], np.float32)
+        model = make_model(
+            [node("MaxPool", "x", "a", kernel_shape=[2, 2], strides=[2, 2]),
+             node("Resize", "a - t", "b"), node("Add", "x b", "y")],
+            {"x": ("f32", [1, 1, "h", 4])}, {"y": ("f32", 4)}, {"t": twice})
+        function = self.refuse(model, r"expected 2\*\(h // 2\) to be equal to h, but got 4 and 5",
+                               x=np.ones((1, 1, 5, 4), np.float32))
+        np.testing.assert_array_equal(function(np.ones((1, 1, 6, 4), np.float32)),
+                                      np.full((1, 1, 6, 4), 2, np.float32))
+
+    def test_a_dimension_of_one(self):
+        model = make_model([node("Squeeze", "x one", "y")], {"x": ("f32", ["m", "n"])},
+                           {"y": ("f32", 1)}, {"one": np.array([1])})
+        function = self.refuse(model, "expected n to be equal to 1, but got 3",
+                               x=np.ones((2, 3), np.float32))
+        self.assertEqual(function(np.ones((2, 1), np.float32)).shape, (2,))
+
+    def test_a_reflection(self):
+        model = make_model([node("Pad", "x pads", "y", mode="reflect")], {"x": ("f32", ["n"])},
+                           {"y": ("f32", 1)}, {"pads": np.array([3, 0])})
+        function = self.refuse(model, "expected 3 to be at most n - 1, but got 2",
+                               x=np.ones(3, np.float32))
+        np.testing.assert_array_equal(function(np.arange(4, dtype=np.float32)),
+                                      [3, 2, 1, 0, 1, 2, 3])
 
 
 class TestConstants(unittest.TestCase):

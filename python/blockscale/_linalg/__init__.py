@@ -59,8 +59,16 @@ from blockscale._linalg._reductions import (
     emit_softmax,
     normalize_axes,
 )
+from blockscale._linalg._resampling import (
+    PLACES,
+    ROUNDINGS,
+    Axis,
+    emit_interpolated,
+    emit_nearest,
+)
 from blockscale._linalg._scatter import emit_put, emit_scatter
 from blockscale._linalg._shapes import (
+    PADDINGS,
     emit_broadcast,
     emit_clamped,
     emit_concat,
@@ -68,6 +76,7 @@ from blockscale._linalg._shapes import (
     emit_insert,
     emit_iota,
     emit_pad,
+    emit_pad_by_elements,
     emit_reads,
     emit_repeat,
     emit_repeat_each,
@@ -85,13 +94,14 @@ from blockscale._linalg._windows import (
 )
 
 __all__ = [
-    "BINARY", "BITWISE", "COMPARISONS", "FLOAT_UNARY", "INTEGERS", "LARGE", "UNARY", "Along",
-    "Array", "Body", "Builder", "Operand", "Size", "Windows", "check_options", "emit_batch_norm",
-    "emit_binary", "emit_broadcast", "emit_clamped", "emit_compare", "emit_concat", "emit_convert",
-    "emit_convolution", "emit_cumulative_sum", "emit_dot_general", "emit_elementwise",
-    "emit_extremum_index", "emit_full", "emit_gather", "emit_histogram", "emit_insert", "emit_iota",
-    "emit_layer_norm", "emit_linear", "emit_matmul", "emit_pad", "emit_pool", "emit_put",
-    "emit_reads", "emit_reduce", "emit_reduction", "emit_repeat", "emit_repeat_each",
+    "BINARY", "BITWISE", "COMPARISONS", "FLOAT_UNARY", "INTEGERS", "LARGE", "PADDINGS", "PLACES",
+    "ROUNDINGS", "UNARY", "Along", "Array", "Axis", "Body", "Builder", "Operand", "Size", "Windows",
+    "check_options", "emit_batch_norm", "emit_binary", "emit_broadcast", "emit_clamped",
+    "emit_compare", "emit_concat", "emit_convert", "emit_convolution", "emit_cumulative_sum",
+    "emit_dot_general", "emit_elementwise", "emit_extremum_index", "emit_full", "emit_gather",
+    "emit_histogram", "emit_insert", "emit_interpolated", "emit_iota", "emit_layer_norm",
+    "emit_linear", "emit_matmul", "emit_nearest", "emit_pad", "emit_pad_by_elements", "emit_pool",
+    "emit_put", "emit_reads", "emit_reduce", "emit_reduction", "emit_repeat", "emit_repeat_each",
     "emit_reshape", "emit_reverse", "emit_scatter", "emit_search", "emit_select", "emit_slice",
     "emit_softmax", "emit_sort", "emit_take_along", "emit_transpose", "emit_transposed_convolution",
     "emit_unary", "floor_divide", "format_sizes", "get_inner", "get_spec", "is_float", "is_integer",

@@ -245,12 +245,13 @@ def broadcast(builder: Builder, *shapes: Sequence[Size]) -> tuple[Size, ...]:
     result: list[Size] = [1] * rank
     for shape in shapes:
         for dim, size in enumerate(shape, rank - len(shape)):
-            if size == 1 or size == result[dim]:
+            if size == 1:
                 continue
-            if result[dim] != 1:
+            if result[dim] != 1 and not builder.is_same(size, result[dim]):
                 builder.refuse("expected operands that broadcast, but got "
                                f"{' and '.join(format_sizes(each) for each in shapes)}")
-            result[dim] = size
+            if result[dim] == 1 or isinstance(size, int):
+                result[dim] = size
     return tuple(result)
 
 
@@ -267,10 +268,11 @@ def get_operand_map(builder: Builder, operand: Array | Along, result: Sequence[S
         array, dims = operand, tuple(range(rank - len(operand.sizes), rank))
     read: list[int | str] = []
     for dim, size in zip(dims, array.sizes):
-        if dim < 0 or (size != result[dim] and size != 1):
+        is_repeated = dim >= 0 and size == 1 and result[dim] != 1
+        if dim < 0 or not (is_repeated or builder.is_same(size, result[dim])):
             builder.refuse(f"expected operands that broadcast to {format_sizes(result)}, but got "
                            f"{format_sizes(array.sizes)}")
-        read.append(dim if size == result[dim] else "0")
+        read.append("0" if is_repeated else dim)
     return get_map(rank, read)
 
 

@@ -51,24 +51,33 @@ class FloorDiv(sympy.Function):  # type: ignore[misc]
 
     nargs = 2
     is_integer = True
+    #: In text, between that of sums and that of products.
+    precedence = 45
 
     @classmethod
     def eval(cls, size: Any, divisor: Any) -> Any:
-        if isinstance(size, cls) and divisor.is_Integer and size.args[1].is_Integer:
-            return cls(size.args[0], size.args[1] * divisor)
         whole, rest = sympy.S.Zero, sympy.S.Zero
         for term in sympy.Add.make_args(sympy.expand(size)):
-            quotient = term / divisor
+            quotient, left = term / divisor, term
             if term.is_Integer and divisor.is_Integer:
-                quotient, term = divmod(term, divisor)
-                whole, rest = whole + quotient, rest + term
+                quotient, left = divmod(term, divisor)
             elif quotient.is_integer:
-                whole += quotient
+                left = sympy.S.Zero
             else:
-                rest += term
+                quotient = sympy.S.Zero
+            whole, rest = whole + quotient, rest + left
+        for term in sympy.Add.make_args(rest):
+            if isinstance(term, cls):
+                # A quotient of quotients is one.
+                first, other = term.args
+                return whole + cls(first + other * (rest - term), other * divisor)
         if rest.is_Integer and divisor.is_Integer:
             return whole + rest // divisor
-        return None if whole == 0 else whole + cls(rest, divisor)
+        return None if whole == 0 and rest == size else whole + cls(rest, divisor)
+
+    def _sympystr(self, printer: Any) -> str:
+        size, divisor = (printer.parenthesize(each, self.precedence) for each in self.args)
+        return f"{size} // {divisor}"
 
     def _eval_is_nonnegative(self) -> Any:
         return self.args[0].is_nonnegative
@@ -185,6 +194,11 @@ class Builder:
     def refuse(self, message: str) -> NoReturn:
         """Raises the error of an importer for the node that it imports."""
         raise ArgumentError(message)
+
+    def is_same(self, a: Size, b: Size) -> bool:
+        """Whether two sizes are the same. An importer whose sizes have several names may take some
+        to be."""
+        return bool(a == b)
 
     @contextlib.contextmanager
     def tracing(self) -> Iterator[None]:

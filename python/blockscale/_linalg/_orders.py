@@ -81,9 +81,10 @@ def emit_sort(builder: Builder, x: Array, axis: int = -1, *, descending: bool = 
     return emit_take_along(builder, x, indices, axis), indices
 
 
-def emit_extremum_index(builder: Builder, kind: str, x: Array, axis: int) -> Array:
-    """The place (i64) of the first maximum ("max") or minimum ("min") along an axis, without it.
-    The first NaN is the maximum and the minimum."""
+def emit_extremum_index(builder: Builder, kind: str, x: Array, axis: int, *,
+                        last: bool = False) -> Array:
+    """The place (i64) of the first (or `last`) maximum ("max") or minimum ("min") along an axis,
+    without it. The first NaN is the maximum and the minimum."""
     axis, = normalize_axes(builder, [axis], x.rank)
     inner = get_inner(x.dtype)
     kept = tuple(dim for dim in range(x.rank) if dim != axis)
@@ -95,10 +96,11 @@ def emit_extremum_index(builder: Builder, kind: str, x: Array, axis: int) -> Arr
             # Where the extremum is NaN, no number is equal to it.
             is_wanted = _or(body, is_wanted, _is_nan(body, a, inner))
         place = body.convert(body.index(axis), "index", "i64")
-        return body.select(is_wanted, place, body.constant(2 ** 63 - 1, "i64"), "i64")
+        return body.select(is_wanted, place, body.constant(nowhere, "i64"), "i64")
+    nowhere, combine = (-1, Body.maximum) if last else (2 ** 63 - 1, Body.minimum)
     return emit_reduction(builder, f"place_of_{kind}", [x, Along(extremum, kept)], x.sizes, [axis],
-                          "i64", 2 ** 63 - 1, find,
-                          lambda body, old, a: body.minimum(old, a, "i64"), inner=inner)
+                          "i64", nowhere, find,
+                          lambda body, old, a: combine(body, old, a, "i64"), inner=inner)
 
 
 def emit_search(builder: Builder, ordered: Array, x: Array, *, right: bool = False,
@@ -125,16 +127,18 @@ def emit_search(builder: Builder, ordered: Array, x: Array, *, right: bool = Fal
     return emit_convert(builder, found, dtype, base="places")
 
 
-def emit_cumulative_sum(builder: Builder, x: Array, axis: int, *,
-                        dtype: str | None = None) -> Array:
+def emit_cumulative_sum(builder: Builder, x: Array, axis: int, *, dtype: str | None = None,
+                        exclusive: bool = False, reverse: bool = False) -> Array:
     """The sum of the elements up to each one along an axis, those of floating-point numbers in
-    f32, rounded once to `dtype` (None: that of x)."""
+    f32, rounded once to `dtype` (None: that of x). Without the element itself if `exclusive`; in
+    `reverse`, of the elements from each one on."""
     axis, = normalize_axes(builder, [axis], x.rank)
     dtype = dtype or x.dtype
     inner = get_inner(dtype)
 
     def take(body: Body, a: str) -> str:
-        is_up_to = body.op(f"arith.cmpi sle, {body.index(x.rank)}, {body.index(axis)}", "index")
+        order = ("sg" if reverse else "sl") + ("t" if exclusive else "e")
+        is_up_to = body.op(f"arith.cmpi {order}, {body.index(x.rank)}, {body.index(axis)}", "index")
         return body.select(is_up_to, a, body.constant(0, inner), inner)
     places = (*range(axis), x.rank, *range(axis + 1, x.rank))
     total = emit_reduction(builder, "sums", [Along(x, places)], (*x.sizes, x.sizes[axis]),

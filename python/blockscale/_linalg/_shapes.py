@@ -192,9 +192,10 @@ def emit_concat(builder: Builder, arrays: Sequence[Array], axis: int) -> Array:
     first = arrays[0]
     axis = axis + first.rank if axis < 0 else axis
     for each in arrays:
-        others = [size for dim, size in enumerate(each.sizes) if dim != axis]
-        wanted = [size for dim, size in enumerate(first.sizes) if dim != axis]
-        if others != wanted or each.rank != first.rank or each.dtype != first.dtype:
+        is_alike = each.rank == first.rank and each.dtype == first.dtype and all(
+            builder.is_same(size, wanted)
+            for dim, (size, wanted) in enumerate(zip(each.sizes, first.sizes)) if dim != axis)
+        if not is_alike:
             builder.refuse(f"expected tensors of one dtype that differ along dimension {axis} "
                            f"alone, but got {first.value.spec} and {each.value.spec}")
     if not 0 <= axis < first.rank:
@@ -281,6 +282,51 @@ def emit_clamped(body: Body, index: str, size: Value, *, wraps: bool = False) ->
                    f"{body.op('arith.constant 1', 'index')}", "index")
     low = body.op(f"arith.maxsi {index}, {zero}", "index")
     return body.op(f"arith.minsi {low}, {last}", "index")
+
+
+def _reflect(body: Body, index: str, size: Value) -> str:
+    """The place of an element. Before the first one are those behind it, and behind the last one
+    those before it."""
+    negated = body.op(f"arith.subi {body.op('arith.constant 0', 'index')}, {index}", "index")
+    index = body.op(f"arith.maxsi {index}, {negated}", "index")
+    one = body.op("arith.constant 1", "index")
+    last = body.op(f"arith.subi {body.capture(size)}, {one}", "index")
+    twice = body.op(f"arith.addi {last}, {last}", "index")
+    mirrored = body.op(f"arith.subi {twice}, {index}", "index")
+    return emit_clamped(body, body.op(f"arith.minsi {index}, {mirrored}", "index"), size)
+
+
+def _wrap(body: Body, index: str, size: Value) -> str:
+    """The place of an element. Before the first one is the last one, and the other way round."""
+    whole = body.capture(size)
+    rest = body.op(f"arith.remsi {index}, {whole}", "index")
+    moved = body.op(f"arith.addi {rest}, {whole}", "index")
+    return body.op(f"arith.remsi {moved}, {whole}", "index")
+
+
+#: Ways to fill padding by elements of the tensor, as numpy.pad has them.
+PADDINGS: dict[str, Callable[[Body, str, Value], str]] = {
+    "edge": emit_clamped, "reflect": _reflect, "wrap": _wrap}
+
+
+def emit_pad_by_elements(builder: Builder, kind: str, x: Array, low: Sequence[Any],
+                         high: Sequence[Any]) -> Array:
+    """x with so many elements before and behind those of each dimension, which are its own by a
+    name of PADDINGS. A reflection has no more of them than the dimension has but one."""
+    sizes = [simplify(before + size + after)
+             for before, size, after in zip(low, x.sizes, high, strict=True)]
+
+    def place(body: Body) -> list[str]:
+        places = []
+        for dim, size in enumerate(x.sizes):
+            index = body.index(dim)
+            if low[dim] != 0 or high[dim] != 0:
+                begin = body.capture(builder.size(simplify(low[dim])))
+                index = body.op(f"arith.subi {index}, {begin}", "index")
+                index = PADDINGS[kind](body, index, builder.size(size))
+            places.append(index)
+        return places
+    return emit_reads(builder, "padded", x, sizes, [], place)
 
 
 def check_indices(builder: Builder, *indices: Array) -> None:

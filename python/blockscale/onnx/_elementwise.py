@@ -155,6 +155,18 @@ def import_leaky_relu(importer: Importer, inputs: Sequence[Operand], attributes:
     return emit_elementwise(importer, "leaky", [x], x.sizes, x.dtype, compute)
 
 
+@handles("HardSigmoid")
+def import_hard_sigmoid(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
+                        ) -> Array:
+    x = importer.number(inputs[0])
+    slope, shift = attributes.get("alpha", 0.2), attributes.get("beta", 0.5)
+
+    def compute(body: Body, a: str) -> str:
+        line = body.add(body.mul(a, body.constant(slope)), body.constant(shift))
+        return body.maximum(body.minimum(line, body.constant(1)), body.constant(0))
+    return emit_elementwise(importer, "hard_sigmoid", [x], x.sizes, x.dtype, compute)
+
+
 @handles("Where")
 def import_where(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]) -> Array:
     condition = importer.array(inputs[0], "condition")

@@ -70,12 +70,26 @@ class Importer(Builder):
         self.origins: dict[str, Any] = {}
         #: Sizes that are at most others where the model is called rightly.
         self.limits: list[tuple[Size, Size]] = []
+        #: Sizes that are equal to others there, although they are written in another way.
+        self.equals: list[tuple[Size, Size]] = []
         self.problems: list[Problem] = []
         self._constants: dict[int, tuple[np.ndarray, Array]] = {}
         self.node: Node
 
     def refuse(self, message: str) -> NoReturn:
         raise Refused(message)
+
+    def is_same(self, a: Size, b: Size) -> bool:
+        """Sizes that differ for no or not for all calls are taken to be the same, and each call is
+        checked."""
+        difference = sympy.sympify(a) - b
+        if difference == 0:
+            return True
+        if difference.is_nonzero:
+            return False
+        if (a, b) not in self.equals:
+            self.equals.append((a, b))
+        return True
 
     # Inputs and constants.
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -22,6 +22,7 @@ from blockscale.onnx import (  # noqa: F401
     _products,
     _quantize,
     _reductions,
+    _resize,
     _shapes,
     _windows,
 )
@@ -64,13 +65,15 @@ class Imported:
     """
 
     def __init__(self, module: Module, inputs: Mapping[str, Array], outputs: list[str],
-                 constants: Mapping[str, np.ndarray], limits: Sequence[tuple[Size, Size]] = ()):
+                 constants: Mapping[str, np.ndarray], limits: Sequence[tuple[Size, Size]] = (),
+                 equals: Sequence[tuple[Size, Size]] = ()):
         self.module = module
         self.inputs = list(inputs)
         self.outputs = outputs
         self.constants = dict(constants)
         self._arrays = dict(inputs)
         self._limits = list(limits)
+        self._equals = list(equals)
 
     def compile(self, **options: Any) -> Function:
         """Compiles the module; options are those of blockscale.compile()."""
@@ -86,10 +89,22 @@ class Imported:
         symbols: dict[Any, int] = {}
         arrays = [_arrange(name, self._arrays[name], given[name], symbols) for name in self.inputs]
         for size, limit in self._limits:
-            found, most = (sympy.sympify(each).subs(symbols) for each in (size, limit))
-            if found > most:
-                raise ArgumentError(f"expected {size} to be at most {limit}, but got {found}")
+            _check_sizes(size, limit, symbols, "at most", lambda found, most: found <= most)
+        for size, other in self._equals:
+            _check_sizes(size, other, symbols, "equal to", lambda found, other: found == other)
         return arrays
+
+
+def _check_sizes(size: Size, other: Size, symbols: Mapping[Any, int], relation: str,
+                 holds: Callable[[int, int], bool]) -> None:
+    """Raises ArgumentError where sizes of a call have no relation that the model takes for
+    granted."""
+    found, wanted = (int(sympy.sympify(each).subs(symbols)) for each in (size, other))
+    if not holds(found, wanted):
+        given = [number for number, each in ((found, size), (wanted, other))
+                 if not isinstance(each, int)]
+        raise ArgumentError(f"expected {size} to be {relation} {other}, but got "
+                            f"{' and '.join(map(str, given))}")
 
 
 def _arrange(name: str, expected: Array, array: Any, symbols: dict[Any, int]) -> Any:
@@ -164,4 +179,4 @@ def from_model(source: Source, name: str = "forward", *, constants: str = "resou
         key = value.name.removeprefix("%")
         array = importer.constant_arrays[key]
         arrays[key] = pack_codes(array) if value.dtype == "f4E2M1FN" else array
-    return Imported(module, importer.inputs, outputs, arrays, importer.limits)
+    return Imported(module, importer.inputs, outputs, arrays, importer.limits, importer.equals)

@@ -10,8 +10,11 @@ from typing import Any
 from blockscale._linalg import (
     Array,
     emit_convert,
+    emit_cumulative_sum,
+    emit_extremum_index,
     emit_layer_norm,
     emit_reduce,
+    emit_reshape,
     emit_softmax,
     emit_unary,
 )
@@ -55,6 +58,27 @@ def import_norm_of_axes(importer: Importer, inputs: Sequence[Operand], attribute
     if after:
         result = emit_unary(importer, after, result)
     return emit_convert(importer, result, x.dtype)
+
+
+@handles("ArgMax", "ArgMin")
+def import_arg_max(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
+                   ) -> Array:
+    x = importer.plain(inputs[0])
+    axis, = read_axes(importer, [attributes.get("axis", 0)], x.rank)
+    found = emit_extremum_index(importer, "max" if importer.node.op == "ArgMax" else "min", x,
+                                axis, last=bool(attributes.get("select_last_index", 0)))
+    if not attributes.get("keepdims", 1):
+        return found
+    return emit_reshape(importer, found, [*x.sizes[:axis], 1, *x.sizes[axis + 1:]])
+
+
+@handles("CumSum")
+def import_cumsum(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
+                  ) -> Array:
+    x = importer.plain(inputs[0])
+    axis, = read_axes(importer, [int(importer.known_number(inputs[1], "the axis"))], x.rank)
+    return emit_cumulative_sum(importer, x, axis, exclusive=bool(attributes.get("exclusive", 0)),
+                               reverse=bool(attributes.get("reverse", 0)))
 
 
 @handles("Softmax", "LogSoftmax")

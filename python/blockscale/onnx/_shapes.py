@@ -13,6 +13,7 @@ import onnx
 import sympy
 
 from blockscale._linalg import (
+    PADDINGS,
     Along,
     Array,
     Body,
@@ -26,6 +27,7 @@ from blockscale._linalg import (
     emit_gather,
     emit_iota,
     emit_pad,
+    emit_pad_by_elements,
     emit_reads,
     emit_repeat,
     emit_reshape,
@@ -129,8 +131,10 @@ def import_squeeze(importer: Importer, inputs: Sequence[Operand], attributes: di
             importer.refuse(f"expected axes for a tensor of sizes {list(x.sizes)}, but got none")
         axes = [dim for dim, size in enumerate(x.sizes) if size == 1]
     axes = read_axes(importer, axes, x.rank)
-    if any(x.sizes[axis] != 1 for axis in axes):
+    if not all(importer.is_same(x.sizes[axis], 1) for axis in axes):
         importer.refuse(f"expected sizes of 1 along axes {axes}, but got {list(x.sizes)}")
+    x = emit_slice(importer, x, [0] * x.rank, [1 if dim in axes else size
+                                               for dim, size in enumerate(x.sizes)])
     return emit_reshape(importer, x, [size for dim, size in enumerate(x.sizes)
                                       if dim not in axes])
 
@@ -354,8 +358,8 @@ def import_tile(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]
 def import_pad(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]) -> Array:
     x = importer.plain(inputs[0])
     mode = attributes.get("mode", b"constant").decode()
-    if mode != "constant":
-        importer.refuse(f"expected mode to be constant, but got {mode}")
+    if mode not in ("constant", *PADDINGS):
+        importer.refuse(f"expected mode to be constant, {', '.join(PADDINGS)}, but got {mode}")
     pads = importer.list_sizes(inputs[1], "pads")
     given = inputs[2] if len(inputs) > 2 else None
     value = 0 if given is None else importer.known_number(given, "the value")
@@ -366,7 +370,29 @@ def import_pad(importer: Importer, inputs: Sequence[Operand], attributes: dict[s
     low, high = [0] * x.rank, [0] * x.rank
     for number, axis in enumerate(axes):
         low[axis], high[axis] = pads[number], pads[number + len(axes)]
-    return emit_pad(importer, x, low, high, value)
+    if mode == "constant":
+        return emit_pad(importer, x, low, high, value)
+    for axis in axes:
+        _check_padding(importer, x, axis, mode, (low[axis], high[axis]))
+    return emit_pad_by_elements(importer, mode, x, low, high)
+
+
+def _check_padding(importer: Importer, x: Array, axis: int, mode: str, pads: Sequence[Size]
+                   ) -> None:
+    """Of padding by elements of a tensor."""
+    for pad in pads:
+        size = x.sizes[axis]
+        # A reflection does not repeat the element at the edge.
+        most = simplify(size - 1) if mode == "reflect" else size
+        if (isinstance(pad, int) and pad < 0) or (size == 0 and pad != 0):
+            importer.refuse(f"expected pads of 0 or more in mode {mode}, and elements along "
+                            f"dimension {axis}, but got {list(pads)} for {list(x.sizes)}")
+        if mode == "edge" or (sympy.sympify(most) - pad).is_nonnegative:
+            continue
+        if isinstance(size, int) and isinstance(pad, int):
+            importer.refuse(f"expected pads of at most {most} along dimension {axis} in mode "
+                            f"{mode}, but got {pad}")
+        importer.limits.append((pad, most))
 
 
 @handles("ConstantOfShape")

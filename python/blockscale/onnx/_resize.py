@@ -1,0 +1,100 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Resize: images in other sizes."""
+
+from __future__ import annotations
+
+import fractions
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from blockscale._linalg import (
+    PLACES,
+    ROUNDINGS,
+    Array,
+    Axis,
+    Size,
+    emit_convert,
+    emit_interpolated,
+    emit_nearest,
+    floor_divide,
+    simplify,
+)
+from blockscale.onnx._importer import Importer, Operand, handles
+from blockscale.onnx._shapes import read_axes
+
+_MODES = ("nearest", "linear", "cubic")
+#: Attributes of which only one value is imported.
+_FIXED = {"antialias": 0, "exclude_outside": 0, "keep_aspect_ratio_policy": b"stretch"}
+#: The largest denominator of scales of sizes that are not known.
+_LARGEST = 64
+
+
+def _scale(importer: Importer, size: Size, scale: float) -> Size:
+    """The size times a scale, rounded down."""
+    if isinstance(size, int):
+        return math.floor(np.float32(size) * np.float32(scale))
+    ratio = fractions.Fraction(scale).limit_denominator(_LARGEST)
+    if np.float32(ratio.numerator / ratio.denominator) != np.float32(scale):
+        importer.refuse(f"expected scales of sizes that are not known to be fractions of "
+                        f"denominators up to {_LARGEST}, but got {scale}")
+    return floor_divide(simplify(size * ratio.numerator), ratio.denominator)
+
+
+def _choose(importer: Importer, attributes: dict[str, Any], name: str, default: str,
+            known: Sequence[str]) -> str:
+    found: str = attributes.get(name, default.encode()).decode()
+    if found not in known:
+        importer.refuse(f"expected {name} to be one of {', '.join(known)}, but got {found}")
+    return found
+
+
+def _take_axes(importer: Importer, x: Array, inputs: Sequence[Operand],
+               attributes: dict[str, Any]) -> list[Axis]:
+    """The axes that get another size."""
+    scales, sizes = [inputs[place] if len(inputs) > place else None for place in (2, 3)]
+    dims = read_axes(importer, attributes.get("axes", range(x.rank)), x.rank)
+    places = _choose(importer, attributes, "coordinate_transformation_mode", "half_pixel",
+                     list(PLACES))
+    if sizes is not None and sizes.sizes != (0,):
+        wanted = importer.list_sizes(sizes, "sizes")
+        factors: list[float | None] = [None] * len(wanted)
+    elif scales is not None:
+        factors = [float(each) for each in importer.known(scales, "scales").reshape(-1)]
+        if len(factors) == len(dims):
+            wanted = [_scale(importer, x.sizes[dim], float(each or 0))
+                      for dim, each in zip(dims, factors)]
+        else:
+            wanted = []
+    else:
+        importer.refuse("expected scales or sizes, but got none")
+    if len(factors) != len(dims):
+        importer.refuse(f"expected sizes or scales of {len(dims)} axes, but got {len(factors)}")
+    return [Axis(dim, size, scale, places) for dim, size, scale in zip(dims, wanted, factors)
+            if scale not in (None, 1.0) or size != x.sizes[dim]]
+
+
+@handles("Resize")
+def import_resize(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
+                  ) -> Array:
+    x = importer.plain(inputs[0])
+    for name, value in _FIXED.items():
+        found = attributes.get(name, value)
+        if found != value:
+            expected, got = (each.decode() if isinstance(each, bytes) else each
+                             for each in (value, found))
+            importer.refuse(f"expected {name} to be {expected}, but got {got}")
+    mode = _choose(importer, attributes, "mode", "nearest", _MODES)
+    rounding = _choose(importer, attributes, "nearest_mode", "round_prefer_floor",
+                       list(ROUNDINGS))
+    y = x if mode == "nearest" else importer.number(inputs[0])
+    cubic = attributes.get("cubic_coeff_a", -0.75) if mode == "cubic" else None
+    for axis in _take_axes(importer, x, inputs, attributes):
+        if mode == "nearest":
+            y = emit_nearest(importer, y, axis, rounding)
+        else:
+            y = emit_interpolated(importer, y, axis, cubic)
+    return emit_convert(importer, y, x.dtype)
