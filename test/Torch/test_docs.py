@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from blockscale.torch._importer import HANDLERS
+from blockscale.torch._importer import COMPLEX_HANDLERS, HANDLERS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "Torch.md"
@@ -51,7 +51,7 @@ class TestPage(unittest.TestCase):
         # What changes no number, or is told in words.
         quiet = {"_to_copy", "_unsafe_view", "alias", "clone", "contiguous", "detach", "detach_",
                  "dropout", "lift_fresh_copy", "t", "to", "transpose", "unflatten", "unsqueeze"}
-        for name in {name.split(".")[1] for name in HANDLERS} - quiet:
+        for name in {name.split(".")[1] for name in (*HANDLERS, *COMPLEX_HANDLERS)} - quiet:
             with self.subTest(name):
                 self.assertIn(f"`{name}`", table)
 

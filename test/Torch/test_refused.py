@@ -127,8 +127,8 @@ class TestPrograms(unittest.TestCase):
 
     def test_bytes_are_no_numbers(self):
         error = self.refuse(Call(lambda i: i.to(torch.float32)), torch.zeros(4, dtype=torch.uint8))
-        self.assertIn("expected operand of float32, bfloat16, float16, bool or int8 to int64, but "
-                      "got torch.uint8", str(error))
+        self.assertIn("expected operand of float32, float64, bfloat16, float16, bool or int8 to "
+                      "int64, but got torch.uint8", str(error))
 
     def test_all_that_is_not_imported_is_named_at_once(self):
         class Model(nn.Module):
@@ -162,8 +162,8 @@ class TestPrograms(unittest.TestCase):
     def test_numbers(self):
         x, square = torch.randn(4, 8), torch.randn(8, 8)
         for message, function, *arguments in (
-                (("expected a result of float32, bfloat16, float16, bool or int8 to int64, but got "
-                  "torch.float64"), lambda x: x.to(torch.float64), x),
+                (("expected a result of float32, float64, bfloat16, float16, bool or int8 to "
+                  "int64, but got torch.uint16"), lambda x: x.to(torch.uint16), x),
                 (("expected a transpose of the matrices of codes, but got one of dimensions 0 and "
                   "1 of torch.float8_e4m3fn"), lambda x: x.transpose(0, 1),
                  torch.zeros(2, 3, 4).to(torch.float8_e4m3fn)),
@@ -194,7 +194,7 @@ class TestPrograms(unittest.TestCase):
                  lambda x: torch.pow(x, float("nan")), x),
                 ("expected a sequence that is sorted, but got one with a sorter",
                  lambda x, i: torch.searchsorted(x, x, sorter=i), x, torch.arange(8).expand(4, 8)),
-                ("expected input of float32, bfloat16 or float16, but got i64",
+                ("expected input of float32, float64, bfloat16 or float16, but got i64",
                  torch.matmul, torch.zeros(4, 8, dtype=torch.int64),
                  torch.zeros(8, 4, dtype=torch.int64))):
             with self.subTest(message):
@@ -427,8 +427,8 @@ class TestProducts(unittest.TestCase):
                     product, data, to_blocked(scale))
 
     def test_codes_as_numbers(self):
-        self.refuse("expected operand of float32, bfloat16, float16, bool or int8 to int64, but "
-                    "got torch.float8_e4m3fn", lambda a: a.to(torch.float32), self.a)
+        self.refuse("expected operand of float32, float64, bfloat16, float16, bool or int8 to "
+                    "int64, but got torch.float8_e4m3fn", lambda a: a.to(torch.float32), self.a)
 
 
 class TestGraphs(unittest.TestCase):

@@ -124,13 +124,13 @@ def emit_reduce(builder: Builder, kind: str, x: Array, axes: Sequence[int] | Non
 def _divide(builder: Builder, total: Array, count: Size, dtype: str,
             finish: Callable[[Body, str], str] = lambda _, a: a) -> Array:
     """`finish` of elements divided by a count."""
-    known = None if isinstance(count, int) else builder.size(count)
+    known, inner = None if isinstance(count, int) else builder.size(count), get_inner(total.dtype)
 
     def divide(body: Body, a: str) -> str:
-        number = (body.constant(count) if known is None else
-                  body.convert(body.capture(known), "index", "f32"))
-        return finish(body, body.div(a, number))
-    return emit_elementwise(builder, "mean", [total], total.sizes, dtype, divide)
+        number = (body.constant(count, inner) if known is None else
+                  body.convert(body.capture(known), "index", inner))
+        return finish(body, body.div(a, number, inner))
+    return emit_elementwise(builder, "mean", [total], total.sizes, dtype, divide, inner=inner)
 
 
 def emit_softmax(builder: Builder, x: Array, axis: int = -1, *, dtype: str | None = None,

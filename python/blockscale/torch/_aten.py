@@ -185,13 +185,18 @@ def import_convert(importer: Importer, input: Any, **_: Any) -> Array:
 # Products of numbers, or with a weight that torchao quantized.
 
 
+def _take(importer: Importer, operand: Any, what: str = "operand") -> Array:
+    """An operand of a product, which is computed in f64 where one is of it."""
+    return importer.array(operand, what, takes_f64=True)
+
+
 def _import_linear(importer: Importer, x: Any, weight: Any, bias: Any) -> Array:
     """`weight` is [N, K]."""
     if isinstance(weight, Constant) and _torchao.is_quantized(weight.value):
         return _torchao.import_linear(importer, x, weight, bias)
-    x = importer.array(x, "input")
-    weight = importer.array(weight, "weight")
-    bias = None if bias is None else importer.array(bias, "bias")
+    x = _take(importer, x, "input")
+    weight = _take(importer, weight, "weight")
+    bias = None if bias is None else _take(importer, bias, "bias")
     return emit_linear(importer, x, weight, bias, importer.get_dtype())
 
 
@@ -212,7 +217,7 @@ def import_mm(importer: Importer, input: Any, mat2: Any = None, other: Any = Non
     weight = other if mat2 is None else mat2
     if isinstance(weight, Constant) and weight.value.dim() == 2:
         return _import_linear(importer, input, _transpose_weight(weight), None)
-    return emit_matmul(importer, importer.array(input, "input"), importer.array(weight, "other"),
+    return emit_matmul(importer, _take(importer, input, "input"), _take(importer, weight, "other"),
                        dtype=importer.get_dtype())
 
 
@@ -225,18 +230,18 @@ def import_baddbmm(importer: Importer, input: Any, batch1: Any, batch2: Any, bet
 def _emit_sum(importer: Importer, input: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Array:
     """beta * input + alpha * a @ b, rounded once. Where beta is 0, nothing of input counts."""
     factors = [importer.scalar(each) for each in (beta, alpha)]
-    a, b, dtype = importer.array(a), importer.array(b), importer.get_dtype()
+    a, b, dtype = _take(importer, a), _take(importer, b), importer.get_dtype()
     if beta == 0 and alpha == 1:
         return emit_matmul(importer, a, b, dtype=dtype)
     if beta == 1 and alpha == 1:
-        return emit_matmul(importer, a, b, bias=importer.array(input), dtype=dtype)
+        return emit_matmul(importer, a, b, bias=_take(importer, input), dtype=dtype)
     inner = get_inner(a.dtype, b.dtype)
     product = emit_matmul(importer, a, b, dtype=inner)
 
     def add(body: Body, beta: str, alpha: str, y: str, *x: str) -> str:
         y = body.mul(alpha, y, inner)
         return body.add(body.mul(beta, x[0], inner), y, inner) if x else y
-    added = [] if beta == 0 else [importer.array(input)]
+    added = [] if beta == 0 else [_take(importer, input)]
     return emit_elementwise(importer, "y", [*factors, product, *added], product.sizes, dtype, add,
                             inner=inner)
 

@@ -17,7 +17,7 @@ from blockscale._linalg import (
 from blockscale.torch._importer import Importer, handles, sizes_of
 
 
-def _spread(values: Sequence[int], count: int) -> list[int]:
+def spread(values: Sequence[int], count: int) -> list[int]:
     """A number for each dimension of space."""
     return list(values) if len(values) == count else list(values) * count
 
@@ -33,7 +33,7 @@ def import_convolution(importer: Importer, input: Any, weight: Any, bias: Any,
     if x.rank != weight.rank:
         # Without a batch.
         x = emit_reshape(importer, x, (1, *x.sizes))
-    strides, pads, dilations = (_spread(each, count) for each in (stride, padding, dilation))
+    strides, pads, dilations = (spread(each, count) for each in (stride, padding, dilation))
     windows = Windows.make(weight.sizes[2:], strides, dilations, pads, pads)
     result = sizes_of(importer.result)
     emit = emit_transposed_convolution if transposed else emit_convolution

@@ -27,19 +27,27 @@ AnyHandler = TypeVar("AnyHandler", bound=Handler)
 #: Handlers of ops, by name: `handler(importer, **arguments of its schema)`.
 HANDLERS: dict[str, Handler] = {}
 
+#: The same of ops that take complex numbers.
+COMPLEX_HANDLERS: dict[str, Handler] = {}
+
 NARROW = {
     torch.float4_e2m1fn_x2: "f4E2M1FN", torch.float8_e4m3fn: "f8E4M3FN",
     torch.float8_e5m2: "f8E5M2", torch.float8_e8m0fnu: "f8E8M0FNU", torch.uint8: "",
 }
 #: Numbers and truth values, which ops compute with.
 NUMBERS = {
-    torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16", torch.bool: "i1",
+    torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16",
+    torch.bool: "i1",
     torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
 }
 _UNKNOWN = "expected an op that is imported, or one of constants"
+_UNKNOWN_COMPLEX = ("expected an op that takes complex numbers: a product, a sum or a difference, "
+                    "one that only moves elements, or view_as_real")
 #: Stands for the result of a node that is not imported.
 FAILED = object()
-_KNOWN = "float32, bfloat16, float16, bool or int8 to int64"
+_KNOWN = "float32, float64, bfloat16, float16, bool or int8 to int64"
+#: Parts of complex numbers.
+_PARTS = {torch.complex64: "f32", torch.complex128: "f64"}
 #: Inputs that a program of torch.export has one value of.
 _KNOWN_INPUTS = (bool, int, float, str, type(None))
 #: Formats of MX by the dtype of their codes.
@@ -124,6 +132,20 @@ class Narrow:
     source: Input | Value
     dtype: torch.dtype
     is_transposed: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Complex:
+    """A tensor of complex numbers: its real and imaginary parts."""
+
+    real: Array
+    imaginary: Array
+
+
+def is_complex(value: Any) -> bool:
+    """Whether a value of a graph is a tensor of complex numbers."""
+    tensor = value.value if isinstance(value, Constant) else None
+    return isinstance(value, Complex) or (isinstance(tensor, Tensor) and tensor.is_complex())
 
 
 def to_elements(tensor: Tensor, spec: Spec) -> np.ndarray:
@@ -283,12 +305,15 @@ class Importer(Builder):
             self.refuse(f"expected {what} of {_KNOWN}, but got {operand.dtype}")
         return self.refuse(f"expected {what} to be a tensor, but got {operand!r}")
 
-    def array(self, operand: Any, what: str = "operand") -> Array:
-        """A tensor of floating-point numbers."""
+    def array(self, operand: Any, what: str = "operand", *, takes_f64: bool = False) -> Array:
+        """A tensor of floating-point numbers: of float64 where the op computes in it."""
         found = operand.value if isinstance(operand, Constant) else operand
         dtype = getattr(found, "dtype", "f32")
-        if dtype in (*NUMBERS, *NUMBERS.values()) and not is_float(NUMBERS.get(dtype, dtype)):
-            self.refuse(f"expected {what} of float32, bfloat16 or float16, but got {dtype}")
+        name = NUMBERS.get(dtype, dtype)
+        if name in NUMBERS.values() and (
+                not is_float(name) or (name == "f64" and not takes_f64)):
+            also = ", float64" if takes_f64 else ""
+            self.refuse(f"expected {what} of float32{also}, bfloat16 or float16, but got {dtype}")
         return self.tensor(operand, what)
 
     def scalar(self, operand: Any) -> Any:
@@ -307,9 +332,10 @@ class Importer(Builder):
 
     def get_dtype(self) -> str:
         """The dtype of the node's result."""
-        if self.result.dtype not in NUMBERS:
+        found = NUMBERS.get(self.result.dtype) or _PARTS.get(self.result.dtype)
+        if found is None:
             self.refuse(f"expected a result of {_KNOWN}, but got {self.result.dtype}")
-        return NUMBERS[self.result.dtype]
+        return found
 
     def get_operand_meta(self, name: str) -> Any:
         """The tensor that an argument of the node is, or what the graph says of it."""
@@ -383,9 +409,10 @@ class Importer(Builder):
         elif all(isinstance(each, Constant) for each in operands) and is_pure(node.target):
             self.values[node] = self._fold(node)
         else:
-            handler = HANDLERS.get(str(node.target))
+            takes_complex = any(map(is_complex, operands))
+            handler = (COMPLEX_HANDLERS if takes_complex else HANDLERS).get(str(node.target))
             if handler is None:
-                self.refuse(_UNKNOWN)
+                self.refuse(_UNKNOWN_COMPLEX if takes_complex else _UNKNOWN)
             try:
                 self.values[node] = handler(self, **self._bind(node))
             except ArgumentError as error:  # Of an op of the dialect.
@@ -444,7 +471,7 @@ def is_size(node: Any) -> bool:
 def is_unknown(node: Any) -> bool:
     """Whether an op has no handler, and needs one if its operands are not constants."""
     return (node.target is not operator.getitem and not is_size(node)
-            and str(node.target) not in HANDLERS)
+            and str(node.target) not in (*HANDLERS, *COMPLEX_HANDLERS))
 
 
 def is_mutable(target: Any) -> bool:

@@ -13,6 +13,7 @@ import torch
 from blockscale._linalg import (
     Array,
     Body,
+    emit_batch_norm,
     emit_convert,
     emit_elementwise,
     emit_layer_norm,
@@ -134,11 +135,47 @@ def import_group_norm(importer: Importer, input: Any, num_groups: int, weight: A
     return _emit_group_norm(importer, input, num_groups, weight, bias, eps)
 
 
+@handles("aten.instance_norm.default")
+def import_instance_norm(importer: Importer, input: Any, weight: Any, bias: Any,
+                         running_mean: Any, running_var: Any, use_input_stats: bool,
+                         eps: float, **_: Any) -> Array:
+    if not use_input_stats:
+        return _emit_batch_norm(importer, input, weight, bias, running_mean, running_var, eps)
+    channels: Any = importer.array(input).sizes[1]
+    return _emit_group_norm(importer, input, channels, weight, bias, eps)
+
+
 @handles("aten.native_group_norm.default")
 def import_native_group_norm(importer: Importer, input: Any, group: int, weight: Any, bias: Any,
                              eps: float, **_: Any) -> tuple[Any, ...]:
     """The norm; means and reciprocal deviations are for training."""
     return _emit_group_norm(importer, input, group, weight, bias, eps), None, None
+
+
+def _emit_batch_norm(importer: Importer, input: Any, weight: Any, bias: Any, mean: Any,
+                     variance: Any, eps: float) -> Array:
+    given = [None if each is None else importer.array(each, name)
+             for each, name in ((weight, "weight"), (bias, "bias"))]
+    return emit_batch_norm(importer, importer.array(input), importer.array(mean, "running_mean"),
+                           importer.array(variance, "running_var"), eps, *given)
+
+
+@handles("aten.batch_norm.default")
+def import_batch_norm(importer: Importer, input: Any, weight: Any, bias: Any, running_mean: Any,
+                      running_var: Any, training: bool, eps: float, **_: Any) -> Array:
+    if training or running_mean is None or running_var is None:
+        importer.refuse("expected a model in evaluation mode with the means and variances of its "
+                        "training, but got a batch norm of the batch's own; call model.eval()")
+    return _emit_batch_norm(importer, input, weight, bias, running_mean, running_var, eps)
+
+
+@handles("aten._native_batch_norm_legit_no_training.default")
+def import_native_batch_norm(importer: Importer, input: Any, weight: Any, bias: Any,
+                             running_mean: Any, running_var: Any, eps: float, **_: Any
+                             ) -> tuple[Any, ...]:
+    """The norm; means and reciprocal deviations are for training."""
+    return _emit_batch_norm(importer, input, weight, bias, running_mean, running_var,
+                            eps), None, None
 
 
 # Attention.

@@ -24,11 +24,13 @@ from blockscale._trace import Module
 from blockscale._types import Spec
 from blockscale.torch import (  # noqa: F401 (handlers)
     _aten,
+    _complex,
     _convolutions,
     _experts,
     _import_ops,
     _layers,
     _orders,
+    _pools,
     _products,
     _scatter,
     _tensors,

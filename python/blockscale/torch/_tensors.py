@@ -84,6 +84,28 @@ def import_expand(importer: Importer, input: Any, **_: Any) -> Array:
     return emit_broadcast(importer, importer.tensor(input), sizes_of(importer.result))
 
 
+@handles("aten.as_strided.default")
+def import_as_strided(importer: Importer, input: Any, stride: Sequence[Any],
+                      storage_offset: Any = None, **_: Any) -> Array:
+    """Elements of the memory of x, which has its elements in their order."""
+    meta = importer.get_operand_meta("input")
+    if not meta.is_contiguous() or meta.storage_offset():
+        importer.refuse("expected strides of a tensor whose elements lie in their order from the "
+                        f"first one on, but got strides {list(meta.stride())} of sizes "
+                        f"{list(meta.shape)} from {meta.storage_offset()} on")
+    x = importer.tensor(input)
+    flat = emit_reshape(importer, x, (multiply(x.sizes),))
+    factors = [to_size(each) for each in (storage_offset or 0, *stride)]
+
+    def place(body: Body) -> list[str]:
+        first, *steps = (body.capture(importer.size(each)) for each in factors)
+        for dim, step in enumerate(steps):
+            moved = body.op(f"arith.muli {body.index(dim)}, {step}", "index")
+            first = body.op(f"arith.addi {first}, {moved}", "index")
+        return [emit_clamped(body, first, importer.size(flat.sizes[0]))]
+    return emit_reads(importer, "strided", flat, sizes_of(importer.result), [], place)
+
+
 @handles("aten.repeat.default")
 def import_repeat(importer: Importer, input: Any, repeats: Sequence[Any]) -> Array:
     x = importer.tensor(input)
