@@ -29,8 +29,8 @@ _HEARD: contextvars.ContextVar[list[Explanation] | None] = contextvars.ContextVa
 
 #: What decides how a graph is rewritten: its results are no results of other versions of these.
 _SOURCES = tuple(os.path.join(os.path.dirname(os.path.abspath(__file__)), name) for name in (
-    "_attention.py", "_backend.py", "_ordered_attention.py", "_partition.py", "_regions.py",
-    "_region_module.py", "_products_kernels.py"))
+    "_attention.py", "_backend.py", "_few_rows.py", "_ordered_attention.py", "_partition.py",
+    "_regions.py", "_region_module.py", "_products_kernels.py", "_small_nodes.py"))
 
 
 class _Pass(CustomGraphPass):

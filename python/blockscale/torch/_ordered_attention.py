@@ -32,6 +32,7 @@ from torch._higher_order_ops.auto_functionalize import auto_functionalized
 from blockscale.torch._attention import Kept, bind, find_shared, get_shape, is_attention
 from blockscale.torch._plain_rows import make_result
 from blockscale.torch._rows import has_triton
+from blockscale.torch._small_nodes import find_number
 
 _ATEN = torch.ops.aten
 _OF_CPU = _ATEN._scaled_dot_product_flash_attention_for_cpu.default
@@ -223,6 +224,7 @@ class OrderedRewriter:
         order = {each: number for number, each in enumerate(self._graph.nodes)}
         is_last = all(order[each] > order[node]
                       for put in (keys, values) for each in _find_readers(put, node))
+        found["position"] = find_number(found["position"])
         return found if is_last else None
 
     def _emit_cached(self, node: fx.Node, found: dict[str, fx.Node], keys: fx.Node,

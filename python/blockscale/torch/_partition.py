@@ -14,7 +14,8 @@ Layers with plain activations that read the same tensor, as of queries, keys and
 region has, become one product, if their weights lie behind one another in memory.
 
 Beside them, attentions of one query become batched products (_attention.py), and in graphs whose
-layers have sums of order chain all attentions become ops of ours (_ordered_attention.py).
+layers have sums of order chain all attentions become ops of ours (_ordered_attention.py). What is
+between these in a step of decoding becomes fewer launches (_small_nodes.py, _few_rows.py).
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ from blockscale._errors import Error
 from blockscale._ops import ORDERS
 from blockscale.torch._attention import Rewriter, is_attention
 from blockscale.torch._elements import COPY_OPS, ELEMENT_OPS
+from blockscale.torch._few_rows import FewRowsRewriter
 from blockscale.torch._kernels import ROW_BUCKETS
 from blockscale.torch._ordered_attention import OrderedRewriter, is_any_attention
 from blockscale.torch._regions import Joined, Key, get_name, is_rows, read_region, write_region
+from blockscale.torch._small_nodes import join_counters, share_arguments
 
 WEIGHT_ONLY = "blockscale.linear_weight_only.default"
 QUANTIZED = "blockscale.linear_quantized.default"
@@ -69,7 +72,7 @@ class Explanation:
     """What became of our ops in a graph.
 
     Attributes:
-      taken: for each region or product: what it is, and the nodes in it.
+      taken: for each region, product or other op: what it is, and the nodes in it.
       left: why nodes beside our layers were left to the rest, by name.
       count: ops of the graph.
     """
@@ -203,6 +206,8 @@ class Partition:
                        for node in self._graph.nodes)
         if self._attention:
             self._rewrite_attentions(is_chain)
+        FewRowsRewriter(self._graph).run()
+        self.explanation.taken += [("one update", names) for names in join_counters(self._graph)]
         self._number()
         self._pending = [node for node in self._graph.nodes
                          if _name(node) in (WEIGHT_ONLY, QUANTIZED) and _is_tensor(_get_x(node))]
@@ -241,6 +246,7 @@ class Partition:
             for node in list(self._graph.nodes):
                 if ordered.rewrite_rotary(node):
                     self.explanation.taken.append(("a rotary embedding", (node.name,)))
+        share_arguments(self._graph)
 
     def _name_free_sums(self) -> None:
         """Says of the ops that sum and are none of ours that their sums have no defined order,
