@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ops of linalg, tensor, arith and math that importers write, whatever they import.
+"""Ops of linalg, tensor, arith, math and scf that importers write, whatever they import.
 
 A `Builder` is the function that is written. An `Array` is one of its tensors, whose sizes are
 numbers or sympy's expressions in symbols. `emit_...(builder, ..)` adds ops and returns an
@@ -31,6 +31,7 @@ from blockscale._linalg._builder import (
     multiply,
     simplify,
 )
+from blockscale._linalg._control import emit_if, emit_loop
 from blockscale._linalg._elementwise import (
     BINARY,
     BITWISE,
@@ -51,6 +52,7 @@ from blockscale._linalg._orders import (
     emit_sort,
 )
 from blockscale._linalg._products import emit_dot_general, emit_linear, emit_matmul
+from blockscale._linalg._recurrent import Activation, Lstm, emit_lstm, get_activation
 from blockscale._linalg._reductions import (
     emit_batch_norm,
     emit_layer_norm,
@@ -70,6 +72,7 @@ from blockscale._linalg._scatter import emit_put, emit_scatter
 from blockscale._linalg._shapes import (
     PADDINGS,
     emit_broadcast,
+    emit_cast,
     emit_clamped,
     emit_concat,
     emit_gather,
@@ -95,15 +98,16 @@ from blockscale._linalg._windows import (
 
 __all__ = [
     "BINARY", "BITWISE", "COMPARISONS", "FLOAT_UNARY", "INTEGERS", "LARGE", "PADDINGS", "PLACES",
-    "ROUNDINGS", "UNARY", "Along", "Array", "Axis", "Body", "Builder", "Operand", "Size", "Windows",
-    "check_options", "emit_batch_norm", "emit_binary", "emit_broadcast", "emit_clamped",
-    "emit_compare", "emit_concat", "emit_convert", "emit_convolution", "emit_cumulative_sum",
-    "emit_dot_general", "emit_elementwise", "emit_extremum_index", "emit_full", "emit_gather",
-    "emit_histogram", "emit_insert", "emit_interpolated", "emit_iota", "emit_layer_norm",
-    "emit_linear", "emit_matmul", "emit_nearest", "emit_pad", "emit_pad_by_elements", "emit_pool",
-    "emit_put", "emit_reads", "emit_reduce", "emit_reduction", "emit_repeat", "emit_repeat_each",
+    "ROUNDINGS", "UNARY", "Activation", "Along", "Array", "Axis", "Body", "Builder", "Lstm",
+    "Operand", "Size", "Windows", "check_options", "emit_batch_norm", "emit_binary",
+    "emit_broadcast", "emit_cast", "emit_clamped", "emit_compare", "emit_concat", "emit_convert",
+    "emit_convolution", "emit_cumulative_sum", "emit_dot_general", "emit_elementwise",
+    "emit_extremum_index", "emit_full", "emit_gather", "emit_histogram", "emit_if", "emit_insert",
+    "emit_interpolated", "emit_iota", "emit_layer_norm", "emit_linear", "emit_loop", "emit_lstm",
+    "emit_matmul", "emit_nearest", "emit_pad", "emit_pad_by_elements", "emit_pool", "emit_put",
+    "emit_reads", "emit_reduce", "emit_reduction", "emit_repeat", "emit_repeat_each",
     "emit_reshape", "emit_reverse", "emit_scatter", "emit_search", "emit_select", "emit_slice",
     "emit_softmax", "emit_sort", "emit_take_along", "emit_transpose", "emit_transposed_convolution",
-    "emit_unary", "floor_divide", "format_sizes", "get_inner", "get_spec", "is_float", "is_integer",
-    "multiply", "normalize_axes", "simplify",
+    "emit_unary", "floor_divide", "format_sizes", "get_activation", "get_inner", "get_spec",
+    "is_float", "is_integer", "multiply", "normalize_axes", "simplify",
 ]

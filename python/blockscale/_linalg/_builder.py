@@ -130,6 +130,62 @@ class _Op(_trace.Op):
         return f"    {names} = {self.name} {self.text}{end}"
 
 
+@dataclasses.dataclass
+class Region:
+    """Ops that another op runs, and what they give to it.
+
+    Attributes:
+      head: the text in front of the region, as of a branch or a loop.
+      arguments: values that the op defines for the region.
+    """
+
+    head: str = ""
+    arguments: list[Value] = dataclasses.field(default_factory=list)
+    ops: list[_trace.Op] = dataclasses.field(default_factory=list)
+    results: list[Value] = dataclasses.field(default_factory=list)
+
+    def close(self, results: Sequence[Value]) -> list[Value]:
+        """Ends the region with its results; the values from outside that it takes."""
+        self.results = list(results)
+        self.ops, _ = _remove_dead(self.ops, self.results)
+        own = {value.name for op in self.ops for value in op.results}
+        own.update(value.name for value in self.arguments)
+        taken = [value for op in self.ops for value in op.operands] + self.results
+        return list({value.name: value for value in taken if value.name not in own}.values())
+
+    def format(self, with_location: bool) -> str:
+        names = ", ".join(value.name for value in self.results)
+        types = ", ".join(str(value.spec) for value in self.results)
+        lines = [line for op in self.ops for line in op.format(with_location).split("\n")]
+        inside = "".join(f"  {line}\n" for line in [*lines, f"    scf.yield {names} : {types}"])
+        return f"{self.head}{{\n{inside}    }}"
+
+
+class _RegionOp(_Op):
+    """An op with regions, which stand behind its text."""
+
+    regions: Sequence[Region] = ()
+
+    def format(self, with_location: bool) -> str:
+        names = ", ".join(result.name for result in self.results)
+        end = f" {_trace.format_location(self.location)}" if with_location else ""
+        regions = "".join(region.format(with_location) for region in self.regions)
+        return f"    {names} = {self.name} {self.text}{regions}{end}"
+
+
+def _remove_dead(ops: Sequence[_trace.Op], results: Sequence[Value]
+                 ) -> tuple[list[_trace.Op], set[str]]:
+    """The ops that results need, as none has another effect, and the names of values that are
+    used."""
+    live = {value.name for value in results}
+    kept = []
+    for op in reversed(ops):
+        if live.intersection(value.name for value in op.results):
+            live.update(value.name for value in op.operands)
+            kept.append(op)
+    return kept[::-1], live
+
+
 class Trace(_trace.Trace):
     """Ops at the place of the node that is imported."""
 
@@ -143,15 +199,8 @@ class Trace(_trace.Trace):
         return results
 
     def remove_dead(self, results: Sequence[Value]) -> set[str]:
-        """Leaves out ops that nothing takes; none has another effect. The names of values that
-        are used."""
-        live = {value.name for value in results}
-        kept = []
-        for op in reversed(self.ops):
-            if live.intersection(value.name for value in op.results):
-                live.update(value.name for value in op.operands)
-                kept.append(op)
-        self.ops = kept[::-1]
+        """Leaves out ops that nothing takes. The names of values that are used."""
+        self.ops, live = _remove_dead(self.ops, results)
         return live
 
 
@@ -182,6 +231,9 @@ class Builder:
         #: Where the size of a symbol is read: the argument and its dimension.
         self.symbols: dict[Any, tuple[Value, int]] = {}
         self._sizes: dict[Size, Value] = {}
+        #: The ops of the function itself, and how many regions those that are added now are in.
+        self._function_ops = self.trace.ops
+        self.depth = 0
 
     @property
     def location(self) -> _trace.Location:
@@ -209,6 +261,38 @@ class Builder:
             yield
         finally:
             _trace._TRACE.reset(token)
+
+    @contextlib.contextmanager
+    def region(self, region: Region) -> Iterator[None]:
+        """Ops that are emitted in its `with` are those of a region."""
+        outer, sizes = self.trace.ops, dict(self._sizes)
+        self.trace.ops = region.ops
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.trace.ops, self._sizes = outer, sizes
+            self.depth -= 1
+
+    def emit_regions(self, base: str, name: str, operands: Sequence[Value], text: str,
+                     regions: Sequence[Region], specs: Sequence[Spec]) -> list[Value]:
+        """Adds an op with regions that are closed; `operands` are those it takes itself and those
+        that its regions take."""
+        results = [Value(self.trace, self.trace.name(base), spec) for spec in specs]
+        op = _RegionOp(name, list(operands), results, text, "", self.trace.location)
+        op.regions = regions
+        self.trace.ops.append(op)
+        return results
+
+    def name_size(self, name: str, value: Value, dim: int | None = None, *, low: int = 1) -> Size:
+        """A size that is one of a tensor, or without a dimension a number of type index. It is
+        `low` or more."""
+        symbol = sympy.Dummy(name, integer=True, positive=low > 0, nonnegative=True)
+        if dim is None:
+            self._sizes[symbol] = value
+        else:
+            self.symbols[symbol] = value, dim
+        return symbol
 
     def emit(self, base: str, name: str, operands: Sequence[Value], text: str,
              spec: Spec) -> Value:
@@ -239,8 +323,17 @@ class Builder:
                 byte each.
           layout: how the module stores it; the array is row-major all the same.
 
-        Those of more than 1 KiB are resources or arguments, as `constants` says.
+        Those of more than 1 KiB are resources or arguments, as `constants` says. No region holds a
+        constant, so that all may read it.
         """
+        ops, self.trace.ops = self.trace.ops, self._function_ops
+        try:
+            return self._add_constant(array, name, dtype, layout)
+        finally:
+            self.trace.ops = ops
+
+    def _add_constant(self, array: Any, name: str, dtype: str | None,
+                      layout: Layout | DataLayout | None) -> Array:
         array = np.asarray(array)
         if array.dtype == np.bool_ and array.nbytes > LARGE and self.constants == "resources":
             # A resource of i1 has no form that all of MLIR agrees on.

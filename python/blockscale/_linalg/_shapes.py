@@ -12,6 +12,7 @@ import sympy
 from blockscale._linalg._body import Along, Body, emit_elementwise, emit_full, get_inner, is_integer
 from blockscale._linalg._builder import INDEX, Array, Builder, Size, get_spec, multiply, simplify
 from blockscale._trace import Value
+from blockscale._types import Spec
 
 
 def _group(source: Sequence[Size], result: Sequence[Size]) -> list[tuple[list[int], list[int]]]:
@@ -74,11 +75,17 @@ def emit_reshape(builder: Builder, x: Array, sizes: Sequence[Any]) -> Array:
                              f"{value.name} {dims} : {value.spec} into {spec}", spec)
     if len(middle) != len(sizes):
         value = _emit_split(builder, value, [right for _, right in groups], sizes)
-    elif value.spec != get_spec(sizes, x.dtype):
-        spec = get_spec(sizes, x.dtype)
-        value = builder.emit("cast", "tensor.cast", [value],
-                             f"{value.name} : {value.spec} to {spec}", spec)
+    else:
+        value = emit_cast(builder, value, get_spec(sizes, x.dtype))
     return Array(value, sizes)
+
+
+def emit_cast(builder: Builder, value: Value, spec: Spec) -> Value:
+    """A tensor as one of a type that tells more or fewer of its sizes."""
+    if value.spec == spec:
+        return value
+    return builder.emit("cast", "tensor.cast", [value],
+                        f"{value.name} : {value.spec} to {spec}", spec)
 
 
 def _emit_split(builder: Builder, value: Value, dims: list[list[int]],

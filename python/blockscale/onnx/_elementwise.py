@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from blockscale._linalg import (
@@ -155,16 +155,20 @@ def import_leaky_relu(importer: Importer, inputs: Sequence[Operand], attributes:
     return emit_elementwise(importer, "leaky", [x], x.sizes, x.dtype, compute)
 
 
+def compute_hard_sigmoid(slope: float, shift: float) -> Callable[[Body, str], str]:
+    """A line between 0 and 1, of an element in f32."""
+    def compute(body: Body, a: str) -> str:
+        line = body.add(body.mul(a, body.constant(slope)), body.constant(shift))
+        return body.maximum(body.minimum(line, body.constant(1)), body.constant(0))
+    return compute
+
+
 @handles("HardSigmoid")
 def import_hard_sigmoid(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
                         ) -> Array:
     x = importer.number(inputs[0])
-    slope, shift = attributes.get("alpha", 0.2), attributes.get("beta", 0.5)
-
-    def compute(body: Body, a: str) -> str:
-        line = body.add(body.mul(a, body.constant(slope)), body.constant(shift))
-        return body.maximum(body.minimum(line, body.constant(1)), body.constant(0))
-    return emit_elementwise(importer, "hard_sigmoid", [x], x.sizes, x.dtype, compute)
+    return emit_elementwise(importer, "hard_sigmoid", [x], x.sizes, x.dtype, compute_hard_sigmoid(
+        attributes.get("alpha", 0.2), attributes.get("beta", 0.5)))
 
 
 @handles("Where")

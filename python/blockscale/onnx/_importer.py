@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from blockscale._errors import ArgumentError, Problem, UnsupportedError
 from blockscale._linalg import Array, Builder, Size, simplify
 from blockscale._linalg._builder import INDEX
 from blockscale._types import Spec
-from blockscale.onnx._model import Model, Node
+from blockscale.onnx._model import Model, Node, make_node, read_initializers
 from blockscale.onnx._nodes import NAMES, get_type_name
 from blockscale.onnx._operands import Constant, Sizes, get_dtype
 from blockscale.onnx._recipes import DOMAIN
@@ -58,6 +58,10 @@ class Refused(Exception):
     """Why a node is not imported."""
 
 
+class Failed(Exception):
+    """That a node in a branch is not imported, which has its reason."""
+
+
 class Importer(Builder):
     """Imports the nodes of a graph, one after the other."""
 
@@ -74,6 +78,9 @@ class Importer(Builder):
         self.equals: list[tuple[Size, Size]] = []
         self.problems: list[Problem] = []
         self._constants: dict[int, tuple[np.ndarray, Array]] = {}
+        #: Sizes that the caller knows, by name, and the names of all sizes.
+        self._fixed: dict[str, Any] = {}
+        self._names_of_sizes: set[str] = set()
         self.node: Node
 
     def refuse(self, message: str) -> NoReturn:
@@ -87,9 +94,20 @@ class Importer(Builder):
             return True
         if difference.is_nonzero:
             return False
-        if (a, b) not in self.equals:
-            self.equals.append((a, b))
+        self._relate(self.equals, a, b)
         return True
+
+    def limit(self, size: Size, most: Size) -> None:
+        """A size is at most another one in every call."""
+        self._relate(self.limits, size, most)
+
+    def _relate(self, relations: list[tuple[Size, Size]], a: Size, b: Size) -> None:
+        # A branch that is not taken asks nothing. One that is, and sizes of results of branches,
+        # are checked where the module computes.
+        is_of_inputs = all(isinstance(symbol, sympy.Symbol) and not isinstance(symbol, sympy.Dummy)
+                           for each in (a, b) for symbol in sympy.sympify(each).free_symbols)
+        if self.depth == 0 and is_of_inputs and (a, b) not in relations:
+            relations.append((a, b))
 
     # Inputs and constants.
 
@@ -114,12 +132,53 @@ class Importer(Builder):
         self.values[info.name] = self.inputs[info.name] = self.add_argument(info.name, sizes,
                                                                             dtype)
 
+    def _take_inputs(self, fixed: Mapping[str, Any]) -> None:
+        inputs = [info for info in self.model.graph.input if info.name not in self.values]
+        names = [info.name for info in inputs]
+        self._fixed = {name: value for name, value in fixed.items() if name not in names}
+        for info in inputs:
+            if info.name in fixed:
+                self.values[info.name] = self._fix_input(info, fixed[info.name])
+            else:
+                self.add_input(info)
+        sizes = sorted(self._names_of_sizes)
+        for name, value in self._fixed.items():
+            if name not in sizes:
+                raise ArgumentError(
+                    f"expected fixed to name inputs ({', '.join(names)}) or sizes "
+                    f"({', '.join(sizes) or 'none'}), but got {name!r}")
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ArgumentError(f"expected fixed to have a number of 1 or more for size "
+                                    f"{name}, but got {value!r}")
+
+    def _fix_input(self, info: onnx.ValueInfoProto, value: Any) -> Constant:
+        """An input that is a constant, of the type and the shape that the model says."""
+        tensor = info.type.tensor_type
+        try:
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+            array = np.asarray(value, dtype)
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
+            raise ArgumentError(f"{info.name}: expected fixed to have numbers of "
+                                f"{get_type_name(tensor.elem_type)}, but got {value!r}") from error
+        sizes = [self._read_size(info.name, number, dim)
+                 for number, dim in enumerate(tensor.shape.dim)]
+        if tensor.HasField("shape") and (len(sizes) != array.ndim or any(
+                isinstance(size, int) and size != found
+                for size, found in zip(sizes, array.shape))):
+            raise ArgumentError(f"{info.name}: expected fixed to have shape {sizes}, but got "
+                                f"{list(array.shape)}")
+        return Constant(array, info.name)
+
     def _read_size(self, name: str, number: int, dim: Any) -> Size:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             return int(dim.dim_value)
         # Some exporters write -1, or a question mark, for a size without a name.
         given = "" if dim.dim_param == "?" else dim.dim_param
-        return sympy.Symbol(given or f"{name}_{number}", integer=True, positive=True)
+        known = given or f"{name}_{number}"
+        self._names_of_sizes.add(known)
+        if isinstance(self._fixed.get(known), int):
+            return int(self._fixed[known])
+        return sympy.Symbol(known, integer=True, positive=True)
 
     def constant(self, value: np.ndarray, name: str) -> Array:
         """A tensor that is known, once for each array."""
@@ -198,8 +257,29 @@ class Importer(Builder):
 
     # The walk.
 
-    def run(self) -> None:
-        """Imports all nodes; raises UnsupportedError with all that are refused."""
+    def import_graph(self, graph: onnx.GraphProto) -> list[Operand]:
+        """The results of a branch in the node that is imported. Its names end with it."""
+        outer, node, location = dict(self.values), self.node, self.location
+        self._take_initializers(graph)
+        for each in graph.node:
+            self._import_node(make_node(each, node.number))
+        results = [self.values[output.name] for output in graph.output]
+        self.values, self.node, self.location = outer, node, location
+        return results
+
+    def _take_initializers(self, graph: onnx.GraphProto) -> None:
+        known = read_initializers(graph, self.model.path, self.model.folder)
+        self.values.update({key: Constant(value, key) for key, value in known.items()})
+        for sparse in graph.sparse_initializer:
+            self.values[sparse.values.name] = FAILED
+            self.problems.append(Problem(sparse.values.name, "initializer", "expected a dense "
+                                         "tensor, but got a sparse one", (self.model.path, 0)))
+
+    def run(self, fixed: Mapping[str, Any]) -> None:
+        """Imports all nodes, with inputs and sizes that the caller knows; raises UnsupportedError
+        with all that are refused."""
+        self._take_initializers(self.model.graph)
+        self._take_inputs(fixed)
         with self.tracing():
             for node in self.model.nodes:
                 self._import_node(node)
@@ -228,6 +308,8 @@ class Importer(Builder):
                 self.refuse("expected an op that is imported, or one of constants")
             elif not any(each is FAILED for each in inputs):
                 results = self._call(node, inputs, handler)
+        except Failed:
+            pass
         except (Refused, ArgumentError) as error:  # ArgumentError: of an op of the dialect.
             self.note(node, str(error))
         self.values.update(zip(node.outputs, results))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, Union
 
 import google.protobuf.message
@@ -58,18 +58,6 @@ class Model:
     nodes: list[Node]
     #: (format, recipe, is_amax) of quantizers that this package exported, by their names.
     quantizers: dict[str, tuple[str, str, bool]]
-
-    def read_constants(self) -> dict[str, np.ndarray]:
-        """The initializers."""
-        found = {}
-        for tensor in self.graph.initializer:
-            try:
-                found[tensor.name] = numpy_helper.to_array(tensor, self.folder)
-            except (onnx.checker.ValidationError, ValueError, TypeError, OSError,
-                    RuntimeError) as error:
-                fail("BLOCKSCALE_FILE", f"{self.path}: expected the elements of initializer "
-                                        f"{tensor.name!r}, but {_get_reason(error)}")
-        return found
 
 
 def _get_reason(error: Exception) -> str:
@@ -183,7 +171,7 @@ def _inline(model: onnx.ModelProto, handled: Collection[str], path: str,
         except onnx.defs.SchemaError:
             return False
         return bool(schema.has_function or schema.has_context_dependent_function)
-    left = {node.op_type for node in model.graph.node
+    left = {node.op_type for node in list_nodes(model.graph)
             if node.domain in ("", "ai.onnx") and node.op_type not in handled}
     if not any(map(has_body, left)) and all(
             function.domain == DOMAIN and function.name in kept for function in model.functions):
@@ -211,17 +199,42 @@ def _find_part(node: onnx.NodeProto) -> str:
     return ""
 
 
+def make_node(node: onnx.NodeProto, number: int) -> Node:
+    """A node, of a graph or of a branch in its node of this number."""
+    attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    name = node.name or next((each for each in node.output if each), f"#{number}")
+    return Node(node.op_type, domain, name, number, tuple(node.input), tuple(node.output),
+                attributes, node, _find_part(node))
+
+
+def list_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph and of the graphs in them."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from list_nodes(inner)
+
+
+def read_initializers(graph: onnx.GraphProto, path: str, folder: str) -> dict[str, np.ndarray]:
+    """Tensors that are known, of a graph or of a branch."""
+    found = {}
+    for tensor in graph.initializer:
+        try:
+            found[tensor.name] = numpy_helper.to_array(tensor, folder)
+        except (onnx.checker.ValidationError, ValueError, TypeError, OSError,
+                RuntimeError) as error:
+            fail("BLOCKSCALE_FILE", f"{path}: expected the elements of initializer "
+                                    f"{tensor.name!r}, but {_get_reason(error)}")
+    return found
+
+
 def read(source: Source, handled: Collection[str]) -> Model:
     """A model whose functions are inlined; ops in `handled` stay as they are."""
     model, path, folder = _parse(source)
     model, opset = _modernize(model, path, folder, _check(model, path, folder))
     quantizers = _find_quantizers(model)
     model = _inline(model, handled, path, quantizers)
-    nodes = []
-    for number, node in enumerate(model.graph.node, 1):
-        attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        name = node.name or next((each for each in node.output if each), f"#{number}")
-        nodes.append(Node(node.op_type, domain, name, number, tuple(node.input),
-                          tuple(node.output), attributes, node, _find_part(node)))
+    nodes = [make_node(node, number) for number, node in enumerate(model.graph.node, 1)]
     return Model(model.graph, opset, path, folder, nodes, quantizers)

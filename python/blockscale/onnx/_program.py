@@ -18,9 +18,11 @@ from blockscale._errors import ArgumentError, Problem
 from blockscale._linalg import Array, Size, check_options
 from blockscale._trace import Module
 from blockscale.onnx import (  # noqa: F401
+    _control,
     _elementwise,
     _products,
     _quantize,
+    _recurrent,
     _reductions,
     _resize,
     _shapes,
@@ -28,7 +30,6 @@ from blockscale.onnx import (  # noqa: F401
 )
 from blockscale.onnx._importer import FAILED, HANDLERS, Importer, Refused
 from blockscale.onnx._model import Source, read
-from blockscale.onnx._operands import Constant
 
 
 class Function:
@@ -138,8 +139,8 @@ def _get_result(importer: Importer, name: str) -> Array | None:
         return None
 
 
-def from_model(source: Source, name: str = "forward", *, constants: str = "resources"
-               ) -> Imported:
+def from_model(source: Source, name: str = "forward", *, constants: str = "resources",
+               fixed: Mapping[str, Any] | None = None) -> Imported:
     """A model of ONNX.
 
     Args:
@@ -148,6 +149,9 @@ def from_model(source: Source, name: str = "forward", *, constants: str = "resou
       name: of the module's function.
       constants: what constants of more than 1 KiB become: "resources" of the module, or
         "arguments" of its function behind the inputs.
+      fixed: inputs that are known, by their names, as arrays or numbers, which the function does
+        not take then, and sizes of inputs, by theirs: dimension 1 of an input x that has no name
+        is "x_1".
 
     Raises: UnsupportedError with all nodes that are not imported; FileError or ArgumentError for
       a model that cannot be read.
@@ -155,16 +159,7 @@ def from_model(source: Source, name: str = "forward", *, constants: str = "resou
     check_options(name, constants)
     model = read(source, {op for domain, op in HANDLERS if not domain})
     importer = Importer(model, constants)
-    known = model.read_constants()
-    importer.values.update({key: Constant(value, key) for key, value in known.items()})
-    for sparse in model.graph.sparse_initializer:
-        importer.values[sparse.values.name] = FAILED
-        importer.problems.append(Problem(sparse.values.name, "initializer", "expected a dense "
-                                         "tensor, but got a sparse one", (model.path, 0)))
-    for info in model.graph.input:
-        if info.name not in importer.values:
-            importer.add_input(info)
-    importer.run()
+    importer.run(fixed or {})
     with importer.tracing():
         outputs = [output.name for output in model.graph.output]
         results = [_get_result(importer, output) for output in outputs]

@@ -293,7 +293,7 @@ def _slice(importer: Importer, x: Array, axis: int, start: Size, end: Size, step
     if not rest.is_nonnegative:
         # It ends within the tensor where the model is called rightly. A gather never reads
         # outside of it.
-        importer.limits.append((last, size))
+        importer.limit(last, size)
         places = emit_iota(importer, [count], 0, "i64")
         if first != 0:
             moved = importer.array(make_sizes(first))
@@ -392,7 +392,7 @@ def _check_padding(importer: Importer, x: Array, axis: int, mode: str, pads: Seq
         if isinstance(size, int) and isinstance(pad, int):
             importer.refuse(f"expected pads of at most {most} along dimension {axis} in mode "
                             f"{mode}, but got {pad}")
-        importer.limits.append((pad, most))
+        importer.limit(pad, most)
 
 
 @handles("ConstantOfShape")

@@ -38,12 +38,12 @@ def _decide(relation: Any) -> bool | None:
     return bool(relation) if relation in (sympy.true, sympy.false) else None
 
 
-def _compare(inputs: list[Any]) -> Constant | None:
+def _compare(relation: Callable[[Any, Any], Any], inputs: list[Any]) -> Constant | None:
     a, b = np.broadcast_arrays(*inputs)
-    found = [_decide(sympy.Eq(x, y)) for x, y in zip(a.flat, b.flat)]
+    found = [_decide(relation(x, y)) for x, y in zip(a.flat, b.flat)]
     if None in found:
         return None
-    return Constant(np.array(found, bool).reshape(a.shape), "equal")
+    return Constant(np.array(found, bool).reshape(a.shape), "relation")
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -106,6 +106,12 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
 }
 
 
+_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Equal": sympy.Eq, "Less": sympy.Lt, "LessOrEqual": sympy.Le, "Greater": sympy.Gt,
+    "GreaterOrEqual": sympy.Ge,
+}
+
+
 def fold_sizes(node: Node, inputs: list[Any]) -> Constant | Sizes | None:
     """The result of a node of sizes and constants, if it is one of sizes."""
     if node.domain or not all(isinstance(each, Sizes) or (
@@ -114,8 +120,10 @@ def fold_sizes(node: Node, inputs: list[Any]) -> Constant | Sizes | None:
     # Indices past int64's range, as the end of a slice, stay numbers of NumPy.
     arrays = [each.value for each in inputs]
     try:
-        if node.op == "Equal":
-            return _compare(arrays)
+        if node.op in _RELATIONS:
+            return _compare(_RELATIONS[node.op], arrays)
+        if node.op == "Cast" and node.attributes["to"] == TYPES["i1"]:
+            return _compare(sympy.Ne, [*arrays, np.array(0)])
         found = _fold(node, arrays)
     except (ValueError, TypeError, LookupError, ZeroDivisionError) as error:
         raise ArgumentError(

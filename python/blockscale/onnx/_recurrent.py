@@ -1,0 +1,135 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""LSTM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from blockscale._linalg import (
+    Activation,
+    Array,
+    Lstm,
+    Size,
+    emit_binary,
+    emit_concat,
+    emit_full,
+    emit_lstm,
+    emit_reshape,
+    emit_slice,
+    emit_transpose,
+    get_activation,
+    is_integer,
+)
+from blockscale.onnx._elementwise import compute_hard_sigmoid
+from blockscale.onnx._importer import Importer, Operand, handles
+
+_DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+_ACTIVATIONS = ("Sigmoid", "Tanh", "Relu", "HardSigmoid")
+_DEFAULTS = ("Sigmoid", "Tanh", "Tanh")
+
+
+def _read_activations(importer: Importer, attributes: dict[str, Any], count: int
+                      ) -> list[Activation]:
+    """Three for each direction."""
+    names = [each.decode() for each in attributes.get("activations", ())] or (
+        [*_DEFAULTS] * count)
+    if len(names) != 3 * count or not set(names) <= set(_ACTIVATIONS):
+        importer.refuse(f"expected {3 * count} activations of {', '.join(_ACTIVATIONS)}, but got "
+                        f"{', '.join(names)}")
+    # Only those that have numbers take them from the lists, one after the other.
+    slopes, shifts = (iter(attributes.get(name, ())) for name in ("activation_alpha",
+                                                                  "activation_beta"))
+    return [compute_hard_sigmoid(next(slopes, 0.2), next(shifts, 0.5))
+            if name == "HardSigmoid" else get_activation(name.lower()) for name in names]
+
+
+def _take(importer: Importer, array: Array, number: int) -> Array:
+    """What a tensor has for a direction."""
+    part = emit_slice(importer, array, [number] + [0] * (array.rank - 1), [1, *array.sizes[1:]])
+    return emit_reshape(importer, part, array.sizes[1:])
+
+
+def _split(importer: Importer, array: Array, count: int) -> list[Array]:
+    """Equal parts of the last dimension."""
+    width = array.sizes[-1]
+    if not isinstance(width, int) or width % count:
+        importer.refuse(f"expected a multiple of {count} numbers, but got {list(array.sizes)}")
+    return [emit_slice(importer, array, [*[0] * (array.rank - 1), number * (width // count)],
+                       [*array.sizes[:-1], width // count]) for number in range(count)]
+
+
+@handles("LSTM")
+def import_lstm(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
+                ) -> tuple[Array, ...]:
+    given = [*inputs, *[None] * (8 - len(inputs))]
+    x, weight, recurrent = (importer.number(each, what) for each, what
+                            in zip(given, ("operand", "weights", "recurrent weights")))
+    bias, peepholes = (None if each is None else importer.number(each, what)
+                       for each, what in ((given[3], "bias"), (given[7], "peepholes")))
+    lengths = None if given[4] is None else importer.array(given[4])
+    name = attributes.get("direction", b"forward").decode()
+    if name not in _DIRECTIONS:
+        importer.refuse(f"expected direction to be one of {', '.join(_DIRECTIONS)}, but got {name}")
+    directions = _DIRECTIONS[name]
+    for key, value in (("clip", 0), ("input_forget", 0)):
+        if attributes.get(key, value) != value:
+            importer.refuse(f"expected {key} to be {value}, but got {attributes[key]}")
+    if lengths is not None and not is_integer(lengths.dtype):
+        importer.refuse(f"expected lengths of integers, but got {lengths.dtype}")
+    activations = _read_activations(importer, attributes, len(directions))
+    batch_first = bool(attributes.get("layout", 0))
+    if x.rank != 3 or weight.rank != 3 or recurrent.rank != 3 or any(
+            each.sizes[0] != len(directions) for each in (weight, recurrent)):
+        importer.refuse(f"expected an operand of rank 3 and weights of {len(directions)} "
+                        f"directions, but got {list(x.sizes)}, {list(weight.sizes)} and "
+                        f"{list(recurrent.sizes)}")
+    if batch_first:
+        x = emit_transpose(importer, x, [1, 0, 2])
+    width = recurrent.sizes[-1]
+    if attributes.get("hidden_size", width) != width:
+        importer.refuse(f"expected hidden_size to be {width}, as of the recurrent weights, but got "
+                        f"{attributes['hidden_size']}")
+    results = []
+    for number, reverse in enumerate(directions):
+        both = None if bias is None else _split(importer, _take(importer, bias, number), 2)
+        layer = Lstm(
+            _take(importer, weight, number), _take(importer, recurrent, number),
+            None if both is None else emit_binary(importer, "add", *both, dtype="f32"),
+            None if peepholes is None else
+            tuple(_split(importer, _take(importer, peepholes, number), 3)),  # type: ignore[arg-type]
+            tuple(activations[3 * number:3 * number + 3]), reverse)  # type: ignore[arg-type]
+        hidden, cell = (_take_state(importer, each, number, (x.sizes[1], width), x.dtype,
+                                    batch_first) for each in given[5:7])
+        results.append(emit_lstm(importer, layer, x, hidden, cell, lengths))
+    return _join(importer, results, batch_first)
+
+
+def _take_state(importer: Importer, operand: Operand, number: int, sizes: Sequence[Size],
+                dtype: str, batch_first: bool) -> Array:
+    """The state of a direction at first."""
+    if operand is None:
+        return emit_full(importer, sizes, 0, dtype)
+    state = importer.number(operand, "states")
+    if state.rank != 3:
+        importer.refuse(f"expected states of rank 3, but got {list(state.sizes)}")
+    if batch_first:
+        state = emit_transpose(importer, state, [1, 0, 2])
+    return _take(importer, state, number)
+
+
+def _join(importer: Importer, results: Sequence[Sequence[Array]], batch_first: bool
+          ) -> tuple[Array, ...]:
+    """The results of directions side by side: [steps, directions, batch, H], and two of
+    [directions, batch, H]; the batch is first where it is first in the input."""
+    joined = []
+    for parts in zip(*results):
+        axis = parts[0].rank - 2
+        wide = [emit_reshape(importer, each, (*each.sizes[:axis], 1, *each.sizes[axis:]))
+                for each in parts]
+        whole = emit_concat(importer, wide, axis)
+        if batch_first:
+            whole = emit_transpose(importer, whole, [2, 0, 1, 3] if axis else [1, 0, 2])
+        joined.append(whole)
+    return tuple(joined)
