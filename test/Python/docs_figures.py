@@ -100,6 +100,16 @@ def kinds():
     return [count]
 
 
+def speeds():
+    """The least and the largest speed of products on Hopper: of weights of 4 bits beside cuBLAS,
+    and of bf16 beside torch."""
+    weights = [float(row["share of cuBLAS"])
+               for name, row in read_rows("weight-only-h200.txt").items()
+               if name.startswith(("NVFP4", "MXFP4")) and name.endswith("x8192x8192")]
+    plain = [float(row["share"]) for row in read_rows("plain-h200.txt").values()]
+    return [f"{end(found):.2f}" for found in (weights, plain) for end in (min, max)]
+
+
 def calls():
     count, = re.findall(r"of (\d+) calls", read_log("tensor-maps-h200.txt"))
     return [f"{int(count):,}"]
@@ -117,6 +127,9 @@ SENTENCES = [
              "with {} products for each format. Every byte equals the numpy reference. NVFP4 "
              "saves {} % of the bf16 bytes at a signal-to-noise ratio of {} to {} dB, MXFP8 saves "
              "{} % at {} to {} dB.", example),
+    Sentence("README.md",
+             "have {} to {} times the speed of cuBLAS bf16, and products of bf16 have {} to {} "
+             "times that of PyTorch", speeds),
     Sentence(PERFORMANCE,
              "the share is {} (MXFP8) and {} (NVFP4) on 8192x11328, and {} and {} on 11328x8192; "
              "for rows and transformed columns it is {} and {}.",
