@@ -36,7 +36,7 @@ static constexpr int64_t kSharedBlocks = 3;
 /// assembler would take a few registers more than leave room for so many.
 static constexpr int64_t kRoundingBlocks = 4;
 /// The same of those with long strips, whose threads have fewer elements.
-static constexpr int64_t kLongStripBlocks = 5;
+static constexpr int64_t kLongStripBlocks = 6;
 
 using emit::getIndex;
 
