@@ -143,6 +143,39 @@ class ValuesTest(unittest.TestCase):
             made = fake_quantize(batch, format="mxfp8", block=block)
             self.check(made[0, 1], compute(batch[0, 1], "mxfp8", block), "batch")
 
+    def test_transformed(self):
+        """The values of what the Hadamard transform gives, along the blocks."""
+        x = draw_numbers(seed=7)
+        for format, size in (("nvfp4", 16), ("mxfp8", 32)):
+            for block in ((1, size), (size, 1)):
+                along = x if block[0] == 1 else x.t().contiguous()
+                made = OPS.hadamard(along)
+                made = made if block[0] == 1 else made.t()
+                found = fake_quantize(x, format=format, block=block, rht=True)
+                self.check(found, fake_quantize(made.contiguous(), format=format, block=block),
+                           format)
+                self.assertFalse(torch.equal(found, fake_quantize(x, format=format, block=block)))
+        data, scales = OPS.quantize(OPS.hadamard(x), format="nvfp4")
+        self.check(fake_quantize(x, format="nvfp4", rht=True),
+                   OPS.dequantize(data, scales, in_features=96, format="nvfp4",
+                                  dtype=torch.bfloat16), "quantize")
+
+    def test_hadamard(self):
+        """The transform keeps products, its transpose takes it back, and its derivative is that."""
+        x, w = draw_numbers(seed=8), draw_numbers(seed=9)
+        random = torch.randn(48, 64, generator=torch.Generator().manual_seed(2)).bfloat16()
+        wide = random.float()
+        torch.testing.assert_close(OPS.hadamard(random).float() @ OPS.hadamard(random).float().t(),
+                                   wide @ wide.t(), rtol=0.02, atol=0.2)
+        whole = (x.sign() * 4).bfloat16()  # Sums of 16 of them are exact.
+        self.assertTrue(torch.equal(OPS.hadamard(OPS.hadamard(whole), transposed=True), whole))
+        one = torch.eye(16).bfloat16()
+        self.assertTrue(torch.equal(OPS.hadamard(one), OPS.hadamard(one, transposed=True).t()))
+        leaf = random.clone().requires_grad_()
+        OPS.hadamard(leaf[None]).backward(random[None])
+        self.assertTrue(torch.equal(leaf.grad, OPS.hadamard(random, transposed=True)))
+        torch.library.opcheck(OPS.hadamard.default, (w.clone().requires_grad_(),))
+
     def test_one_kernel(self):
         """On GPUs; where the global scale is that of x itself, one more takes the amax."""
         for format, size in (("nvfp4", 16), ("mxfp8", 32), ("mxfp4", 32)):
@@ -158,6 +191,12 @@ class ValuesTest(unittest.TestCase):
                                                    torch.bfloat16, 2, block, False).build(None)
                             plan = json.loads(_kernels._emit(module, chip, _kernels._PLAN))
                             self.assertEqual(len(plan["functions"][0]["steps"]), count)
+        # The transform of columns is in the kernel, that of rows is one of its own.
+        for block, count in (((16, 1), 1), ((1, 16), 2)):
+            module = FakeQuantizer(OperandForm("nvfp4"), torch.bfloat16, 2, block, False,
+                                   True).build(None)
+            plan = json.loads(_kernels._emit(module, "sm_90a", _kernels._PLAN))
+            self.assertEqual(len(plan["functions"][0]["steps"]), count)
 
 
 class GradientTest(unittest.TestCase):
@@ -201,6 +240,21 @@ class GradientTest(unittest.TestCase):
         fake_quantize(x, format="nvfp4", scaling="scale", given=scale).sum().backward()
         self.assertTrue(torch.equal(masks[0], x.grad))
 
+    def test_transformed(self):
+        """Behind the mask, gradients go through the transpose of the transform."""
+        x = draw_numbers(seed=10)
+        given = torch.randn(x.shape, generator=torch.Generator().manual_seed(3)).bfloat16()
+        for block in ((1, 32), (32, 1)):
+            along, given_along = (each if block[0] == 1 else each.t().contiguous()
+                                  for each in (x, given))
+            leaf = along.clone().requires_grad_()
+            fake_quantize(OPS.hadamard(leaf), format="mxfp8", recipe="floor").backward(given_along)
+            wanted = leaf.grad if block[0] == 1 else leaf.grad.t()
+            leaf = x.clone().requires_grad_()
+            fake_quantize(leaf, format="mxfp8", recipe="floor", block=block, rht=True).backward(
+                given)
+            self.assertTrue(torch.equal(leaf.grad, wanted))
+
     def test_compiled(self):
         def function(x, w):
             return (fake_quantize(x, format="mxfp8") @ fake_quantize(
@@ -216,8 +270,10 @@ class GradientTest(unittest.TestCase):
     def test_op(self):
         x = draw_numbers(dtype=torch.float32)
         for options in ({"format": "mxfp8"}, {"format": "mxfp4", "block": [32, 1]},
-                        {"format": "nvfp4", "scaling": "dynamic", "block": [16, 16]}):
-            torch.library.opcheck(OPS.fake_quantize.default, (x.clone().requires_grad_(),), options)
+                        {"format": "nvfp4", "scaling": "dynamic", "block": [16, 16]},
+                        {"format": "nvfp4", "block": [16, 1], "rht": True}):
+            each = x.bfloat16() if "rht" in options else x.clone()
+            torch.library.opcheck(OPS.fake_quantize.default, (each.requires_grad_(),), options)
 
 
 class RefusedTest(unittest.TestCase):
@@ -234,7 +290,10 @@ class RefusedTest(unittest.TestCase):
                 ({"format": "nvfp4", "scaling": "scale", "given": one.double()},
                  "given of torch.float32, but got torch.float64"),
                 ({"format": "nvfp4", "scaling": "scale", "given": x[0]}, r"given of shape \\[\\]"),
-                ({"format": "mxfp4", "rng": one}, "rng of torch.int64")):
+                ({"format": "mxfp4", "rng": one}, "rng of torch.int64"),
+                ({"format": "mxfp8", "rht": True}, "x of bfloat16 for the Hadamard .*float32"),
+                ({"format": "nvfp4", "rht": True, "block": (16, 16)},
+                 r"a block of a row or of a column for .*, but got \\[16, 16\\]")):
             with self.subTest(options), self.assertRaisesRegex(blockscale.ArgumentError,
                                                                message.replace("\\\\", "\\")):
                 fake_quantize(x, **options)
@@ -244,6 +303,10 @@ class RefusedTest(unittest.TestCase):
             fake_quantize(x[0], format="mxfp8")
         with self.assertRaisesRegex(blockscale.ArgumentError, "multiple of 16, but got 40"):
             fake_quantize(torch.zeros(2, 40), format="nvfp4")
+        for wrong, message in ((x, "x to be bfloat16"), (x[0].bfloat16(), "x of rank 2"),
+                               (x[:, :8].bfloat16(), "a multiple of 16, but got")):
+            with self.assertRaisesRegex(blockscale.ArgumentError, message):
+                OPS.hadamard(wrong)
         with self.assertRaisesRegex(blockscale.CompileError, "rng"):
             fake_quantize(x, format="mxfp8", rng=torch.tensor([1, 2]))
 

@@ -97,6 +97,27 @@ class QatTest(unittest.TestCase):
                     self.assertTrue(torch.equal(model(x), wanted))
                     self.assertTrue(torch.equal(model(x[:1]), wanted[:1]))
 
+    def test_transformed(self):
+        """With the Hadamard transform of both operands, or beside plain activations, which are
+        transformed, too: the deployed model has the codes and the results of the trained one."""
+        x = torch.randn(33, 128).bfloat16()
+        for rule in ({"format": "nvfp4", "rht": True}, {"format": "mxfp8", "rht": True}):
+            with self.subTest(rule):
+                model, plain = make(), make()
+                prepare_qat_(model, policy(rule))
+                losses = train(model)
+                self.assertLess(losses[-1], losses[0])
+                plain.load_state_dict(model.state_dict())
+                quantize_(plain, policy(rule))
+                with torch.no_grad():
+                    wanted = model[0](x)
+                convert_qat_(model)
+                for number in (0, 2):
+                    self.assertTrue(torch.equal(model[number].data, plain[number].data))
+                    self.assertTrue(torch.equal(model[number].scales, plain[number].scales))
+                difference = (model[0](x) - wanted).float().norm() / wanted.float().norm()
+                self.assertLess(difference, 0.004)
+
     def test_gradients(self):
         """Those of a product of what the operands become, where they are not clipped."""
         model = make(torch.float32)
@@ -165,8 +186,8 @@ class QatTest(unittest.TestCase):
         self.assertIs(type(model[0]), nn.Linear)
         with self.assertLogs("blockscale", "INFO") as logs, \
                 self.assertRaises(blockscale.ArgumentError):
-            prepare_qat_(model, policy({"format": "nvfp4", "rht": True}))
-        self.assertIn("operands that are quantized as they are", "".join(logs.output))
+            prepare_qat_(make(torch.float32), policy({"format": "nvfp4", "rht": True}))
+        self.assertIn("bf16", "".join(logs.output))
 
     def test_a_failure_changes_nothing(self):
         model = make()

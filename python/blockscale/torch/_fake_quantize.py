@@ -1,7 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fake quantization: the values that codes stand for, with a gradient that goes straight through.
-It is one kernel, and one more where their global scale is that of x itself."""
+It is one kernel, and one more where their global scale is that of x itself, or rows are
+transformed."""
 
 from __future__ import annotations
 
@@ -21,13 +22,14 @@ from blockscale.torch._products_kernels import FakeQuantizer, run
 
 _NAME = "fake_quantize"
 define(f"{_NAME}(Tensor x, Tensor? given=None, Tensor? rng=None, *, str format, "
-       "str? recipe=None, str scaling='none', bool swept=False, int[2]? block=None) "
+       "str? recipe=None, str scaling='none', bool swept=False, int[2]? block=None, "
+       "bool rht=False) "
        "-> (Tensor, Tensor, Tensor)")
 _E4M3_SCALES = "nvfp4"
 
 
 def _make(x: Tensor, given: Tensor | None, rng: Tensor | None, format: str, recipe: str | None,
-          scaling: str, swept: bool, block: Sequence[int] | None) -> FakeQuantizer:
+          scaling: str, swept: bool, block: Sequence[int] | None, rht: bool) -> FakeQuantizer:
     """The kernel of a call, all of whose operands are as it takes them."""
     check_x(_NAME, x)
     for what, value, known in (("format", format, tuple(FORMATS)), ("scaling", scaling, SCALINGS),
@@ -40,6 +42,11 @@ def _make(x: Tensor, given: Tensor | None, rng: Tensor | None, format: str, reci
     if chosen not in shapes:
         refuse(_NAME, f"a block of {', '.join(str(list(shape)) for shape in shapes)}",
                list(chosen))
+    if rht and chosen == shapes[2]:
+        refuse(_NAME, "a block of a row or of a column for the Hadamard transform (rht)",
+               list(chosen))
+    if rht and x.dtype != torch.bfloat16:
+        refuse(_NAME, "x of bfloat16 for the Hadamard transform (rht)", str(x.dtype))
     if scaling != "none" and format != _E4M3_SCALES:
         refuse(_NAME, f"no scaling by a global scale but of {_E4M3_SCALES}", f"one of {format}")
     if (given is not None) != (scaling in ("amax", "scale")):
@@ -50,16 +57,17 @@ def _make(x: Tensor, given: Tensor | None, rng: Tensor | None, format: str, reci
     if rng is not None:
         check_tensor(_NAME, "rng", rng, torch.int64, [2], x)
     return FakeQuantizer(OperandForm(format, recipe, scaling, None, swept), x.dtype, x.dim(),
-                         (chosen[0], chosen[1]), rng is not None)
+                         (chosen[0], chosen[1]), rng is not None, rht)
 
 
 def _quantize(x: Tensor, given: Tensor | None = None, rng: Tensor | None = None, *, format: str,
               recipe: str | None = None, scaling: str = "none", swept: bool = False,
-              block: Sequence[int] | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    quantizer = _make(x, given, rng, format, recipe, scaling, swept, block)
+              block: Sequence[int] | None = None, rht: bool = False
+              ) -> tuple[Tensor, Tensor, Tensor]:
+    quantizer = _make(x, given, rng, format, recipe, scaling, swept, block, rht)
     y, scales, *made = run(quantizer.get(), [to_argument(x), given, rng])
     if quantizer.is_transposed:
-        y, scales = (each.transpose(-2, -1).contiguous() for each in (y, scales))
+        y, scales = y.transpose(-2, -1), scales.transpose(-2, -1)
     if made:
         return y, scales, made[0]
     # Without a global scale there is nothing to compute.
@@ -68,12 +76,17 @@ def _quantize(x: Tensor, given: Tensor | None = None, rng: Tensor | None = None,
 
 def _fake(x: Tensor, given: Tensor | None = None, rng: Tensor | None = None, *, format: str,
           recipe: str | None = None, scaling: str = "none", swept: bool = False,
-          block: Sequence[int] | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    rows, cols = _make(x, given, rng, format, recipe, scaling, swept, block).block
+          block: Sequence[int] | None = None, rht: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    quantizer = _make(x, given, rng, format, recipe, scaling, swept, block, rht)
+    rows, cols = quantizer.block
     *batch, m, k = x.shape
-    scales = [*batch, -(-m // rows), -(-k // cols)]
     globals_ = [0] if scaling == "none" else batch if scaling == "dynamic" else []
-    return (x.new_empty(x.shape), x.new_empty(scales, dtype=torch.uint8),
+
+    def make(m: int, k: int, dtype: torch.dtype) -> Tensor:
+        if quantizer.is_transposed:
+            return x.new_empty([*batch, k, m], dtype=dtype).transpose(-2, -1)
+        return x.new_empty([*batch, m, k], dtype=dtype)
+    return (make(m, k, x.dtype), make(-(-m // rows), -(-k // cols), torch.uint8),
             x.new_empty(globals_, dtype=torch.float32))
 
 
@@ -100,6 +113,13 @@ def decode_scales(scales: Tensor, format: str) -> Tensor:
     return torch.where(scales == 255, torch.nan, torch.exp2(scales.float() - 127))
 
 
+def _transform(x: Tensor, dim: int, transposed: bool) -> Tensor:
+    """The Hadamard transform along `dim`, or its transpose."""
+    rows = torch.ops.blockscale.hadamard(x.movedim(dim, -1), transposed=transposed)
+    made: Tensor = rows.movedim(-1, dim)
+    return made
+
+
 def _save(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
     ctx.save_for_backward(inputs[0], output[1], output[2])
     ctx.options = keyword_only_inputs
@@ -109,7 +129,7 @@ def _save(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
 def _differentiate(context: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
     """The gradient of y, but zero where x is larger than the largest value of its block."""
     x, scales, scale = context.saved_tensors
-    format = context.options["format"]
+    format, rht = context.options["format"], context.options.get("rht", False)
     size = FORMATS[format][2]
     rows, cols = context.options.get("block") or (1, size)
     largest = decode_scales(scales, format) * get_largest(format)
@@ -120,8 +140,12 @@ def _differentiate(context: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
         largest = largest.repeat_interleave(rows, -2)
     if cols > 1:
         largest = largest.repeat_interleave(cols, -1)
+    dim = -2 if rows > 1 else -1
+    if rht:
+        x = _transform(x, dim, transposed=False)
     is_clipped = x.abs() > largest[..., :m, :k]
-    return gradient.masked_fill(is_clipped, 0), None, None
+    gradient = gradient.masked_fill(is_clipped, 0)
+    return _transform(gradient, dim, transposed=True) if rht else gradient, None, None
 
 
 torch.library.register_autograd(f"blockscale::{_NAME}", _differentiate, setup_context=_save)
@@ -129,7 +153,8 @@ torch.library.register_autograd(f"blockscale::{_NAME}", _differentiate, setup_co
 
 def fake_quantize(x: Tensor, *, format: str, recipe: str | None = None, scaling: str = "none",
                   given: Tensor | None = None, swept: bool = False,
-                  block: tuple[int, int] | None = None, rng: Tensor | None = None) -> Tensor:
+                  block: tuple[int, int] | None = None, rng: Tensor | None = None,
+                  rht: bool = False) -> Tensor:
     """The values of the codes that quantization by a recipe makes of x, as training with
     quantization in mind has them. Their bytes are those of quantize, then dequantize.
 
@@ -147,12 +172,15 @@ def fake_quantize(x: Tensor, *, format: str, recipe: str | None = None, scaling:
       block: [1, B], [B, 1] or [B, B], where B is 16 for NVFP4 and 32 else; None for [1, B].
       rng: seed and offset, int64 [2], for stochastic rounding of FP4 (docs/Numerics.md,
         section 16).
+      rht: whether blocks of a row, or of a column, are quantized of the Hadamard transform along
+        them, as quantize does. The result is of what is transformed; x is bfloat16.
 
-    Returns: a tensor of x's shape and dtype.
+    Returns: a tensor of x's shape and dtype. In blocks of a column its columns lie side by side in
+      memory.
 
     Raises: ArgumentError; CompileError for what a recipe does not have.
     """
     made: Tensor = torch.ops.blockscale.fake_quantize(
         x, given, rng, format=format, recipe=recipe, scaling=scaling, swept=swept,
-        block=None if block is None else list(block))[0]
+        block=None if block is None else list(block), rht=rht)[0]
     return made

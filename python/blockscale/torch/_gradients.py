@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from blockscale._ops import ORDERS
-from blockscale._training import SEGMENT, SIGN_MASK
 from blockscale.torch._forms import ROW_MAJOR, get_storage, has_product
+from blockscale.torch._hadamard import mix_back
 from blockscale.torch._kernels import LOG, to_argument
 from blockscale.torch._library import (
     LIBRARY,
@@ -35,7 +35,7 @@ from blockscale.torch._library import (
     refuse,
     set_rows,
 )
-from blockscale.torch._products_kernels import Dequantizer, Mixer, TransposedLinear, run
+from blockscale.torch._products_kernels import Dequantizer, TransposedLinear, run
 
 _OPS = torch.ops.blockscale
 #: Rows of a weight that a product along them takes at a time.
@@ -99,14 +99,6 @@ def _split_scale(rows: Tensor, scale: Tensor | None) -> tuple[Tensor, Tensor | N
     largest = scale.abs().amax()
     rest = torch.where(scale == largest, 1.0, scale / largest)
     return (rows.float() * rest).to(rows.dtype), largest
-
-
-def mix_back(gradient: Tensor) -> Tensor:
-    """The transpose of the Hadamard transform of rows of bf16: the signs come behind the sums."""
-    mixed, = run(Mixer().get(), [to_argument(gradient)])
-    places = torch.arange(gradient.shape[-1], device=gradient.device) % SEGMENT
-    signs = torch.bitwise_right_shift(SIGN_MASK, places) & 1
-    return torch.where(signs.bool(), -mixed, mixed)
 
 
 def sum_rows(rows: Tensor, offsets: Tensor | None = None) -> Tensor:

@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from blockscale._errors import ArgumentError
 from blockscale._ops import ORDERS
 from blockscale._training import SEGMENT
-from blockscale.torch._gradients import mix_back
+from blockscale.torch._hadamard import mix_back
 from blockscale.torch._library import find_behind, take_by_group
 from blockscale.torch._modules import QuantizedLinear, QuantizedStack, QuantizedWeight
 from blockscale.torch._plain_linear import order_linear_

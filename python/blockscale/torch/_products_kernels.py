@@ -112,13 +112,15 @@ class Quantizer:
 @dataclasses.dataclass(frozen=True)
 class FakeQuantizer:
     """Of tensors [.., M, K] with dynamic sizes: the values that codes in blocks stand for, and the
-    scales. Those of blocks of a column are [.., K, M], and in blocks of a row."""
+    scales. Those of blocks of a column are [.., K, M], and in blocks of a row. With `rht`, blocks
+    are of the Hadamard transform along them."""
 
     form: OperandForm
     dtype: torch.dtype
     rank: int
     block: tuple[int, int]
     is_stochastic: bool
+    rht: bool = False
 
     @property
     def is_transposed(self) -> bool:
@@ -132,6 +134,8 @@ class FakeQuantizer:
             specs["rng"] = Spec((2,), "i64")
 
         def quantize(x: Value, given: Value | None = None, rng: Value | None = None) -> Any:
+            if self.rht:
+                x = _ops.hadamard(x, 0 if self.is_transposed else 1)
             data, scales, scale = quantize_operand(
                 x, self.form, given, block=self.block, transposed=self.is_transposed, rng=rng)
             block = self.block[::-1] if self.is_transposed else self.block
@@ -323,10 +327,14 @@ class TransposedLinear:
 
 @dataclasses.dataclass(frozen=True)
 class Mixer:
-    """Of rows of bf16: the Hadamard transform without its signs, which is its own transpose."""
+    """Of rows of bf16: the Hadamard transform, without its signs unless `has_signs`. Without them
+    it is its own transpose."""
+
+    has_signs: bool = False
 
     def build(self, _: int | None) -> Module:
-        return trace_named("mix", lambda x: _ops.hadamard(x, 1, sign_mask=0),
+        sign_mask = None if self.has_signs else 0
+        return trace_named("mix", lambda x: _ops.hadamard(x, 1, sign_mask=sign_mask),
                       {"x": Spec((None, None), "bf16")})
 
     def get(self) -> Kernel:

@@ -25,12 +25,12 @@ from blockscale.torch._summary import Ledger, Summary
 _CAST = {"bf16": torch.bfloat16, "f16": torch.float16}
 
 
-def _imitate(x: Tensor, form: OperandForm) -> Tensor:
+def _imitate(x: Tensor, form: OperandForm, rht: bool) -> Tensor:
     given = None
     if form.scaling == "amax":
         given = torch.full((), form.amax, dtype=torch.float32, device=x.device)
     return fake_quantize(x, format=form.format, recipe=form.recipe, scaling=form.scaling,
-                         given=given, swept=form.is_swept)
+                         given=given, swept=form.is_swept, rht=rht)
 
 
 class FakeQuantizedLinear(nn.Linear):
@@ -44,18 +44,21 @@ class FakeQuantizedLinear(nn.Linear):
     form: LayerForm
 
     def imitate_weight(self) -> Tensor:
-        """The weight as the quantized layer has it, of the dtype that it is quantized from."""
+        """The weight as the quantized layer has it, of the dtype that it is quantized from; with
+        `rht`, what is transformed of it."""
         weight: Tensor = self.weight
         if self.form.cast and weight.dtype == torch.float32:
             weight = weight.to(_CAST[self.form.cast])
-        return _imitate(weight, self.form.weight)
+        return _imitate(weight, self.form.weight, self.form.rht)
 
     def forward(self, input: Tensor) -> Tensor:
         activation = self.form.activation
         rows = input.shape[:-1].numel()
         if activation is not None and rows > self.form.plain_rows:
             flat = input.reshape(-1, input.shape[-1])
-            input = _imitate(flat, activation).reshape(input.shape)
+            input = _imitate(flat, activation, self.form.rht).reshape(input.shape)
+        elif self.form.rht:
+            input = torch.ops.blockscale.hadamard(input)
         weight = self.imitate_weight().to(input.dtype)
         if self.form.order != ORDERS[0]:
             made: Tensor = torch.ops.blockscale.linear(input, weight, self.bias,
@@ -76,9 +79,8 @@ def prepare_qat_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float
     Args:
       policy, amaxes, order: as quantize_ takes them.
 
-    Returns: how each layer will be quantized, by its name. Expert stacks, layers of other classes,
-      and layers whose operands are transformed before they are quantized (`rht`), stay as they
-      are; the log says why, at level INFO.
+    Returns: how each layer will be quantized, by its name. Expert stacks and layers of other
+      classes stay as they are; the log says why, at level INFO.
 
     Raises: ArgumentError, FileError. The model is as it was then, also where no layer is taken.
     """
@@ -94,10 +96,10 @@ def prepare_qat_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float
         reason = decision.reason
         if decision.form is not None:
             form = make_static(decision.form, site.name, given).with_order(order)
-            reason = ("expected a layer of nn.Linear" if type(site.owner) is not nn.Linear else
-                      "expected operands that are quantized as they are" if form.rht else "")
-            if not reason:
+            if type(site.owner) is nn.Linear:
                 forms[site.name] = site.owner, form
+            else:
+                reason = "expected a layer of nn.Linear"
         if reason:
             LOG.info("prepare_qat_ leaves %s: %s", site.name, reason)
     if not forms:
