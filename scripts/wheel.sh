@@ -17,7 +17,7 @@ folder=${1:-$root/dist}
 build=$root/build
 python=$root/.venv/bin/python
 
-"$root/scripts/build.sh" BlockScaleStandalone BlockScaleStandaloneTool
+"$root/scripts/build.sh" BlockScaleWheelFiles
 mkdir -p "$folder"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

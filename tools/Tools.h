@@ -21,6 +21,7 @@ namespace blockscale::tools {
 int compile(int argc, char **argv);
 int emulate(int argc, char **argv);
 int launch(int argc, char **argv);
+int opt(int argc, char **argv);
 int readBytecode(int argc, char **argv);
 int report(int argc, char **argv);
 int roofline(int argc, char **argv);

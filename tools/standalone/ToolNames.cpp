@@ -25,6 +25,7 @@ constexpr Tool kTools[] = {
     {"blockscale-compile", blockscale::tools::compile},
     {"blockscale-emulate", blockscale::tools::emulate},
     {"blockscale-launch", blockscale::tools::launch},
+    {"blockscale-opt", blockscale::tools::opt},
     {"blockscale-read-bytecode", blockscale::tools::readBytecode},
     {"blockscale-report", blockscale::tools::report},
     {"blockscale-roofline", blockscale::tools::roofline},

@@ -64,13 +64,26 @@ static llvm::Error printReports(llvm::StringRef folder, bool &isLoaded,
   return llvm::errorCodeToError(error);
 }
 
+/// The folder of the library: in a wheel it is one of the tool's own folder, in a
+/// build and an installation one of the folder of libraries.
+static llvm::Expected<std::string> findLibrary(const std::string &self) {
+  llvm::SmallString<128> folder;
+  for (llvm::StringRef each : {BLOCKSCALE_CUDA_RUNTIME_FOLDER_IN_WHEEL,
+                               BLOCKSCALE_CUDA_RUNTIME_FOLDER}) {
+    folder = llvm::sys::path::parent_path(self);
+    llvm::sys::path::append(folder, each);
+    if (llvm::sys::fs::exists(folder + "/" + cuda::kLibraryName))
+      return folder.str().str();
+  }
+  return unexpected(llvm::Twine(cuda::kLibraryName) + " of the emulator",
+                    "no such file in '" + folder.str().str() + "'");
+}
+
 llvm::Expected<int> runHostProgram(const HostProgram &program,
                                    const std::string &self) {
-  llvm::SmallString<128> folder(llvm::sys::path::parent_path(self));
-  llvm::sys::path::append(folder, BLOCKSCALE_CUDA_RUNTIME_FOLDER);
-  if (!llvm::sys::fs::exists(folder + "/" + cuda::kLibraryName))
-    return unexpected(llvm::Twine(cuda::kLibraryName) + " of the emulator",
-                      "no such file in '" + folder.str().str() + "'");
+  llvm::Expected<std::string> folder = findLibrary(self);
+  if (!folder)
+    return folder.takeError();
   llvm::StringRef name = program.commandLine.front();
   llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name);
   if (!path)
@@ -81,7 +94,7 @@ llvm::Expected<int> runHostProgram(const HostProgram &program,
     return llvm::errorCodeToError(error);
   llvm::scope_exit remove(
       [&] { std::ignore = llvm::sys::fs::remove_directories(reports); });
-  setEnvironment(program, folder, reports);
+  setEnvironment(program, *folder, reports);
   std::string message;
   bool hasFailed = false;
   int status = llvm::sys::ExecuteAndWait(

@@ -146,8 +146,11 @@ void registerDialect(mlir::DialectRegistry &registry);
 /// take, and every interface that the pipelines need.
 void registerPipelineDialects(mlir::DialectRegistry &registry);
 
-/// These and all other dialects and interfaces of upstream, for tools with
-/// passes of upstream.
+/// Passes of upstream on these dialects, for tools that have no others.
+void registerPipelineDialectPasses();
+
+/// These dialects and all other dialects and interfaces of upstream, for tools
+/// with passes of upstream.
 void registerAllDialects(mlir::DialectRegistry &registry);
 
 } // namespace blockscale
