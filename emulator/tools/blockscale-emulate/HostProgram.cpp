@@ -64,8 +64,8 @@ static llvm::Error printReports(llvm::StringRef folder, bool &isLoaded,
   return llvm::errorCodeToError(error);
 }
 
-/// The folder of the library: in a wheel it is one of the tool's own folder, in a
-/// build and an installation one of the folder of libraries.
+/// The folder of the library: in a wheel it is one of the tool's own folder, in
+/// a build and an installation one of the folder of libraries.
 static llvm::Expected<std::string> findLibrary(const std::string &self) {
   llvm::SmallString<128> folder;
   for (llvm::StringRef each : {BLOCKSCALE_CUDA_RUNTIME_FOLDER_IN_WHEEL,
