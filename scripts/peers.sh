@@ -9,6 +9,9 @@
 #   scripts/peers.sh jax       JAX, into .cache/jax (0.6 GB)
 #   scripts/peers.sh exporter  what exports models of Hugging Face, beside the packages of
 #                              peers, into .cache/exporter (0.4 GB)
+#   scripts/peers.sh onnxruntime
+#                              onnxruntime, which test/Onnx/make_shipped.py runs models with, into
+#                              .cache/onnxruntime (0.2 GB)
 #   scripts/peers.sh torch-mlir
 #                              torch-mlir with a model of Hugging Face, beside the packages of
 #                              peers, into .cache/torch-mlir (0.6 GB)
@@ -39,6 +42,7 @@ case "${1:-peers}" in
   peers) requirements=$root/benchmarks/requirements-peers.txt ;;
   jax) requirements=$root/test/Jax/requirements.txt ;;
   exporter) requirements=$root/test/Onnx/requirements-export.txt ;;
+  onnxruntime) requirements=$root/test/Onnx/requirements-runtime.txt ;;
   torch-mlir) requirements=$root/test/Models/requirements-torch-mlir.txt ;;
   oracles) requirements=$root/test/Data/requirements-oracles.txt ;;
   checkpoints) requirements=$root/test/Data/requirements-checkpoints.txt ;;
@@ -47,7 +51,7 @@ case "${1:-peers}" in
   lora) requirements=$root/test/Lora/requirements.txt ;;
   transformers) requirements=$root/test/Transformers/requirements.txt ;;
   tosa) requirements=$root/test/Data/requirements-tosa.txt ;;
-  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|checkpoints|store|training|lora|transformers|tosa]" ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|onnxruntime|torch-mlir|oracles|checkpoints|store|training|lora|transformers|tosa]" ;;
 esac
 # `step` has a `name` of its own.
 peers=${1:-peers}

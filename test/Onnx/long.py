@@ -1,10 +1,12 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The import and export of ONNX where it takes long: random cases and every exported quantizer
-against onnx.reference, encoders of PyTorch, and MiniLM against PyTorch and the vectors of
-examples/minilm. The last line is `N passed, N failed`.
+against onnx.reference, encoders of PyTorch, MiniLM against PyTorch and the vectors of
+examples/minilm, and models that packages of PyPI ship against onnxruntime. The last line is
+`N passed, N failed`.
 
-  long.py [--minilm FOLDER]     the folder that make_bert.py wrote
+  long.py [--minilm FOLDER] [--shipped FOLDER]     the folders that make_bert.py and make_shipped.py
+                                                   wrote
 """
 
 import argparse
@@ -15,9 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
+import blockscale.onnx
 import encoders
 import exported
 import quantized
+import shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES, GROUP, SEEDS = 300, 25, 12
@@ -87,9 +91,28 @@ def check_minilm(counts, folder):
             counts.add("import of MiniLM", ["expected 10 s at most"] * (seconds > 10))
 
 
+def check_shipped(folder, name):
+    """The largest difference from onnxruntime, as a part of the largest number of a result."""
+    model = shipped.MODELS[name]
+    imported = blockscale.onnx.from_model(folder / f"{name}.onnx", fixed=model.fixed)
+    function, most = imported.compile(), 0.0
+    with np.load(folder / f"{name}.npz") as wanted:
+        for number, inputs in enumerate(shipped.make_calls(name)):
+            found = function(**{key: inputs[key] for key in imported.inputs})
+            for place, x in enumerate(found if isinstance(found, tuple) else (found,)):
+                y = wanted[f"{number}.{place}"]
+                assert (x.shape, x.dtype) == (y.shape, y.dtype), (
+                    f"expected {y.dtype} of {y.shape}, but got {x.dtype} of {x.shape}")
+                part = np.abs(x.astype(np.float64) - y).max() / np.abs(y).max()
+                assert part <= model.limit, f"expected at most {model.limit}, but got {part}"
+                most = max(most, part)
+    print(f"{name}: at most {most:.1e} of the largest number from onnxruntime")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minilm", type=Path, help="the folder that make_bert.py wrote")
+    parser.add_argument("--shipped", type=Path, help="the folder that make_shipped.py wrote")
     options = parser.parse_args()
     counts = Counts()
     check_random(counts)
@@ -103,6 +126,8 @@ def main():
             counts.check(f"{name} in {format}", encoders.check_quantized, path, format)
     if options.minilm:
         check_minilm(counts, options.minilm)
+    for name in shipped.MODELS if options.shipped else ():
+        counts.check(name, check_shipped, options.shipped, name)
     print(f"{counts.passed} passed, {counts.failed} failed")
     return 1 if counts.failed else 0
 
