@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from docs_pages import ROOT
-from log_tables import read_log, read_rows
+from log_tables import read_log, read_rows, read_tables
 
 
 @dataclass(frozen=True)
@@ -110,12 +110,30 @@ def speeds():
     return [f"{end(found):.2f}" for found in (weights, plain) for end in (min, max)]
 
 
+def decoding():
+    """Instructions for 16 elements on SM100: of each format, those of one row and of 8192; and
+    those of CUTLASS's example."""
+    (header, rows), (_, peers), _ = read_tables("decode-sm100.txt")
+    at = header.index("/ 16 elements")
+    found = {(weights, int(count)): row[at] for row in rows for weights, count in [row[:2]]}
+    return [*(found[weights, count] for weights in ("nvfp4", "mxfp4", "mxfp8")
+              for count in (1, 8192)), peers[0][-1]]
+
+
+def estimates():
+    """The estimated shares of a B200's limit, for 1, 16 and 8192 rows."""
+    header, rows = [*read_tables("decode-sm100.txt")][2]
+    at = header.index("share")
+    return [row[at] for weights in ("nvfp4", "mxfp4") for row in rows if row[0] == weights]
+
+
 def calls():
     count, = re.findall(r"of (\d+) calls", read_log("tensor-maps-h200.txt"))
     return [f"{int(count):,}"]
 
 
 PERFORMANCE, TESTING = "docs/Performance.md", "docs/Testing.md"
+PRODUCTS = "docs/Products.md"
 EMULATOR = "emulator/docs/Emulator.md"
 TALL = [f"{function}, swizzled, {shape}" for shape in ("8192x11328", "11328x8192")
         for function in ("MXFP8 1x32 rceil", "NVFP4 1x16, global scale given")]
@@ -153,6 +171,13 @@ SENTENCES = [
              lambda: races("accepted")[:1]),
     Sentence(EMULATOR, "Of the {} that it reports, {} had more than 100 results",
              lambda: races("reported")),
+    Sentence(PRODUCTS,
+             "NVFP4 weights take {} machine instructions for 16 elements in tiles of few plain "
+             "rows and {} in the widest ones, MXFP4 weights {} and {}, and MXFP8 weights {} and {}; "
+             "CUTLASS 4.2's example 86 takes {} with int4", decoding),
+    Sentence(PRODUCTS,
+             "products of 1, 16 and 8192 rows are estimated to reach {}, {} and {} of the speed of "
+             "a B200's memory and tensor cores, and with MXFP4 weights {}, {} and {}:", estimates),
     Sentence("docs/Numerics.md",
              "on an H200: {} sums of {} instructions, of which {} differ", sums),
     Sentence(EMULATOR, "the emulator answered {} calls of", calls),
