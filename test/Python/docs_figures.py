@@ -173,8 +173,8 @@ SENTENCES = [
              lambda: races("reported")),
     Sentence(PRODUCTS,
              "NVFP4 weights take {} machine instructions for 16 elements in tiles of few plain "
-             "rows and {} in the widest ones, MXFP4 weights {} and {}, and MXFP8 weights {} and {}; "
-             "CUTLASS 4.2's example 86 takes {} with int4", decoding),
+             "rows and {} in the widest ones, MXFP4 weights {} and {}, and MXFP8 weights {} and "
+             "{}; CUTLASS 4.2's example 86 takes {} with int4", decoding),
     Sentence(PRODUCTS,
              "products of 1, 16 and 8192 rows are estimated to reach {}, {} and {} of the speed of "
              "a B200's memory and tensor cores, and with MXFP4 weights {}, {} and {}:", estimates),
