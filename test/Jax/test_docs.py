@@ -1,17 +1,22 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/Jax.md shows runs as written, and its table names the ops."""
+"""What docs/Jax.md shows runs as written, its table names the ops, and docs/Doors.md lists them."""
 
 import contextlib
 import io
 import re
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 from blockscale.jax._importer import HANDLERS
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/Jax.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/Jax.md"
+sys.path.append(str(ROOT / "scripts"))
+
+import docs_doors
 
 
 class TestPage(unittest.TestCase):
@@ -26,6 +31,11 @@ class TestPage(unittest.TestCase):
         for part in ("blockscale.scaled_mm", "recipe rceil", "%x: tensor<100x256xf32>"):
             self.assertIn(part, output.getvalue())
         self.assertTrue(output.getvalue().endswith("True\n"))
+
+    def test_the_list_of_ops(self):
+        page = docs_doors.PAGE.read_text(encoding="utf-8")
+        self.assertEqual(page, docs_doors.fill(page, "jax"),
+                         "run scripts/docs_doors.py --write jax")
 
     def test_the_tables(self):
         page = PAGE.read_text(encoding="utf-8")

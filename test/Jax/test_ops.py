@@ -29,6 +29,7 @@ U8, I8, MASK = draw((3, 8), np.uint8, 5), draw((3, 8), np.int8, 6), draw((3, 8),
 ROWS = np.array([[2, -7], [0, 1]], np.int32)
 SPECIAL = np.array([[0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 2.5]], np.float32)
 BIG = draw((20, 40), seed=8)
+_IMAGES = ("NHWC", "HWIO", "NHWC")
 
 #: Functions whose results are the same bits.
 EXACT = {
@@ -89,6 +90,33 @@ EXACT = {
                                    jnp.where(np.arange(8) % 3 == 0, a, 0)), (F,)),
     "a result that is an argument": (lambda a: (a, np.float32(3)), (F,)),
     "optimization barrier": (lambda a: lax.optimization_barrier((a + 1, a)), (F,)),
+    "sorts": (lambda a, s, i, m: (jnp.sort(a, axis=1), jnp.sort(s), jnp.argsort(s, axis=-1),
+                                  jnp.argsort(a, axis=0, descending=True), jnp.sort(i, axis=0),
+                                  lax.sort((i % 3, i, i.astype(np.float32)), num_keys=1),
+                                  jnp.sort(m), lax.sort(a[0, 0])), (F, SPECIAL, I32, MASK)),
+    # Zeros and NaN have signs there.
+    "the largest": (lambda s, h, i: (lax.top_k(s, 8), lax.top_k(h, 3), lax.top_k(i, 2)),
+                    (SPECIAL, H, I32)),
+    "places of extremes": (lambda a, s, i: (jnp.argmax(a, 1), jnp.argmin(a), jnp.argmax(s, -1),
+                                            jnp.argmin(s[:, :4], 1), i.argmax(0)),
+                           (F, SPECIAL, I32)),
+    "windows": (lambda a, i: (jnp.cumsum(i, 1), lax.cummax(a, axis=1, reverse=True),
+                              lax.cummin(a, axis=2), jnp.cumprod(i % 5, 0),
+                              lax.reduce_window(a, -np.inf, lax.max, (1, 2, 3), (1, 2, 2), "SAME"),
+                              lax.reduce_window(i, 0, lax.add, (2, 2), (1, 1), "VALID",
+                                                window_dilation=(1, 3))), (F, I32)),
+    "updates": (lambda a, i, m, rows: (
+        lax.dynamic_update_slice(a, a[:2, :1, 3:5] + 1, (rows[1, 1], 2, rows[0, 0])),
+        lax.dynamic_update_slice(a, a[:2], (rows[0, 1], 0, 0)),
+        lax.dynamic_update_slice(i, i[:1, :3], (2, 7)),
+        lax.dynamic_update_slice(m, m[1:2], (rows[1, 1], 0))), (F, I32, MASK, ROWS)),
+    "loops": (lambda a, i: (
+        lax.fori_loop(0, 5, lambda k, x: x + k, i),
+        lax.while_loop(lambda s: s[0] > -4, lambda s: (s[0] - 2, jnp.abs(s[1]) - 1), (3, a))[1],
+        lax.scan(lambda x, row: (x + row[0], (x[0], row)), a[0, 0], a),
+        lax.fori_loop(0, 3, lambda k, x: lax.fori_loop(k, 3, lambda j, y: y + j * k, x), i),
+        lax.scan(lambda x, row: (x, row - 1), 0, a, reverse=True)[1],
+        lax.fori_loop(0, 0, lambda k, x: x * 2, a)), (F, I32)),
     "8-bit numbers moved": (lambda a: (a.astype(E4M3).T, a.astype(E5M2)[:, ::2],
                                        jnp.ones((2, 2), E4M3)), (F,)),
     "4-bit numbers moved": (lambda a: (a.astype(E2M1).reshape(6, 16),
@@ -107,6 +135,23 @@ CLOSE = {
     "products of bf16": (lambda h: (h @ h.T, lax.dot(h, h.T,
                                                      preferred_element_type=np.float32)), (H,)),
     "products of integers": (lambda i: lax.dot(i, i.T, preferred_element_type=np.int32), (I8,)),
+    "algorithms of products": (lambda a, h: (
+        lax.dot(a[0], a[1].T, precision=lax.DotAlgorithmPreset.F32_F32_F32),
+        lax.dot(h, h.T, precision=lax.DotAlgorithmPreset.BF16_BF16_F32,
+                preferred_element_type=np.float32)), (F, H)),
+    "sums of windows": (lambda a, h: (
+        jnp.cumsum(a, 1), lax.cumsum(a, axis=2, reverse=True), jnp.cumsum(h, 0),
+        lax.reduce_window(a, np.float32(0), lax.add, (2, 2, 2), (1, 2, 1), "SAME")), (F, H)),
+    "convolutions": (lambda x, w, each: (
+        lax.conv_general_dilated(x, w, (1, 2), "SAME", dimension_numbers=_IMAGES),
+        lax.conv_general_dilated(x, each, (1, 1), ((2, 0), (-1, 1)), rhs_dilation=(2, 1),
+                                 dimension_numbers=_IMAGES, feature_group_count=4),
+        lax.conv_transpose(x, w, (2, 1), "SAME", dimension_numbers=_IMAGES),
+        lax.conv_general_dilated(x[:, :, 0].swapaxes(1, 2), w[0].transpose(2, 1, 0), (1,), "VALID"),
+        lax.conv_general_dilated(x.astype(BF16), w.astype(BF16), (1, 1), "VALID",
+                                 dimension_numbers=_IMAGES)),
+        (draw((2, 6, 5, 4), seed=10), draw((3, 2, 4, 6), seed=11) / 4,
+         draw((2, 2, 1, 8), seed=12))),
     "softmax": (lambda a: jax.nn.softmax(a, axis=-1), (F,)),
     "activations": (lambda a: (jax.nn.gelu(a), jax.nn.gelu(a, approximate=False), jax.nn.silu(a),
                                jax.nn.relu(a)), (F,)),
@@ -148,6 +193,23 @@ class TestOps(unittest.TestCase):
             step = 2 ** -7 if a.dtype == BF16 else 3e-6
             np.testing.assert_allclose(widen(a), widen(b), rtol=step, atol=step)
         self.compare(CLOSE, check)
+
+    # XLA multiplies more digits on the CPU than the algorithm has.
+    def test_operands_that_an_algorithm_rounds(self):
+        a, b = F[0], G[0].T
+        y = import_function(lambda a, b: lax.dot(
+            a, b, precision=lax.DotAlgorithmPreset.BF16_BF16_F32), a, b).compile()(a, b)
+        rounded = widen(a.astype(BF16)) @ widen(b.astype(BF16))
+        np.testing.assert_allclose(y, rounded, rtol=3e-6, atol=3e-6)
+        self.assertFalse(np.allclose(y, a @ b, rtol=3e-6, atol=3e-6))
+
+    # The passes of a loop stand in the module, and their counters do not.
+    def test_passes_of_loops(self):
+        imported = import_function(lambda x: lax.scan(
+            lambda x, w: (jnp.tanh(x @ w), None), x, BIG.reshape(5, 4, 40)[:, :, :4])[0],
+            draw((2, 4)))
+        self.assertEqual(str(imported.module).count("linalg.matmul"), 5)
+        self.assertNotIn("tensor<i32>", str(imported.module))
 
     def test_constants_as_resources(self):
         imported = import_function(lambda x: x @ BIG, draw((2, 20)), constants="resources")

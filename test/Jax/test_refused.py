@@ -44,29 +44,80 @@ class TestOps(unittest.TestCase):
 
     def test_all_unknown_ops_at_once(self):
         def function(x):
-            y = jnp.sort(x) + jnp.sort(-x)
+            y = lax.reduce_precision(x, 5, 3) + lax.reduce_precision(-x, 5, 3)
             return call("unknown_call", jax.ShapeDtypeStruct((4, 8), jnp.float32))(y)
-        error = self.refuse("stablehlo.sort", function, X)
+        error = self.refuse("stablehlo.reduce_precision", function, X)
         self.assertIn("stablehlo.custom_call @unknown_call", str(error))
         first = function.__code__.co_firstlineno
         found = {problem.target: problem for problem in error.problems}
         self.assertEqual(len(found), 2)
-        self.assertRegex(str(found["stablehlo.sort"]),
-                         rf"test_refused.py:{first + 1}: .*sort.*expected an op that is imported"
-                         r".*and 1 more of it")
+        self.assertRegex(str(found["stablehlo.reduce_precision"]),
+                         rf"test_refused.py:{first + 1}: .*reduce_precision.*expected an op that "
+                         r"is imported, as docs/Doors.md lists them \(and 1 more of it\)")
         self.assertRegex(str(found["stablehlo.custom_call @unknown_call"]),
                          r"test_refused.py:\d+: jit\(function\)/ffi_call = ")
 
     def test_unknown_in_a_composite(self):
-        self.refuse("stablehlo.sort", lambda x: lax.composite(jnp.sort, "my.sort")(x), X)
+        self.refuse("stablehlo.reduce_precision", lambda x: lax.composite(
+            lambda x: lax.reduce_precision(x, 5, 3), "my.round")(x), X)
 
     def test_loops(self):
-        self.refuse("stablehlo.while", lambda x: lax.fori_loop(0, x.astype(int)[0, 0],
-                                                               lambda _, y: y + 1, x), X)
+        self.refuse("expected a loop whose number of passes is decided by constants, .*, but got "
+                    "one whose condition depends on inputs",
+                    lambda x: lax.fori_loop(0, x.astype(int)[0, 0], lambda _, y: y + 1, x), X)
+        self.refuse("expected a loop of at most 1000 passes, which stand one behind the other, but "
+                    "got one of more", lambda x: lax.fori_loop(0, 1001, lambda _, y: y + 1, x), X)
+
+    def test_sorts(self):
+        self.refuse("expected a sort by one operand in ascending or descending order, but got one "
+                    "by .*compare", lambda x: lax.sort((x, x), num_keys=2), X)
+        for dtype in (np.uint32, E4M3):
+            self.refuse("expected an order of signed integers or of floating-point numbers of 16 "
+                        "bits or more, but got", lambda x: lax.sort(x), X.astype(dtype))
+
+    def test_windows(self):
+        self.refuse("expected a reduction by one of .* but got stablehlo.subtract",
+                    lambda x: lax.reduce_window(x, np.float32(0), lax.sub, (1, 2), (1, 1), "VALID"),
+                    X)
+        self.refuse("expected windows that start from what add leaves as it is",
+                    lambda x: lax.reduce_window(x, np.float32(3), lambda a, b: a + b, (1, 2),
+                                                (1, 1), "VALID"), X)
+        self.refuse(r"expected windows without base_dilations, but got \[1, 2\]",
+                    lambda x: lax.reduce_window(x, np.float32(0), lax.add, (1, 2), (1, 1), "VALID",
+                                                base_dilation=(1, 2)), X)
+        self.refuse("expected windows of numbers, but got or of i1",
+                    lambda x: lax.reduce_window(x, False, lax.bitwise_or, (1, 2), (1, 1), "VALID"),
+                    X.astype(bool))
+        self.refuse(r"expected padding of 0 or more, but got \[0, -1\] and \[0, 0\]",
+                    lambda x: lax.reduce_window(x, np.float32(0), lax.add, (1, 2), (1, 1),
+                                                ((0, 0), (-1, 0))), X)
+
+    def test_convolutions(self):
+        def convolve(x, w, **options):
+            return lax.conv_general_dilated(x, w, (1,), "VALID", **options)
+        x = np.zeros((2, 4, 8), np.float32)
+        self.refuse("expected a convolution of one group of batches, but got 2",
+                    lambda x: convolve(x, x[:, :, :3], batch_group_count=2), x)
+        self.refuse("expected a convolution of floating-point numbers of 16 bits or more, but got "
+                    "i32", lambda x: convolve(x, x[:, :, :3]), x.astype(np.int32))
+
+    def test_updates(self):
+        self.refuse("expected no part of f8E4M3FN to be replaced; convert it before",
+                    lambda x, i: lax.dynamic_update_slice(x, x[:1], (i, 0)), X.astype(E4M3),
+                    np.int32(1))
 
     def test_reductions(self):
-        self.refuse("expected a reduction of one tensor, but got one of 2",
-                    lambda x: jnp.argmax(x, axis=1), X)
+        def reduce(function, *operands):
+            starts = tuple(np.zeros((), each.dtype) for each in operands)
+            return lax.reduce(operands, starts, function, (1,))
+        self.refuse("expected a reduction of one tensor, or of numbers and their places as argmax "
+                    "and argmin have it, but got one of two by add, maximum",
+                    lambda x: reduce(lambda a, b: (a[0] + b[0], lax.max(a[1], b[1])), x, x), X)
+        self.refuse("expected a reduction of one tensor, or of two, but got one of 3",
+                    lambda x: reduce(lambda a, b: tuple(lax.add(*each) for each in zip(a, b)), x, x,
+                                     x), X)
+        self.refuse("expected an order of signed integers or of floating-point numbers .* but got "
+                    "ui32", lambda x: jnp.argmax(x, axis=1), X.astype(np.uint32))
         self.refuse("expected a reduction by one of .* but got stablehlo.subtract",
                     lambda x: lax.reduce(x, np.float32(0), lambda a, b: a - b, (1,)), X)
         self.refuse("expected signed or floating-point numbers, but got unsigned ones",
@@ -109,8 +160,11 @@ class TestOps(unittest.TestCase):
             import_function(lambda x: x, X.astype(ml_dtypes.float8_e3m4))
 
     def test_products_of_one_algorithm(self):
-        self.refuse("expected a product without an algorithm of its own", lambda x: lax.dot(
-            x, x.T, precision=lax.DotAlgorithmPreset.BF16_BF16_F32), X)
+        for preset in ("BF16_BF16_F32_X3", "TF32_TF32_F32", "BF16_BF16_BF16"):
+            self.refuse("expected a product by an algorithm that multiplies operands of bf16, f16 "
+                        "or f32 once, with sums in f32, but got", lambda x, preset=preset: lax.dot(
+                            x, x.T, precision=lax.DotAlgorithmPreset[preset]), X,
+                        platform="cuda")
 
     def test_padding(self):
         self.refuse("expected padding of numbers of 16 bits or more by a constant",

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -13,7 +14,11 @@ from pathlib import Path
 from blockscale.onnx._export import _HANDLERS
 from blockscale.onnx._importer import HANDLERS
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/Onnx.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/Onnx.md"
+sys.path.append(str(ROOT / "scripts"))
+
+import docs_doors
 
 
 class TestPage(unittest.TestCase):
@@ -33,6 +38,11 @@ class TestPage(unittest.TestCase):
             os.chdir(before)
         self.assertIn("blockscale.dequantize", output.getvalue())
         self.assertIn("tensor<?x64xf32>", output.getvalue())
+
+    def test_the_list_of_ops(self):
+        page = docs_doors.PAGE.read_text(encoding="utf-8")
+        self.assertEqual(page, docs_doors.fill(page, "onnx"),
+                         "run scripts/docs_doors.py --write onnx")
 
     def test_the_tables(self):
         table = self.text.partition("### What is quantized")[2]

@@ -23,6 +23,9 @@ from blockscale.torch._importer import COMPLEX_HANDLERS, HANDLERS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "Torch.md"
+sys.path.append(str(DOCS.parent / "scripts"))
+
+import docs_doors
 
 
 def get_blocks(page):
@@ -45,6 +48,11 @@ class TestPage(unittest.TestCase):
         block = get_blocks(PAGE)[1]
         torch.manual_seed(0)
         exec(compile(block, str(PAGE), "exec"), {})
+
+    def test_the_list_of_ops(self):
+        page = docs_doors.PAGE.read_text(encoding="utf-8")
+        self.assertEqual(page, docs_doors.fill(page, "torch"),
+                         "run scripts/docs_doors.py --write torch")
 
     def test_the_table(self):
         table = PAGE.read_text(encoding="utf-8").partition("## What is imported")[2]

@@ -289,13 +289,14 @@ def _cut(builder: Builder, x: Array, low: Sequence[Size], high: Sequence[Size]) 
 def emit_pool(builder: Builder, kind: str, x: Array, windows: Windows, *,
               counts_padding: bool = False, places: Sequence[Size] | None = None,
               dtype: str | None = None) -> Array:
-    """The "max", the "sum" or the "mean" of each window of x [N, C, *space]. Padding is no element
-    of a window, unless a mean `counts_padding`; what lies beyond the padding never is one."""
+    """The "max", "min", "sum", "prod" or "mean" of each window of x [N, C, *space]. Padding is no
+    element of a window, unless a mean `counts_padding`; what lies beyond the padding never is
+    one."""
     dtype = dtype or x.dtype
     places = tuple(windows.count(x.sizes[2:]) if places is None else places)
     _check(builder, x, windows, places)
     inner = get_inner(x.dtype)
-    combine = Body.maximum if kind == "max" else Body.add
+    combine = {"max": Body.maximum, "min": Body.minimum, "prod": Body.mul}.get(kind, Body.add)
     start = get_start(kind, inner)
     window = emit_full(builder, windows.kernel, 0, inner)
     rank = x.rank

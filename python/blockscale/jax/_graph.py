@@ -1,32 +1,37 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A StableHLO module as a list of nodes, with the functions that it calls in place of
-their calls."""
+their calls, and the passes of loops one behind the other."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from blockscale._errors import ArgumentError
 from blockscale._trace import Location
-from blockscale.jax._errors import UNKNOWN
+from blockscale.jax import _counters
+from blockscale.jax._errors import UNKNOWN, make_problem, refuse
 
 # Calls in calls, and nodes in all: functions that call themselves have no end.
 _MAX_DEPTH, _MAX_NODES = 200, 100_000
+# Passes of a loop.
+_MAX_PASSES = 1000
 
 
 @dataclasses.dataclass(eq=False)
 class Ref:
-    """A value of the graph: a result of a node, or an argument."""
+    """A value of the graph: a result of a node, or an argument. `known` is the number that it is
+    (_counters.py), or None."""
 
     type: Any
     node: Node | None = None
     number: int = 0
     users: list[Node] = dataclasses.field(default_factory=list)
+    known: Any = None
 
     @property
     def shape(self) -> list[int]:
@@ -132,7 +137,31 @@ class _Flattener:
             raise ArgumentError(f"expected at most {_MAX_DEPTH} calls in calls, but got more in "
                                 f"@{ir.StringAttr(function.attributes['sym_name']).value}")
         block = function.regions[0].blocks[0]
-        values = dict(zip(block.arguments, arguments))
+        return self._add_block(block, dict(zip(block.arguments, arguments)), nodes, call, depth)
+
+    def _unroll(self, op: Any, state: list[Ref], values: Mapping[Any, Ref], nodes: list[Node],
+                location: Location, depth: int) -> list[Ref] | None:
+        """Adds the passes of a loop, and returns its results. None where constants do not decide
+        how many there are."""
+        condition, body = (region.blocks[0] for region in op.regions)
+        for _ in range(_MAX_PASSES + 1):
+            inside = {**values, **dict(zip(condition.arguments, state))}
+            goes_on = _counters.evaluate(condition, {value: ref.known
+                                                     for value, ref in inside.items()})
+            if goes_on is None:
+                return None
+            if not goes_on:
+                return state
+            inside = {**values, **dict(zip(body.arguments, state))}
+            state = self._add_block(body, inside, nodes, location, depth + 1)
+        return refuse([make_problem("stablehlo.while", f"expected a loop of at most {_MAX_PASSES} "
+                                    "passes, which stand one behind the other, but got one of "
+                                    "more", location)])
+
+    def _add_block(self, block: Any, values: dict[Any, Ref], nodes: list[Node], call: Location,
+                   depth: int) -> list[Ref]:
+        """Adds a block's nodes, and returns what it returns. `values` are those that it may
+        read."""
         for view in block.operations:
             op = view.operation
             operands = [values[value] for value in op.operands]
@@ -144,10 +173,15 @@ class _Flattener:
             if op.name == "func.call":
                 callee = self.get_function(ir.FlatSymbolRefAttr(op.attributes["callee"]).value)
                 results = self._add(callee, operands, nodes, location, depth + 1)
+            elif op.name == "stablehlo.while" and (unrolled := self._unroll(
+                    op, operands, values, nodes, location, depth)) is not None:
+                results = unrolled
             else:
                 node = Node(op, operands, [], location)
                 node.results = [Ref(value.type, node, number)
                                 for number, value in enumerate(op.results)]
+                if len(node.results) == 1:
+                    node.results[0].known = _counters.fold(op, [ref.known for ref in operands])
                 for ref in operands:
                     ref.users.append(node)
                 if op.name == "stablehlo.composite":

@@ -20,7 +20,18 @@ from blockscale._compile import compile as compile_module
 from blockscale._errors import ArgumentError, read_file
 from blockscale._linalg import check_options
 from blockscale._trace import Module
-from blockscale.jax import _elementwise, _ffi, _graph, _reader, _scaled, _shapes  # noqa: F401
+from blockscale.jax import (  # noqa: F401 (handlers)
+    _elementwise,
+    _ffi,
+    _graph,
+    _loops,
+    _orders,
+    _reader,
+    _reductions,
+    _scaled,
+    _shapes,
+    _windows,
+)
 from blockscale.jax._errors import UNKNOWN
 from blockscale.jax._importer import DTYPES, Importer, Input, check_known
 from blockscale.jax._recognize import find_quantizers

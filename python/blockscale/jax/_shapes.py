@@ -1,12 +1,12 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ops that move elements, reductions, and products of numbers."""
+"""Ops that move elements, and products of numbers."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
@@ -18,17 +18,15 @@ from blockscale._linalg import (
     emit_convert,
     emit_dot_general,
     emit_elementwise,
+    emit_insert,
     emit_iota,
     emit_pad,
     emit_reads,
-    emit_reduction,
     emit_reshape,
     emit_reverse,
     emit_slice,
     emit_transpose,
-    get_inner,
     is_float,
-    is_integer,
 )
 from blockscale.jax import _narrow
 from blockscale.jax._graph import Node, Ref
@@ -40,15 +38,26 @@ from blockscale.jax._importer import (
     Spread,
     get_sizes,
     handles,
+    read_elements,
     to_number,
 )
 
 
-def _get_integers(node: Node, name: str) -> list[int]:
+def get_integers(node: Node, name: str) -> list[int]:
+    """The numbers of an attribute."""
     return [int(each) for each in ir.DenseI64ArrayAttr(node.attribute(name))]
 
 
-def _move(importer: Importer, ref: Ref, sizes: tuple[int, ...],
+def get_padding(node: Node, rank: int) -> tuple[list[int], list[int]]:
+    """The padding of windows before and behind each of so many dimensions."""
+    attribute = node.attribute("padding")
+    if attribute is None:
+        return [0] * rank, [0] * rank
+    low, high = read_elements(attribute, (rank, 2), np.int64).T.tolist()
+    return low, high
+
+
+def move_value(importer: Importer, ref: Ref, sizes: tuple[int, ...],
           move: Callable[[Array], Array]) -> Known:
     """An op that only moves elements, on any kind of value."""
     known = importer.get(ref)
@@ -66,24 +75,24 @@ def import_reshape(importer: Importer, node: Node) -> Known:
     known = importer.get(source)
     if isinstance(known, Codes):
         return importer.reshape_codes(known, sizes)
-    return _move(importer, source, sizes, lambda x: emit_reshape(importer, x, sizes))
+    return move_value(importer, source, sizes, lambda x: emit_reshape(importer, x, sizes))
 
 
 @handles("stablehlo.transpose")
 def import_transpose(importer: Importer, node: Node) -> Known:
-    order = _get_integers(node, "permutation")
+    order = get_integers(node, "permutation")
 
     def move(x: Array) -> Array:
         made = emit_transpose(importer, x, order)
         importer.transposes[made.value.name] = x, tuple(order)
         return made
-    return _move(importer, node.operands[0], get_sizes(importer.result), move)
+    return move_value(importer, node.operands[0], get_sizes(importer.result), move)
 
 
 @handles("stablehlo.broadcast_in_dim")
 def import_broadcast(importer: Importer, node: Node) -> Known:
     source, = node.operands
-    dims = _get_integers(node, "broadcast_dimensions")
+    dims = get_integers(node, "broadcast_dimensions")
     sizes = get_sizes(importer.result)
     known = importer.get(source)
     if isinstance(known, Literal):
@@ -102,10 +111,10 @@ def import_broadcast(importer: Importer, node: Node) -> Known:
 
 @handles("stablehlo.slice")
 def import_slice(importer: Importer, node: Node) -> Known:
-    starts = _get_integers(node, "start_indices")
-    strides = _get_integers(node, "strides")
+    starts = get_integers(node, "start_indices")
+    strides = get_integers(node, "strides")
     sizes = get_sizes(importer.result)
-    return _move(importer, node.operands[0], sizes,
+    return move_value(importer, node.operands[0], sizes,
                  lambda x: emit_slice(importer, x, starts, sizes, strides))
 
 
@@ -121,7 +130,7 @@ def import_concatenate(importer: Importer, node: Node) -> Known:
 def import_pad(importer: Importer, node: Node) -> Known:
     source, padding = node.operands
     value = importer.get(padding)
-    low, high, interior = (_get_integers(node, name) for name in (
+    low, high, interior = (get_integers(node, name) for name in (
         "edge_padding_low", "edge_padding_high", "interior_padding"))
     if not isinstance(value, Literal) or source.element in _narrow.NARROW:
         importer.refuse("expected padding of numbers of 16 bits or more by a constant, but got "
@@ -137,8 +146,8 @@ def import_pad(importer: Importer, node: Node) -> Known:
 
 @handles("stablehlo.reverse")
 def import_reverse(importer: Importer, node: Node) -> Known:
-    axes = _get_integers(node, "dimensions")
-    return _move(importer, node.operands[0], get_sizes(importer.result),
+    axes = get_integers(node, "dimensions")
+    return move_value(importer, node.operands[0], get_sizes(importer.result),
                  lambda x: emit_reverse(importer, x, axes))
 
 
@@ -147,73 +156,6 @@ def import_iota(importer: Importer, node: Node) -> Array:
     axis = ir.IntegerAttr(node.attribute("iota_dimension")).value
     return emit_iota(importer, get_sizes(importer.result), axis,
                      importer.dtype_of(importer.result))
-
-
-# Reductions.
-
-#: By the op of the region: numbers of the type, and truth values.
-_COMBINE = {"stablehlo.add": "add", "stablehlo.maximum": "max", "stablehlo.minimum": "min",
-            "stablehlo.multiply": "mul", "stablehlo.and": "and", "stablehlo.or": "or"}
-_METHODS = {"add": Body.add, "max": Body.maximum, "min": Body.minimum, "mul": Body.mul}
-
-
-def _get_combination(importer: Importer, node: Node) -> str:
-    """What the region of a reduction computes of its two arguments."""
-    block = node.op.regions[0].blocks[0]
-    ops = [view.operation for view in block.operations]
-    if (len(ops) == 2 and ops[0].name in _COMBINE
-            and list(ops[1].operands) == list(ops[0].results)
-            and set(ops[0].operands) == set(block.arguments)):
-        return _COMBINE[ops[0].name]
-    return importer.refuse("expected a reduction by one of "
-                           f"{', '.join(_COMBINE)} of its two arguments, but got "
-                           f"{', '.join(op.name for op in ops[:-1]) or 'none'}")
-
-
-@handles("stablehlo.reduce")
-def import_reduce(importer: Importer, node: Node) -> Known:
-    if len(node.operands) != 2:
-        importer.refuse("expected a reduction of one tensor, but got one of "
-                        f"{len(node.operands) // 2}")
-    source, start = node.operands
-    kind = _get_combination(importer, node)
-    axes = _get_integers(node, "dimensions")
-    dtype = importer.dtype_of(source)
-    if source.element.startswith("ui") and kind in ("max", "min"):
-        importer.refuse("expected signed or floating-point numbers, but got unsigned ones")
-    if not (is_float(dtype) or is_integer(dtype)):
-        importer.refuse(f"expected numbers of 16 bits or more, or integers, but got {dtype}")
-    if dtype == "i1":
-        kind = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(kind, kind)
-    inner = get_inner(dtype)
-
-    def combine(body: Body, old: str, new: str) -> str:
-        if kind in ("and", "or"):
-            return body.op(f"arith.{kind}i {old}, {new}", inner)
-        return _METHODS[kind](body, old, new, inner)
-    known = importer.get(start)
-    neutral = _get_neutral(kind, inner)
-    first = to_number(known.number) if isinstance(known, Literal) else neutral
-    sizes = get_sizes(source)
-    total = emit_reduction(importer, kind, [importer.array(source)], sizes, axes, inner, first,
-                           lambda _, x: x, combine)
-    if not isinstance(known, Literal):
-        total = emit_elementwise(importer, kind, [total, importer.array(start)], total.sizes,
-                                 inner, combine, inner=inner)
-    return emit_convert(importer, total, dtype, base=kind)
-
-
-def _get_neutral(kind: str, dtype: str) -> float:
-    if kind in ("add", "or"):
-        return 0
-    if kind == "mul":
-        return 1
-    if kind == "and":
-        return 1 if dtype == "i1" else -1
-    if is_float(dtype):
-        return -math.inf if kind == "max" else math.inf
-    limit = 1 << (int(dtype[1:]) - 1)
-    return -limit if kind == "max" else limit - 1
 
 
 # Products of numbers.
@@ -241,17 +183,41 @@ def _see_through(importer: Importer, array: Array, summed: list[int],
     return source, [order[dim] for dim in summed], [order[dim] for dim in batch]
 
 
+def _get_precisions(importer: Importer, node: Node) -> tuple[str, str] | None:
+    """The types to which operands are rounded before they are multiplied: those of the algorithm of
+    a product, or None where it has none."""
+    algorithm = node.attribute("algorithm")
+    if algorithm is None:
+        return None
+    found = stablehlo.DotAlgorithm(algorithm)
+    names = [str(each) for each in (found.lhs_precision_type, found.rhs_precision_type)]
+    is_one = (found.lhs_component_count, found.rhs_component_count,
+              found.num_primitive_operations) == (1, 1, 1)
+    if not is_one or str(found.accumulation_type) != "f32" or any(
+            name not in ("bf16", "f16", "f32") for name in names):
+        importer.refuse("expected a product by an algorithm that multiplies operands of bf16, f16 "
+                        f"or f32 once, with sums in f32, but got {' and '.join(names)}, sums in "
+                        f"{found.accumulation_type} and {found.num_primitive_operations} products")
+    return names[0], names[1]
+
+
+def _round(importer: Importer, x: Array, precision: str) -> Array:
+    """An operand in the type of an algorithm, where its own has more digits."""
+    if not is_float(x.dtype) or x.dtype == precision or precision == "f32":
+        return x
+    return emit_convert(importer, x, precision)
+
+
 @handles("stablehlo.dot_general")
 def import_dot_general(importer: Importer, node: Node) -> Array:
-    algorithm = node.attribute("algorithm")
-    if algorithm is not None:
-        importer.refuse(f"expected a product without an algorithm of its own, but got {algorithm}")
+    precisions = _get_precisions(importer, node) or ("f32", "f32")
     numbers = stablehlo.DotDimensionNumbers(node.attribute("dot_dimension_numbers"))
     dtype = importer.dtype_of(importer.result)
     operands = [
-        _see_through(importer, _widen(importer, ref), list(summed), list(batch))
-        for ref, summed, batch in zip(
-            node.operands,
+        _see_through(importer, _round(importer, _widen(importer, ref), precision), list(summed),
+                     list(batch))
+        for ref, precision, summed, batch in zip(
+            node.operands, precisions,
             (numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions),
             (numbers.lhs_batching_dimensions, numbers.rhs_batching_dimensions))]
     (a, summed_a, batch_a), (b, summed_b, batch_b) = operands
@@ -282,7 +248,7 @@ def _to_index(body: Body, name: str, ref: Ref, dtype: str) -> str:
 def import_gather(importer: Importer, node: Node) -> Known:
     source, indices = node.operands
     numbers = stablehlo.GatherDimensionNumbers(node.attribute("dimension_numbers"))
-    slices = _get_integers(node, "slice_sizes")
+    slices = get_integers(node, "slice_sizes")
     rank = len(get_sizes(importer.result))
     offsets = list(numbers.offset_dims)
     batch = [dim for dim in range(rank) if dim not in offsets]
@@ -317,22 +283,85 @@ def import_gather(importer: Importer, node: Node) -> Known:
             places.append(total)
         return places
     sizes = get_sizes(importer.result)
-    return _move(importer, source, sizes, lambda x: emit_reads(
+    return move_value(importer, source, sizes, lambda x: emit_reads(
         importer, "gathered", x, sizes, [], lambda body: place(body, x)))
+
+
+def _get_starts(importer: Importer, refs: Sequence[Ref], limits: Sequence[int]
+                ) -> list[int | Array]:
+    """Where a part begins in each dimension: numbers where they are known, from 0 to the limit."""
+    starts: list[int | Array] = []
+    for ref, limit in zip(refs, limits, strict=True):
+        known = importer.get(ref)
+        if limit == 0:
+            starts.append(0)
+        elif isinstance(known, Literal):
+            starts.append(min(max(int(known.number), 0), limit))
+        else:
+            starts.append(importer.array(ref))
+    return starts
+
+
+def _emit_start(body: Body, ref: Ref, start: int | Array, limit: int) -> str:
+    if isinstance(start, int):
+        return body.op(f"arith.constant {start}", "index")
+    found = _to_index(body, body.extract(start, []), ref, start.dtype)
+    return _clamp(body, found, limit)
+
+
+def _get_numbers(starts: Sequence[int | Array]) -> list[int] | None:
+    """Starts that are all known."""
+    numbers = [each for each in starts if isinstance(each, int)]
+    return numbers if len(numbers) == len(starts) else None
 
 
 @handles("stablehlo.dynamic_slice")
 def import_dynamic_slice(importer: Importer, node: Node) -> Known:
-    source, *starts = node.operands
+    source, *refs = node.operands
     sizes = get_sizes(importer.result)
-    arrays = [importer.array(ref) for ref in starts]
+    limits = [whole - size for whole, size in zip(get_sizes(source), sizes)]
+    starts = _get_starts(importer, refs, limits)
+    numbers = _get_numbers(starts)
+    if numbers is not None:
+        return move_value(importer, source, sizes,
+                          lambda x: emit_slice(importer, x, numbers, sizes))
 
-    def place(body: Body, x: Array) -> list[str]:
-        places = []
-        for dim, (ref, array) in enumerate(zip(starts, arrays)):
-            start = _to_index(body, body.extract(array, []), ref, array.dtype)
-            start = _clamp(body, start, x.sizes[dim] - sizes[dim])
-            places.append(body.op(f"arith.addi {start}, {body.index(dim)}", "index"))
-        return places
-    return _move(importer, source, sizes, lambda x: emit_reads(
-        importer, "gathered", x, sizes, [], lambda body: place(body, x)))
+    def place(body: Body) -> list[str]:
+        return [body.op(f"arith.addi {_emit_start(body, *each)}, {body.index(dim)}", "index")
+                for dim, each in enumerate(zip(refs, starts, limits))]
+    return move_value(importer, source, sizes, lambda x: emit_reads(
+        importer, "gathered", x, sizes, [], place))
+
+
+@handles("stablehlo.dynamic_update_slice")
+def import_dynamic_update_slice(importer: Importer, node: Node) -> Known:
+    source, part, *refs = node.operands
+    if importer.result.element in _narrow.NARROW:
+        importer.refuse(f"expected no part of {importer.result.element} to be replaced; convert it "
+                        "before")
+    x, new = importer.array(source), importer.array(part)
+    wholes, sizes = get_sizes(source), get_sizes(part)
+    limits = [whole - size for whole, size in zip(wholes, sizes)]
+    starts = _get_starts(importer, refs, limits)
+    numbers = _get_numbers(starts)
+    if numbers is not None:
+        return emit_insert(importer, new, x, numbers)
+    if 0 in sizes:
+        return x
+
+    def choose(body: Body, old: str) -> str:
+        """The element of the part that is here, or the old one."""
+        is_inside, places = body.constant(1, "i1"), []
+        for dim, (ref, start, limit) in enumerate(zip(refs, starts, limits)):
+            if limit == 0:
+                places.append(body.index(dim))
+                continue
+            begin = _emit_start(body, ref, start, limit)
+            place = body.op(f"arith.subi {body.index(dim)}, {begin}", "index")
+            size = body.op(f"arith.constant {sizes[dim]}", "index")
+            # Places before the part are large numbers without a sign.
+            within = body.op(f"arith.cmpi ult, {place}, {size}", "index")
+            is_inside = body.op(f"arith.andi {is_inside}, {within}", "i1")
+            places.append(_clamp(body, place, sizes[dim] - 1))
+        return body.select(is_inside, body.extract(new, places), old, x.dtype)
+    return emit_elementwise(importer, "updated", [x], wholes, x.dtype, choose, inner=x.dtype)

@@ -1,0 +1,172 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions: of whole axes, of windows, and of numbers with their places."""
+
+from __future__ import annotations
+
+import math
+
+from blockscale._linalg import (
+    Body,
+    Windows,
+    emit_convert,
+    emit_elementwise,
+    emit_extremum_index,
+    emit_pool,
+    emit_reduce,
+    emit_reduction,
+    emit_reshape,
+    get_inner,
+    is_float,
+    is_integer,
+)
+from blockscale.jax._graph import Node, Ref
+from blockscale.jax._importer import Importer, Known, Literal, get_sizes, handles, to_number
+from blockscale.jax._orders import check_numbers, is_iota
+from blockscale.jax._regions import Expression, describe, list_names, make
+from blockscale.jax._shapes import get_integers, get_padding
+
+#: By the op of the region: numbers of the type, and truth values.
+_COMBINE = {"stablehlo.add": "add", "stablehlo.maximum": "max", "stablehlo.minimum": "min",
+            "stablehlo.multiply": "mul", "stablehlo.and": "and", "stablehlo.or": "or"}
+_METHODS = {"add": Body.add, "max": Body.maximum, "min": Body.minimum, "mul": Body.mul}
+
+
+def _get_combination(importer: Importer, node: Node) -> str:
+    """What the region of a reduction computes of its two arguments."""
+    block = node.op.regions[0].blocks[0]
+    ops = [view.operation for view in block.operations]
+    if (len(ops) == 2 and ops[0].name in _COMBINE
+            and list(ops[1].operands) == list(ops[0].results)
+            and set(ops[0].operands) == set(block.arguments)):
+        return _COMBINE[ops[0].name]
+    return importer.refuse("expected a reduction by one of "
+                           f"{', '.join(_COMBINE)} of its two arguments, but got "
+                           f"{', '.join(op.name for op in ops[:-1]) or 'none'}")
+
+
+def _check(importer: Importer, source: Ref, kind: str) -> str:
+    """The reduction, as truth values have it where they are reduced."""
+    dtype = importer.dtype_of(source)
+    if source.element.startswith("ui") and kind in ("max", "min"):
+        importer.refuse("expected signed or floating-point numbers, but got unsigned ones")
+    if not (is_float(dtype) or is_integer(dtype)):
+        importer.refuse(f"expected numbers of 16 bits or more, or integers, but got {dtype}")
+    if dtype == "i1":
+        return {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(kind, kind)
+    return kind
+
+
+def _is_neutral(importer: Importer, start: Ref, kind: str, dtype: str) -> bool:
+    """Whether a reduction starts from what changes no number."""
+    known = importer.get(start)
+    return isinstance(known, Literal) and to_number(known.number) == _get_neutral(kind, dtype)
+
+
+@handles("stablehlo.reduce")
+def import_reduce(importer: Importer, node: Node) -> Known | list[Known]:
+    axes = get_integers(node, "dimensions")
+    if len(node.operands) == 4:
+        return _import_extreme(importer, node, axes)
+    if len(node.operands) != 2:
+        importer.refuse("expected a reduction of one tensor, or of two, but got one of "
+                        f"{len(node.operands) // 2}")
+    source, start = node.operands
+    kind = _check(importer, source, _get_combination(importer, node))
+    dtype = importer.dtype_of(source)
+    inner = get_inner(dtype)
+
+    def combine(body: Body, old: str, new: str) -> str:
+        if kind in ("and", "or"):
+            return body.op(f"arith.{kind}i {old}, {new}", inner)
+        return _METHODS[kind](body, old, new, inner)
+    known = importer.get(start)
+    neutral = _get_neutral(kind, inner)
+    first = to_number(known.number) if isinstance(known, Literal) else neutral
+    sizes = get_sizes(source)
+    total = emit_reduction(importer, kind, [importer.array(source)], sizes, axes, inner, first,
+                           lambda _, x: x, combine)
+    if not isinstance(known, Literal):
+        total = emit_elementwise(importer, kind, [total, importer.array(start)], total.sizes,
+                                 inner, combine, inner=inner)
+    return emit_convert(importer, total, dtype, base=kind)
+
+
+def _get_neutral(kind: str, dtype: str) -> float:
+    if kind in ("add", "or"):
+        return 0
+    if kind == "mul":
+        return 1
+    if kind == "and":
+        return 1 if dtype == "i1" else -1
+    if is_float(dtype):
+        return -math.inf if kind == "max" else math.inf
+    limit = 1 << (int(dtype[1:]) - 1)
+    return -limit if kind == "max" else limit - 1
+
+
+# Extremes and their places.
+
+
+def _make_extreme(direction: str) -> list[Expression]:
+    """What JAX's argmax (GT) and argmin (LT) compute of a number and its place, and of others."""
+    old, old_place, new, new_place = (("argument", number) for number in range(4))
+    is_beyond = make("or", make(f"compare {direction}", old, new), make("compare NE", old, old))
+    is_first = make("and", make("compare EQ", old, new), make("compare LT", old_place, new_place))
+    return [make("select", is_beyond, old, new),
+            make("select", make("or", is_beyond, is_first), old_place, new_place)]
+
+
+_EXTREMES = (("max", _make_extreme("GT")), ("min", _make_extreme("LT")))
+
+
+def _import_extreme(importer: Importer, node: Node, axes: list[int]) -> list[Known]:
+    """A reduction of numbers and their places, as jnp.argmax and jnp.argmin have it."""
+    source, places, start, _ = node.operands
+    found = describe(node)
+    kind = next((name for name, wanted in _EXTREMES if found == wanted), None)
+    if kind is None or len(axes) != 1 or not is_iota(places, axes[0]):
+        importer.refuse("expected a reduction of one tensor, or of numbers and their places as "
+                        f"argmax and argmin have it, but got one of two by {list_names(found)}")
+    check_numbers(importer, source)
+    if not _is_neutral(importer, start, kind, importer.dtype_of(source)):
+        importer.refuse(f"expected a reduction by {kind} that starts from what no number changes")
+    x = importer.array(source)
+    place = emit_extremum_index(importer, kind, x, axes[0])
+    return [emit_reduce(importer, kind, x, axes),
+            emit_convert(importer, place, importer.dtype_of(places))]
+
+
+# Windows.
+
+#: What pools call reductions.
+_POOLS = {"add": "sum", "mul": "prod", "max": "max", "min": "min"}
+
+
+@handles("stablehlo.reduce_window")
+def import_reduce_window(importer: Importer, node: Node) -> Known:
+    """A reduction of the elements of each window, as pools and sums up to each place are."""
+    if len(node.operands) != 2:
+        importer.refuse("expected windows of one tensor, but got those of "
+                        f"{len(node.operands) // 2}")
+    source, start = node.operands
+    kind = _check(importer, source, _get_combination(importer, node))
+    dtype = importer.dtype_of(source)
+    if kind not in _POOLS:
+        importer.refuse(f"expected windows of numbers, but got {kind} of {source.element}")
+    if not _is_neutral(importer, start, kind, get_inner(dtype)):
+        importer.refuse(f"expected windows that start from what {kind} leaves as it is")
+    rank = len(get_sizes(source))
+    kernel, strides, dilations, gaps = (
+        [1] * rank if node.attribute(name) is None else get_integers(node, name)
+        for name in ("window_dimensions", "window_strides", "window_dilations", "base_dilations"))
+    if any(each != 1 for each in gaps):
+        importer.refuse(f"expected windows without base_dilations, but got {gaps}")
+    low, high = get_padding(node, rank)
+    if min(*low, *high, 0) < 0:
+        importer.refuse(f"expected padding of 0 or more, but got {low} and {high}")
+    x = importer.array(source)
+    wide = emit_reshape(importer, x, (1, 1, *x.sizes))
+    y = emit_pool(importer, _POOLS[kind], wide,
+                  Windows.make(kernel, strides, dilations, low, high))
+    return emit_reshape(importer, y, get_sizes(importer.result))
