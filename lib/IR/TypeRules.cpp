@@ -169,6 +169,11 @@ bool hasMnMajorScales(ProductOpInterface op, bool ofB) {
              : op.getMnMajorA() && op.getScaleA();
 }
 
+bool hasPackedMnMajorScales(ProductOpInterface op) {
+  return hasMnMajorScales(op, /*ofB=*/true) &&
+         isPrepacked(op.getB().getType()) && !op.scalesElements();
+}
+
 int64_t getDepthUnit(ProductOpInterface op) {
   bool isAcross =
       hasMnMajorScales(op, /*ofB=*/false) || hasMnMajorScales(op, /*ofB=*/true);

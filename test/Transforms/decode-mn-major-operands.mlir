@@ -1,13 +1,17 @@
-// RUN: blockscale-opt %s --blockscale-decode-product-operands | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-decode-product-operands=chip=sm_80 | FileCheck %s
 // RUN: blockscale-opt %s --blockscale-decode-product-operands=chip=sm_100a | FileCheck %s
 // RUN: blockscale-opt %s "--blockscale-decode-product-operands=chip=" | FileCheck %s
-// RUN: blockscale-opt %s --blockscale-decode-product-operands --remarks-filter-missed=gpu-launch -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: blockscale-opt %s --blockscale-decode-product-operands=chip=sm_90a --remarks-filter-missed=gpu-launch 2>&1 | FileCheck %s --check-prefix=HOPPER
+// RUN: blockscale-opt %s --blockscale-decode-product-operands=chip=sm_100a --remarks-filter-missed=gpu-launch -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 #prepacked = #blockscale.data_layout<fragments_64x64>
 
 // An MN-major operand with scales is decoded on every target, from the data and scales as they are. The
 // global scale stays the product's, of which both operands are plain then.
+// HOPPER: (scaled_mm_c11): codes are decoded where they are multiplied only along K, or across it of prepacked data of b whose global scale multiplies sums, but this operand is mn_major_b"
+// HOPPER-LABEL: func.func @sums
+// HOPPER: blockscale.dequantize
 // REMARK: Remark="'blockscale.scaled_mm' reads bf16 values of b that a kernel before it decodes (scaled_mm_c11): codes are decoded where they are multiplied only along K, but this operand is mn_major_b"
 // CHECK-LABEL: func.func @sums
 // CHECK-SAME: %[[DY:[a-z0-9]+]]: tensor<?x80xbf16>, %[[W:[a-z0-9]+]]: tensor<80x96xf4E2M1FN>, %[[S:[a-z0-9]+]]: tensor<80x6xf8E4M3FN, #swizzled>, %[[G:[a-z0-9]+]]: tensor<f32>
@@ -30,7 +34,11 @@ func.func @elements(%dy: tensor<2x8x48xf16>, %w: tensor<2x48x32xf4E2M1FN>, %s: t
   return %y : tensor<2x8x32xf32>
 }
 
-// Prepacked data are brought back to rows first. The block of two plain operands is that of K.
+// Prepacked data are brought back to rows first. The block of two plain operands is that of K. Kernels of
+// Hopper decode them as they are.
+// HOPPER-LABEL: func.func @groups
+// HOPPER-NOT: blockscale.dequantize
+// HOPPER: blockscale.scaled_grouped_mm %{{.+}}, %{{.+}} mn_major_b offsets(%{{.+}}) scales(none, %{{.+}}) block [1, 32]
 // CHECK-LABEL: func.func @groups
 // CHECK-SAME: %{{.+}}: tensor<24x80xbf16>, %[[W:[a-z0-9]+]]: tensor<?x80x64xf8E4M3FN, #{{.+}}>, %[[ENDS:[a-z0-9]+]]: tensor<?xi32>
 // CHECK: %[[G:.+]] = tensor.dim %[[ENDS]], %{{.+}}
@@ -41,6 +49,17 @@ func.func @groups(%dy: tensor<24x80xbf16>, %w: tensor<?x80x64xf8E4M3FN, #prepack
   %y = blockscale.scaled_grouped_mm %dy, %w mn_major_b offsets(%ends) scales(none, %s) block [1, 32]
       : tensor<24x80xbf16>, tensor<?x80x64xf8E4M3FN, #prepacked>, tensor<?xi32>, tensor<?x80x2xf8E8M0FNU> -> tensor<24x64xbf16>
   return %y : tensor<24x64xbf16>
+}
+
+// Where a global scale multiplies elements, Hopper's do not.
+// HOPPER-LABEL: func.func @packed_elements
+// HOPPER: blockscale.dequantize
+// CHECK-LABEL: func.func @packed_elements
+// CHECK: blockscale.dequantize
+func.func @packed_elements(%dy: tensor<8x64xbf16>, %w: tensor<64x64xf4E2M1FN, #prepacked>, %s: tensor<64x4xf8E4M3FN>, %g: tensor<f32>) -> tensor<8x64xf32> {
+  %y = blockscale.scaled_mm %dy, %w mn_major_b scales(none, %s) block [1, 16] global_scale_b(%g : tensor<f32>) global_scaling in_elements
+      : tensor<8x64xbf16>, tensor<64x64xf4E2M1FN, #prepacked>, tensor<64x4xf8E4M3FN> -> tensor<8x64xf32>
+  return %y : tensor<8x64xf32>
 }
 
 // Weights on the left are decoded as well.

@@ -120,6 +120,11 @@ ProductDims getProductDims(ProductOpInterface op, bool ofB);
 /// along K: those that a product across them has of the same bytes.
 bool hasMnMajorScales(ProductOpInterface op, bool ofB);
 
+/// Whether B is such an operand in the order of data and with the global scale
+/// that kernels of wgmma decode as they multiply: it is prepacked, and no
+/// global scale multiplies its elements.
+bool hasPackedMnMajorScales(ProductOpInterface op);
+
 /// What K is a multiple of: the block that lies along it, or that of plain
 /// operands where scales have none there.
 int64_t getDepthUnit(ProductOpInterface op);

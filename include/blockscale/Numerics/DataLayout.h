@@ -156,6 +156,13 @@ inline constexpr int kCodePlaces[4] = {6, 7, 8, 15};
 /// rotated to the left.
 inline constexpr int kRotations[8] = {0, 4, 10, 8, 2, 6, 12, 14};
 
+/// By how many bits more the words of registers of a unit's second product are
+/// rotated than those of its first, and the rest.
+inline constexpr int kNextRotation = kRotations[4] - kRotations[0];
+inline constexpr int kNextRestRotation = kRotations[7] - kRotations[3];
+static_assert(kRotations[5] - kRotations[1] == kNextRotation &&
+              kRotations[6] - kRotations[2] == kNextRotation);
+
 /// The bits of the rest that are word 0's. Others are word 1's.
 inline constexpr uint32_t kRestBits = 0x06030603;
 

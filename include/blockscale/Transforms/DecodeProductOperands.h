@@ -33,8 +33,10 @@ namespace blockscale {
 void populateDecodeProductOperandPatterns(mlir::RewritePatternSet &patterns);
 
 /// Decode MN-major operands with scales to the type of the plain operand beside
-/// them: no kernel of a product reads codes across K.
-void populateDecodeMnMajorOperandPatterns(mlir::RewritePatternSet &patterns);
+/// them: kernels of products read codes across K only with `hasWgmma`, and
+/// those that `hasPackedMnMajorScales` says.
+void populateDecodeMnMajorOperandPatterns(mlir::RewritePatternSet &patterns,
+                                          bool hasWgmma);
 
 } // namespace blockscale
 

@@ -404,9 +404,10 @@ def DecodeProductOperands : Pass<"blockscale-decode-product-operands"> {
     subexpressions are eliminated. For other chips these products do not change.
 
     For all targets, an MN-major operand with scales is decoded to the type of the
-    plain operand beside it, because kernels decode codes along K alone. A remark
-    (`--remarks-filter-missed=gpu-launch`) says so. A global scale that multiplies
-    elements is then that of the `dequantize`.
+    plain operand beside it, because most kernels decode codes along K alone. Those
+    of sm_90a decode prepacked data of `b`, too, if no global scale multiplies its
+    elements. A remark (`--remarks-filter-missed=gpu-launch`) says so. A global scale
+    that multiplies elements is then that of the `dequantize`.
 
     Example (test/Transforms/decode-product-operands.mlir):
 

@@ -15,8 +15,9 @@ using namespace mlir;
 
 namespace blockscale::products {
 
-std::optional<DecodedFormat> DecodedFormat::find(const Product &product) {
-  if (product.countScaled() == 2 || product.isMnMajorScaled())
+std::optional<DecodedFormat> DecodedFormat::find(const Product &product,
+                                                 const target::Chip &chip) {
+  if (product.countScaled() == 2 || !product.canBeDecoded(chip))
     return std::nullopt;
   if (product.countScaled() == 0) {
     DecodedFormat format = {};
@@ -42,7 +43,7 @@ std::optional<DecodedFormat> DecodedFormat::find(const Product &product) {
                        isPrepacked(scaled),
                        product.elementFactor.isPresent(),
                        /*isMnMajorA=*/false,
-                       /*isMnMajorB=*/false,
+                       /*isMnMajorB=*/product.isMnMajorB && !isScaledA,
                        product.keepsChain};
 }
 
@@ -62,6 +63,8 @@ std::string DecodedFormat::getName() const {
   os << (scale == numerics::ScaleFormat::E4M3 ? "_e4m3" : "_e8m0");
   if (isPacked)
     os << "_packed";
+  if (isAcross())
+    os << "_kn";
   if (keepsChain)
     os << "_chain";
   return name;

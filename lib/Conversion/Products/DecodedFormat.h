@@ -35,8 +35,10 @@ inline constexpr int64_t kDecodedStep = 64;
 
 /// The formats of a product of a scaled and a plain operand.
 struct DecodedFormat {
-  /// The format of the product; none where both operands have scales.
-  static std::optional<DecodedFormat> find(const Product &product);
+  /// The format of the product on a chip; none where both operands have
+  /// scales, or one has them across K that kernels of the chip do not decode.
+  static std::optional<DecodedFormat> find(const Product &product,
+                                           const target::Chip &chip);
 
   /// Whether an operand has scales. What is said of the scaled one below is
   /// said of B where none has.
@@ -57,7 +59,7 @@ struct DecodedFormat {
   /// global one, and each element times that, are rounded to f32, and this to
   /// the plain type.
   bool scalesElements = false;
-  /// Whether plain data of A are [K, M], and those of B [K, N].
+  /// Whether data of A are [K, M], and those of B [K, N].
   bool isMnMajorA = false, isMnMajorB = false;
   /// Whether sums have the bits of one chain along K (`order chain`): steps of
   /// instructions come in the order of K, one accumulator takes them all, and
@@ -79,6 +81,10 @@ struct DecodedFormat {
   /// The same of the plain operand, and of the other one.
   bool isPlainMnMajor() const { return isMnMajor(!isScaledA); }
   bool isOtherMnMajor() const { return isMnMajor(isScaledA); }
+  /// Whether the operand with scales has its blocks across K. It is B then, and
+  /// packed: rows of its blocks of codes, and of its tiles of scales, are
+  /// elements of K.
+  bool isAcross() const { return hasScales && isOtherMnMajor(); }
 
   /// Bits of an element of A, or of B.
   int64_t getBits(bool ofA) const {
@@ -89,9 +95,12 @@ struct DecodedFormat {
   int64_t getRowMultiple() const { return kCopyBytes * 8 / getBits(); }
   /// Bytes of a row of codes in a step.
   int64_t getCodeBytes() const { return kDecodedStep * getBits() / 8; }
-  /// Scales of a row in a step, and steps that share a tile of them.
+  /// Scales of a row in a step, where blocks lie along K.
   int64_t getStepScales() const { return kDecodedStep / block; }
-  int64_t getTileSteps() const { return kTileCols / getStepScales(); }
+  /// Steps that share a tile of scales.
+  int64_t getTileSteps() const {
+    return isAcross() ? kTileRows / kDecodedStep : kTileCols / getStepScales();
+  }
 
   /// Whether results of a tile come in whole fragments of columns, where plain
   /// rows are columns; those of two products are apart.

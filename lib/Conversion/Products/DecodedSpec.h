@@ -30,6 +30,7 @@ struct DecodedSpec : GemmSpec {
       : GemmSpec{format.getName(), format.block, /*stageElements=*/0, schedule},
         chip(&chip), format(format) {
     hasScales = format.hasScales;
+    hasBlocksAcross = format.isAcross();
   }
 
   /// Rows of the operand with scales, and plain rows, that a tile has.

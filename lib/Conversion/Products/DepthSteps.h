@@ -19,10 +19,11 @@ inline emit::Lanes getSteps(KernelBuilder &b, const GemmSpec &spec,
   return emitCeilDiv(b, depth, spec.stageElements);
 }
 
-/// Tiles of scales of a band of 128 rows of a product of K `depth` (i32).
+/// Tiles of scales of a band of 128 rows whose length is `size` (i32): K, or N
+/// of blocks across K.
 inline emit::Lanes getScaleTiles(KernelBuilder &b, const GemmSpec &spec,
-                                 mlir::Value depth) {
-  return emitCeilDiv(b, depth, spec.block * kTileCols);
+                                 mlir::Value size) {
+  return emitCeilDiv(b, size, spec.block * kTileCols);
 }
 
 } // namespace blockscale::products

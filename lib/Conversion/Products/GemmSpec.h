@@ -54,6 +54,8 @@ struct GemmSpec {
   std::optional<bool> hasWholeStages = {};
   /// Whether an operand has scales.
   bool hasScales = true;
+  /// Whether B has its blocks across K.
+  bool hasBlocksAcross = false;
   /// Of which of A, B and the result ("a", "b", "r") the rows of several
   /// matrices alternate in memory.
   std::string interleaved = {};

@@ -41,6 +41,12 @@ Product::Product(ProductOpInterface op)
   lookAtKernel();
 }
 
+bool Product::canBeDecoded(const target::Chip &chip) const {
+  return !isMnMajorScaled() ||
+         (chip.hasWgmma() &&
+          hasPackedMnMajorScales(cast<ProductOpInterface>(op)));
+}
+
 int64_t Product::getMaxRows() const {
   ProductDims dims =
       getProductDims(cast<ProductOpInterface>(op), /*ofB=*/false);

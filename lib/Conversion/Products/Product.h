@@ -9,6 +9,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCT_H
 
 #include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Target/Chip.h"
 
 namespace blockscale::products {
 
@@ -45,6 +46,9 @@ struct Product {
   bool isMnMajorScaled() const {
     return (isMnMajorA && scaleA) || (isMnMajorB && scaleB);
   }
+  /// Whether kernels of the chip that decode an operand read the one with
+  /// scales as it lies.
+  bool canBeDecoded(const target::Chip &chip) const;
   /// Whether an operand is bf16 or f16 without scales.
   bool hasPlainOperand() const { return countScaled() < 2; }
 

@@ -100,13 +100,17 @@ LogicalResult verifyScaled(const Product &product, const LaunchSite &site) {
 
 LogicalResult verifyDecoded(const Product &product, const LaunchSite &site,
                             StringRef instruction) {
-  if (product.isMnMajorScaled())
+  const target::Chip &chip = site.getChip();
+  if (!product.canBeDecoded(chip))
     return refuseProduct(product, site, ProductClause::Formats)
-           << "expected a K-major operand with scales, which alone is decoded "
-              "as it is multiplied, but got mn_major_"
+           << "expected a K-major operand with scales"
+           << (chip.hasWgmma() ? ", or a prepacked b whose global scale "
+                                 "multiplies sums"
+                               : "")
+           << ", which alone is decoded as it is multiplied, but got mn_major_"
            << (product.isMnMajorB ? "b" : "a")
            << "; blockscale-decode-product-operands decodes it before";
-  std::optional<DecodedFormat> format = DecodedFormat::find(product);
+  std::optional<DecodedFormat> format = DecodedFormat::find(product, chip);
   if (!format)
     return refuseProduct(product, site, ProductClause::Formats)
            << "expected one operand with scales and a plain one, which alone "

@@ -165,8 +165,8 @@ struct DecodedFamily : FamilyDefaults {
   using Spec = KernelSpec;
 
   static std::optional<Format> find(const Product &product,
-                                    const target::Chip &) {
-    return DecodedFormat::find(product);
+                                    const target::Chip &chip) {
+    return DecodedFormat::find(product, chip);
   }
   static Spec createSpec(const Format &format, GemmScheduleAttr schedule,
                          int64_t products, const target::Chip &chip) {

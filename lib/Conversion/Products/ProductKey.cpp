@@ -71,7 +71,7 @@ static std::string getGlobals(const Product &product) {
 /// The order of the data of both operands.
 static std::string getDataOrder(const Product &product) {
   if (isPrepacked(product.a.getType()) || isPrepacked(product.b.getType()))
-    return "prepacked";
+    return product.isMnMajorScaled() ? "prepacked-mn-major" : "prepacked";
   if (!product.isMnMajorA && !product.isMnMajorB)
     return "row-major";
   return std::string("mn-major-") + (product.isMnMajorA ? "a" : "") +

@@ -66,6 +66,12 @@ private:
   /// block `first` on.
   void emitPackedCodes(const TileCoord &tile, Lanes first, Lanes blocks,
                        Value slot);
+  /// The same of an operand with blocks across K, and its scales: a step of K
+  /// is a row of blocks of codes and half a band of scales.
+  void emitAcross(const TileCoord &tile, Lanes stage, Value slot);
+  /// Copies `bytes` bytes (i32) of the scaled operand as they lie.
+  void emitBulkCopy(const TileCoord &tile, Value target, Value source,
+                    Value bytes, Value slot);
   /// Copies `bytes` bytes (i32) of scales for each product.
   void emitScales(const TileCoord &tile, Lanes firstTile, Value bytes,
                   Value slot);
@@ -254,6 +260,13 @@ void StagedLoadEmitter::emitCodes(const TileCoord &tile, Lanes depth,
     }
 }
 
+void StagedLoadEmitter::emitBulkCopy(const TileCoord &tile, Value target,
+                                     Value source, Value bytes, Value slot) {
+  NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+      b, toCluster(b, target), source, ring.full.get(b, slot), bytes,
+      /*multicastMask=*/Value(), getPolicy(tile));
+}
+
 void StagedLoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
                                         Lanes blocks, Value slot) {
   bool isA = format.isScaledA;
@@ -275,14 +288,76 @@ void StagedLoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
       Lanes block =
           toI64(b, matrix * blockRows + blockRow) * toI64(b, blockCols) +
           toI64(b, first);
-      NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-          b, toCluster(b, b.offset(target, b.getI8Type(), b.i32(offset))),
-          b.offset(isA ? arguments.packedA : product.packedB, b.getI8Type(),
-                   block * blockBytes),
-          ring.full.get(b, slot), blocks * blockBytes,
-          /*multicastMask=*/Value(), getPolicy(tile));
+      emitBulkCopy(tile, b.offset(target, b.getI8Type(), b.i32(offset)),
+                   b.offset(isA ? arguments.packedA : product.packedB,
+                            b.getI8Type(), block * blockBytes),
+                   blocks * blockBytes, slot);
       offset += spec.getStageSteps() * blockBytes;
     }
+}
+
+void StagedLoadEmitter::emitAcross(const TileCoord &tile, Lanes stage,
+                                   Value slot) {
+  const StagedLayout &shared = context.shared;
+  const ProductRange &product = tile.product;
+  int64_t rows = context.tile.scaledRowsOfEach;
+  auto owners = static_cast<int64_t>(arguments.products.size());
+  Lanes firstStep = stage * spec.getStageSteps();
+  Lanes firstRow = tile.col * rows, matrix = product.matrixB;
+  int64_t blockBytes = kPackedRows * format.getCodeBytes();
+  int64_t blocks = rows / kPackedRows, tiles = spec.getTilesAcross();
+  Lanes blockCols(b, emitCeilDiv(b, arguments.cols, kPackedRows));
+  Lanes blockRows(b, emitCeilDiv(b, arguments.depth, kDecodedStep));
+  Lanes allBands(b, emitCeilDiv(b, arguments.depth, kTileRows));
+  Lanes steps =
+      minUnsigned(blockRows - firstStep, matrix.like(spec.getStageSteps()));
+  Lanes bands(b, emitCeilDiv(b, steps, format.getTileSteps()));
+  ring.full.emitExpect(
+      b, slot,
+      (steps * (blocks * blockBytes) + bands * (tiles * kTileBytes)) * owners);
+  // Copies `count` units of a row of `cols`, from number `first` on. Beyond the
+  // row there are no results.
+  auto emitRow = [&](Value source, Value target, Lanes row, Lanes cols,
+                     Lanes first, int64_t count, int64_t bytes) {
+    for (int64_t i = 0; i < count; ++i) {
+      Lanes number =
+          row * toI64(b, cols) + toI64(b, minUnsigned(first + i, cols - 1));
+      emitBulkCopy(tile, b.offset(target, b.getI8Type(), b.i32(i * bytes)),
+                   b.offset(source, b.getI8Type(), number * bytes),
+                   first.like(bytes), slot);
+    }
+  };
+  auto getTarget = [&](int64_t buffer, int64_t stageBytes, Lanes place) {
+    return b.offset(context.memory.getShared(b, buffer, slot, stageBytes),
+                    b.getI8Type(), place);
+  };
+  emitCount(b, steps, {}, [&](Lanes number, ValueRange) {
+    Lanes row =
+        toI64(b, matrix) * toI64(b, blockRows) + toI64(b, firstStep + number);
+    for (const auto &[i, own] : llvm::enumerate(arguments.products))
+      emitRow(own.packedB,
+              getTarget(shared.codes, shared.codeBytes,
+                        (number * owners + static_cast<int64_t>(i)) *
+                            (blocks * blockBytes)),
+              row, blockCols, firstRow >> llvm::Log2_64(kPackedRows), blocks,
+              blockBytes);
+    return SmallVector<Value>();
+  });
+  Lanes firstBand = firstStep >> llvm::Log2_64(format.getTileSteps());
+  emitCount(b, bands, {}, [&](Lanes number, ValueRange) {
+    Lanes row =
+        toI64(b, matrix) * toI64(b, allBands) + toI64(b, firstBand + number);
+    int64_t ofEach = spec.getStageScaleTiles() * kTileBytes;
+    for (const auto &[i, own] : llvm::enumerate(arguments.products))
+      emitRow(own.scaleB,
+              getTarget(shared.scales, shared.scaleBytes,
+                        number * (tiles * kTileBytes) +
+                            static_cast<int64_t>(i) * ofEach),
+              row, product.bandTiles,
+              firstRow >> llvm::Log2_64(format.block * kTileCols), tiles,
+              kTileBytes);
+    return SmallVector<Value>();
+  });
 }
 
 void StagedLoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
@@ -302,12 +377,10 @@ void StagedLoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
   for (const auto &[i, own] : llvm::enumerate(getOwners(isA))) {
     int64_t offset =
         static_cast<int64_t>(i) * spec.getStageScaleTiles() * kTileBytes;
-    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-        b, toCluster(b, b.offset(target, b.getI8Type(), b.i32(offset))),
-        b.offset(isA ? arguments.scaleA : own.scaleB, b.getI8Type(),
-                 scaleTile * kTileBytes),
-        ring.full.get(b, slot), bytes,
-        /*multicastMask=*/Value(), getPolicy(tile));
+    emitBulkCopy(tile, b.offset(target, b.getI8Type(), b.i32(offset)),
+                 b.offset(isA ? arguments.scaleA : own.scaleB, b.getI8Type(),
+                          scaleTile * kTileBytes),
+                 bytes, slot);
   }
 }
 
@@ -320,6 +393,8 @@ void StagedLoadEmitter::emitStage(const TileCoord &tile, Lanes stage,
     ring.full.emitExpect(b, slot, depth.like(shared.plainBytes));
     return emitPlain(tile, depth, slot);
   }
+  if (format.isAcross())
+    return emitAcross(tile, stage, slot);
   Lanes depth = tile.product.firstDepth + stage * spec.stageElements;
   // The last stage can have fewer tiles of scales. Boxes count in full,
   // whatever of them is beyond the operand.

@@ -30,9 +30,18 @@ inline constexpr int64_t kLoadWarps = 2;
 struct StagedSpec : DecodedSpec {
   using DecodedSpec::DecodedSpec;
 
-  /// Tiles of scales of a stage, for each of their bands.
+  /// Tiles of scales of a stage, for each product.
   int64_t getStageScaleTiles() const {
-    return llvm::divideCeil(getStageSteps(), format.getTileSteps());
+    return llvm::divideCeil(getStageSteps(), format.getTileSteps()) *
+           getTilesAcross();
+  }
+  /// Those of an element of K: of all rows of a product where blocks lie along
+  /// K.
+  int64_t getTilesAcross() const {
+    if (!format.isAcross())
+      return 1;
+    return llvm::divideCeil(DecodedTile(*this).scaledRowsOfEach,
+                            format.block * kTileCols);
   }
 };
 

@@ -40,8 +40,11 @@ TileOrder::TileOrder(KernelBuilder &b, const GemmSpec &spec,
       tileCols(emitCeilDiv(b, arguments.cols,
                            spec.getResultCols() * neighbours.tiles)),
       bandsA(emitCeilDiv(b, arguments.rows, kTileRows)),
-      bandsB(emitCeilDiv(b, arguments.cols, kTileRows)),
-      scaleTiles(getScaleTiles(b, spec, arguments.depth)) {
+      bandsB(emitCeilDiv(
+          b, spec.hasBlocksAcross ? arguments.depth : arguments.cols,
+          kTileRows)),
+      scaleTiles(getScaleTiles(
+          b, spec, spec.hasBlocksAcross ? arguments.cols : arguments.depth)) {
   auto getCluster = [&, neighbours](Value index) {
     Lanes number(b, arith::IndexCastOp::create(b, b.getI32Type(), index));
     return number >> llvm::Log2_64(neighbours.blocks);

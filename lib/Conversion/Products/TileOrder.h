@@ -39,6 +39,7 @@ struct ProductRange {
   /// The band of 128 rows, among all bands of scales, that its rows begin in.
   emit::Lanes firstBand;
   /// The first tile of its scales, i64; each band has `bandTiles` (i32) tiles.
+  /// Bands are those of rows of A or B, or of K where B has blocks across it.
   emit::Lanes scalesA, scalesB;
   emit::Lanes bandTiles;
 };

@@ -30,6 +30,11 @@
 // the codes of all four threads of its rows at once, and takes its bytes by the
 // same instruction that puts both codes of a byte into the halves of a word.
 //
+// Where blocks lie across K, rows of W are those of the sum, and a pair of a
+// thread has two of their columns. So each warp decodes 16 columns of all rows,
+// matrices of 8 x 8 elements in registers that `movmatrix` transposes, once
+// they are multiplied by the scales of their rows.
+//
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/CvtEmitter.h"
@@ -54,8 +59,10 @@ namespace blockscale::products {
 using emit::Lanes;
 using numerics::getCodeBit;
 using numerics::getRegisterWord;
+using numerics::getUnitProducts;
 using numerics::getUnitRegisters;
 using numerics::isInRest;
+using numerics::kProductCols;
 using numerics::kRestBits;
 using numerics::kUnitWords;
 
@@ -106,9 +113,14 @@ public:
   SmallVector<Value> emit(const WgmmaStep &step, Value tileOfRows);
 
 private:
+  bool isAcross() const { return format.isAcross(); }
   /// The scales of both rows in the step that the thread loads, twice 8 bits
   /// each: all of them, or the two that it decodes for others, too.
-  SmallVector<Lanes> loadScales(Value scales, Lanes row, Value tileStep);
+  /// `tileOfRows` (i32) is the number of the tile along the rows with scales.
+  SmallVector<Lanes> loadScales(const WgmmaStep &step, Value tileOfRows);
+  /// Where blocks lie across K: those of all rows of the step that the thread
+  /// has elements of, in pairs of rows 32 apart.
+  SmallVector<Lanes> loadScalesAcross(const WgmmaStep &step, Lanes tileOfRows);
   /// The factors of the elements of both rows: one for each of the step's
   /// scales, twice in a pair of the plain type; or an f32 where there is a
   /// global scale of elements. `convert` makes a pair of the plain type of two
@@ -126,10 +138,22 @@ private:
   using RowCodes = SmallVector<Lanes, 2 * kStepProducts>;
   std::array<RowCodes, 2> loadCodes(const WgmmaStep &step);
   std::array<RowCodes, 2> loadPackedCodes(const WgmmaStep &step);
+  /// Where blocks lie across K, pairs along these: before they are transposed,
+  /// the first of "both rows" has the lower 8 columns of the warp, and the
+  /// second one the others.
+  std::array<RowCodes, 2> loadCodesAcross(const WgmmaStep &step);
+  /// Bytes of a block of packed codes.
+  int64_t getBlockBytes() const {
+    return kWarpgroupRows * format.getCodeBytes();
+  }
   /// The bits of a pair of elements of a byte of codes of E2M1, and of register
-  /// `reg` of a unit of packed codes.
+  /// `reg` of a unit of packed codes, whose word is `source`.
   Lanes emitE2M1Bits(Lanes codes);
-  Lanes emitPackedBits(ArrayRef<Lanes> words, int64_t reg);
+  Lanes emitPackedBits(Lanes source, int64_t reg);
+  /// The rest of both words of a unit.
+  static Lanes getRest(ArrayRef<Lanes> words) {
+    return ((words[0] ^ words[1]) & kRestBits) ^ words[1];
+  }
   /// A pair of elements. Where factors bring the one of E2M1, too, its bits are
   /// taken as they are.
   Value emitElements(Lanes codes, bool takesFactor);
@@ -173,15 +197,32 @@ Value DecodeEmitter::emitScalePair(Lanes bytes) {
   return both;
 }
 
-SmallVector<Lanes> DecodeEmitter::loadScales(Value scales, Lanes row,
-                                             Value tileStep) {
+SmallVector<Lanes> DecodeEmitter::loadScales(const WgmmaStep &step,
+                                             Value tileOfRows) {
+  if (isAcross())
+    return loadScalesAcross(step, Lanes(b, tileOfRows));
+  const WgmmaLayout &shared = context.shared;
+  Value scales =
+      context.getShared(b, shared.scales, step.slot, shared.scaleBytes);
+  Lanes scaleTile = step.inStage >> llvm::Log2_64(format.getTileSteps());
+  Lanes row = thread.row;
+  // Each warpgroup has a product.
+  if (context.tile.scaledOwners > 1)
+    scaleTile =
+        scaleTile + thread.warpgroup * context.spec.getStageScaleTiles();
+  // Tiles can have half of a band.
+  if (context.tile.scaledRowsOfEach < kTileRows)
+    row = (row & (kWarpgroupRows - 1)) +
+          (Lanes(b, tileOfRows) & 1) * kWarpgroupRows;
+  scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
+  Lanes tileStep = step.inProduct & (format.getTileSteps() - 1);
   int64_t ofRow = format.getStepScales() / 2;
   int64_t all = 2 * ofRow;
   auto load = [&](Lanes number) {
     auto [which, pair] = numerics::splitBits(number, ofRow);
     Lanes ownRow = row + which * kRowDistance;
     Lanes byte = numerics::k128x4.getByteInTile(ownRow, ownRow.like(0)) +
-                 Lanes(b, tileStep) * format.getStepScales() + pair * 2;
+                 tileStep * format.getStepScales() + pair * 2;
     Value address = b.offset(scales, b.getI8Type(), byte);
     return Lanes(b, b.load(b.getIntegerType(16), address, 2));
   };
@@ -195,9 +236,64 @@ SmallVector<Lanes> DecodeEmitter::loadScales(Value scales, Lanes row,
   return loaded;
 }
 
+SmallVector<Lanes> DecodeEmitter::loadScalesAcross(const WgmmaStep &step,
+                                                   Lanes tileOfRows) {
+  // Rows of a pair are neighbouring words of a tile.
+  constexpr int64_t kPairRows = 32;
+  static_assert(numerics::k128x4.getByteInTile<int64_t>(kPairRows, 0) ==
+                kWordBytes);
+  const WgmmaSpec &spec = context.spec;
+  const WgmmaLayout &shared = context.shared;
+  int64_t rows = context.tile.scaledRowsOfEach;
+  Lanes column = thread.row;
+  if (context.tile.scaledOwners > 1)
+    column = numerics::splitBits(column, rows).second;
+  // Tiles of the product can have half of those of scales.
+  Lanes before =
+      numerics::splitBits(tileOfRows * (rows / format.block), kTileCols).second;
+  auto [tile, byte] = numerics::splitBits(
+      before + numerics::splitBits(column, format.block).first, kTileCols);
+  auto [band, half] = numerics::splitBits(step.inStage, format.getTileSteps());
+  if (spec.getStageSteps() < format.getTileSteps())
+    half = numerics::splitBits(step.inProduct, format.getTileSteps()).second;
+  tile = tile + band * spec.getTilesAcross();
+  if (context.tile.scaledOwners > 1)
+    tile = tile + thread.warpgroup * spec.getStageScaleTiles();
+  Lanes row = numerics::getPairs(numerics::kMmaAccumulator)
+                  .getElementOf(numerics::kSumThread, thread.lane)
+                  .row +
+              half * kDecodedStep;
+  Value scales = b.offset(
+      context.getShared(b, shared.scales, step.slot, shared.scaleBytes),
+      b.getI8Type(),
+      tile * kTileBytes + numerics::k128x4.getByteInTile(row, row.like(0)));
+  // Both bytes of the words of a pair.
+  Lanes selector = byte * 0x11 + (kWordBytes << 4);
+  SmallVector<Lanes> loaded;
+  for (int64_t i = 0; i < kPairRows; i += kRowDistance) {
+    int64_t at = numerics::k128x4.getByteInTile<int64_t>(i, 0);
+    SmallVector<Lanes> words =
+        emitLoadWords(b, b.offset(scales, b.getI8Type(), b.i32(at)),
+                      2 * kWordBytes, 2 * kWordBytes);
+    loaded.push_back(truncate(
+        b.callIntrinsic("llvm.nvvm.prmt", {words[0], words[1], selector}), 16));
+  }
+  return loaded;
+}
+
 std::array<SmallVector<Value>, 2>
 DecodeEmitter::emitFactors(ArrayRef<Lanes> scales,
                            function_ref<Value(Lanes)> convert) {
+  if (isAcross()) {
+    // One for each pair of rows of an instruction, both halves of the columns.
+    SmallVector<Value> factors(2 * scales.size());
+    for (auto [i, bytes] : llvm::enumerate(scales)) {
+      Value both = convert(bytes);
+      for (size_t j = 0; j < 2; ++j)
+        factors[j * scales.size() + i] = b.splat(b.extract(both, j), 2);
+    }
+    return {factors, factors};
+  }
   int64_t ofRow = format.getStepScales() / 2;
   int64_t all = 2 * ofRow;
   bool isOwn = scales.size() < static_cast<size_t>(all);
@@ -248,12 +344,8 @@ Lanes DecodeEmitter::emitE2M1Bits(Lanes codes) {
   return magnitudes | ((codes * places.signFactor) & places.signs);
 }
 
-Lanes DecodeEmitter::emitPackedBits(ArrayRef<Lanes> words, int64_t reg) {
+Lanes DecodeEmitter::emitPackedBits(Lanes source, int64_t reg) {
   constexpr int width = 8 * kWordBytes;
-  Lanes source = isInRest(reg)
-                     // Bits of one word or the other.
-                     ? ((words[0] ^ words[1]) & kRestBits) ^ words[1]
-                     : words[getRegisterWord(reg)];
   // Bits that are rotated by as many are moved together.
   std::map<int, uint32_t> masks;
   for (int half = 0; half < 2; ++half)
@@ -342,7 +434,7 @@ std::array<DecodeEmitter::RowCodes, 2>
 DecodeEmitter::loadPackedCodes(const WgmmaStep &step) {
   const WgmmaLayout &shared = context.shared;
   Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
-  int64_t blockBytes = kWarpgroupRows * format.getCodeBytes();
+  int64_t blockBytes = getBlockBytes();
   Lanes own =
       thread.warpgroup * (context.spec.getStageSteps() * blockBytes) +
       step.inStage * blockBytes +
@@ -355,42 +447,82 @@ DecodeEmitter::loadPackedCodes(const WgmmaStep &step) {
     for (size_t i = 0; i < words.size(); i += kUnitWords) {
       auto unit = ArrayRef(words).slice(i, kUnitWords);
       for (int64_t reg = 0; reg < getUnitRegisters(format.getBits()); ++reg)
-        rows[reg % 2].push_back(isE2M1() ? emitPackedBits(unit, reg)
-                                         : unit[reg / 2] >> (reg % 2 * 16));
+        rows[reg % 2].push_back(
+            !isE2M1()
+                ? unit[reg / 2] >> (reg % 2 * 16)
+                : emitPackedBits(isInRest(reg) ? getRest(unit)
+                                               : unit[getRegisterWord(reg)],
+                                 reg));
     }
   }
   return rows;
 }
 
+std::array<DecodeEmitter::RowCodes, 2>
+DecodeEmitter::loadCodesAcross(const WgmmaStep &step) {
+  const WgmmaLayout &shared = context.shared;
+  Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
+  int64_t blockBytes = getBlockBytes();
+  int64_t warpgroups = context.tile.scaledRows / kWarpgroupRows;
+  // The 16 columns of the warp are those of a product of the layout.
+  Lanes product =
+      numerics::splitBits(
+          numerics::splitBits(thread.row, kWarpgroupRows).second, kProductCols)
+          .first;
+  std::pair<Lanes, Lanes> units =
+      numerics::splitBits(product, getUnitProducts(format.getBits()));
+  Lanes ofUnit = units.second;
+  Lanes own = step.inStage * (warpgroups * blockBytes) +
+              thread.warpgroup * blockBytes +
+              numerics::getUnitByte(thread.lane, units.first);
+  Value address = b.offset(codes, b.getI8Type(), own);
+  std::array<RowCodes, 2> halves;
+  for (int64_t i = 0; i < kStepProducts; ++i) {
+    // What warp i of a forward product has.
+    int64_t place =
+        numerics::getUnitByte<int64_t>(i * kWarpThreads, /*unit=*/0);
+    constexpr int64_t unitBytes = kUnitWords * kWordBytes;
+    SmallVector<Lanes> words =
+        emitLoadWords(b, b.offset(address, b.getI8Type(), b.i32(place)),
+                      unitBytes, unitBytes);
+    Lanes source, rest;
+    if (isE2M1()) {
+      auto rotate = [&](Lanes word, int by) {
+        return b.callIntrinsic("llvm.fshl", {word, word, ofUnit * by});
+      };
+      source = rotate(select(isEqual(ofUnit, 0), words[0], words[1]),
+                      numerics::kNextRotation);
+      rest = rotate(getRest(words), numerics::kNextRestRotation);
+    }
+    // Registers of both halves of the columns, of the lower rows first.
+    for (int64_t row = 0; row < 2; ++row)
+      for (int64_t half = 0; half < 2; ++half) {
+        int64_t reg = row + 2 * half;
+        halves[half].push_back(
+            isE2M1() ? emitPackedBits(isInRest(reg) ? rest : source, reg)
+                     : words[reg / 2] >> (reg % 2 * 16));
+      }
+  }
+  return halves;
+}
+
 SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
                                        Value tileOfRows) {
-  const WgmmaLayout &shared = context.shared;
-  Value scales =
-      context.getShared(b, shared.scales, step.slot, shared.scaleBytes);
-  Lanes scaleTile = step.inStage >> llvm::Log2_64(format.getTileSteps());
-  Lanes row = thread.row, scaleRow = row;
-  // Each warpgroup has a product.
-  if (context.tile.scaledOwners > 1)
-    scaleTile =
-        scaleTile + thread.warpgroup * context.spec.getStageScaleTiles();
-  // Tiles can have half of a band.
-  if (context.tile.scaledRowsOfEach < kTileRows)
-    scaleRow = (row & (kWarpgroupRows - 1)) +
-               (Lanes(b, tileOfRows) & 1) * kWarpgroupRows;
-  scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
-  Lanes tileStep = step.inProduct & (format.getTileSteps() - 1);
-  SmallVector<Lanes> loaded = loadScales(scales, scaleRow, tileStep);
-  std::array<RowCodes, 2> codes =
-      format.isPacked ? loadPackedCodes(step) : loadCodes(step);
+  SmallVector<Lanes> loaded = loadScales(step, tileOfRows);
+  std::array<RowCodes, 2> codes = isAcross()        ? loadCodesAcross(step)
+                                  : format.isPacked ? loadPackedCodes(step)
+                                                    : loadCodes(step);
   // The registers of pairs, whose elements `scale` multiplies by the factor of
   // a number of a row.
   auto forEachPair =
       [&](function_ref<Value(Lanes codes, int64_t row, int64_t number)> scale) {
         SmallVector<Value> registers;
         for (int64_t i = 0; i < 2 * kStepProducts; ++i)
-          for (int64_t row = 0; row < 2; ++row)
-            registers.push_back(b.toBits(scale(
-                codes[row][i], row, i * (kWgmmaElements / 2) / format.block)));
+          for (int64_t row = 0; row < 2; ++row) {
+            int64_t number =
+                isAcross() ? i : i * (kWgmmaElements / 2) / format.block;
+            registers.push_back(b.toBits(scale(codes[row][i], row, number)));
+          }
         return registers;
       };
   if (global.isSplit) {
@@ -429,6 +561,22 @@ SmallVector<Value> emitDecode(KernelBuilder &b, const WgmmaContext &context,
                               const WgmmaThread &thread, const WgmmaStep &step,
                               Value tileOfRows, const ElementScale &global) {
   return DecodeEmitter(b, context, thread, global).emit(step, tileOfRows);
+}
+
+SmallVector<Value> emitFirstOperand(KernelBuilder &b,
+                                    const WgmmaContext &context,
+                                    ArrayRef<Value> elements) {
+  SmallVector<Value> operand(elements);
+  if (context.spec.format.isAcross())
+    for (Value &each : operand)
+      each = LLVM::InlineAsmOp::create(
+                 b, b.getI32Type(), each,
+                 "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r",
+                 /*has_side_effects=*/true, /*is_align_stack=*/false,
+                 LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                 /*operand_attrs=*/ArrayAttr())
+                 .getRes();
+  return operand;
 }
 
 } // namespace blockscale::products

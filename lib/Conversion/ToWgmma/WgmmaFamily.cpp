@@ -35,6 +35,9 @@ static constexpr int64_t kPlainRows[] = {16, 32, 64, 128, 256};
 static constexpr double kStepDecode[2][2][2] = {{{0.22, 0.14}, {0.26, 0.16}},
                                                 {{0.15, 0.09}, {0.20, 0.12}}};
 static constexpr double kTwiceDecode = 0.02;
+/// What a step takes more whose blocks lie across K, which was not measured: a
+/// thread loads twice as many codes and scales, and transposes.
+static constexpr double kAcrossDecode = 0.03;
 static constexpr double kSplitDecode = 0.04;
 static constexpr double kDequantizeDecode = 5 * kTwiceDecode;
 /// What a step takes more where teams hand over sums, for each plain row; and
@@ -273,6 +276,8 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
       if (!isWide && !spec.format.getSumShift())
         cost.decode += more * scaled / kMaxScaledRows;
     }
+    if (spec.format.isAcross())
+      cost.decode += kAcrossDecode * scaled / kMaxScaledRows;
     if (spec.handsOverSums())
       cost.decode += kHandOver * plain;
     bool isAlone = spec.getWarpgroups() == 1;

@@ -267,8 +267,11 @@ void ProductEmitter::emitStage(const TileCoord &tile, Lanes stage, bool hasNext,
     WgmmaStep step{{b, slot.index}, b.i32(i), stage * steps + i};
     if (i > 0)
       pipeline.next = emitDecode(tile, step);
-    llvm::append_range(used, pipeline.next);
-    emitMma(pipeline.next, getDescriptors(step), 0, kStepProducts);
+    if (i > 0 && context.spec.format.isAcross())
+      emitWait(std::exchange(used, {}));
+    SmallVector<Value> operand = emitFirstOperand(b, context, pipeline.next);
+    llvm::append_range(used, operand);
+    emitMma(operand, getDescriptors(step), 0, kStepProducts);
   }
   pipeline.next.clear();
   if (hasNext)
@@ -334,7 +337,8 @@ void ProductEmitter::emitLastStage(const TileCoord &tile, Lanes stage,
   emitCount(b, stepsLeft, {}, [&](Lanes number, ValueRange) {
     Lanes inProduct = stage * steps + number;
     WgmmaStep step{{b, slot.index}, {b, number}, inProduct};
-    SmallVector<Value> registers = emitDecode(tile, step);
+    SmallVector<Value> registers =
+        emitFirstOperand(b, context, emitDecode(tile, step));
     StepDescriptors descriptors = getDescriptors(step);
     Lanes ofStep = left - number * kDecodedStep;
     // Elements of K beyond the product can be those of another group, or have
@@ -388,7 +392,8 @@ SmallVector<Value> ProductEmitter::emitHandedStage(const TileCoord &tile,
   for (int64_t i = 0; i < steps; ++i) {
     numbers.push_back(
         {{b, slot.index}, b.i32(i), (tile.begin + stage) * steps + i});
-    registers.push_back(emitDecode(tile, numbers.back()));
+    registers.push_back(
+        emitFirstOperand(b, context, emitDecode(tile, numbers.back())));
   }
   emitTakeSums(stage);
   SmallVector<Value> used;

@@ -120,13 +120,19 @@ struct WgmmaStep {
   emit::Lanes inStage, inProduct;
 };
 
-/// The thread's elements of the scaled operand of a step, times their scales,
-/// as the first operand of the step's instructions: `kStepRegisters` i32.
-/// `tileOfRows` (i32) is the number of the tile along the rows with scales.
+/// The thread's elements of the scaled operand of a step, times their scales:
+/// `kStepRegisters` i32. `tileOfRows` (i32) is the number of the tile along the
+/// rows with scales.
 llvm::SmallVector<mlir::Value>
 emitDecode(KernelBuilder &b, const WgmmaContext &context,
            const WgmmaThread &thread, const WgmmaStep &step,
            mlir::Value tileOfRows, const ElementScale &global);
+/// These as the first operand of the step's instructions, transposed where
+/// blocks lie across K. Instructions that were begun before have ended then:
+/// beside one that runs, ptxas would wait for each.
+llvm::SmallVector<mlir::Value>
+emitFirstOperand(KernelBuilder &b, const WgmmaContext &context,
+                 llvm::ArrayRef<mlir::Value> elements);
 
 /// Writes results. The threads of a warpgroup get here together. The parity
 /// (i32) of the parts of tiles so far is carried from one to the next.

@@ -101,9 +101,11 @@ struct DecodeOperand : public OpRewritePattern<OpTy> {
 /// and the same for A, and for scaled_grouped_mm. A global scale that
 /// multiplies sums stays the product's; one that multiplies elements is that of
 /// the dequantization, whose values are those that the product would multiply.
+/// What kernels of the chip decode themselves stays as it is.
 template <typename OpTy>
 struct DecodeMnMajor : public OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
+  DecodeMnMajor(MLIRContext *context, bool hasWgmma)
+      : OpRewritePattern<OpTy>(context), hasWgmma(hasWgmma) {}
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
@@ -111,6 +113,8 @@ struct DecodeMnMajor : public OpRewritePattern<OpTy> {
     bool ofB = hasMnMajorScales(product, /*ofB=*/true);
     if (!ofB && !hasMnMajorScales(product, /*ofB=*/false))
       return rewriter.notifyMatchFailure(op, "scales lie along K, or are none");
+    if (hasWgmma && hasPackedMnMajorScales(product))
+      return rewriter.notifyMatchFailure(op, "kernels decode it across K");
     if (op->template getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     auto data = ofB ? op.getB() : op.getA();
@@ -120,9 +124,12 @@ struct DecodeMnMajor : public OpRewritePattern<OpTy> {
         << remark::add(
                "'{0}' reads {1} values of {2} that a kernel before it "
                "decodes ({3}_c11): codes are decoded where they are "
-               "multiplied only along K, but this operand is mn_major_{2}",
+               "multiplied only along K{4}, but this operand is mn_major_{2}",
                op->getName().getStringRef().str(), llvm::to_string(element),
-               ofB ? "b" : "a", op->getName().stripDialect().str());
+               ofB ? "b" : "a", op->getName().stripDialect().str(),
+               hasWgmma ? ", or across it of prepacked data of b whose global "
+                          "scale multiplies sums"
+                        : "");
     if (isPrepacked(data.getType()))
       data = createRowMajorData(rewriter, product, ofB);
     auto global =
@@ -142,6 +149,8 @@ struct DecodeMnMajor : public OpRewritePattern<OpTy> {
     });
     return success();
   }
+
+  bool hasWgmma;
 };
 
 struct DecodeProductOperandsPass
@@ -151,7 +160,8 @@ struct DecodeProductOperandsPass
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
     RewritePatternSet patterns(&getContext());
-    populateDecodeMnMajorOperandPatterns(patterns);
+    populateDecodeMnMajorOperandPatterns(patterns,
+                                         target && target->hasWgmma());
     if (target && target->decodesProductOperands())
       populateDecodeProductOperandPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
@@ -169,9 +179,10 @@ void populateDecodeProductOperandPatterns(RewritePatternSet &patterns) {
       patterns.getContext());
 }
 
-void populateDecodeMnMajorOperandPatterns(RewritePatternSet &patterns) {
+void populateDecodeMnMajorOperandPatterns(RewritePatternSet &patterns,
+                                          bool hasWgmma) {
   patterns.add<DecodeMnMajor<ScaledMMOp>, DecodeMnMajor<ScaledGroupedMMOp>>(
-      patterns.getContext());
+      patterns.getContext(), hasWgmma);
 }
 
 } // namespace blockscale

@@ -167,11 +167,11 @@ func.func @sm90_mm_c5(%a: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y:
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// Blocks across K are decoded before the product; a kernel does not.
+// Row-major data with blocks across K are decoded before the product; a kernel does not.
 func.func @sm90_mm_c5_mn_major(%x: memref<48x64xbf16>, %w: memref<64x24xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
   blockscale.kernel ins(%x, %w, %s : memref<48x64xbf16>, memref<64x24xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
   ^bb0(%lx: tensor<48x64xbf16>, %lw: tensor<64x48xf4E2M1FN>, %ls: tensor<64x3xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c5): expected a K-major operand with scales, which alone is decoded as it is multiplied, but got mn_major_b; blockscale-decode-product-operands decodes it before}}
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c5): expected a K-major operand with scales, or a prepacked b whose global scale multiplies sums, which alone is decoded as it is multiplied, but got mn_major_b; blockscale-decode-product-operands decodes it before}}
     %0 = blockscale.scaled_mm %lx, %lw mn_major_b scales(none, %ls) block [1, 16]
         : tensor<48x64xbf16>, tensor<64x48xf4E2M1FN>, tensor<64x3xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
     blockscale.yield %0 : tensor<48x48xf32>

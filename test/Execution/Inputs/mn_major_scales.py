@@ -10,6 +10,8 @@ emulator, gives
 * each element that a scale of E8M0 makes, infinite and subnormal ones too;
 * the bits of order chain, where it is asked for.
 
+Kernels of Hopper decode prepacked data themselves, in tiles of all sizes.
+
 Usage: mn_major_scales.py FOLDER
 """
 
@@ -21,7 +23,7 @@ import numpy as np
 
 import exact
 from expect import Expectations, first_difference
-from gpu_calls import ON_CPU, run_places
+from gpu_calls import ON_CPU, SCHEDULES, run_places
 from products import PLAIN, Case, Op, table
 from reference import tensor_core_sum, to_bf16
 
@@ -63,6 +65,29 @@ OPS = {
     "groups of mxfp4": make_op("rows", scale=MX, shape=(64, 160, 96), dynamic="MNK"),
     "no K": make_op(shape=(5, 32, 0), bias="f32"),
 }
+# Prepacked data, the tile of a kernel of Hopper, and its stages. N ends in a block of codes, and
+# in a tile of scales; K in a stage, or in a band of scales.
+PACKED = (
+    (dict(shape=(300, 336, 208), global_b="rank_0", bias="f32", result="bf16"), 256, 128, 3),
+    (dict(shape=(140, 192, 464)), 128, 128, 3),
+    (dict(shape=(70, 144, 208), a="f16", result="f16", batch=(2,), global_b="each"), 64, 128, 2),
+    (dict(shape=(70, 96, 592)), 32, 64, 4),
+    (dict(shape=(20, 144, 1360)), 16, 64, 8),
+    (dict(shape=(3, 80, 1360), dynamic="M"), 16, 64, 8),
+    (dict(shape=(130, 160, 1040), scale=MX), 256, 128, 2),
+    (dict(shape=(130, 96, 1040), scale=MX), 64, 64, 4),
+    (dict(shape=(20, 160, 1360), scale=MX), 16, 64, 8),
+    (dict(shape=(130, 288, 208), b="f8E4M3FN", scale=MX, batch=(2,)), 256, 128, 2),
+    (dict(shape=(40, 96, 592), b="f8E4M3FN", scale=MX), 32, 64, 4),
+    (dict(shape=(130, 160, 336), b="f8E5M2", scale=MX), 128, 128, 3),
+    (dict(shape=(40, 160, 336), b="f6E2M3FN", scale=MX), 16, 128, 3),
+    (dict(shape=(40, 160, 336), b="f6E3M2FN", scale=MX), 64, 128, 2),
+    (dict(kind="rows", shape=(70, 336, 208), global_b="each", bias="f32", has_bias_each=True,
+          dynamic="MG"), 256, 128, 2),
+    (dict(kind="rows", shape=(70, 160, 144), scale=MX, dynamic="M"), 16, 64, 8),
+    (dict(kind="rows", shape=(70, 160, 144), b="f8E4M3FN", scale=MX), 64, 128, 2),
+    (dict(shape=(5, 32, 0), bias="f32"), 16, 64, 8),
+)
 
 
 def ends_of(op):
@@ -93,9 +118,9 @@ def exact_case(op, random):
     return case
 
 
-def elements_case(random):
+def elements_case(random, **others):
     """Rows of X that have one element each: results are the elements of W."""
-    op = make_op(scale=MX, shape=(16, 512, 16))
+    op = make_op(scale=MX, shape=(16, 512, 16), **others)
     sb = random.permutation(256).reshape(16, 16).astype(np.uint8)
     sb[sb == 255] = 254  # NaN is that of the whole column
     codes = random.integers(0, 16, (16, 512)).astype(np.uint8)
@@ -129,12 +154,27 @@ def main():
             case = Case(op, random, ends_of(op), bias_share=0.5)
             for what, said, results in run(f"{name}: all numbers", op, case, places[:1]):
                 expect.record(what, said or case.problem(results[0]))
-    op, case = elements_case(np.random.default_rng(2))
-    wanted = case.results(case.product.value)
-    kinds = [np.isnan(wanted).any(), ((wanted != 0) & (np.abs(wanted) < 2.0**-126)).any()]
-    expect.record("elements of all kinds", None if all(kinds) else f"{kinds}")
-    for what, said, results in run("elements", op, case, places):
-        expect.record(what, said or first_difference([wanted], results))
+    hopper = [["--on=emulator", "--target=sm_90a", "--nan-scales", *each] for each in SCHEDULES]
+    for number, (fields, rows, cols, stages) in enumerate(PACKED):
+        op = make_op(is_prepacked=True, layout_b="swizzled", **{"dynamic": "", **fields})
+        case = exact_case(op, np.random.default_rng((8, number)))
+        wanted = case.results(case.sums(case.values).value)
+        schedule = (f"#blockscale.gemm_schedule<rows = {rows}, cols = {cols}, stages = {stages}, "
+                    "band = 2, ctas = 4>")
+        text = op.text().replace(
+            "\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
+        for place, (said, results) in zip(hopper, run_places(
+                text, case.arguments, 1, folder / f"packed{number}", hopper), strict=True):
+            expect.record(f"{fields}, {rows} x {cols}, {place[-1]}",
+                          said or first_difference([wanted], results))
+    for name, others, chips in (("elements", {}, places),
+                                ("elements, prepacked", dict(is_prepacked=True), hopper)):
+        op, case = elements_case(np.random.default_rng(2), **others)
+        wanted = case.results(case.product.value)
+        kinds = [np.isnan(wanted).any(), ((wanted != 0) & (np.abs(wanted) < 2.0**-126)).any()]
+        expect.record(f"{name} of all kinds", None if all(kinds) else f"{kinds}")
+        for what, said, results in run(name, op, case, chips):
+            expect.record(what, said or first_difference([wanted], results))
     for name in ("nvfp4, a global scale, a bias", "groups of mxfp4"):
         op = replace(OPS[name], order="chain")
         case = Case(op, np.random.default_rng(3), ends_of(op), bias_share=0.5)
