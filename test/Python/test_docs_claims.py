@@ -1,7 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Each row of README's table names tests or logs that exist, and these are about what it claims.
-The start page leads to every page, as README says.
+The start page leads to every page, as README says, and each row of the table of what is proved
+where (docs/Testing.md) names a suite, or files that exist.
 
 The last cell of a row has the names: files of test/Execution, or paths from the root on. Each code
 span and each format of the first cell stands in one of these files: in the test, in the programs
@@ -9,6 +10,7 @@ that it runs, in the modules that these import, or, where a folder is named, in 
 files. A row holds as it stands, so it has no word that takes something back.
 """
 
+import fnmatch
 import re
 import unittest
 from pathlib import Path
@@ -30,9 +32,9 @@ IN_TESTS = {"NVFP4": "f4E2M1FN", "MXFP4": "f4E2M1FN", "MXFP6": "f6E2M3FN", "MXFP
             "TOSA": "tosa."}
 
 
-def find_rows(page):
-    """The cells of each row of the table of what works."""
-    section = page.split("\n## What works\n")[1].split("\n## ")[0]
+def find_rows(page, heading="What works"):
+    """The cells of each row of the first table below a heading."""
+    section = page.split(f"\n## {heading}\n")[1].split("\n## ")[0].split("\n### ")[0]
     table = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
 
@@ -94,6 +96,24 @@ class DocsClaimsTest(unittest.TestCase):
         linked = {(ROOT / "docs" / link).resolve() for link in re.findall(r"\]\(([^)#]+)", text)}
         pages = {*PAGES} - {PAGE, ROOT / "docs/index.md"}
         self.assertEqual(sorted(pages - linked), [])
+
+    def test_each_proof_is_there(self):
+        page = (ROOT / "docs/Testing.md").read_text(encoding="utf-8")
+        suites, = re.findall(r"^NAMES = \[(.*?)\]",
+                             (ROOT / "scripts/run_suites.py").read_text(encoding="utf-8"),
+                             re.M | re.S)
+        files = [str(path.relative_to(ROOT))
+                 for folder in ("test", "unittests", "emulator", "scripts")
+                 for path in (ROOT / folder).rglob("*")]
+        rows = find_rows(page, "What is proved where")
+        self.assertGreater(len(rows), 100)
+        for what, proof, *_ in rows:
+            names = [word.split()[0].removeprefix("./") for word in re.findall(r"`([^`]+)`", proof)]
+            with self.subTest(what):
+                self.assertTrue(names or proof in suites, "expected a suite or files")
+                for name in names:
+                    self.assertTrue(name in suites or name.startswith("--")
+                                    or fnmatch.filter(files, f"*{name}*"), f"no {name}")
 
     def test_chips_are_those_of_the_compiler(self):
         known = CHIPS.findall((ROOT / "lib/Target/Chip.cpp").read_text(encoding="utf-8"))
