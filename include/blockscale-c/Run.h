@@ -238,6 +238,19 @@ blockscale_status blockscale_executable_call(
 /// hardware thread.
 void blockscale_set_num_threads(int threads);
 
+/// GOMP_parallel of an OpenMP runtime: calls `function(data)` on each thread of
+/// a team.
+typedef void (*blockscale_openmp_parallel)(void (*function)(void *data),
+                                           void *data, unsigned threads,
+                                           unsigned flags);
+
+/// Has calls on the CPU run on the threads of an OpenMP runtime that the
+/// process has, whose own threads would wait beside those of the library on the
+/// same cores. They are as many as the runtime is set to, unless
+/// blockscale_set_num_threads or $BLOCKSCALE_NUM_THREADS says otherwise.
+/// Children of fork() have the library's threads. Null brings these back.
+void blockscale_use_openmp(blockscale_openmp_parallel parallel);
+
 // NOLINTEND(readability-identifier-naming,modernize-*)
 
 #ifdef __cplusplus

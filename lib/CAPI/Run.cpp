@@ -541,3 +541,7 @@ blockscale_status blockscale_executable_call(
 void blockscale_set_num_threads(int threads) {
   runtime::setNumThreads(threads);
 }
+
+void blockscale_use_openmp(blockscale_openmp_parallel parallel) {
+  runtime::setTeam(parallel);
+}

@@ -41,6 +41,12 @@ BLOCKSCALE_CALLS_ANY_CODE static void callBody(ThreadPool::Body body, void *ctx,
 /// A running loop. It lives on the stack of its caller, who leaves only when
 /// all ranges are claimed and no worker is inside.
 struct ThreadPool::Job {
+  Job(int64_t n, Body body, void *ctx, int64_t numThreads)
+      : body(body), ctx(ctx), n(n),
+        numRanges(std::min(n, numThreads * kRangesPerThread)) {
+    std::fegetenv(&environment);
+  }
+
   Body body;
   void *ctx;
   int64_t n;
@@ -128,12 +134,7 @@ void ThreadPool::parallelFor(int64_t n, Body body, void *ctx) {
     return;
   }
 
-  Job job;
-  job.body = body;
-  job.ctx = ctx;
-  std::fegetenv(&job.environment);
-  job.n = n;
-  job.numRanges = std::min<int64_t>(n, getNumThreads() * kRangesPerThread);
+  Job job(n, body, ctx, getNumThreads());
   {
     std::lock_guard<std::mutex> lock(mutex);
     queue.push_back(&job);
@@ -146,9 +147,39 @@ void ThreadPool::parallelFor(int64_t n, Body body, void *ctx) {
   job.workersLeft.wait(lock, [&job] { return job.numWorkers == 0; });
 }
 
-Result<int> blockscale::runtime::getDefaultNumThreads() {
+void ThreadPool::runOnTeam(Team team, unsigned threads, int64_t n, Body body,
+                           void *ctx) {
+  if (n <= 0)
+    return;
+  if (n == 1 || threads == 1 || insideParallelBody) {
+    callBody(body, ctx, 0, n);
+    return;
+  }
+  static const unsigned numHardwareThreads =
+      std::max(1u, std::thread::hardware_concurrency());
+  Job job(n, body, ctx, threads ? threads : numHardwareThreads);
+  team(
+      [](void *data) {
+        // The threads are not ours.
+        std::fenv_t saved;
+        std::fegetenv(&saved);
+        auto *job = static_cast<Job *>(data);
+        std::fesetenv(&job->environment);
+        job->run();
+        std::fesetenv(&saved);
+      },
+      &job, threads, /*flags=*/0);
+}
+
+/// Whether the environment says how many threads there are to be.
+static const char *getThreadsVariable() {
   const char *text = std::getenv("BLOCKSCALE_NUM_THREADS");
-  if (!text || !*text)
+  return text && *text ? text : nullptr;
+}
+
+Result<int> blockscale::runtime::getDefaultNumThreads() {
+  const char *text = getThreadsVariable();
+  if (!text)
     return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1,
                       ThreadPool::kMaxThreads);
   int value = 0;
@@ -169,7 +200,16 @@ struct ProcessPool {
   std::mutex mutex;
   std::shared_ptr<ThreadPool> pool;
 };
+
+/// The team that takes the place of the pool, and its threads.
+struct ProcessTeam {
+  std::atomic<ThreadPool::Team> team{nullptr};
+  std::atomic<int> requested{0};
+  std::atomic<unsigned> threads{0};
+};
 } // namespace
+
+static ProcessTeam processTeam;
 
 /// The pool of the process. It is never destroyed: joining workers at exit
 /// would hang in a forked child, which has none, and while another thread is
@@ -188,6 +228,14 @@ static int chooseNumThreads(int requested) {
              : static_cast<int>(std::thread::hardware_concurrency());
 }
 
+static void chooseTeamThreads() {
+  int requested = processTeam.requested;
+  bool isChosen = requested > 0 || getThreadsVariable();
+  processTeam.threads =
+      isChosen ? std::min(chooseNumThreads(requested), ThreadPool::kMaxThreads)
+               : 0;
+}
+
 static std::shared_ptr<ThreadPool> acquirePool() {
   ProcessPool &process = getProcessPool();
   std::lock_guard<std::mutex> lock(process.mutex);
@@ -196,7 +244,18 @@ static std::shared_ptr<ThreadPool> acquirePool() {
   return process.pool;
 }
 
+void blockscale::runtime::setTeam(ThreadPool::Team team) {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { processTeam.team = nullptr; });
+  chooseTeamThreads();
+  // Without the handler a child would wait for threads that it does not have.
+  if (registered == 0)
+    processTeam.team = team;
+}
+
 void blockscale::runtime::setNumThreads(int numThreads) {
+  processTeam.requested = numThreads;
+  chooseTeamThreads();
   auto pool = std::make_shared<ThreadPool>(chooseNumThreads(numThreads));
   ProcessPool &process = getProcessPool();
   std::lock_guard<std::mutex> lock(process.mutex);
@@ -210,5 +269,8 @@ int blockscale::runtime::getNumThreads() {
 
 void blockscale::runtime::parallelFor(int64_t n, ThreadPool::Body body,
                                       void *ctx) {
-  acquirePool()->parallelFor(n, body, ctx);
+  if (ThreadPool::Team team = processTeam.team)
+    ThreadPool::runOnTeam(team, processTeam.threads, n, body, ctx);
+  else
+    acquirePool()->parallelFor(n, body, ctx);
 }

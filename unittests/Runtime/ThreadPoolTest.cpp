@@ -258,6 +258,127 @@ TEST_F(DefaultNumThreads, MayChangeDuringLoops) {
   EXPECT_EQ(total, 300 * 50);
 }
 
+/// A team of `threads` threads, or of three; what it was asked for.
+std::atomic<unsigned> askedThreads{0};
+void runTeam(void (*function)(void *), void *data, unsigned threads, unsigned) {
+  askedThreads = threads;
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < (threads ? threads : 3); ++i)
+    others.emplace_back(function, data);
+  function(data);
+  for (std::thread &other : others)
+    other.join();
+}
+
+class Team : public DefaultNumThreads {
+protected:
+  void SetUp() override {
+    DefaultNumThreads::SetUp();
+    unsetenv(kName);
+    askedThreads = kNotAsked;
+    setTeam(runTeam);
+  }
+  void TearDown() override {
+    setTeam(nullptr);
+    DefaultNumThreads::TearDown();
+  }
+  static std::vector<int> countVisits(int64_t n) {
+    std::vector<int> visits(n);
+    parallelFor(
+        n,
+        [](void *ctx, int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i)
+            ++static_cast<int *>(ctx)[i];
+        },
+        visits.data());
+    return visits;
+  }
+
+  static constexpr unsigned kNotAsked = 12345;
+};
+
+TEST_F(Team, VisitsEachIndexOnce) {
+  for (int64_t n : {0, 1, 2, 3, 31, 1000, 100003})
+    EXPECT_EQ(countVisits(n), std::vector<int>(n, 1)) << "n = " << n;
+  EXPECT_EQ(askedThreads, 0u);
+}
+
+TEST_F(Team, HasTheThreadsThatAreAskedFor) {
+  setNumThreads(2);
+  EXPECT_EQ(countVisits(100), std::vector<int>(100, 1));
+  EXPECT_EQ(askedThreads, 2u);
+  setenv(kName, "5", 1);
+  setNumThreads(0);
+  countVisits(100);
+  EXPECT_EQ(askedThreads, 5u);
+  unsetenv(kName);
+  setNumThreads(0);
+  countVisits(100);
+  EXPECT_EQ(askedThreads, 0u);
+}
+
+TEST_F(Team, IsNotCalledForOneThreadOrOneIndex) {
+  countVisits(1);
+  setNumThreads(1);
+  EXPECT_EQ(countVisits(100), std::vector<int>(100, 1));
+  EXPECT_EQ(askedThreads, kNotAsked);
+}
+
+TEST_F(Team, IsNotCalledInsideAnother) {
+  std::atomic<int> inner{0};
+  parallelFor(
+      6,
+      [](void *ctx, int64_t, int64_t) {
+        askedThreads = kNotAsked;
+        parallelFor(
+            10,
+            [](void *ctx, int64_t begin, int64_t end) {
+              *static_cast<std::atomic<int> *>(ctx) +=
+                  static_cast<int>(end - begin);
+            },
+            ctx);
+        EXPECT_EQ(askedThreads, kNotAsked);
+      },
+      &inner);
+  EXPECT_GE(inner, 20);
+}
+
+TEST_F(Team, GivesItsThreadsTheModeOfTheCallerForALoop) {
+  int saved = std::fegetround();
+  setTeam([](void (*function)(void *), void *data, unsigned, unsigned) {
+    std::thread([&] {
+      std::fesetround(FE_TONEAREST);
+      function(data);
+      EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+    }).join();
+  });
+  std::atomic<int> found{-1};
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  parallelFor(
+      2,
+      [](void *ctx, int64_t, int64_t) {
+        *static_cast<std::atomic<int> *>(ctx) = std::fegetround();
+      },
+      &found);
+  ASSERT_EQ(std::fesetround(saved), 0);
+  EXPECT_EQ(found, FE_UPWARD);
+}
+
+TEST_F(Team, IsNotThatOfAForkedChild) {
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "the thread sanitizer does not support threads after fork";
+#endif
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    bool isRight = countVisits(100) == std::vector<int>(100, 1);
+    std::exit(isRight && askedThreads == kNotAsked ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
 // A forked child has no workers; its loops must end all the same, and so must
 // the child.
 TEST_F(DefaultNumThreads, SurvivesFork) {

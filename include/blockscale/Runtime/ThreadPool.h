@@ -27,6 +27,12 @@ public:
   /// Called for the range [begin, end) of a loop.
   using Body = void (*)(void *ctx, int64_t begin, int64_t end);
 
+  /// Calls `function(data)` once on each of `threads` threads, or of as many as
+  /// it sees fit for 0, and returns when all calls have: GOMP_parallel of an
+  /// OpenMP runtime, whose `flags` are 0.
+  using Team = void (*)(void (*function)(void *data), void *data,
+                        unsigned threads, unsigned flags);
+
   static constexpr int kMaxThreads = 1024;
 
   /// A pool of `numThreads` threads, the caller of parallelFor counted, clamped
@@ -44,6 +50,10 @@ public:
   /// happens for n <= 0. A call from inside a parallel body runs inline. All
   /// threads compute in the floating-point environment of the caller.
   void parallelFor(int64_t n, Body body, void *ctx);
+
+  /// The same loop on threads of a team, of which there may be any number.
+  static void runOnTeam(Team team, unsigned threads, int64_t n, Body body,
+                        void *ctx);
 
 private:
   struct Job;
@@ -74,7 +84,14 @@ void setNumThreads(int numThreads);
 /// The size of the pool behind blockscale_parallel_for.
 int getNumThreads();
 
-/// parallelFor on the process's pool, which the first use creates.
+/// Has loops of the process run on a team instead of the pool; null brings the
+/// pool back. The team gets the number of threads that setNumThreads or the
+/// environment asks for, and 0 where neither does. Children of fork() go back
+/// to the pool, as the threads of a team are not theirs.
+void setTeam(ThreadPool::Team team);
+
+/// parallelFor on the process's team, or else its pool, which the first use
+/// creates.
 void parallelFor(int64_t n, ThreadPool::Body body, void *ctx);
 
 } // namespace blockscale::runtime

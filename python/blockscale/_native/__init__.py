@@ -8,6 +8,7 @@ say. The GIL is free while the library works. include/blockscale-c says what its
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 from blockscale._native._compile import check_nesting, compile
@@ -61,6 +62,7 @@ __all__ = [
     "status_name",
     "swizzle",
     "unswizzle",
+    "use_openmp",
     "version",
     "xla_handler",
 ]
@@ -78,6 +80,17 @@ def dtype_name(dtype: int) -> str:
 
 def set_num_threads(threads: int) -> None:
     LIBRARY.blockscale_set_num_threads(threads)
+
+
+def use_openmp(library: str) -> bool:
+    """Has calls on the CPU run on the threads of the OpenMP runtime that a loaded library uses;
+    whether it uses one."""
+    try:
+        parallel = ctypes.CDLL(library).GOMP_parallel
+    except (OSError, AttributeError):
+        return False
+    LIBRARY.blockscale_use_openmp(ctypes.cast(parallel, ctypes.c_void_p))
+    return True
 
 
 def set_cache_owners(users: str | None) -> tuple[int, str, list[Any], None]:

@@ -27,6 +27,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "dtype_name": (c_char_p, [c_int]),
     "recipe_name": (c_char_p, [c_size_t]),
     "set_num_threads": (None, [c_int]),
+    "use_openmp": (None, [c_void_p]),
     "set_cache_owners": (c_int, [c_char_p]),
     "global_decode_scale": (c_int, [c_char_p, c_float, POINTER(c_float)]),
     "global_encode_scale": (c_int, [c_char_p, c_int, c_float, POINTER(c_float)]),

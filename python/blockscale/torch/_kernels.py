@@ -153,6 +153,9 @@ class Kernel:
                 for result, dtype in zip(results, self._results)]
 
 
+# PyTorch's threads wait for work on the cores where those of the library would compute.
+_native.use_openmp(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
+
 _KERNELS: dict[Hashable, Kernel] = {}
 _LOCK = threading.Lock()
 
