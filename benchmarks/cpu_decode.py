@@ -147,8 +147,8 @@ class Way:
 def read_processor():
     """The name of the processor, and which instructions of products it has."""
     found = subprocess.run(["lscpu"], capture_output=True, text=True).stdout.splitlines()
-    named = dict((line.split(":", 1)[0].strip(), line.split(":", 1)[1].strip())
-                 for line in found if ":" in line)
+    pairs = (line.split(":", 1) for line in found if ":" in line)
+    named = {name.strip(): text.strip() for name, text in pairs}
     known = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
              if flag in named.get("Flags", "").split()]
     family = f"family {named.get('CPU family')} model {named.get('Model')}"

@@ -82,13 +82,13 @@ static std::string getName(blockscale_role role) {
 
 Result<ArrayView> convert(const blockscale_executable &executable,
                           blockscale_role role, size_t number,
-                          const blockscale_array &array) {
+                          const blockscale_array &array, bool isRead) {
   ArrayView view;
   Status status = readArray(array, view);
-  bool isRead =
-      role == BLOCKSCALE_ARGUMENT && executable.function->isInHostMemory();
+  bool isChecked = isRead && executable.function->isInHostMemory();
   if (status.ok())
-    status = checkArgument(getSlots(&executable, role)[number], view, isRead);
+    status =
+        checkArgument(getSlots(&executable, role)[number], view, isChecked);
   if (status.ok())
     return view;
   return Status::failure(getName(executable) + getName(role) + " " +
@@ -98,7 +98,7 @@ Result<ArrayView> convert(const blockscale_executable &executable,
 
 Result<std::vector<ArrayView>>
 convertAll(const blockscale_executable &executable, blockscale_role role,
-           const blockscale_array *arrays, size_t count) {
+           const blockscale_array *arrays, size_t count, bool isRead) {
   size_t expected = getSlots(&executable, role).size();
   if (count != expected)
     return Status::failure(getName(executable) + "expected " +
@@ -110,7 +110,7 @@ convertAll(const blockscale_executable &executable, blockscale_role role,
   std::vector<ArrayView> views;
   views.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    Result<ArrayView> view = convert(executable, role, i, arrays[i]);
+    Result<ArrayView> view = convert(executable, role, i, arrays[i], isRead);
     if (!view.ok())
       return view.status();
     views.push_back(std::move(*view));

@@ -31,15 +31,15 @@ llvm::ArrayRef<Slot> getSlots(const blockscale_executable *executable,
                               blockscale_role role);
 
 /// The array as the slot of that number has it. The failure names the function
-/// and the slot.
+/// and the slot. Where the array is read, its content must be right, too.
 runtime::Result<ArrayView> convert(const blockscale_executable &executable,
                                    blockscale_role role, size_t number,
-                                   const blockscale_array &array);
+                                   const blockscale_array &array, bool isRead);
 
 /// The arrays of a role, one for each slot.
 runtime::Result<std::vector<ArrayView>>
 convertAll(const blockscale_executable &executable, blockscale_role role,
-           const blockscale_array *arrays, size_t count);
+           const blockscale_array *arrays, size_t count, bool isRead);
 
 } // namespace blockscale::capi
 

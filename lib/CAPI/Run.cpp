@@ -424,7 +424,8 @@ blockscale_status blockscale_executable_result_shape(
   if (!status.ok())
     return report(status);
   Result<std::vector<ArrayView>> views =
-      convertAll(*executable, BLOCKSCALE_ARGUMENT, arguments, argument_count);
+      convertAll(*executable, BLOCKSCALE_ARGUMENT, arguments, argument_count,
+                 /*isRead=*/false);
   if (!views.ok())
     return report(views.status());
   runtime::DefaultFloatEnvironment environment;
@@ -507,7 +508,8 @@ blockscale_executable_workspace_bytes(blockscale_executable *executable,
   if (!status.ok())
     return report(status);
   Result<std::vector<ArrayView>> views =
-      convertAll(*executable, BLOCKSCALE_ARGUMENT, arguments, argument_count);
+      convertAll(*executable, BLOCKSCALE_ARGUMENT, arguments, argument_count,
+                 /*isRead=*/false);
   if (!views.ok())
     return report(views.status());
   Result<uint64_t> found = executable->function->getWorkspaceBytes(*views);
@@ -528,11 +530,12 @@ blockscale_status blockscale_executable_call(
   if (!status.ok())
     return report(status);
   Result<std::vector<ArrayView>> inputs =
-      convertAll(*executable, BLOCKSCALE_ARGUMENT, arguments, argument_count);
+      convertAll(*executable, BLOCKSCALE_ARGUMENT, arguments, argument_count,
+                 /*isRead=*/true);
   if (!inputs.ok())
     return report(inputs.status());
-  Result<std::vector<ArrayView>> outputs =
-      convertAll(*executable, BLOCKSCALE_RESULT, results, result_count);
+  Result<std::vector<ArrayView>> outputs = convertAll(
+      *executable, BLOCKSCALE_RESULT, results, result_count, /*isRead=*/false);
   if (!outputs.ok())
     return report(outputs.status());
   return report(call(*executable->function, *inputs, *outputs, read));

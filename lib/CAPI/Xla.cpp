@@ -70,8 +70,9 @@ static Status checkConstants(const blockscale_executable &executable,
     return Status::failure("expected at most " + std::to_string(most) +
                            " constants, but got " + std::to_string(count));
   for (size_t i = 0; i < count; ++i) {
-    Result<ArrayView> view = convert(executable, BLOCKSCALE_ARGUMENT,
-                                     most - count + i, constants[i]);
+    Result<ArrayView> view =
+        convert(executable, BLOCKSCALE_ARGUMENT, most - count + i, constants[i],
+                /*isRead=*/true);
     if (!view.ok())
       return view.status();
   }

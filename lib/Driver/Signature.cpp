@@ -10,12 +10,15 @@
 #include "blockscale/Emit/LaunchPlan.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Codec.h"
+#include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Transforms/SameValues.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -165,8 +168,33 @@ static std::string formatShape(const std::vector<int64_t> &shape) {
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
-Status checkArgument(const Slot &slot, const ArrayView &array,
-                     bool isInHostMemory) {
+/// Bytes of scales that a thread looks at at a time.
+static constexpr int64_t kScaleGrain = 1 << 16;
+
+/// Whether any byte has its highest bit set. Arrays are looked at in each call,
+/// so by all threads.
+static bool hasSignBit(const ArrayView &array) {
+  struct Search {
+    const ArrayView &array;
+    std::atomic<bool> found{false};
+  } search = {array};
+  auto bytes = static_cast<int64_t>(array.bytes);
+  runtime::parallelFor(
+      llvm::divideCeil(bytes, kScaleGrain),
+      [](void *opaque, int64_t first, int64_t last) {
+        auto &search = *static_cast<Search *>(opaque);
+        auto end = std::min<int64_t>(search.array.bytes, last * kScaleGrain);
+        uint8_t bits = 0;
+        for (int64_t i = first * kScaleGrain; i < end; ++i)
+          bits |= search.array.data[i];
+        if (bits & 0x80)
+          search.found = true;
+      },
+      &search);
+  return search.found;
+}
+
+Status checkArgument(const Slot &slot, const ArrayView &array, bool isRead) {
   if (array.type != slot.type)
     return Status::failure("expected dtype " +
                            std::string(getNpyTypeName(slot.type)) + " for " +
@@ -180,7 +208,7 @@ Status checkArgument(const Slot &slot, const ArrayView &array,
     return Status::failure("expected storage shape " + formatShape(slot.shape) +
                            " for " + slot.logicalType + ", but got " +
                            formatShape(array.shape));
-  if (slot.scale != Slot::Scale::E4M3 || !isInHostMemory)
+  if (slot.scale != Slot::Scale::E4M3 || !isRead || !hasSignBit(array))
     return Status::success();
   for (size_t i = 0; i < array.bytes; ++i)
     if (numerics::isNegativeScale(numerics::ScaleFormat::E4M3, array.data[i]))

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Emit/HostCode.h"
+#include "CpuInstructions.h"
 #include "PackedCalls.h"
-#include "TableLookups.h"
 #include "blockscale/IR/Upstream.h"
 
 #include "mlir/ExecutionEngine/OptUtils.h"
@@ -138,7 +138,7 @@ translate(ModuleOp module, llvm::LLVMContext &context,
   llvmModule->setDataLayout(machine.createDataLayout());
   if (isPacked)
     addPackedFunctions(*llvmModule);
-  useTableLookups(*llvmModule, machine);
+  useCpuInstructions(*llvmModule, machine);
   auto optimize =
       makeOptimizingTransformer(isOptimized ? 3 : 0, /*sizeLevel=*/0, &machine);
   if (llvm::Error error = optimize(llvmModule.get()))

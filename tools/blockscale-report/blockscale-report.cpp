@@ -171,7 +171,7 @@ static Result<Examples> readExamples(const Signature &signature) {
     examples.back().push_back(std::move(*array));
     ArrayView view = getViews(examples.back()).back();
     Status status = checkArgument(signature.arguments[number % count], view,
-                                  /*isInHostMemory=*/true);
+                                  /*isRead=*/true);
     if (!status.ok())
       return Status::failure("argument " + std::to_string(number % count) +
                              " of @" + signature.name + " ('" + path +

@@ -207,7 +207,7 @@ static Status checkArguments(const Signature &signature,
                              std::vector<NpyArray> &arguments) {
   std::vector<ArrayView> views = getViews(arguments);
   for (auto [i, slot] : llvm::enumerate(signature.arguments)) {
-    Status checked = checkArgument(slot, views[i], /*isInHostMemory=*/true);
+    Status checked = checkArgument(slot, views[i], /*isRead=*/true);
     if (!checked.ok())
       return Status::failure("argument " + std::to_string(i) + " of @" +
                              signature.name + " ('" + cli->inputs[i] +

@@ -102,9 +102,9 @@ TEST_F(SignatureTest, ContentInAGpusMemoryIsNotRead) {
   std::vector<int64_t> shape = {1, 1, 32, 4, 4};
   std::vector<uint8_t> bytes(512, 0xB8);
   ArrayView view = {NpyType::UInt8, shape, bytes.data(), bytes.size()};
-  EXPECT_FALSE(checkArgument(slot, view, /*isInHostMemory=*/true).ok());
+  EXPECT_FALSE(checkArgument(slot, view, /*isRead=*/true).ok());
   view.data = nullptr;
-  EXPECT_TRUE(checkArgument(slot, view, /*isInHostMemory=*/false).ok());
+  EXPECT_TRUE(checkArgument(slot, view, /*isRead=*/false).ok());
 }
 
 } // namespace

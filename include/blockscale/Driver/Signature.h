@@ -53,10 +53,10 @@ runtime::Result<mlir::func::FuncOp> findEntry(mlir::ModuleOp module,
 /// The entry's storage-form signature. Fails on types that no .npy holds.
 runtime::Result<Signature> getSignature(mlir::func::FuncOp function);
 
-/// Whether `array` can be passed as `slot`; the message says what differs. Its
-/// content, where that is in the host's memory, must be no scale with a sign.
+/// Whether `array` can be passed as `slot`; the message says what differs. With
+/// `isRead` its content, in the host's memory, must be no scale with a sign.
 runtime::Status checkArgument(const Slot &slot, const ArrayView &array,
-                              bool isInHostMemory);
+                              bool isRead);
 
 /// Whether `array`, which has passed checkArgument, has a value where it is a
 /// scale of some op: no NaN.

@@ -29,8 +29,9 @@ static constexpr int64_t kDepthOfBound = 256;
 /// Results that are stored at a time.
 static constexpr int64_t kStoredCols = 16;
 
-/// The most rows of a panel that are multiplied one by one.
-static constexpr int64_t kFewRows = 3;
+bool hasNarrowPanels(ProductOpInterface op) {
+  return op.getScaleB() && getScaleLayout(op.getScaleB().getType()).isLinear();
+}
 
 Span getPanel(ImplicitLocOpBuilder &b, Value index, int64_t panelSize,
               Value size) {

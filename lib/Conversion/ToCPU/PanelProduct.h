@@ -39,6 +39,14 @@ namespace blockscale::cpu {
 
 using namespace emit;
 
+/// The most rows of a panel that are multiplied one by one.
+inline constexpr int64_t kFewRows = 3;
+
+/// Columns of a panel of few rows: their products are as much work for many
+/// threads. Columns of scales in tiles are a tile, and stay together.
+inline constexpr int64_t kNarrowPanelCols = 64;
+bool hasNarrowPanels(ProductOpInterface op);
+
 /// The panel `index` of `size` rows or columns.
 Span getPanel(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
               int64_t panelSize, mlir::Value size);

@@ -7,6 +7,7 @@
 
 #include "RowDots.h"
 #include "Emission/FloatCodec.h"
+#include "blockscale/Conversion/BF16Products.h"
 #include "blockscale/Conversion/E2M1.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Codec.h"
@@ -65,12 +66,16 @@ RowDots::RowDots(ImplicitLocOpBuilder &b, const ProductNumbers &numbers,
   scales = allocate(b, {kPanelCols, ShapedType::kDynamic}, b.getF32Type(),
                     {roundUp(b, blocks, numerics::kTileCols)});
   if (format == numerics::ElementFormat::E2M1)
-    decodeE2M1.emplace(b);
+    decodeE2M1 = CpuFunction::createDecodeE2M1(b);
+  if (RowPairs::suits(numbers, getElementTypeOrSelf(op.getA()), format))
+    pairs.emplace(b, format, depth);
 }
 
 void RowDots::emitFree() {
   for (Value buffer : {numbersOfRow, orderedNumbers, scalesOfRow, scales})
     memref::DeallocOp::create(b, buffer);
+  if (pairs)
+    pairs->emitFree();
 }
 
 /// `count` elements along the last dimension, as they are.
@@ -98,9 +103,10 @@ int64_t RowDots::getStepBlocks() const {
   return kLanes * getCodesPerLane() / numbers.blockSize;
 }
 
-/// The blocks of whole steps; the rest is multiplied element by element.
-Value RowDots::getWholeBlocks(Value blocks) const {
-  return mul(b, div(b, blocks, getStepBlocks()), getStepBlocks());
+/// The blocks of whole steps of so many; the rest is multiplied element by
+/// element.
+Value RowDots::getWholeBlocks(Value blocks, int64_t stepBlocks) const {
+  return mul(b, div(b, blocks, stepBlocks), stepBlocks);
 }
 
 /// Whether the magnitudes of `count` f32 are between two numbers, or are 0. NaN
@@ -209,12 +215,25 @@ void RowDots::emitRow(const MatmulOperand &operand, Value row,
                    numbersOfRow, k);
       },
       kLanes);
-  emitLoop(
-      b, getIndex(b, 0), getWholeBlocks(blocks.count),
-      [&](Value block) { emitOrder(block); }, getStepBlocks());
-  if (numbers.roundedType && !numbers.scalesElements)
+  if (pairs || (numbers.roundedType && !numbers.scalesElements))
     isOrdinaryRow =
         emitAreBetween(b, numbersOfRow, {}, depth, kLeastNumber, kMostNumber);
+  Value zero = getIndex(b, 0);
+  auto emitOrdered = [&] {
+    emitLoop(
+        b, zero, getWholeBlocks(blocks.count, getStepBlocks()),
+        [&](Value block) { emitOrder(block); }, getStepBlocks());
+  };
+  if (!pairs)
+    return emitOrdered();
+  isInPairs = arith::AndIOp::create(b, pairs->emitHasProducts(), isOrdinaryRow);
+  int64_t step = pairs->getStepElements();
+  auto emitPaired = [&] {
+    emitLoop(
+        b, zero, mul(b, div(b, depth, step), step),
+        [&](Value first) { pairs->emitOrder(numbersOfRow, first); }, step);
+  };
+  emitIf(b, isInPairs, emitPaired, emitOrdered);
 }
 
 //===----------------------------------------------------------------------===//
@@ -229,23 +248,32 @@ Lanes RowDots::emitFactors(Value block, int64_t count) const {
                             : factors;
 }
 
+/// `count` bytes of codes in a row of B, from `block` of `blocks` on. Asks for
+/// later ones.
+Lanes RowDots::emitLoadCodes(const MatmulOperand &operand, Value row,
+                             const Span &blocks, Value block,
+                             int64_t count) const {
+  int64_t bits = numerics::getFormatInfo(format).storageBits;
+  Value col = mul(b, add(b, blocks.first, block), numbers.blockSize);
+  Indices first = append(operand.batch, {row, div(b, mul(b, col, bits), 8)});
+  emitPrefetch(b, operand.data, offsetBy(b, first, getIndex(b, kBytesAhead)),
+               count);
+  return loadLanes(b, operand.data, first, count);
+}
+
 /// The elements of a step in a row of B, magnified: of each code of a lane, a
 /// vector of the lanes.
 SmallVector<Lanes> RowDots::emitDecode(const MatmulOperand &operand, Value row,
-                                       Value firstBlock, Value block) const {
+                                       const Span &blocks, Value block) const {
   int64_t bits = numerics::getFormatInfo(format).storageBits;
-  Value col = mul(b, add(b, firstBlock, block), numbers.blockSize);
-  Indices first = append(operand.batch, {row, div(b, mul(b, col, bits), 8)});
-  int64_t count = kLanes * kWordsPerLane * 4;
-  emitPrefetch(b, operand.data, offsetBy(b, first, getIndex(b, kBytesAhead)),
-               count);
-  Lanes words =
-      bitcastLanes(loadLanes(b, operand.data, first, count), b.getI32Type());
+  Lanes words = bitcastLanes(
+      emitLoadCodes(operand, row, blocks, block, kLanes * kWordsPerLane * 4),
+      b.getI32Type());
   SmallVector<Lanes> elements;
   for (Lanes word : splitByResidue(words, kWordsPerLane))
     for (int64_t bit = 0; bit < 32; bit += bits)
       elements.push_back(decodeE2M1
-                             ? decodeE2M1->emitCall(b, word >> bit)
+                             ? decodeE2M1->emitCall(b, Value(word >> bit))
                              : numerics::decodeMagnified(format, word, bit));
   return elements;
 }
@@ -302,19 +330,26 @@ Lanes RowDots::emitSum(const MatmulOperand &operand, Value row,
   Value sum = arith::ConstantOp::create(b, b.getZeroAttr(type));
   Value whole = getIndex(b, 0);
   if (!rounds) {
-    whole = getWholeBlocks(blocks.count);
+    whole = getWholeBlocks(blocks.count, getStepBlocks());
     sum = emitReduction(
         b, getIndex(b, 0), whole, sum,
         [&](Value block, Value sum) -> Value {
-          return emitAddStep(emitDecode(operand, row, blocks.first, block),
-                             block, Lanes(b, sum));
+          return emitAddStep(emitDecode(operand, row, blocks, block), block,
+                             Lanes(b, sum));
         },
         getStepBlocks());
     sum = Lanes(b, sum) * (1 / magnification);
   }
+  return emitRest(operand, row, blocks, whole, rounds, sum);
+}
+
+/// The sum of all lanes of `sum` and of the products from `firstBlock` on.
+Lanes RowDots::emitRest(const MatmulOperand &operand, Value row,
+                        const Span &blocks, Value firstBlock, bool rounds,
+                        Value sum) {
   Value firstCol = mul(b, blocks.first, numbers.blockSize);
   sum = emitReduction(
-      b, mul(b, whole, numbers.blockSize),
+      b, mul(b, firstBlock, numbers.blockSize),
       mul(b, blocks.count, numbers.blockSize), sum,
       [&](Value k, Value sum) -> Value {
         return emitAddElements(operand, row, firstCol, k, rounds,
@@ -322,6 +357,27 @@ Lanes RowDots::emitSum(const MatmulOperand &operand, Value row,
       },
       kLanes);
   return emitSumOfLanes(Lanes(b, sum));
+}
+
+/// The sum of products by pairs.
+Lanes RowDots::emitPairs(const MatmulOperand &operand, Value row,
+                         const Span &blocks) {
+  int64_t stepBlocks = pairs->getStepElements() / numbers.blockSize;
+  Value whole = getWholeBlocks(blocks.count, stepBlocks);
+  Lanes sum(b,
+            emitReduction(
+                b, getIndex(b, 0), whole, pairs->createZeroSum(),
+                [&](Value block, Value sum) -> Value {
+                  Lanes bytes =
+                      emitLoadCodes(operand, row, blocks, block, kBF16Bytes);
+                  return pairs->emitAddStep(
+                      bytes, mul(b, block, numbers.blockSize),
+                      loadVector(b, scales, {indexOfScales, block}, stepBlocks),
+                      Lanes(b, sum));
+                },
+                stepBlocks));
+  return emitRest(operand, row, blocks, whole, /*rounds=*/false,
+                  extendToF64(sum) * (1 / plainFactor));
 }
 
 void RowDots::emitScales(const MatmulOperand &operand, const Span &rows,
@@ -332,18 +388,40 @@ void RowDots::emitScales(const MatmulOperand &operand, const Span &rows,
                       rows.count, blocks.first, blocks.count, scales);
 }
 
-void RowDots::emitDot(const MatmulOperand &operand, Value row, Value index,
-                      const Span &blocks, function_ref<void(Lanes)> use) {
-  indexOfScales = index;
-  auto emitUse = [&](bool rounds) {
-    use(emitSum(operand, row, blocks, rounds));
-  };
+/// Calls `use` for what the scales of the row at hand ask: whether elements are
+/// scaled and rounded.
+void RowDots::emitDotOfSums(const Span &blocks, function_ref<void(bool)> use) {
   if (!numbers.roundedType || numbers.scalesElements)
-    return emitUse(numbers.scalesElements);
+    return use(numbers.scalesElements);
   Value isOrdinary = emitAreBetween(b, scales, indexOfScales, blocks.count,
                                     kLeastScale, kMostScale);
   isOrdinary = arith::AndIOp::create(b, isOrdinary, isOrdinaryRow);
-  emitIf(b, isOrdinary, [&] { emitUse(false); }, [&] { emitUse(true); });
+  emitIf(b, isOrdinary, [&] { use(false); }, [&] { use(true); });
+}
+
+void RowDots::emitDot(const MatmulOperand &operand, Value row, Value index,
+                      const Span &blocks, function_ref<void(Lanes)> use) {
+  indexOfScales = index;
+  auto emitSums = [&] {
+    emitDotOfSums(blocks, [&](bool rounds) {
+      use(emitSum(operand, row, blocks, rounds));
+    });
+  };
+  if (!pairs)
+    return emitSums();
+  auto emitByPairs = [&] { use(emitPairs(operand, row, blocks)); };
+  // A row in the order of pairs is multiplied element by element where scales
+  // are too large or too small.
+  auto emitOfPairs = [&] {
+    if (!numbers.roundedType)
+      return emitByPairs();
+    emitIf(b,
+           emitAreBetween(b, scales, indexOfScales, blocks.count,
+                          RowPairs::kLeastScale, RowPairs::kMostScale),
+           emitByPairs,
+           [&] { use(emitSum(operand, row, blocks, /*rounds=*/true)); });
+  };
+  emitIf(b, isInPairs, emitOfPairs, emitSums);
 }
 
 } // namespace blockscale::cpu

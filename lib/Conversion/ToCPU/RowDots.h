@@ -10,7 +10,9 @@
 // and the codes of B are multiplied as they come from memory: a lane has two
 // words of codes, and the codes in the same place of all lanes are decoded and
 // multiplied at a time. The row of A is stored in that order. E2M1 is decoded
-// by a function whose instructions depend on the CPU ("E2M1Function.h").
+// by a function whose instructions depend on the CPU ("CpuFunction.h"). A CPU
+// that multiplies pairs of bf16 does so instead where numbers and scales are
+// far from the ends of f32's range ("RowPairs.h").
 //
 // Sums. Products are exact in f32, and a lane adds up those of its codes, at
 // most 16 of one block. Their sum, times the scales of the block, is added to a
@@ -28,8 +30,9 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_ROWDOTS_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_ROWDOTS_H
 
-#include "E2M1Function.h"
+#include "CpuFunction.h"
 #include "PanelDecoder.h"
+#include "RowPairs.h"
 
 namespace blockscale::cpu {
 
@@ -61,13 +64,13 @@ public:
 private:
   int64_t getCodesPerLane() const;
   int64_t getStepBlocks() const;
-  mlir::Value getWholeBlocks(mlir::Value blocks) const;
+  mlir::Value getWholeBlocks(mlir::Value blocks, int64_t stepBlocks) const;
   Lanes emitRowElements(const MatmulOperand &operand, mlir::Value row,
                         mlir::Value firstCol, mlir::Value k) const;
   void emitOrder(mlir::Value block);
   Lanes emitFactors(mlir::Value block, int64_t count) const;
   llvm::SmallVector<Lanes> emitDecode(const MatmulOperand &operand,
-                                      mlir::Value row, mlir::Value firstBlock,
+                                      mlir::Value row, const Span &blocks,
                                       mlir::Value block) const;
   Lanes emitAddStep(llvm::ArrayRef<Lanes> elements, mlir::Value block,
                     const Lanes &sum) const;
@@ -76,13 +79,24 @@ private:
                         const Lanes &sum) const;
   Lanes emitSum(const MatmulOperand &operand, mlir::Value row,
                 const Span &blocks, bool rounds);
+  Lanes emitPairs(const MatmulOperand &operand, mlir::Value row,
+                  const Span &blocks);
+  Lanes emitLoadCodes(const MatmulOperand &operand, mlir::Value row,
+                      const Span &blocks, mlir::Value block,
+                      int64_t count) const;
+  Lanes emitRest(const MatmulOperand &operand, mlir::Value row,
+                 const Span &blocks, mlir::Value firstBlock, bool rounds,
+                 mlir::Value sum);
+  void emitDotOfSums(const Span &blocks, llvm::function_ref<void(bool)> use);
 
   mlir::ImplicitLocOpBuilder &b;
   ProductNumbers numbers;
   /// The format of B.
   numerics::ElementFormat format;
   /// What decodes elements of B that are E2M1.
-  std::optional<E2M1Function> decodeE2M1;
+  std::optional<CpuFunction> decodeE2M1;
+  /// What multiplies pairs of bf16; absent where numbers are no bf16.
+  std::optional<RowPairs> pairs;
   /// What numbers of the row, and their products by magnified elements, are
   /// multiplied by in addition.
   double plainFactor, magnification;
@@ -90,8 +104,9 @@ private:
   /// its scales.
   mlir::Value numbersOfRow, orderedNumbers, scalesOfRow;
   /// Whether no product by an ordinary element leaves the range of f32, an i1;
-  /// null where none can.
-  mlir::Value isOrdinaryRow;
+  /// null where nothing depends on it. With pairs, whether the row is in their
+  /// order, so that these multiply it.
+  mlir::Value isOrdinaryRow, isInPairs;
   /// The scales of the row of B at hand are scales[indexOfScales, block].
   mlir::Value scales, indexOfScales;
 };

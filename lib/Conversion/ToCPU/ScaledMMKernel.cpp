@@ -8,15 +8,50 @@
 #include "Kernels.h"
 #include "PanelProduct.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 
 namespace blockscale::cpu {
 
+/// The value for narrow panels of columns where the product has few rows, else
+/// that for wide ones.
+static Value chooseByRows(ImplicitLocOpBuilder &b, ScaledMMOp op, Value rows,
+                          function_ref<Value(int64_t)> make) {
+  std::optional<int64_t> known = getConstantIntValue(rows);
+  if (!hasNarrowPanels(op) || (known && *known > kFewRows))
+    return make(kPanelCols);
+  if (known)
+    return make(kNarrowPanelCols);
+  Lanes isFew = compare(arith::CmpIPredicate::ule, Lanes(b, rows), kFewRows);
+  return select(isFew, Lanes(b, make(kNarrowPanelCols)), make(kPanelCols));
+}
+
+/// Panels of columns of a product.
+static Value countPanels(ImplicitLocOpBuilder &b, ScaledMMOp op, Value rows,
+                         Value cols) {
+  return chooseByRows(b, op, rows, [&](int64_t panelCols) -> Value {
+    return ceilDiv(b, cols, panelCols);
+  });
+}
+
+/// Panel `index` of them.
+static Span getColPanel(ImplicitLocOpBuilder &b, ScaledMMOp op, Value index,
+                        Value rows, Value cols) {
+  auto choose = [&](Value Span::*part) {
+    return chooseByRows(b, op, rows, [&](int64_t panelCols) {
+      return getPanel(b, index, panelCols, cols).*part;
+    });
+  };
+  return {choose(&Span::first), choose(&Span::count)};
+}
+
 Value countItems(ScaledMMOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   CallSite::Sizes result = site.getSizes(op.getResult());
-  Value items = mul(b, ceilDiv(b, toIndex(b, result.end()[-2]), kPanelRows),
-                    ceilDiv(b, toIndex(b, result.back()), kPanelCols));
+  Value rows = toIndex(b, result.end()[-2]);
+  Value items = mul(b, ceilDiv(b, rows, kPanelRows),
+                    countPanels(b, op, rows, toIndex(b, result.back())));
   for (OpFoldResult size : ArrayRef<OpFoldResult>(result).drop_back(2))
     items = mul(b, items, toIndex(b, size));
   return items;
@@ -30,7 +65,7 @@ void emitItems(ScaledMMOp op, const ItemRange &range) {
   Value blocks =
       div(b, getDataCols(b, op.getA(), range.operands), op.getBlockSize());
   Indices sizes = getLeadingSizes(b, result, rank - 2);
-  sizes.append({ceilDiv(b, rows, kPanelRows), ceilDiv(b, cols, kPanelCols)});
+  sizes.append({ceilDiv(b, rows, kPanelRows), countPanels(b, op, rows, cols)});
 
   auto getFactor = [&](const GlobalOperand &global) {
     return GlobalFactor{range.lookup(global.value), global.extent};
@@ -54,7 +89,7 @@ void emitItems(ScaledMMOp op, const ItemRange &range) {
     product.emit({getOperand(op.getA(), op.getScaleA(), position),
                   getOperand(op.getB(), op.getScaleB(), position),
                   getPanel(b, row, kPanelRows, rows),
-                  getPanel(b, col, kPanelCols, cols),
+                  getColPanel(b, op, col, rows, cols),
                   {getIndex(b, 0), blocks},
                   position,
                   position});

@@ -273,22 +273,22 @@ func.func @dynamic(%a: memref<4x?xi8>, %b: memref<4x?xf8E4M3FN>, %sa: memref<4x?
 
 // -----
 
-// An item is 128 columns of a panel of rows: one panel of rows is work for several
-// threads.
+// An item is 128 columns of a panel of rows, or 64 of few rows: one panel of rows is
+// work for several threads.
 // CHECK-LABEL: func.func private @wide_scaled_mm_0(
 // CHECK-SAME:      [[B:%[^:]+]]: memref<300x8xi8>, {{.*}}, [[Y:%[^:]+]]: memref<1x300xf32>,
-// CHECK-DAG:     [[C128:%.+]] = arith.constant 128 : index
+// CHECK-DAG:     [[C64:%.+]] = arith.constant 64 : index
 // CHECK-DAG:     [[C300:%.+]] = arith.constant 300 : index
 // CHECK:         scf.for [[ITEM:%.+]] =
 // CHECK:           [[COL:%.+]] = arith.remui [[ITEM]],
-// CHECK:           [[FIRST:%.+]] = arith.muli [[COL]], [[C128]]
+// CHECK:           [[FIRST:%.+]] = arith.muli [[COL]], [[C64]]
 // CHECK:           [[REST:%.+]] = arith.subi [[C300]], [[FIRST]]
-// CHECK:           [[COUNT:%.+]] = arith.minsi [[REST]], [[C128]]
+// CHECK:           [[COUNT:%.+]] = arith.minsi [[REST]], [[C64]]
 // CHECK:           scf.for {{%.+}} = {{%.+}} to [[COUNT]] step
 // CHECK:             vector.load [[B]]
 // CHECK:             vector.store {{%.+}}, [[Y]]
 // CHECK-LABEL: func.func @wide(
-// CHECK:         [[ITEMS:%.+]] = arith.constant 3 : index
+// CHECK:         [[ITEMS:%.+]] = arith.constant 5 : index
 // CHECK:         call @wide_scaled_mm_0({{.*}}, [[ITEMS]])
 func.func @wide(%a: memref<1x8xi8>, %b: memref<300x8xi8>, %sa: memref<1x1xf8E4M3FN>, %sb: memref<300x1xf8E4M3FN>, %y: memref<1x300xf32>) {
   blockscale.kernel ins(%a, %b, %sa, %sb : memref<1x8xi8>, memref<300x8xi8>, memref<1x1xf8E4M3FN>, memref<300x1xf8E4M3FN>)
