@@ -51,7 +51,8 @@ def pack(options):
     calls, arrays = [], {}
     for form in (Form("bert", True), Form("llama", True, ("mask", "positions")),
                  Form("qwen3", True), Form("gpt_oss", True, options=experts),
-                 Form("mixtral", True, options=experts), Form("vit", True), Form("t5", True)):
+                 Form("mixtral", True, options=experts), Form("vit", True), Form("t5", True),
+                 Form("whisper", True)):
         model = hf.make_model(form)
         imported = blockscale.torch.from_export(hf.export(model, form), constants="resources")
         for format in FORMATS:

@@ -57,7 +57,7 @@ FORMS = (
     Form("gpt_oss", True, dtype=torch.bfloat16, options=_GROUPED, layers=1),
     Form("mixtral", True, options=_GROUPED), Form("mixtral", True, options=_BATCHED),
     Form("vit", True), Form("vit", True, dtype=torch.bfloat16),
-    Form("t5"), Form("t5", True),
+    Form("t5"), Form("t5", True), Form("whisper", True),
 )
 #: What a policy quantizes.
 QUANTIZED = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import operator
 import warnings
 from typing import Any
 
@@ -38,9 +39,17 @@ _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "vit": ("ViTConfig", "ViTModel", dict(
         hidden_size=64, intermediate_size=128, num_attention_heads=4, image_size=IMAGE,
         patch_size=8)),
+    # The encoder alone, which begins with convolutions of sound.
+    "whisper": ("WhisperConfig", "models.whisper.modeling_whisper.WhisperEncoder", dict(
+        vocab_size=WORDS, d_model=64, encoder_attention_heads=4, encoder_ffn_dim=128,
+        num_mel_bins=16, max_source_positions=20, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+        decoder_start_token_id=1, init_std=0.125)),
     "t5": ("T5Config", "T5EncoderModel", dict(
         vocab_size=WORDS, d_model=64, d_kv=16, d_ff=128, num_heads=4)),
 }
+
+
+_OF_NO_TOKENS = ("vit", "whisper")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,16 +72,17 @@ class Form:
 
     def __str__(self) -> str:
         parts = [self.name, *(["dynamic"] if self.is_dynamic else []), *(
-            [] if self.name == "vit" else self.inputs), *(value for _, value in self.options)]
+            self.inputs if self.name not in _OF_NO_TOKENS else []), *(
+            value for _, value in self.options)]
         return ", ".join([*parts, str(self.dtype).removeprefix("torch.")])
 
 
 def make_model(form: Form) -> Any:
     config, model, sizes = _MODELS[form.name]
-    count = "num_layers" if form.name == "t5" else "num_hidden_layers"
+    count = {"t5": "num_layers", "whisper": "encoder_layers"}.get(form.name, "num_hidden_layers")
     torch.manual_seed(0)
     # Weights of the default's size would leave each token nearly as its embedding.
-    made = getattr(transformers, model)(getattr(transformers, config)(
+    made = operator.attrgetter(model)(transformers)(getattr(transformers, config)(
         **sizes, **{count: form.layers}, initializer_range=0.125))
     options = dict(form.options)
     if "attention" in options:
@@ -93,6 +103,8 @@ def make_inputs(form: Form, batch: int = 2, tokens: int = 9) -> dict[str, Any]:
     if form.name == "vit":
         pixels = torch.randn(batch, 3, IMAGE, IMAGE, generator=generator)
         return {"pixel_values": pixels.to(form.dtype)}
+    if form.name == "whisper":
+        return {"input_features": torch.randn(batch, 16, 40, generator=generator).to(form.dtype)}
     given: dict[str, Any] = {
         "input_ids": torch.randint(0, WORDS, (batch, tokens), generator=generator)}
     if "mask" in form.inputs:
@@ -110,7 +122,8 @@ def export(model: Any, form: Form) -> torch.export.ExportedProgram:
     if form.is_dynamic:
         size = torch.export.Dim.AUTO
         shapes = {name: None if not isinstance(value, torch.Tensor) else {0: size} if
-                  name == "pixel_values" else {0: size, 1: size} for name, value in given.items()}
+                  name in ("pixel_values", "input_features") else {0: size, 1: size}
+                  for name, value in given.items()}
     return torch.export.export(model, (), given, dynamic_shapes=shapes)
 
 

@@ -49,6 +49,10 @@ class ModelsTest(unittest.TestCase):
     def test_vit_on_a_gpu(self):
         self.check(Form("vit", is_dynamic=True, layers=1), sizes=((2,), (5,)), target="sm_100a")
 
+    # Convolutions of sound.
+    def test_the_encoder_of_whisper_on_a_gpu(self):
+        self.check(Form("whisper", is_dynamic=True, layers=1), sizes=((1,), (3,)), target="sm_90a")
+
 
 if __name__ == "__main__":
     unittest.main()
