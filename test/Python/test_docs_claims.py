@@ -92,7 +92,11 @@ class DocsClaimsTest(unittest.TestCase):
 
     def test_the_start_page_leads_everywhere(self):
         text = (ROOT / "docs/index.md").read_text(encoding="utf-8").split("\n## From here\n")[1]
-        self.assertEqual(len(re.findall(r"^### ", text, re.M)), 5)
+        headings = re.findall(r"^### (.+)", text, re.M)
+        self.assertEqual(len(headings), 5)
+        nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+        nav = nav.split("\n\n")[0].split("\n#")[0]
+        self.assertEqual(re.findall(r"^  - (.+):$", nav, re.M), headings)
         linked = {(ROOT / "docs" / link).resolve() for link in re.findall(r"\]\(([^)#]+)", text)}
         pages = {*PAGES} - {PAGE, ROOT / "docs/index.md"}
         self.assertEqual(sorted(pages - linked), [])
