@@ -111,6 +111,10 @@ MODELS = {
                                     {"sr": 8000}),
     "ddddocr detection": Model("ddddocr", "ddddocr/common_det.onnx",
                                _call("images", _make_pages((416, 416), scale=255))),
+    # Where a number is between two codes, another rounding before it gives the other code.
+    "ddddocr old": Model("ddddocr", "ddddocr/common_old.onnx",
+                         _call("input1", _make_pages((64, 160), (64, 100), grey=True)),
+                         limit=2e-2),
     "magika": Model("magika", "magika/models/standard_v3_3/model.onnx", _make_bytes),
     "PP-OCR detection": Model("rapidocr", f"{_RAPID}PP-OCRv4_det_infer.onnx",
                               _call("x", _make_pages((96, 160), (64, 64)))),

@@ -10,6 +10,7 @@ import numpy as np
 from onnx import helper
 
 import test_control
+import test_integers
 import test_recurrent
 import test_windows
 from blockscale._linalg import PLACES, ROUNDINGS
@@ -271,7 +272,8 @@ class TestOps(unittest.TestCase):
 
     def test_all_have_a_case(self):
         apart = {"Constant", "ConstantOfShape", "Range", "QuantizeLinear", "DequantizeLinear",
-                 *test_windows.OPS, *test_recurrent.OPS, *test_control.OPS}
+                 *test_windows.OPS, *test_recurrent.OPS, *test_control.OPS,
+                 *test_integers.OPS}
         covered = {case.op for case in CASES} | apart
         self.assertEqual({op for domain, op in HANDLERS if not domain} - covered, set())
 

@@ -161,7 +161,7 @@ class TestRefused(unittest.TestCase):
                 ("expected a weight of [24, 4] for [5, 3, 4], but got [24, 9]", "x w2 r", {}),
                 ("expected a multiple of 2 numbers, but got [7]", "x w r b2", {}),
                 (("expected an operand of rank 3 and weights of 1 directions, but got [5, 3, 4], "
-                  "[2, 24, 4] and [1, 24, 6]"), "x two r", {}),
+                  "[2, 24, 4], [1, 24, 6]"), "x two r", {}),
                 ("expected hidden_size to be 6, as of the recurrent weights, but got 7", "x w r",
                  {"hidden_size": 7}),
                 ("expected operand of float, bfloat16 or float16, but got i64", "i w r", {}),

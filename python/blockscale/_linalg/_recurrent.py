@@ -10,8 +10,9 @@ from typing import TypeAlias
 
 from blockscale._linalg._body import Along, Body, emit_elementwise, emit_full, format_sizes
 from blockscale._linalg._builder import Array, Builder, Size, simplify
+from blockscale._linalg._codes import CodedMatrix, emit_coded_matmul
 from blockscale._linalg._control import emit_loop
-from blockscale._linalg._elementwise import FLOAT_UNARY, UNARY, emit_convert
+from blockscale._linalg._elementwise import FLOAT_UNARY, UNARY, emit_binary, emit_convert
 from blockscale._linalg._products import emit_matmul
 from blockscale._linalg._shapes import emit_insert, emit_reshape, emit_slice
 
@@ -30,15 +31,16 @@ class Lstm:
     """An LSTM layer in one direction. Gates stand in the order input, output, forget, cell.
 
     Attributes:
-      weight, recurrent: [4 H, inputs] and [4 H, H].
+      weight, recurrent: [4 H, inputs] and [4 H, H]. What they multiply becomes codes where they
+        are: all inputs at once, and the state anew in each step.
       bias: [4 H]; None for none.
       peepholes: of the cell into the gates for input, output and forget, [H] each.
       activations: of gates, of the cell's input, and of the cell.
       reverse: whether it goes from the last step to the first.
     """
 
-    weight: Array
-    recurrent: Array
+    weight: Array | CodedMatrix
+    recurrent: Array | CodedMatrix
     bias: Array | None = None
     peepholes: tuple[Array, Array, Array] | None = None
     activations: tuple[Activation, Activation, Activation] = (
@@ -67,13 +69,13 @@ def emit_lstm(builder: Builder, layer: Lstm, x: Array, hidden: Array, cell: Arra
                 builder.is_same(*pair) for pair in zip(found.sizes, wanted))):
             builder.refuse(f"expected {name} of {format_sizes(wanted)} for "
                            f"{format_sizes(x.sizes)}, but got {format_sizes(found.sizes)}")
-    inputs = emit_matmul(builder, x, layer.weight, transpose_b=True, bias=layer.bias, dtype="f32")
+    inputs = _multiply(builder, x, layer.weight, layer.bias)
 
     def step(number: Size, kept: list[Array]) -> list[Array]:
         place = simplify(steps - 1 - number) if layer.reverse else number
         own = emit_slice(builder, inputs, [place, 0, 0], [1, batch, 4 * width])
-        gates = emit_matmul(builder, kept[1], layer.recurrent, transpose_b=True,
-                            bias=emit_reshape(builder, own, (batch, 4 * width)), dtype="f32")
+        gates = _multiply(builder, kept[1], layer.recurrent,
+                          emit_reshape(builder, own, (batch, 4 * width)))
         state, new = _emit_step(builder, layer, gates, kept[1:], place, lengths)
         seen = state
         if lengths is not None:
@@ -85,6 +87,13 @@ def emit_lstm(builder: Builder, layer: Lstm, x: Array, hidden: Array, cell: Arra
     every, state, new = emit_loop(builder, steps, starts, step)
     return (emit_convert(builder, every, x.dtype), emit_convert(builder, state, x.dtype),
             emit_convert(builder, new, x.dtype))
+
+
+def _multiply(builder: Builder, x: Array, weight: Array | CodedMatrix, bias: Array | None) -> Array:
+    if isinstance(weight, Array):
+        return emit_matmul(builder, x, weight, transpose_b=True, bias=bias, dtype="f32")
+    y = emit_coded_matmul(builder, x, weight)
+    return y if bias is None else emit_binary(builder, "add", y, bias, dtype="f32")
 
 
 def _emit_step(builder: Builder, layer: Lstm, gates: Array, kept: list[Array], place: Size,

@@ -22,7 +22,7 @@ from blockscale._linalg import (
 )
 from blockscale.onnx._importer import NARROW, Importer, Operand, handles
 from blockscale.onnx._nodes import NAMES, TYPES, get_type_name
-from blockscale.onnx._operands import Constant
+from blockscale.onnx._operands import Bytes, Constant
 
 
 def take(importer: Importer, operand: Operand, rank: int = 0) -> Array | int | float:
@@ -197,7 +197,7 @@ def import_cast(importer: Importer, inputs: Sequence[Operand], attributes: dict[
         return cast_narrow(importer, x, dtype, attributes)
     if source in NARROW:
         return cast_wide(importer, x, dtype)
-    array = importer.array(x)
+    array = x.array if isinstance(x, Bytes) else importer.array(x)
     return cast_wide(importer, array, dtype) or emit_convert(importer, array, dtype)
 
 

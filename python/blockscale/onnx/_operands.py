@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
 
+from blockscale._linalg import Array, Builder, Size
 from blockscale.onnx._nodes import NAMES
 
 
@@ -52,3 +53,22 @@ class Sizes:
     @property
     def dtype(self) -> str:
         return "i64"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Bytes:
+    """Numbers of uint8, for which modules have no type: an i32 each."""
+
+    array: Array
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        return self.array.sizes
+
+    @property
+    def dtype(self) -> str:
+        return "uint8"
+
+    def materialize(self, builder: Builder) -> NoReturn:
+        builder.refuse("expected numbers of a type that modules have, but got uint8, which Cast, "
+                       "ConvInteger and MatMulInteger take")

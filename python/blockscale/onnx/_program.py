@@ -20,6 +20,7 @@ from blockscale._trace import Module
 from blockscale.onnx import (  # noqa: F401
     _control,
     _elementwise,
+    _integers,
     _products,
     _quantize,
     _recurrent,

@@ -1,15 +1,16 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LSTM."""
+"""LSTM, of numbers and of codes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from blockscale._linalg import (
     Activation,
     Array,
+    CodedMatrix,
     Lstm,
     Size,
     emit_binary,
@@ -24,6 +25,8 @@ from blockscale._linalg import (
 )
 from blockscale.onnx._elementwise import compute_hard_sigmoid
 from blockscale.onnx._importer import Importer, Operand, handles
+from blockscale.onnx._integers import make_matrix, read_codes
+from blockscale.onnx._operands import Constant
 
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 _ACTIVATIONS = ("Sigmoid", "Tanh", "Relu", "HardSigmoid")
@@ -60,19 +63,74 @@ def _split(importer: Importer, array: Array, count: int) -> list[Array]:
                        [*array.sizes[:-1], width // count]) for number in range(count)]
 
 
-@handles("LSTM")
-def import_lstm(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
-                ) -> tuple[Array, ...]:
-    given = [*inputs, *[None] * (8 - len(inputs))]
-    x, weight, recurrent = (importer.number(each, what) for each, what
-                            in zip(given, ("operand", "weights", "recurrent weights")))
-    bias, peepholes = (None if each is None else importer.number(each, what)
-                       for each, what in ((given[3], "bias"), (given[7], "peepholes")))
-    lengths = None if given[4] is None else importer.array(given[4])
+#: What each direction multiplies: inputs, and the state.
+_Factors: TypeAlias = tuple[Array | CodedMatrix, Array | CodedMatrix]
+
+
+def _read_directions(importer: Importer, attributes: dict[str, Any]) -> tuple[bool, ...]:
+    """Of each direction, whether it goes from the last step to the first."""
     name = attributes.get("direction", b"forward").decode()
     if name not in _DIRECTIONS:
         importer.refuse(f"expected direction to be one of {', '.join(_DIRECTIONS)}, but got {name}")
-    directions = _DIRECTIONS[name]
+    return _DIRECTIONS[name]
+
+
+def _check_ranks(importer: Importer, x: Operand, weights: Sequence[Operand], count: int) -> None:
+    if len(x.sizes) != 3 or any(len(each.sizes) != 3 or each.sizes[0] != count
+                                for each in weights):
+        importer.refuse(f"expected an operand of rank 3 and weights of {count} directions, but got "
+                        f"{', '.join(str(list(each.sizes)) for each in (x, *weights))}")
+
+
+@handles("LSTM")
+def import_lstm(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
+                ) -> tuple[Array, ...]:
+    x, weight, recurrent = (importer.number(each, what) for each, what
+                            in zip(inputs, ("operand", "weights", "recurrent weights")))
+    directions = _read_directions(importer, attributes)
+    _check_ranks(importer, x, (weight, recurrent), len(directions))
+    factors: list[_Factors] = [(_take(importer, weight, number), _take(importer, recurrent, number))
+                               for number in range(len(directions))]
+    return _emit_layers(importer, x, factors, inputs, attributes)
+
+
+@handles("DynamicQuantizeLSTM", domain="com.microsoft")
+def import_quantized_lstm(importer: Importer, inputs: Sequence[Operand],
+                          attributes: dict[str, Any]) -> tuple[Array, ...]:
+    """Of onnxruntime: the transposes of weights in codes of 8 bits. What they multiply becomes
+    codes, too."""
+    x, weight, recurrent = importer.number(inputs[0]), *inputs[1:3]
+    directions = _read_directions(importer, attributes)
+    _check_ranks(importer, x, (weight, recurrent), len(directions))
+    factors = []
+    for number in range(len(directions)):
+        pair = [_read_matrix(importer, each, scale, zero, number, what)
+                for each, scale, zero, what in (
+                    (weight, inputs[8], inputs[9], "weights"),
+                    (recurrent, inputs[10], inputs[11], "recurrent weights"))]
+        factors.append((pair[0], pair[1]))
+    return _emit_layers(importer, x, factors, inputs, attributes)
+
+
+def _read_matrix(importer: Importer, weight: Operand, scale: Operand, zero: Operand, number: int,
+                 what: str) -> CodedMatrix:
+    """The weights of a direction, whose scales and zero points are one, or one for each column."""
+    def take(operand: Operand) -> Operand:
+        if not isinstance(operand, Constant):
+            importer.refuse(f"expected {what}, their scales and zero points to be known at import")
+        return Constant(operand.value[number], f"{operand.name}_{number}")
+    codes = read_codes(importer, take(weight), take(zero), what)
+    return make_matrix(importer, codes, take(scale), what)
+
+
+def _emit_layers(importer: Importer, x: Array, factors: Sequence[_Factors],
+                 inputs: Sequence[Operand], attributes: dict[str, Any]) -> tuple[Array, ...]:
+    """The layers of all directions, whose other inputs are those of LSTM."""
+    given = [*inputs, *[None] * (8 - len(inputs))]
+    directions = _read_directions(importer, attributes)
+    bias, peepholes = (None if each is None else importer.number(each, what)
+                       for each, what in ((given[3], "bias"), (given[7], "peepholes")))
+    lengths = None if given[4] is None else importer.array(given[4])
     for key, value in (("clip", 0), ("input_forget", 0)):
         if attributes.get(key, value) != value:
             importer.refuse(f"expected {key} to be {value}, but got {attributes[key]}")
@@ -80,14 +138,9 @@ def import_lstm(importer: Importer, inputs: Sequence[Operand], attributes: dict[
         importer.refuse(f"expected lengths of integers, but got {lengths.dtype}")
     activations = _read_activations(importer, attributes, len(directions))
     batch_first = bool(attributes.get("layout", 0))
-    if x.rank != 3 or weight.rank != 3 or recurrent.rank != 3 or any(
-            each.sizes[0] != len(directions) for each in (weight, recurrent)):
-        importer.refuse(f"expected an operand of rank 3 and weights of {len(directions)} "
-                        f"directions, but got {list(x.sizes)}, {list(weight.sizes)} and "
-                        f"{list(recurrent.sizes)}")
     if batch_first:
         x = emit_transpose(importer, x, [1, 0, 2])
-    width = recurrent.sizes[-1]
+    width = factors[0][1].sizes[-1]
     if attributes.get("hidden_size", width) != width:
         importer.refuse(f"expected hidden_size to be {width}, as of the recurrent weights, but got "
                         f"{attributes['hidden_size']}")
@@ -95,7 +148,7 @@ def import_lstm(importer: Importer, inputs: Sequence[Operand], attributes: dict[
     for number, reverse in enumerate(directions):
         both = None if bias is None else _split(importer, _take(importer, bias, number), 2)
         layer = Lstm(
-            _take(importer, weight, number), _take(importer, recurrent, number),
+            *factors[number],
             None if both is None else emit_binary(importer, "add", *both, dtype="f32"),
             None if peepholes is None else
             tuple(_split(importer, _take(importer, peepholes, number), 3)),  # type: ignore[arg-type]

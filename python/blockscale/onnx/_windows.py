@@ -55,8 +55,8 @@ def _take_pads(importer: Importer, attributes: dict[str, Any], count: int) -> li
     return pads
 
 
-def _make_windows(importer: Importer, x: Array, kernel: Sequence[int], attributes: dict[str, Any]
-                  ) -> Windows:
+def make_windows(importer: Importer, x: Array, kernel: Sequence[int], attributes: dict[str, Any]
+                 ) -> Windows:
     """Windows as a node has them, and the padding of its auto_pad."""
     count = len(kernel)
     if x.rank != count + 2:
@@ -93,6 +93,11 @@ def _take_filters(importer: Importer, inputs: Sequence[Operand], attributes: dic
     _check_types(importer, inputs)
     x, weight = importer.number(inputs[0]), importer.number(inputs[1], "filters")
     bias = importer.number(inputs[2], "bias") if len(inputs) > 2 and inputs[2] is not None else None
+    return x, weight, bias, read_kernel(importer, weight, attributes)
+
+
+def read_kernel(importer: Importer, weight: Array, attributes: dict[str, Any]) -> list[int]:
+    """The sizes of a filter in space."""
     kernel = [size for size in weight.sizes[2:] if isinstance(size, int)]
     if weight.rank < 3 or len(kernel) != weight.rank - 2:
         importer.refuse(f"expected filters of rank 3 or more whose sizes are known, but got "
@@ -100,7 +105,7 @@ def _take_filters(importer: Importer, inputs: Sequence[Operand], attributes: dic
     given = list(attributes.get("kernel_shape", kernel))
     if given != kernel:
         importer.refuse(f"expected kernel_shape to be {kernel}, as filters are, but got {given}")
-    return x, weight, bias, kernel
+    return kernel
 
 
 @handles("Conv")
@@ -108,7 +113,7 @@ def import_conv(importer: Importer, inputs: Sequence[Operand], attributes: dict[
                 ) -> Array:
     x, weight, bias, kernel = _take_filters(importer, inputs, attributes)
     return emit_convolution(importer, x, weight, bias,
-                            _make_windows(importer, x, kernel, attributes),
+                            make_windows(importer, x, kernel, attributes),
                             groups=attributes.get("group", 1))
 
 
@@ -157,7 +162,7 @@ def _take_pooled(importer: Importer, inputs: Sequence[Operand], attributes: dict
                  ) -> tuple[Array, Windows]:
     x = importer.plain(inputs[0])
     kernel = _take(importer, attributes, "kernel_shape", len(attributes["kernel_shape"]))
-    return x, _make_windows(importer, x, kernel, attributes)
+    return x, make_windows(importer, x, kernel, attributes)
 
 
 @handles("MaxPool")
