@@ -208,12 +208,15 @@ class WeightTest(unittest.TestCase):
 
             def forward(self, x):
                 weight = self.layers[0].weight
-                return weight @ x.t().to(weight.dtype)
+                y = x.t().to(weight.dtype).to(weight.device).expand(weight.shape[1], x.size(0))
+                return weight @ y + weight.T[:1, :].t()
 
         x = torch.randn(3, 64)
         for rule in (CAST, BOTH):
             model = Model(rule)
             program = torch.export.export(model, (x,))
+            read = [node for node in program.graph.nodes if "dequantize" in str(node.target)]
+            self.assertEqual(len(read), 2, "the values are computed where an op reads them")
             torch.testing.assert_close(program.module()(x), model(x))
             compiled = blockscale.torch.from_export(program).compile()
             torch.testing.assert_close(compiled(x), model(x), rtol=1e-5, atol=1e-5)

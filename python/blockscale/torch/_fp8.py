@@ -72,7 +72,7 @@ class Fp8Weight(nn.Module):
     @property
     def weight(self) -> Tensor:
         """The values, computed where an op reads them."""
-        if torch.compiler.is_dynamo_compiling() or torch.compiler.is_exporting():
+        if torch.compiler.is_dynamo_compiling():
             return self._read(self.dtype)
         return WeightView.of(self, self.data.shape, self.is_transposed)
 

@@ -470,8 +470,9 @@ def is_size(node: Any) -> bool:
 
 def is_unknown(node: Any) -> bool:
     """Whether an op has no handler, and needs one if its operands are not constants."""
+    name = str(node.target)
     return (node.target is not operator.getitem and not is_size(node)
-            and str(node.target) not in (*HANDLERS, *COMPLEX_HANDLERS))
+            and name not in HANDLERS and name not in COMPLEX_HANDLERS)
 
 
 def is_mutable(target: Any) -> bool:

@@ -303,7 +303,7 @@ class QuantizedWeight(nn.Module):
     def weight(self) -> Tensor:
         """The values of the weight, in the layer's dtype: a tensor that is computed where an op
         reads it, and that nothing can be written into."""
-        if torch.compiler.is_dynamo_compiling() or torch.compiler.is_exporting():
+        if torch.compiler.is_dynamo_compiling():
             return self._read(self.dtype)
         experts = self.data.shape[:1] if self.is_stack else ()
         return WeightView.of(self, [*experts, self.out_features, self.in_features],

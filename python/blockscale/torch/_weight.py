@@ -29,6 +29,19 @@ _WRITERS = (Tensor.data.__set__, Tensor.grad.__set__, Tensor.requires_grad.__set
 #: What reads the memory of a tensor, which this one does not have.
 _READERS = (Tensor.numpy, Tensor.__array__, Tensor.tolist, Tensor.__dlpack__, Tensor.data_ptr,
             Tensor.untyped_storage, Tensor.storage, Tensor.__reduce_ex__, Tensor.__deepcopy__)
+#: What is known of a tensor without its values.
+_KNOWN = {
+    "device", "dim", "dtype", "element_size", "get_device", "is_complex", "is_contiguous", "is_cpu",
+    "is_cuda", "is_floating_point", "is_leaf", "is_meta", "is_quantized", "is_sparse", "itemsize",
+    "layout", "names", "nbytes", "ndim", "ndimension", "nelement", "numel", "requires_grad",
+    "shape", "size", "storage_offset", "stride",
+}
+
+
+def _get_name(func: Any) -> str:
+    """The name of a method, or of the attribute that is read."""
+    name: str = getattr(func, "__name__", "")
+    return getattr(func.__self__, "__name__", name) if name == "__get__" else name
 
 
 def _refuse_write(op: Any) -> NoReturn:
@@ -86,6 +99,9 @@ class WeightView(Tensor):
             _refuse_write(getattr(func, "__qualname__", func))
         if func in _READERS:
             return func(_compute(args[0]), *args[1:], **kwargs)
+        if torch.compiler.is_exporting() and _get_name(func) not in _KNOWN:
+            # torch.export traces what the values are computed of, and no tensors of another class.
+            return func(*tree_map(_compute, args), **tree_map(_compute, kwargs))
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **kwargs)
 
