@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pooling, norms by statistics, complex numbers and float64 of PyTorch, against PyTorch."""
+"""Pooling, resampling, norms by statistics, complex numbers and float64, against PyTorch."""
 
 import re
 import unittest
@@ -68,6 +68,43 @@ class PoolsTest(OpsTest, RefusedTest):
                     "[4, 4], but got [9, 8]", lambda x: F.adaptive_max_pool2d(x, 4), x)
         self.refuse("expected operand of float32, bfloat16 or float16, but got f64",
                     lambda x: F.max_pool2d(x, 2), x.double())
+
+
+class ResamplingTest(OpsTest, RefusedTest):
+    def test_sizes(self):
+        def function(x, line, y):
+            to = F.interpolate
+            return (to(x, scale_factor=2), to(x, (7, 9)), to(x, scale_factor=1.5),
+                    to(x, (7, 3), mode="nearest-exact"), to(line, 5),
+                    to(x, (9, 7), mode="bilinear"),
+                    to(x, (9, 7), mode="bilinear", align_corners=True),
+                    to(x, scale_factor=(0.5, 2.5), mode="bilinear"), to(line, 4, mode="linear"),
+                    to(x, (3, 9), mode="bicubic"),
+                    to(x, (8, 9), mode="bicubic", align_corners=True),
+                    to(x[:, :, None], (2, 3, 5), mode="trilinear"), to(y, scale_factor=2),
+                    to(y, scale_factor=2, mode="bilinear"))
+
+        self.check(function, make(2, 3, 4, 5), make(2, 3, 9, seed=1),
+                   make(1, 2, 3, 3, seed=2).bfloat16(), tolerance=1e-5)
+
+    def test_padding(self):
+        def function(x, line):
+            return (F.pad(x, (1, 2, 3, 0), mode="reflect"), F.pad(line, (0, 4), mode="reflect"),
+                    F.pad(x, (5, 2, 0, 3), mode="replicate"), F.pad(x[0], (2, 0), mode="replicate"))
+
+        self.check(function, make(2, 3, 4, 5), make(3, 9, seed=1))
+
+    def test_sizes_that_are_not_known(self):
+        n = Dim("n", min=3, max=40)
+        self.check(lambda x: (F.interpolate(x, scale_factor=2), F.pad(x, (1, 2), mode="reflect")),
+                   make(2, 3, 7), others=[(make(2, 3, size),) for size in (3, 12)],
+                   dynamic_shapes=(({2: n},),))
+
+    def test_what_is_refused(self):
+        self.refuse("expected padding of 0 or more, but got [-1, 2]",
+                    lambda x: torch.ops.aten.replication_pad1d(x, [-1, 2]), make(2, 3, 4))
+        self.refuse("expected operand of float32, bfloat16 or float16, but got f64",
+                    lambda x: F.interpolate(x, 9, mode="linear"), make(2, 3, 4).double())
 
 
 class NormsTest(OpsTest, RefusedTest):

@@ -32,6 +32,7 @@ from blockscale.torch import (  # noqa: F401 (handlers)
     _orders,
     _pools,
     _products,
+    _resampling,
     _scatter,
     _tensors,
     _torchao,
