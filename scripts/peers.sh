@@ -31,6 +31,8 @@
 #   scripts/peers.sh transformers
 #                              the older release of transformers that test/Transformers runs with,
 #                              beside the packages of peers, into .cache/transformers (0.3 GB)
+#   scripts/peers.sh vllm      what test/Vllm asks, the Python files of vLLM's wheel and what they
+#                              import, beside the packages of peers, into .cache/vllm (0.5 GB)
 #   scripts/peers.sh tosa      what test/Data/make_tosa_cases.py asks, tosa-tools alone, into
 #                              .cache/tosa (240 MB)
 
@@ -50,8 +52,9 @@ case "${1:-peers}" in
   training) requirements=$root/test/Data/requirements-training.txt ;;
   lora) requirements=$root/test/Lora/requirements.txt ;;
   transformers) requirements=$root/test/Transformers/requirements.txt ;;
+  vllm) requirements=$root/test/Vllm/requirements.txt ;;
   tosa) requirements=$root/test/Data/requirements-tosa.txt ;;
-  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|onnxruntime|torch-mlir|oracles|checkpoints|store|training|lora|transformers|tosa]" ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|onnxruntime|torch-mlir|oracles|checkpoints|store|training|lora|transformers|vllm|tosa]" ;;
 esac
 # `step` has a `name` of its own.
 peers=${1:-peers}
@@ -59,7 +62,27 @@ venv=$root/.cache/$peers
 if cmp -s "$requirements" "$venv/stamp"; then exit 0; fi
 
 # Whether the packages are used with the PyTorch of the peers.
-is_beside_peers() { [[ $peers =~ ^(exporter|torch-mlir|checkpoints|training|lora|transformers)$ ]]; }
+is_beside_peers() { [[ $peers =~ ^(exporter|torch-mlir|checkpoints|training|lora|transformers|vllm)$ ]]; }
+
+# unpack_python SPEC: the files of a package's wheel but those that a compiler made.
+unpack_python() {
+  local folder
+  folder=$(mktemp -d)
+  "$venv/bin/python" -m pip download --disable-pip-version-check --no-input --no-deps \
+    --only-binary :all: --dest "$folder" "$1" &&
+    "$venv/bin/python" - "$folder" <<'END'
+import pathlib, site, sys, zipfile
+wheel, = pathlib.Path(sys.argv[1]).glob("*.whl")
+with zipfile.ZipFile(wheel) as file:
+    # What is larger and has no ending is a program.
+    names = [each.filename for each in file.infolist() if not each.filename.endswith(".so")
+             and (pathlib.Path(each.filename).suffix or each.file_size < 1 << 20)]
+    file.extractall(site.getsitepackages()[0], names)
+END
+  local status=$?
+  rm -rf "$folder"
+  return "$status"
+}
 
 packages='import site; print(site.getsitepackages()[0])'
 install() {
@@ -71,6 +94,12 @@ install() {
   logged "$root/.cache/logs/$peers.log" "$venv/bin/python" -m pip install \
     --disable-pip-version-check --no-input --only-binary :all: -r "$requirements" ||
     die "pip could not install $requirements from PyPI: see above"
+  local wheel
+  wheel=$(sed -n 's/^# wheel //p' "$requirements")
+  if [[ -n $wheel ]]; then
+    logged "$root/.cache/logs/$peers-wheel.log" unpack_python "$wheel" ||
+      die "pip could not download $wheel from PyPI: see above"
+  fi
   cp "$requirements" "$venv/stamp"
 }
 

@@ -273,7 +273,7 @@ class Suites:
 
     def torch(self, log):
         """The import of PyTorch's programs, where there are PyTorch and torchao, adapters of peft
-        and checkpoints in transformers, where there are these."""
+        and checkpoints in transformers and vLLM, where there are these."""
         counts = self.importer(log, "test/Torch", "peers",
                                "no torch and torchao; scripts/peers.sh installs them")
         if not (ROOT / ".cache/peers/stamp").exists():
@@ -284,6 +284,8 @@ class Suites:
         for packages in ("lora", "transformers"):
             counts += self.importer(log, "test/Transformers", packages, "no transformers; "
                                     f"scripts/peers.sh {packages} installs it")
+        counts += self.importer(log, "test/Vllm", "vllm",
+                                "no vLLM; scripts/peers.sh vllm installs it")
         return counts
 
     def jax(self, log):

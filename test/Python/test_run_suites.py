@@ -65,8 +65,8 @@ class SuitesTest(unittest.TestCase):
                 self.assertEqual(suite(self.log), Counts(skipped=1))
             self.assertIn(f"skipped: {reason}", output.getvalue())
 
-    # With PyTorch there are adapters to test, if there is peft, and checkpoints, if there is
-    # transformers.
+    # With PyTorch there are adapters to test, if there is peft, and checkpoints, if there are
+    # transformers and vLLM.
     def test_adapters_are_skipped_with_the_reason(self):
         (self.build / ".cache/peers").mkdir(parents=True)
         (self.build / ".cache/peers/stamp").touch()
@@ -76,10 +76,11 @@ class SuitesTest(unittest.TestCase):
               mock.patch.object(self.suites, "install", return_value=None),
               mock.patch.object(self.suites, "python_folder", return_value=Counts(passed=3)),
               contextlib.redirect_stdout(output)):
-            self.assertEqual(self.suites.torch(self.log), Counts(passed=3, skipped=3))
+            self.assertEqual(self.suites.torch(self.log), Counts(passed=3, skipped=4))
         self.assertIn("skipped: no peft; scripts/peers.sh lora installs it", output.getvalue())
         self.assertIn("skipped: no transformers; scripts/peers.sh transformers installs it",
                       output.getvalue())
+        self.assertIn("skipped: no vLLM; scripts/peers.sh vllm installs it", output.getvalue())
 
     # Each share of a divided binary runs once, with its number and how many there are.
     def test_unit_in_shards(self):

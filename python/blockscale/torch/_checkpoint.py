@@ -15,8 +15,10 @@ from torch import Tensor, nn
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm, check_order
 from blockscale._ops import FORMATS
+from blockscale._types import element_name
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._checkpoint import open as open_checkpoint
+from blockscale.checkpoint._config import Group
 from blockscale.checkpoint._families import LAYOUTS
 from blockscale.checkpoint._layouts import EXPERTS, IGNORED, Layout
 from blockscale.torch._forms import ROW_MAJOR, get_storage
@@ -120,13 +122,34 @@ def _count_nan(codes: Tensor, element: str) -> int:
 
 def _read_scalar(files: Files, name: str, is_reciprocal: bool) -> Tensor:
     _check_dtype(files, name)
-    value = files.read(name).float()
+    return get_decode_scale(name, files.read(name), is_reciprocal)
+
+
+def get_decode_scale(name: str, value: Tensor, is_reciprocal: bool) -> Tensor:
+    """The decode scale that a scalar of a checkpoint is, or whose encode scale it is.
+
+    Raises: ArgumentError for what is no scale.
+    """
+    value = value.float()
     if value.numel() != 1:
         raise ArgumentError(f"'{name}': expected one number, but got shape {list(value.shape)}")
     value = value.reshape(())
     if not 0 < value.item() < float("inf"):
         raise ArgumentError(f"'{name}': expected a positive, finite number, but got {value.item()}")
     return value.reciprocal() if is_reciprocal else value
+
+
+def check_codes(prefix: str, scheme: Layout, data: Tensor, scales: Tensor) -> None:
+    """Raises ArgumentError for codes or scales, as bytes, that are none of a layout."""
+    for (end, _), what, tensor, element in zip((scheme.data, scheme.scales), ("codes", "scales"),
+                                               (data, scales), FORMATS[scheme.format][:2]):
+        count = _count_nan(tensor, element)
+        if count:
+            raise ArgumentError(f"'{prefix}{end}': expected {what} that are numbers, but got "
+                                f"{count} NaN")
+    if scheme.format == "nvfp4" and ((scales & 0x80) != 0).any():
+        raise ArgumentError(f"'{prefix}{scheme.scales[0]}': expected scales that are not negative, "
+                            "but got some")
 
 
 def _read_part(files: Files, prefix: str, scheme: Layout, sizes: Sequence[int]) -> Part:
@@ -146,15 +169,7 @@ def _read_part(files: Files, prefix: str, scheme: Layout, sizes: Sequence[int]) 
             raise ArgumentError(f"'{name}': expected shape {wanted} for {rows} rows and {cols} "
                                 f"columns of {scheme.format}, but got {list(tensor.shape)}")
         tensors.append(tensor)
-    for (end, _), what, tensor, element in zip((scheme.data, scheme.scales), ("codes", "scales"),
-                                               tensors, FORMATS[scheme.format][:2]):
-        count = _count_nan(tensor, element)
-        if count:
-            raise ArgumentError(f"'{prefix}{end}': expected {what} that are numbers, but got "
-                                f"{count} NaN")
-    if scheme.format == "nvfp4" and ((tensors[1] & 0x80) != 0).any():
-        raise ArgumentError(f"'{prefix}{scheme.scales[0]}': expected scales that are not negative, "
-                            "but got some")
+    check_codes(prefix, scheme, *tensors)
     scalars: list[Tensor | None] = []
     for end, is_needed in ((scheme.global_scale, True), (scheme.input_scale, False)):
         name = prefix + end
@@ -175,6 +190,13 @@ def _read_part(files: Files, prefix: str, scheme: Layout, sizes: Sequence[int]) 
 def _join(rows: list[list[Any]]) -> Tensor:
     """The matrices of experts as a stack, each of which is of one part or several."""
     return torch.stack([torch.cat(parts) for parts in rows])
+
+
+def check_expert(name: str, first: Tensor, other: Tensor) -> None:
+    """Raises ArgumentError where rows of an expert have another global scale than the first."""
+    if not torch.equal(first, other):
+        raise ArgumentError(f"'{name}': expected the global scale of the other rows of its expert, "
+                            f"{first.item()}, but got {other.item()}")
 
 
 def _read_experts(files: Files, site: Site) -> Part | None:
@@ -204,11 +226,7 @@ def _read_experts(files: Files, site: Site) -> Part | None:
                 first: Any = parts[0].global_scale
                 for part, prefix in zip(parts[1:], each[1:]):
                     other: Any = part.global_scale
-                    if not torch.equal(first, other):
-                        raise ArgumentError(
-                            f"'{prefix}{scheme.global_scale}': expected the global scale of the "
-                            f"other rows of its expert, {first.item()}, but got "
-                            f"{other.item()}")
+                    check_expert(f"{prefix}{scheme.global_scale}", first, other)
             scales = torch.stack([parts[0].global_scale for parts in rows])
         inputs = [part.input_scale for parts in rows for part in parts]
         # One scale is for the tokens of all experts.
@@ -235,11 +253,10 @@ def read_site(files: Files, site: Site) -> Part | None:
     return _read_part(files, prefix, scheme, (site.weight.shape[0], n, k))
 
 
-def _quantizes_activations(files: Files, part: Part) -> bool:
+def _quantizes_activations(scheme: Layout, group: Group | None) -> bool:
     """Whether the configuration says that a layer's activations are quantized, where its tensors
     do not tell. Those of ModelOpt's NVFP4 tell by their input scale."""
-    group = files.checkpoint.scheme.find(files.get_path(part.path))
-    if part.scheme.family == "modelopt" and part.scheme.needs_input_scale:
+    if scheme.family == "modelopt" and scheme.needs_input_scale:
         return False
     return group is not None and group.quantizes_activations
 
@@ -247,15 +264,38 @@ def _quantizes_activations(files: Files, part: Part) -> bool:
 def make_form(files: Files, part: Part, weight_only: bool | None) -> LayerForm:
     """How the layer of a weight computes: with quantized activations where the checkpoint says so,
     or as `weight_only` says."""
-    scheme = part.scheme
-    is_quantized = _quantizes_activations(files, part)
-    weight = OperandForm(scheme.format, scheme.recipe,
-                         "dynamic" if part.global_scale is not None else "none")
-    if weight_only or (weight_only is None and part.input_scale is None and not is_quantized):
+    group = files.checkpoint.scheme.find(files.get_path(part.path))
+    return find_form(part.scheme, group, part.global_scale is not None,
+                     part.input_scale is not None, weight_only)
+
+
+def find_form(scheme: Layout, group: Group | None, has_global: bool, has_input: bool,
+              weight_only: bool | None) -> LayerForm:
+    """The same of a layer of a layout that may have scalars, and that its configuration has in a
+    group."""
+    is_quantized = _quantizes_activations(scheme, group)
+    weight = OperandForm(scheme.format, scheme.recipe, "dynamic" if has_global else "none")
+    if weight_only or (weight_only is None and not has_input and not is_quantized):
         return LayerForm(weight)
-    scaling = "none" if scheme.format != "nvfp4" else (
-        "dynamic" if part.input_scale is None else "scale")
+    scaling = "none" if scheme.format != "nvfp4" else ("scale" if has_input else "dynamic")
     return LayerForm(weight, OperandForm(scheme.format, scheme.activation_recipe, scaling))
+
+
+def fit_form(form: LayerForm, dtype: torch.dtype, name: str) -> LayerForm:
+    """The form in a model of the dtype of a plain weight: activations of f32 are rounded to bf16 in
+    front of products that take no others.
+
+    Raises: ArgumentError where no product takes the dtype.
+    """
+    element = element_name(dtype)
+    if form.find_clause(element) is None:
+        return form
+    cast = dataclasses.replace(form, cast="bf16")
+    unmet = cast.find_clause(element)
+    if unmet is None:
+        return cast
+    raise ArgumentError(f"'{name}': {unmet.name}: expected {unmet.expected}, but got "
+                        f"{unmet.found}; load the model with dtype=torch.bfloat16")
 
 
 def _load_plain(model: nn.Module, files: Files) -> None:

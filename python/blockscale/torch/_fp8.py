@@ -5,14 +5,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from blockscale._errors import ArgumentError
 from blockscale.checkpoint._layouts import Layout
 from blockscale.torch._weight import WeightView
+
+
+def check_fp8(prefix: str, layout: Layout, data: Tensor, scales: Tensor) -> None:
+    """Raises ArgumentError for codes, as bytes, or scales of a layout that are no numbers."""
+    for (end, _), bad in ((layout.data, (data & 0x7F) == 0x7F),
+                          (layout.scales, ~scales.float().isfinite())):
+        if bad.any():
+            raise ArgumentError(f"'{prefix}{end}': expected numbers, but got {int(bad.sum())} that "
+                                "are none")
 
 
 class Fp8Weight(nn.Module):
@@ -90,7 +99,10 @@ class Fp8Linear(Fp8Weight):
     """nn.Linear with a weight in FP8."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.linear(input, self.decode(input.dtype), self.bias)
+        return self.compute(input, self.bias)
+
+    def compute(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        return F.linear(x, self.decode(x.dtype), bias)
 
 
 class Fp8Stack(Fp8Weight):
@@ -101,11 +113,14 @@ class Fp8Stack(Fp8Weight):
     def forward(self, input: Tensor, offsets: Tensor) -> Tensor:
         """Rows [M, K], sorted by expert, and the ends of the experts' rows, int32 [E]. Rows behind
         the last of them are zeros."""
-        out = input.new_zeros(len(input), self.out_features)
+        return self.compute(input, self.bias, offsets)
+
+    def compute(self, x: Tensor, bias: Tensor | None, offsets: Tensor) -> Tensor:
+        out = x.new_zeros(len(x), self.out_features)
         begin = 0
         for number, end in enumerate(offsets.tolist()):
             if end > begin:
-                bias: Any = None if self.bias is None else self.bias[number]
-                out[begin:end] = F.linear(input[begin:end], self.decode(input.dtype, number), bias)
+                own = None if bias is None else bias[number]
+                out[begin:end] = F.linear(x[begin:end], self.decode(x.dtype, number), own)
             begin = end
         return out

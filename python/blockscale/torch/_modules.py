@@ -345,11 +345,15 @@ class QuantizedWeight(nn.Module):
 
     def multiply(self, x: Tensor, offsets: Tensor | None = None) -> Tensor:
         """x times the weight, with the bias; with offsets, of a stack by groups of rows."""
+        return self.compute(x, self.bias, offsets)
+
+    def compute(self, x: Tensor, bias: Tensor | None, offsets: Tensor | None = None) -> Tensor:
+        """The same with another bias."""
         x = autocast(x)
         form, dtype = self.form, x.dtype
         if form.cast is not None and dtype == torch.float32:
             x = x.to(_CAST[form.cast])
-        args: list[Any] = [x, self.data, self.scales, self.global_scale, self.bias]
+        args: list[Any] = [x, self.data, self.scales, self.global_scale, bias]
         if offsets is not None:
             args.append(offsets)
         options: dict[str, Any] = dict(out_features=self.out_features,
@@ -401,6 +405,28 @@ def route(top_k_index: Tensor, experts: int) -> tuple[Tensor, Tensor]:
     return order, torch.searchsorted(chosen, numbers, right=True).to(torch.int32)
 
 
+def run_experts(compute: Callable[[Tensor, Tensor], Tensor], x: Tensor, top_k_index: Tensor,
+                top_k_weights: Tensor, experts: int, is_weighted_first: bool = False) -> Tensor:
+    """The weighted sums of what experts make of the rows of x.
+
+    Args:
+      compute: of rows, sorted by expert, and the ends of the experts' rows.
+      top_k_index, top_k_weights: [M, K], the experts of each row.
+      is_weighted_first: whether weights multiply what experts get, not what they make.
+    """
+    tokens, count = top_k_index.shape
+    order, offsets = route(top_k_index, experts)
+    rows = x[torch.div(order, count, rounding_mode="floor")]
+    weights = top_k_weights.reshape(-1)[order, None]
+    if is_weighted_first:
+        out = compute((rows * weights).to(rows.dtype), offsets)
+    else:
+        out = compute(rows, offsets) * weights
+    back = torch.empty_like(order)
+    back[order] = torch.arange(order.shape[0], device=order.device)
+    return out[back].view(tokens, count, -1).sum(1).to(x.dtype)
+
+
 class RoutedExperts(nn.Module):
     """Experts of transformers with products of ours: modules whose class has
     `use_experts_implementation`. What else they have, as activations and limits, is theirs."""
@@ -424,9 +450,11 @@ class RoutedExperts(nn.Module):
         raise NotImplementedError
 
     def forward(self, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
-        tokens, count = top_k_index.shape
-        order, offsets = route(top_k_index, self.num_experts)
-        rows = hidden_states[torch.div(order, count, rounding_mode="floor")]
+        return run_experts(self.compute, hidden_states, top_k_index, top_k_weights,
+                           self.num_experts)
+
+    def compute(self, rows: Tensor, offsets: Tensor) -> Tensor:
+        """What the experts make of rows, sorted by expert."""
         if self.has_gate:
             inner = self.kind._apply_gate(self, self.multiply("gate_up_proj", rows, offsets))
         else:
@@ -435,11 +463,7 @@ class RoutedExperts(nn.Module):
         # Some versions of transformers have no such attribute.
         if getattr(self, "has_post_expert_norm", False):
             out = self.post_expert_norm(out)
-        out = out * top_k_weights.reshape(-1)[order, None]
-        back = torch.empty_like(order)
-        back[order] = torch.arange(order.shape[0], device=order.device)
-        total = out[back].view(tokens, count, -1).sum(1)
-        return total.to(hidden_states.dtype)
+        return out
 
 
 class QuantizedExperts(RoutedExperts):

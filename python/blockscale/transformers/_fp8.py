@@ -23,7 +23,7 @@ from blockscale.checkpoint._layouts import (
 )
 from blockscale.checkpoint._tensors import Weight
 from blockscale.torch._checkpoint import Files
-from blockscale.torch._fp8 import Fp8Linear, Fp8Stack, Fp8Weight
+from blockscale.torch._fp8 import Fp8Linear, Fp8Stack, Fp8Weight, check_fp8
 from blockscale.torch._sites import Site
 from blockscale.transformers._names import FileNames, Names
 
@@ -109,10 +109,8 @@ class Fp8Files:
             raise ArgumentError(f"'{weight.parts[SCALES].name}': expected shape {wanted} for "
                                 f"{weight.layout.name}, but got {list(scales.shape)}")
         codes = data.contiguous().view(torch.uint8)
-        for role, bad in ((DATA, (codes & 0x7F) == 0x7F), (SCALES, ~scales.float().isfinite())):
-            if bad.any():
-                raise ArgumentError(f"'{weight.parts[role].name}': expected numbers, but got "
-                                    f"{int(bad.sum())} that are none")
+        check_fp8(weight.parts[DATA].name.removesuffix(weight.layout.data[0]), weight.layout,
+                  codes, scales)
         given = found.get(INPUT)
         return codes, scales, wanted, scales.shape, None if given is None else given.float()
 

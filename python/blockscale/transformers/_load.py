@@ -6,7 +6,6 @@ else."""
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,14 +15,19 @@ import torch
 from torch import Tensor, nn
 
 from blockscale._errors import ArgumentError
-from blockscale._forms import LayerForm
-from blockscale._types import element_name
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._config import read_config
 from blockscale.checkpoint._families import LAYOUTS
 from blockscale.checkpoint._layouts import IGNORED, INPUT
 from blockscale.checkpoint._names import split_expert
-from blockscale.torch._checkpoint import NUMBERS, Files, make_form, place_part, read_site
+from blockscale.torch._checkpoint import (
+    NUMBERS,
+    Files,
+    fit_form,
+    make_form,
+    place_part,
+    read_site,
+)
 from blockscale.torch._fp8 import Fp8Weight
 from blockscale.torch._modules import QuantizedWeight
 from blockscale.torch._sites import (
@@ -108,8 +112,9 @@ def _read_own(files: Files, site: Site, order: str | None) -> QuantizedWeight | 
         if problem:
             raise ArgumentError(problem)
         site.bias = nn.Parameter(bias.to(site.bias.dtype), requires_grad=False)
-    module = make_module(site, found["data"], found["scales"], found["global_scale"],
-                         _fit(form, site).with_order(order), found["input_global"])
+    form = fit_form(form, site.weight.dtype, site.name).with_order(order)
+    module = make_module(site, found["data"], found["scales"], found["global_scale"], form,
+                         found["input_global"])
     problems = [check_tensor(prefix + name, tensor, list_tensors(module).get(name))
                 for name, tensor in found.items() if tensor is not None]
     problems = [each for each in problems if each]
@@ -126,26 +131,10 @@ def _read_module(files: Files, fp8: Fp8Files, site: Site, weight_only: bool | No
     part = read_site(files, site)
     if part is None:
         return None
-    form = _fit(make_form(files, part, weight_only), site).with_order(order)
+    form = fit_form(make_form(files, part, weight_only), site.weight.dtype, site.name)
+    form = form.with_order(order)
     module: QuantizedWeight = place_part(site, part, form)
     return module
-
-
-def _fit(form: LayerForm, site: Site) -> LayerForm:
-    """The form in a model of the dtype of a plain weight: activations of f32 are rounded to bf16 in
-    front of products that take no others.
-
-    Raises: ArgumentError where no product takes the dtype.
-    """
-    dtype = element_name(site.weight.dtype)
-    if form.find_clause(dtype) is None:
-        return form
-    cast = dataclasses.replace(form, cast="bf16")
-    unmet = cast.find_clause(dtype)
-    if unmet is None:
-        return cast
-    raise ArgumentError(f"'{site.name}': {unmet.name}: expected {unmet.expected}, but got "
-                        f"{unmet.found}; load the model with dtype=torch.bfloat16")
 
 
 def _find_site(name: str, sites: Mapping[str, Site]) -> Site | None:
