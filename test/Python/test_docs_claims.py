@@ -2,7 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Each row of README's table names tests or logs that exist, and these are about what it claims.
 The start page leads to every page, as README says, and each row of the table of what is proved
-where (docs/Testing.md) names a suite, or files that exist.
+where (docs/Testing.md) names a suite, or files that exist. The contents of docs/Rationale.md are
+its sections, and what is unreleased in CHANGELOG.md begins with what breaks.
 
 The last cell of a row has the names: files of test/Execution, or paths from the root on. Each code
 span and each format of the first cell stands in one of these files: in the test, in the programs
@@ -118,6 +119,19 @@ class DocsClaimsTest(unittest.TestCase):
                 for name in names:
                     self.assertTrue(name in suites or name.startswith("--")
                                     or fnmatch.filter(files, f"*{name}*"), f"no {name}")
+
+    def test_contents_of_the_rationale(self):
+        text = (ROOT / "docs/Rationale.md").read_text(encoding="utf-8")
+        listed = re.findall(r"\* \[([^]]+)\]\(#", text.split("\n## ")[0])
+        self.assertEqual([" ".join(name.split()) for name in listed],
+                         re.findall(r"^###? (.+)$", text, re.M))
+
+    def test_changes_are_by_area(self):
+        text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+        unreleased = text.split("\n## ")[1]
+        areas = re.findall(r"^### (.+)$", unreleased, re.M)
+        self.assertEqual(areas[:1], ["What breaks"])
+        self.assertFalse({"Added", "Changed", "Fixed"} & {*areas}, "expected areas")
 
     def test_chips_are_those_of_the_compiler(self):
         known = CHIPS.findall((ROOT / "lib/Target/Chip.cpp").read_text(encoding="utf-8"))
