@@ -182,13 +182,18 @@ LogicalResult Builder::addResult(BlockArgument argument, Type type,
   return success();
 }
 
-/// Notes which arguments the caller gives away, and which results may have
-/// their memory. Arguments, then results, are the first buffers.
+/// Notes which arguments the caller gives away, which results may have their
+/// memory, and which arguments are settled. Arguments, then results, are the
+/// first buffers.
 void Builder::addReuse(func::FuncOp function) {
   if (auto given = function->getAttrOfType<DenseI64ArrayAttr>(
           kWritableArgumentsAttrName))
     for (int64_t number : given.asArrayRef())
       plan.buffers[number].isWritable = true;
+  if (auto settled =
+          function->getAttrOfType<DenseI64ArrayAttr>(kSettledArgumentsAttrName))
+    for (int64_t number : settled.asArrayRef())
+      plan.buffers[number].isSettled = true;
   auto taken =
       function->getAttrOfType<DenseI64ArrayAttr>(kResultArgumentsAttrName);
   if (!taken)

@@ -244,7 +244,7 @@ PlanBuffer LaunchPlanReader::readBuffer(const JsonValue &value, Role role) {
     checkKeys(value, {"name", "type", "dtype", "scalar", "dim"});
   else if (role == Role::Argument)
     checkKeys(value, {"name", "type", "element", "layout", "dtype", "shape",
-                      "bytes", "alignment", "scalar", "writable"});
+                      "bytes", "alignment", "scalar", "writable", "settled"});
   else if (role == Role::Constant)
     checkKeys(value, {"name", "type", "element", "layout", "dtype", "shape",
                       "bytes", "alignment", "data", "blob"});
@@ -296,8 +296,10 @@ PlanBuffer LaunchPlanReader::readBuffer(const JsonValue &value, Role role) {
 /// What the caller gives away, and which result may be there. Arguments are
 /// read before results.
 void LaunchPlanReader::readReuse(const JsonValue &value, PlanBuffer &buffer) {
-  if (buffer.role == Role::Argument)
+  if (buffer.role == Role::Argument) {
     buffer.isWritable = getOptionalBoolean(value, "writable", false);
+    buffer.isSettled = getOptionalBoolean(value, "settled", false);
+  }
   const JsonValue *name = buffer.role == Role::Result
                               ? getOptional(value, "in", Kind::String)
                               : nullptr;

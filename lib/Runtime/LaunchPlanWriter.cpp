@@ -251,6 +251,8 @@ void LaunchPlanWriter::write(const PlanBuffer &buffer) {
   member("alignment", buffer.alignment);
   if (buffer.isWritable)
     member("writable", true);
+  if (buffer.isSettled)
+    member("settled", true);
   if (buffer.argument)
     member("in", function->buffers[*buffer.argument].name);
   if (buffer.role == Role::Constant)

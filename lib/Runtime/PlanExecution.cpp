@@ -7,6 +7,7 @@
 
 #include "blockscale/Runtime/PlanExecution.h"
 
+#include <algorithm>
 #include <utility>
 
 using namespace blockscale::runtime;
@@ -144,6 +145,14 @@ static bool isProgrammatic(const ResolvedStep *step) {
   return step && step->step->launch && step->step->launch->isProgrammatic;
 }
 
+/// Whether a call's first launch may begin before what comes before the call
+/// has ended.
+static bool mayBeginEarly(const ResolvedFunction &function) {
+  const std::vector<PlanBuffer> &buffers = function.function->buffers;
+  return std::any_of(buffers.begin(), buffers.end(),
+                     [](const PlanBuffer &buffer) { return buffer.isSettled; });
+}
+
 /// `before` is the step that was done before; null where there was none.
 static Status runLaunch(const ResolvedFunction &function, size_t number,
                         const ResolvedStep *before,
@@ -157,10 +166,13 @@ static Status runLaunch(const ResolvedFunction &function, size_t number,
   launch.cluster = resolved.cluster;
   launch.sharedBytes = resolved.sharedBytes;
   // What comes before the call may write what the kernels read before they
-  // wait, and behind a copy or a reduction there is nothing to overlap.
-  launch.isProgrammatic =
-      isProgrammatic(&step) && before && before->step->launch;
-  launch.mayBeOverlapped = isProgrammatic(findStep(function, number + 1));
+  // wait, if no arguments are settled, and behind a copy or a reduction there
+  // is nothing to overlap.
+  bool isEarly = mayBeginEarly(function);
+  launch.isProgrammatic = isProgrammatic(&step) &&
+                          (before ? before->step->launch.has_value() : isEarly);
+  const ResolvedStep *next = findStep(function, number + 1);
+  launch.mayBeOverlapped = next ? isProgrammatic(next) : isEarly;
   for (const ResolvedParameter &parameter : resolved.parameters) {
     Result<std::vector<uint8_t>> bytes = encode(parameter, addresses, device);
     if (!bytes.ok())

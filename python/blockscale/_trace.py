@@ -173,10 +173,15 @@ class Module:
         self.is_single = is_single
         #: Constants that ops name by dense_resource.
         self.resources = dict(resources or {})
+        #: Names of arguments that nothing writes which may still run when a call begins.
+        self.settled: frozenset[str] = frozenset()
 
     def _format(self, with_locations: bool) -> str:
         end = f" {format_location(self.location)}" if with_locations else ""
-        arguments = ", ".join(f"{value.name}: {value.spec}" for value in self.arguments)
+        arguments = ", ".join(
+            f"{value.name}: {value.spec}"
+            f"{' {blockscale.settled}' if value.name in self.settled else ''}"
+            for value in self.arguments)
         types = ", ".join(str(value.spec) for value in self.results)
         names = ", ".join(value.name for value in self.results)
         head = f"  func.func @{self.name}({arguments})"

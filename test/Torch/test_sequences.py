@@ -9,10 +9,11 @@ import unittest.mock
 
 import torch
 from torch import nn
+from torch._higher_order_ops.auto_functionalize import auto_functionalized
 from torch.nn import functional as F
 
 import blockscale.torch
-from blockscale.torch import _kernels, _partition
+from blockscale.torch import _kernels, _partition, _regions
 from blockscale.torch._partition import _MOST_LAYERS
 from blockscale.torch._regions import read_region
 
@@ -56,6 +57,20 @@ class Step(nn.Module):
         # Heads, as attention has them.
         return x, *(layer(h).view(*h.shape[:-1], 4, -1).transpose(1, 2)
                     for layer in (self.q, self.k, self.v))
+
+
+class TwoSteps(nn.Module):
+    """Two of them, and something in place of an attention between; `other` comes there, too."""
+
+    def __init__(self, other=None):
+        super().__init__()
+        self.first, self.second, self.other = Step(), Step(), other
+
+    def forward(self, x, attended):
+        x, *heads = self.first(x, attended)
+        q, k, v = (each.transpose(1, 2).flatten(2) for each in heads)
+        more = () if self.other is None else (self.other(self),)
+        return *self.second(x, torch.cumsum(q * k + v, -1)), *more
 
 
 def make(model, rule=RULE):
@@ -135,6 +150,77 @@ class SequencesTest(unittest.TestCase):
                          [True, False, True, True, False, True], names)
         self.assertEqual([name.count("addf") for name in names], [1, 0, 0, 1, 0, 0], names)
         self.assertTrue(all(launch.get("programmatic") for launch in launches))
+
+    def test_settled_weights(self):
+        """The weights of the second of two sequences are settled, so that its first launch begins
+        while what is between the two runs; those of the first one are not, since what comes before
+        the graph may have written them just now."""
+        model, (x, attended) = make(TwoSteps()), (draw(1, 1), draw(1, 1))
+        first, second = find_regions(model, x, attended)
+        self.assertNotIn("settled", json.loads(first))
+        held = json.loads(second)
+        rows = [number for number, (_, shape) in enumerate(held["inputs"]) if shape[0] is None]
+        self.assertEqual(len(rows), 2)
+        self.assertEqual(held["settled"],
+                         [each for each in range(len(held["inputs"])) if each not in rows])
+        module = _kernels.build_for(read_region(second).build, 16, "sm_90a")
+        plan = json.loads(_kernels._emit(module, "sm_90a", _kernels._PLAN))
+        found = [bool(each.get("settled")) for each in plan["functions"][0]["arguments"]]
+        self.assertEqual(found, [number not in rows for number in range(len(found))])
+        for found, wanted in zip(compile_eager(model)(x, attended), model(x, attended)):
+            self.assertLess(((found.float() - wanted.float()).norm()
+                             / wanted.float().norm()).item(), 0.01)
+
+    def test_weights_that_are_not_settled(self):
+        """Weights one of which the graph has a view of, or makes; and those of many rows."""
+        def make_new(model):
+            model.second.norms[0].weight.add_(1)
+
+        def view(model):
+            return model.second.norms[1].weight[:4]
+
+        def read(model):
+            return model.second.norms[0].weight.mul(2)
+
+        for other, is_settled in ((make_new, False), (view, False), (read, True)):
+            texts = find_regions(make(TwoSteps(other)), draw(1, 1), draw(1, 1))
+            self.assertEqual(["settled" in json.loads(text) for text in texts],
+                             [False, is_settled], other)
+        chain = make(TwoSteps(), dict(RULE, order="chain"))
+        for rows, is_settled in ((16, True), (17, False)):
+            texts = find_regions(chain, draw(1, rows), draw(1, rows))
+            self.assertEqual(["settled" in json.loads(text) for text in texts],
+                             [False, is_settled])
+
+    def test_inputs_that_are_written(self):
+        """An input of the graph to which an op writes is not only read, whichever way graphs have
+        of writing that."""
+        for target, is_read in ((torch.ops.aten.mul.Tensor, True),
+                                (torch.ops.aten.copy_.default, False),
+                                (auto_functionalized, False)):
+            graph = torch.fx.Graph()
+            weight, x = graph.placeholder("weight"), graph.placeholder("x")
+            graph.call_function(target, (weight, x))
+            self.assertEqual(_partition._is_only_read(weight), is_read, target)
+            self.assertFalse(_partition._is_only_read(next(iter(weight.users))))
+
+    def test_settled_weights_that_are_copied(self):
+        """Weights that do not lie behind one another are copied to be one just before the call,
+        which begins behind that."""
+        text = find_regions(model := make(TwoSteps()), draw(1, 1), draw(1, 1))[1]
+        called = []
+        compute = _regions.Region.compute
+        with unittest.mock.patch.object(_regions.Region, "compute", lambda region, inputs: (
+                called.append("settled" in json.loads(region.text)), compute(region, inputs))[1]):
+            compiled, x, attended = compile_eager(model), draw(1, 1), draw(1, 1)
+            results = [compiled(x, attended)]
+            part = model.second.k
+            part.data = part.data.clone()
+            results.append(compiled(x, attended))
+        self.assertIn('"settled"', text)
+        self.assertEqual(called, [False, True, False, False])
+        for one, other in zip(*results):
+            self.assertTrue(torch.equal(one, other))
 
     def test_options(self):
         """`decoding` off leaves norms to PyTorch, and `merges` off leaves layers apart."""

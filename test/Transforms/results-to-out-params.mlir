@@ -71,6 +71,24 @@ func.func @not_writable(%x: tensor<4xf32>)
   return
 }
 
+// Arguments that nothing writes which may still run: the function keeps their
+// numbers, whatever it said of itself before.
+// CHECK-LABEL: func.func @settled(
+// CHECK-SAME:      %{{[a-z0-9]+}}: tensor<4xf32> {bufferization.writable = false},
+// CHECK-SAME:      %{{[a-z0-9]+}}: tensor<4xf32> {bufferization.writable = false}, %{{[a-z0-9]+}}: f32)
+// CHECK-SAME:      attributes {blockscale.settled_arguments = array<i64: 1>, llvm.emit_c_interface}
+func.func @settled(%x: tensor<4xf32>, %y: tensor<4xf32> {blockscale.settled},
+                   %f: f32 {blockscale.settled})
+    attributes {blockscale.settled_arguments = array<i64: 0>} {
+  return
+}
+// CHECK-LABEL: func.func @not_settled(
+// CHECK-SAME:      attributes {llvm.emit_c_interface}
+func.func @not_settled(%x: tensor<4xf32>)
+    attributes {blockscale.settled_arguments = array<i64: 0>} {
+  return
+}
+
 // Private functions and declarations are not for callers outside.
 // CHECK-LABEL: func.func private @private_function(
 // CHECK-SAME:      tensor<4xf32>) -> tensor<4xf32> {
@@ -80,7 +98,7 @@ func.func private @private_function(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-LABEL: func.func private @declared(tensor<4xf32>) -> tensor<4xf32>{{$}}
 func.func private @declared(tensor<4xf32>) -> tensor<4xf32>
 
-// Marks of weights end here, since nothing later knows them.
+// Marks of weights, and of settled arguments, end here, since nothing later knows them.
 // CHECK-LABEL: func.func @weight(
 // CHECK-SAME:      tensor<4xf32> {bufferization.writable = false}, %{{.+}}: memref<4xf32>)
 func.func @weight(%w: tensor<4xf32> {blockscale.weight}) -> tensor<4xf32> {
@@ -89,6 +107,6 @@ func.func @weight(%w: tensor<4xf32> {blockscale.weight}) -> tensor<4xf32> {
 
 // CHECK-LABEL: func.func private @private_weight(
 // CHECK-SAME:      %{{.+}}: tensor<4xf32>)
-func.func private @private_weight(%w: tensor<4xf32> {blockscale.weight}) -> tensor<4xf32> {
+func.func private @private_weight(%w: tensor<4xf32> {blockscale.weight, blockscale.settled}) -> tensor<4xf32> {
   return %w : tensor<4xf32>
 }

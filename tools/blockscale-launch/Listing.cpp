@@ -25,7 +25,8 @@ static std::string listBuffer(const PlanFunction &function,
           ", aligned to " + std::to_string(buffer.alignment);
   if (buffer.argument)
     return text + ", in " + function.buffers[*buffer.argument].name;
-  return text + (buffer.isWritable ? ", writable" : "");
+  return text + (buffer.isWritable ? ", writable" : "") +
+         (buffer.isSettled ? ", settled" : "");
 }
 
 static std::string listFunction(const PlanFunction &function) {

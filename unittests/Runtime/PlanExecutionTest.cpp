@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 
+#include <array>
 #include <cstring>
 
 using namespace blockscale::runtime;
@@ -198,13 +199,18 @@ static std::string describeLaunch(int shared, int grid, bool isProgrammatic) {
 }
 
 /// The launches of the steps, numbered by their shared memory, where `copy` may
-/// be among them.
+/// be among them. `members` are more of those of the argument.
 static std::string logLaunches(const std::string &steps,
-                               const RankFunction &overRanks = {}) {
+                               const RankFunction &overRanks = {},
+                               const std::string &members = "") {
   Result<LaunchPlan> plan = parseLaunchPlan(
       R"({"version": 2, "chip": "sm_90",
           "kernels": [{"name": "k", "parameters": []}],
-          "functions": [{"name": "f", "dims": [], "arguments": [],
+          "functions": [{"name": "f", "dims": [], "arguments": [
+              {"name": "x", "type": "tensor<4xi8>", "element": "i8",
+               "layout": "row_major", "dtype": "uint8", "shape": [4],
+               "bytes": 4, "alignment": 1)" +
+      members + R"(}],
             "results": [], "constants": [], "constraints": [],
             "workspaces": [{"name": "w", "type": "tensor<9xi8>",
               "element": "i8", "layout": "row_major", "dtype": "uint8",
@@ -216,10 +222,13 @@ static std::string logLaunches(const std::string &steps,
       steps + "]}]}");
   if (!plan.ok())
     return plan.message();
-  Result<ResolvedFunction> call = resolve(*plan, plan->functions[0], {});
+  const std::array<uint8_t, 4> x = {};
+  Result<ResolvedFunction> call =
+      resolve(*plan, plan->functions[0], {{NpyType::UInt8, {4}, x.data()}});
   FakeDevice device;
-  Status status = call.ok() ? runSteps(*call, {256, 512}, device, overRanks)
-                            : call.status();
+  Status status = call.ok()
+                      ? runSteps(*call, {128, 256, 512}, device, overRanks)
+                      : call.status();
   return status.ok() ? device.log : device.log + status.message();
 }
 
@@ -305,6 +314,30 @@ TEST(PlanSteps, LaunchesOverlapThoseBeforeThem) {
                                 "copy 257 256 1\n"
                                 "launch k 1 1 1 1 1 1 1 1 1, 6 overlapped\n"
                                 "launch k 1 1 1 1 1 1 1 1 1, 7 programmatic\n");
+}
+
+// Where an argument is settled, the first launch overlaps what comes before the
+// call, and the last one what comes behind it; a copy there does not.
+TEST(PlanSteps, CallsWithSettledArgumentsOverlap) {
+  const std::string settled = R"(, "settled": true)";
+  const std::string copy = R"({"copy": {"from": {"buffer": "w"},
+      "to": {"buffer": "w", "offset": 1}, "bytes": 1}})";
+  std::string steps = describeLaunch(1, 0, true) + ", " +
+                      describeLaunch(2, 1, true) + ", " +
+                      describeLaunch(3, 1, true);
+  EXPECT_EQ(logLaunches(steps, {}, settled),
+            "launch k 1 1 1 1 1 1 1 1 1, 2 programmatic overlapped\n"
+            "launch k 1 1 1 1 1 1 1 1 1, 3 programmatic overlapped\n");
+  EXPECT_EQ(logLaunches(copy + ", " + steps + ", " + copy, {}, settled),
+            "copy 257 256 1\n"
+            "launch k 1 1 1 1 1 1 1 1 1, 2 overlapped\n"
+            "launch k 1 1 1 1 1 1 1 1 1, 3 programmatic\n"
+            "copy 257 256 1\n");
+  EXPECT_EQ(logLaunches(describeLaunch(1, 1, false), {}, settled),
+            "launch k 1 1 1 1 1 1 1 1 1, 1 overlapped\n");
+  EXPECT_EQ(logLaunches(steps, {}, R"(, "settled": false)"),
+            "launch k 1 1 1 1 1 1 1 1 1, 2 overlapped\n"
+            "launch k 1 1 1 1 1 1 1 1 1, 3 programmatic\n");
 }
 
 TEST_F(PlanExecution, AddressesMustBeAligned) {

@@ -54,6 +54,9 @@ struct PlanBuffer {
   bool isScalar = false;
   /// Whether the caller gives an argument away: steps may write to it.
   bool isWritable = false;
+  /// Whether nothing writes to an argument that may still run when a call
+  /// begins.
+  bool isSettled = false;
   /// The argument whose memory a result may have: that of the same storage form
   /// which a step copies to the result.
   std::optional<size_t> argument;

@@ -28,6 +28,13 @@ inline constexpr llvm::StringLiteral kSignatureAttrName =
 inline constexpr llvm::StringLiteral kWritableArgumentsAttrName =
     "blockscale.writable_arguments";
 
+/// Marks an argument of a public function that nothing writes which may still
+/// run when a call begins, and the attribute of the function with the numbers
+/// of these arguments.
+inline constexpr llvm::StringLiteral kSettledAttrName = "blockscale.settled";
+inline constexpr llvm::StringLiteral kSettledArgumentsAttrName =
+    "blockscale.settled_arguments";
+
 /// The attribute of a public function that has, for each result, the number of
 /// the argument whose memory it may have, or -1.
 inline constexpr llvm::StringLiteral kResultArgumentsAttrName =

@@ -68,7 +68,9 @@ void emitLaunchWait(KernelBuilder &b) {
 }
 
 /// Whether an argument of a public function is one that callers give and no
-/// step of the call writes to: no result, and not given away.
+/// step of the call writes to: no result, and not given away. Where the first
+/// launch may begin before what comes before the call has ended, that does not
+/// write to it either.
 static bool isOnlyRead(BlockArgument argument) {
   auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
   if (!function || !function.isPublic() || !argument.getOwner()->isEntryBlock())
@@ -78,10 +80,14 @@ static bool isOnlyRead(BlockArgument argument) {
       signature ? dyn_cast<FunctionType>(signature.getValue()) : FunctionType();
   if (!type || argument.getArgNumber() >= type.getNumInputs())
     return false;
+  auto isIn = [&](DenseI64ArrayAttr numbers) {
+    return llvm::is_contained(numbers.asArrayRef(), argument.getArgNumber());
+  };
   auto given =
       function->getAttrOfType<DenseI64ArrayAttr>(kWritableArgumentsAttrName);
-  return !given ||
-         !llvm::is_contained(given.asArrayRef(), argument.getArgNumber());
+  auto settled =
+      function->getAttrOfType<DenseI64ArrayAttr>(kSettledArgumentsAttrName);
+  return (!given || !isIn(given)) && (!settled || isIn(settled));
 }
 
 emit::Lanes getCeilDiv(ImplicitLocOpBuilder &b, Value value, int64_t divisor) {

@@ -85,7 +85,9 @@ public:
   /// Whether `memref` is a buffer of the call that a kernel launched here may
   /// load before it waits for the launch before: launches overlap, and nothing
   /// that the call does writes to the buffer. The first launch of a call begins
-  /// when all before the call has ended.
+  /// when all before the call has ended, unless the function has settled
+  /// arguments (docs/LaunchPlan.md); then what is before the call does not
+  /// write to the buffer either.
   bool canLoadBeforeWait(mlir::Value memref) const;
 
   mlir::ImplicitLocOpBuilder b;

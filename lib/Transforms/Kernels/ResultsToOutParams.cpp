@@ -182,7 +182,7 @@ static LogicalResult moveResults(func::FuncOp function, bool checkSizes) {
 static void protectArguments(func::FuncOp function) {
   StringRef name = bufferization::BufferizationDialect::kWritableAttrName;
   Builder builder(function.getContext());
-  SmallVector<int64_t> given;
+  SmallVector<int64_t> given, settled;
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     if (!isa<TensorType>(type))
       continue;
@@ -191,20 +191,28 @@ static void protectArguments(func::FuncOp function) {
       function.setArgAttr(i, name, builder.getBoolAttr(false));
     else if (writable.getValue())
       given.push_back(static_cast<int64_t>(i));
+    if (function.getArgAttr(i, kSettledAttrName))
+      settled.push_back(static_cast<int64_t>(i));
   }
   // Only this pass and blockscale-reuse-arguments know what these say.
-  function->removeAttr(kWritableArgumentsAttrName);
-  function->removeAttr(kResultArgumentsAttrName);
+  for (StringRef known : {kWritableArgumentsAttrName, kSettledArgumentsAttrName,
+                          kResultArgumentsAttrName})
+    function->removeAttr(known);
   if (!given.empty())
     function->setAttr(kWritableArgumentsAttrName,
                       builder.getDenseI64ArrayAttr(given));
+  if (!settled.empty())
+    function->setAttr(kSettledArgumentsAttrName,
+                      builder.getDenseI64ArrayAttr(settled));
 }
 
-/// Drops what was said of arguments for quantization (isWeight), which nothing
-/// later knows.
-static void dropWeightMarks(func::FuncOp function) {
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+/// Drops what was said of arguments for quantization (isWeight) and for
+/// callers, which nothing later knows.
+static void dropMarks(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     (void)function.removeArgAttr(i, kWeightAttrName);
+    (void)function.removeArgAttr(i, kSettledAttrName);
+  }
 }
 
 /// Redirects calls of `function` in the module, its own included, to a private
@@ -229,7 +237,6 @@ struct ResultsToOutParamsPass
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    llvm::for_each(module.getOps<func::FuncOp>(), dropWeightMarks);
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (function.isPrivate() || function.isExternal())
@@ -243,6 +250,7 @@ struct ResultsToOutParamsPass
       if (hasResults && failed(moveResults(function, checkSizes)))
         return signalPassFailure();
     }
+    llvm::for_each(module.getOps<func::FuncOp>(), dropMarks);
   }
 };
 

@@ -42,6 +42,10 @@ from blockscale.torch._small_nodes import join_counters, share_arguments
 WEIGHT_ONLY = "blockscale.linear_weight_only.default"
 QUANTIZED = "blockscale.linear_quantized.default"
 MERGED = "blockscale.merged_linear_weight_only.default"
+REGION = "blockscale.region.default"
+#: Ops of ours whose first kernel begins when all before it have ended, but for regions that have
+#: such an op before them.
+_CALLS = (WEIGHT_ONLY, QUANTIZED, MERGED, REGION)
 #: Ops whose results may have other strides than what they stand for.
 _OF_OTHER_STRIDES = (MERGED, *(f"blockscale.{name}.default" for name in (
     "attention", "rotary_embedding")))
@@ -172,6 +176,13 @@ def _is_view(node: fx.Node) -> bool:
     schema = getattr(node.target, "_schema", None)
     return _name(node) == "aten.reshape.default" or (schema is not None and any(
         each.alias_info is not None for each in schema.returns))
+
+
+def _is_only_read(node: fx.Node) -> bool:
+    """Whether it is an input of the graph to which no op writes, and of which none makes a view."""
+    schemas = [getattr(user.target, "_schema", None) for user in node.users]
+    return node.op == "placeholder" and not any(map(_is_view, node.users)) and all(
+        schema is not None and not schema.is_mutable for schema in schemas)
 
 
 def _computes(node: fx.Node) -> bool:
@@ -476,7 +487,8 @@ class Partition:
         if self._is_saving and any(_has_rows_apart(node.meta["val"]) for node in outputs):
             raise _NoCall("expected row-major results in a graph that a backward pass follows")
         described = [*[each for each in inputs if each not in parts], *joined]
-        text = write_region(described, ops, [known.get(node, node) for node in outputs], lead)
+        text = write_region(described, ops, [known.get(node, node) for node in outputs], lead,
+                            self._find_settled(described, lead) if _has_few_rows(layers[0]) else ())
         read_region(text)
         given = [part for each in described
                  for part in (each.nodes if isinstance(each, Joined) else (each,))]
@@ -492,6 +504,31 @@ class Partition:
         for node in reversed(nodes):
             self._graph.erase_node(node)
         self._number()
+
+    def _find_settled(self, inputs: list[fx.Node | Joined], lead: Sequence[Any]) -> list[int]:
+        """The numbers of the inputs that are no rows, as weights, if nothing writes to them that
+        may still run when kernels of the region begin: they are inputs of the graph to which it
+        does not write, and a call of ours is before the region. That call's first kernel begins
+        when all that came before the graph has ended."""
+        parts = [each.nodes if isinstance(each, Joined) else (each,) for each in inputs]
+        found = [number for number, nodes in enumerate(parts)
+                 if len(nodes) > 1 or not is_rows(nodes[0].meta["val"], lead)]
+        if not all(_is_only_read(node) for number in found for node in parts[number]):
+            return []
+        return found if self._is_behind_call(nodes[0] for nodes in parts) else []
+
+    @staticmethod
+    def _is_behind_call(nodes: Iterable[fx.Node]) -> bool:
+        """Whether nodes need the result of a call of ours."""
+        left, seen = list(nodes), set[fx.Node]()
+        while left:
+            node = left.pop()
+            if node not in seen:
+                seen.add(node)
+                if _name(node) in _CALLS:
+                    return True
+                left += node.all_input_nodes
+        return False
 
     # One product of several layers.
 

@@ -78,14 +78,15 @@ class RegionBuilder(Builder):
       ops: name, arguments and keywords of each, where {"node": n} is the n-th input or op.
       outputs: numbers of results.
       dtypes: of each op's result.
+      settled: numbers of inputs that nothing writes which may still run when a call begins.
     """
 
     def __init__(self, inputs: Sequence[tuple[str, Sequence[Any]]],
                  ops: Sequence[tuple[str, list[Any], dict[str, Any]]], outputs: Sequence[int],
-                 dtypes: Sequence[str]):
+                 dtypes: Sequence[str], settled: Sequence[int]):
         super().__init__()
         self._inputs, self._ops, self._outputs = inputs, ops, outputs
-        self._dtypes = dtypes
+        self._dtypes, self._settled = dtypes, settled
 
     def build(self, rows: int | None) -> tuple[Module, list[int]]:
         """The module for a number of rows, or any, and the inputs that its arguments are."""
@@ -110,7 +111,9 @@ class RegionBuilder(Builder):
                 value = self._emit_op(name, args, kwargs, dtype)
                 self._values.append(self._materialize(value) if number in stored else value)
             results = [self._to_tensor(number) for number in self._outputs]
-        return self.finish("region", arguments, [each.value for each in results]), order
+        module = self.finish("region", arguments, [each.value for each in results])
+        module.settled = frozenset(arguments[number].name for number in self._settled)
+        return module, order
 
     @staticmethod
     def _get_form(shape: Sequence[Any]) -> int:

@@ -87,7 +87,7 @@ def _decode(value: Any, nodes: list[Any]) -> Any:
 
 def write_region(inputs: Sequence[fx.Node | Joined],
                  ops: Sequence[tuple[Any, str, Sequence[Any], Any]],
-                 outputs: Sequence[Any], lead: Sequence[Any]) -> str:
+                 outputs: Sequence[Any], lead: Sequence[Any], settled: Sequence[int] = ()) -> str:
     """The text of a region.
 
     Args:
@@ -96,6 +96,7 @@ def write_region(inputs: Sequence[fx.Node | Joined],
       outputs: keys of the results.
       lead: the sizes before the last one that rows of activations have. In the region these are
         one dimension, of any size.
+      settled: numbers of inputs that nothing writes which may still run when a call begins.
 
     Raises: ArgumentError where an input is neither rows nor of known sizes, or none is rows.
     """
@@ -121,8 +122,13 @@ def write_region(inputs: Sequence[fx.Node | Joined],
                       {each: _encode(value, numbers) for each, value in kwargs.items()}])
         numbers[key] = len(numbers)
     counts = [len(node.nodes) if isinstance(node, Joined) else 1 for node in inputs]
-    return json.dumps({"inputs": described, "counts": counts, "ops": lines,
-                       "outputs": [numbers[key] for key in outputs]}, separators=(",", ":"))
+    return _to_text({"inputs": described, "counts": counts, "ops": lines,
+                     "outputs": [numbers[key] for key in outputs],
+                     **({"settled": list(settled)} if settled else {})})
+
+
+def _to_text(held: dict[str, Any]) -> str:
+    return json.dumps(held, separators=(",", ":"))
 
 
 def is_rows(tensor: Tensor, lead: Sequence[Any]) -> bool:
@@ -143,12 +149,13 @@ class Region:
             (getattr(torch, dtype), shape) for dtype, shape in held["inputs"]]
         self._ops, self._outputs = held["ops"], held["outputs"]
         self._counts: list[int] = held.get("counts") or [1] * len(self._inputs)
+        self._settled: list[int] = held.get("settled", [])
         self._is_rows = [shape[:1] == [None] for _, shape in self._inputs]
         #: An input that has the rows of the results.
         self._first = self._is_rows.index(True)
         self._formats = [value for _, _, options in self._ops for name, value in options.items()
                          if name in ("format", "input_format")]
-        self._settled: dict[tuple[bool, ...], Region] = {}
+        self._by_choice: dict[tuple[bool, ...], Region] = {}
         self._graph = self._make_graph()
         self._dtypes = self._find_dtypes()
         module, self._order = self._make_builder().build(None)
@@ -184,7 +191,7 @@ class Region:
     def _make_builder(self) -> RegionBuilder:
         inputs = [("i8" if dtype == torch.uint8 else element_name(dtype), shape)
                   for dtype, shape in self._inputs]
-        return RegionBuilder(inputs, self._ops, self._outputs, self._dtypes)
+        return RegionBuilder(inputs, self._ops, self._outputs, self._dtypes, self._settled)
 
     def _flatten(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         return [each.reshape(-1, each.shape[-1]) if is_rows and each.dim() != 2 else each
@@ -231,14 +238,14 @@ class Region:
                      if pairs else [None] * len(wanted))
         return [next(found) if leaf.requires_grad else None for leaf in leaves]
 
-    def _settle(self, rows: int) -> Region:
+    def _choose(self, rows: int) -> Region:
         """The region for so many rows: layers that leave these plain are layers of weights
         alone."""
         bounds = [options.get("plain_rows", 0) for _, _, options in self._ops]
         if not any(bounds):
             return self
         choice = tuple(rows <= bound for bound in bounds)
-        if choice not in self._settled:
+        if choice not in self._by_choice:
             held = dict(json.loads(self.text), counts=None)
             for op, is_plain in zip(held["ops"], choice):
                 op[2].pop("plain_rows", None)
@@ -247,18 +254,28 @@ class Region:
                     op[1] = op[1][:5]
                     op[2] = {name: value for name, value in op[2].items()
                              if not name.startswith("input_")}
-            self._settled[choice] = read_region(json.dumps(held, separators=(",", ":")))
-        return self._settled[choice]
+            self._by_choice[choice] = read_region(_to_text(held))
+        return self._by_choice[choice]
 
     def __call__(self, given: Sequence[Tensor]) -> list[Tensor]:
         inputs = self._join(given, _join_weights)
-        settled = self._settle(inputs[self._first].shape[:-1].numel())
-        if settled is not self:
-            return settled(inputs)
+        chosen = self._choose(inputs[self._first].shape[:-1].numel())
+        if chosen is not self:
+            return chosen(inputs)
         if not has_product(inputs[self._first].device, "linear_weight_only" in self.text,
                            *self._formats):
             return self.run_plain(inputs)
+        if self._settled:
+            kept = {each.data_ptr() for each in given}
+            if any(to_argument(inputs[number]).data_ptr() not in kept
+                   for number in self._settled):
+                return self._get_unsettled().compute(inputs)
         return self.compute(inputs)
+
+    def _get_unsettled(self) -> Region:
+        """The region for inputs that were copied just before the call."""
+        held: dict[str, Any] = json.loads(self.text)
+        return read_region(_to_text({name: held[name] for name in held if name != "settled"}))
 
     def compute(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The results by the kernel, whatever the device has."""

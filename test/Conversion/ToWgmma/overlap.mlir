@@ -83,3 +83,39 @@ func.func @groups(%x: tensor<8x256xbf16>, %w: tensor<2x256x256xf4E2M1FN>, %s: te
       : tensor<8x256xbf16>, tensor<2x256x256xf4E2M1FN>, tensor<2xi32>, tensor<2x256x16xf8E4M3FN, #swizzled> -> tensor<8x256xbf16>
   return %y : tensor<8x256xbf16>
 }
+
+// -----
+
+// Where the first launch may begin before the call does, settled arguments alone are loaded early.
+// CHECK-LABEL: gpu.func @scaled_mm_
+// CHECK: nvvm.griddepcontrol launch_dependents
+// CHECK-NOT: griddepcontrol
+// CHECK: nvvm.setmaxregister increase
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NOT: griddepcontrol
+// CHECK: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK: nvvm.griddepcontrol wait
+// CHECK: nvvm.cp.async.bulk.tensor
+// CHECK: gpu.return
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @settled(%x: tensor<1x256xbf16>, %w: tensor<256x256xf4E2M1FN, #blockscale.data_layout<fragments_64x64>> {blockscale.settled}, %s: tensor<256x16xf8E4M3FN, #swizzled> {blockscale.settled}) -> tensor<1x256xbf16> {
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16]
+      : tensor<1x256xbf16>, tensor<256x256xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<256x16xf8E4M3FN, #swizzled> -> tensor<1x256xbf16>
+  return %y : tensor<1x256xbf16>
+}
+
+// -----
+
+// Scales that may be written still: every thread waits first of all.
+// CHECK-LABEL: gpu.func @scaled_mm_
+// CHECK-NOT: {{scf.if|nvvm.mbarrier}}
+// CHECK: {{^      }}nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: {{^      }}nvvm.griddepcontrol wait
+// CHECK-NOT: griddepcontrol
+// CHECK: gpu.return
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @unsettled_scales(%x: tensor<1x256xbf16>, %w: tensor<256x256xf4E2M1FN, #blockscale.data_layout<fragments_64x64>> {blockscale.settled}, %s: tensor<256x16xf8E4M3FN, #swizzled>) -> tensor<1x256xbf16> {
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16]
+      : tensor<1x256xbf16>, tensor<256x256xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<256x16xf8E4M3FN, #swizzled> -> tensor<1x256xbf16>
+  return %y : tensor<1x256xbf16>
+}
