@@ -110,6 +110,14 @@ EXACT = {
         lax.dynamic_update_slice(a, a[:2], (rows[0, 1], 0, 0)),
         lax.dynamic_update_slice(i, i[:1, :3], (2, 7)),
         lax.dynamic_update_slice(m, m[1:2], (rows[1, 1], 0))), (F, I32, MASK, ROWS)),
+    "writes": (lambda a, i, m, rows: (
+        a.at[1, 2:4].set(7), a.at[:, rows[0, 1] + 8].set(a[:, 0]), a.at[rows[1]].set(a[:2] * 2),
+        a.at[rows[0] - 5, :, rows[1]].set(3), i.at[jnp.arange(3)[:, None], rows[1]].add(i[:, :2]),
+        # Windows that are not whole within the tensor are left out, and a window is moved into it.
+        a.at[jnp.array([0, 9, -9]), 1].set(a[:, 2]), m.at[rows[0, 0]].set(True),
+        jax.vmap(lambda x, j: x.at[j].set(0))(a, jnp.array([1, 3, 0])), a.at[..., 2:5].add(1),
+        i.at[rows[1, 1]].set(5, mode="drop"), i.at[1].set(i[0]), i.at[7:2].set(3)),
+        (F, I32, MASK, ROWS)),
     "loops": (lambda a, i: (
         lax.fori_loop(0, 5, lambda k, x: x + k, i),
         lax.while_loop(lambda s: s[0] > -4, lambda s: (s[0] - 2, jnp.abs(s[1]) - 1), (3, a))[1],

@@ -101,6 +101,13 @@ class TestOps(unittest.TestCase):
         self.refuse("expected a convolution of floating-point numbers of 16 bits or more, but got "
                     "i32", lambda x: convolve(x, x[:, :, :3]), x.astype(np.int32))
 
+    def test_writes(self):
+        self.refuse("expected a scatter that replaces elements or adds to them, but got one by mul",
+                    lambda x: x.at[1].mul(2), X)
+        self.refuse("expected a scatter of numbers of 16 bits or more, or of integers, at signed "
+                    "indices, but got f8E4M3FN at i32", lambda x, i: x.at[i].set(x[0]),
+                    X.astype(E4M3), np.array([1, 2], np.int32))
+
     def test_updates(self):
         self.refuse("expected no part of f8E4M3FN to be replaced; convert it before",
                     lambda x, i: lax.dynamic_update_slice(x, x[:1], (i, 0)), X.astype(E4M3),

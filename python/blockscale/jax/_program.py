@@ -29,6 +29,7 @@ from blockscale.jax import (  # noqa: F401 (handlers)
     _reader,
     _reductions,
     _scaled,
+    _scatter,
     _shapes,
     _windows,
 )
