@@ -17,7 +17,7 @@ from models import make_model, node, run_imported, run_reference, type_of
 RNG = np.random.default_rng(0)
 #: Ops that have their cases here.
 OPS = ("Conv", "ConvTranspose", "MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool",
-       "BatchNormalization")
+       "BatchNormalization", "InstanceNormalization")
 
 
 def normal(*shape):
@@ -96,6 +96,8 @@ CASES = [
     Case("GlobalAveragePool", IMAGE), Case("GlobalMaxPool", IMAGE),
     Case("BatchNormalization", IMAGE, normal(3), normal(3), normal(3), np.abs(normal(3)),
          epsilon=1e-3),
+    Case("InstanceNormalization", IMAGE, normal(3), normal(3), epsilon=1e-3),
+    Case("InstanceNormalization", LINE, normal(3), normal(3)),
 ]
 
 
@@ -208,6 +210,9 @@ class TestRefused(unittest.TestCase):
                 ("expected a tensor of rank 3 or more, but got [4]", "GlobalMaxPool", "v", {}),
                 (("expected a mean, a variance, a scale and a bias of a number for each channel of "
                   "[n, 4, h, 8], but got [5]"), "BatchNormalization", "x v v b v", {}),
+                (("expected an operand of rank 3 or more, and a scale and a bias of a number for "
+                  "each channel, but got [n, 4, h, 8], [4] and [5]"), "InstanceNormalization",
+                 "x v b", {}),
                 ("expected a batch norm that is not in training, but got training_mode of 1",
                  "BatchNormalization", "x v v v v", {"training_mode": 1})):
             with self.subTest(op=op, message=message):

@@ -99,3 +99,18 @@ def import_norm(importer: Importer, inputs: Sequence[Operand], attributes: dict[
     return emit_layer_norm(importer, x, range(axis, x.rank), attributes.get("epsilon", 1e-5),
                            weight, bias,
                            centered=importer.node.op == "LayerNormalization")
+
+
+@handles("InstanceNormalization")
+def import_instance_norm(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
+                         ) -> Array:
+    x, weight, bias = (importer.number(each, what)
+                       for each, what in zip(inputs, ("operand", "scale", "bias")))
+    if x.rank < 3 or any(each.sizes != x.sizes[1:2] for each in (weight, bias)):
+        importer.refuse("expected an operand of rank 3 or more, and a scale and a bias of a number "
+                        f"for each channel, but got {list(x.sizes)}, {list(weight.sizes)} and "
+                        f"{list(bias.sizes)}")
+    weight, bias = (emit_reshape(importer, each, (*each.sizes, *[1] * (x.rank - 2)))
+                    for each in (weight, bias))
+    return emit_layer_norm(importer, x, range(2, x.rank), attributes.get("epsilon", 1e-5), weight,
+                           bias)
