@@ -198,7 +198,9 @@ class Float64Test(OpsTest, RefusedTest):
                     angles.sum(0), angles.mean(1), angles.amax(), x.double() * 3,
                     (x.double() / 7).float(), torch.where(angles > 1, angles, 0.0), angles.exp(),
                     i.double() / 3, angles.cumsum(0), torch.baddbmm(
-                        angles[None], angles[None, :, :3], angles[None, :3], beta=0.1))
+                        angles[None], angles[None, :, :3], angles[None, :3], beta=0.1),
+                    torch.view_as_real(torch.polar(torch.ones_like(angles), angles)
+                                       * torch.complex(angles, angles + 1)).float())
 
         positions = torch.arange(5, dtype=torch.float64) * 1000.1
         self.check(function, positions, make(3, 4), torch.arange(4), tolerance=1e-12)

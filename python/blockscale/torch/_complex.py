@@ -104,13 +104,14 @@ def import_view_as_complex(importer: Importer, input: Any) -> Complex:
 @handles("aten.complex.default")
 def import_parts(importer: Importer, real: Any, imag: Any) -> Complex:
     sizes = sizes_of(importer.result)
-    return Complex(*(emit_broadcast(importer, importer.array(each, name), sizes)
+    return Complex(*(emit_broadcast(importer, importer.array(each, name, takes_f64=True), sizes)
                      for each, name in ((real, "real"), (imag, "imag"))))
 
 
 @handles("aten.polar.default")
 def import_polar(importer: Importer, abs: Any, angle: Any) -> Complex:
-    operands = (importer.array(abs, "abs"), importer.array(angle, "angle"))
+    operands = [importer.array(each, name, takes_f64=True)
+                for each, name in ((abs, "abs"), (angle, "angle"))]
 
     def make(function: str) -> Array:
         return _emit(importer, operands, lambda body, a, b, dtype: body.mul(
