@@ -3,6 +3,7 @@
 """Models of vLLM, loaded whole by its own loader, against those of transformers."""
 
 import importlib.util
+import pickle
 import tempfile
 import unittest
 from pathlib import Path
@@ -11,13 +12,17 @@ if importlib.util.find_spec("vllm") is None:
     print("test_models: skipped, no vLLM; scripts/peers.sh vllm installs it")
     raise unittest.SkipTest("no vLLM; scripts/peers.sh vllm installs it")
 
+import torch
+
 from vllm_models import (
+    MODULES,
     Models,
     compare_experts,
     compare_layers,
     families,
     list_experts,
     load_by_transformers,
+    read_config,
 )
 
 
@@ -59,6 +64,35 @@ class ModelsTest(unittest.TestCase):
         for layer in found:
             self.assertEqual(compare_experts(layer, door), 0)
         self.assertEqual(set(compare_layers(model, door)[1].values()), {0})
+
+    def test_scales_of_activations(self):
+        """Activations are quantized by the scales that a checkpoint has for them: one for all parts
+        of a layer, several of them, and one for all experts, the largest."""
+        folder = self.make("qwen3_moe", "modelopt-nvfp4")
+        tensors = families.read_tensors(folder)
+        scalars = [name for name in tensors if name.endswith(".weight_scale_2")]
+        for number, name in enumerate(sorted(scalars)):
+            factor = 1 if ".layers.0." in name else 1 + number % 5
+            tensors[name.replace("weight_scale_2", "input_scale")] = torch.tensor(2e-4 * factor)
+        families.write_tensors(tensors, folder)
+        model, door = self.models.load(folder), load_by_transformers(folder)
+        self.assertEqual(set(compare_layers(model, door)[1].values()), {0})
+        self.assertEqual([compare_experts(each, door) for each in list_experts(model)], [0, 0])
+        attention = [model.get_submodule(f"model.layers.{number}.self_attn.qkv_proj")
+                     for number in range(2)]
+        self.assertEqual([len(getattr(each, MODULES)) for each in attention], [1, 3])
+        self.assertIsNotNone(getattr(attention[0], MODULES)[0].form.activation)
+
+    def test_processes(self):
+        """vLLM sends the configuration to its processes, before and after it was asked."""
+        folder = self.make("llama", "modelopt-nvfp4")
+        config = read_config(folder)
+        for _ in range(2):
+            again = pickle.loads(pickle.dumps(config))
+            path = "model.layers.0.mlp.down_proj"
+            found = [each.files.find(path, [path], 256) for each in (again, config)]
+            self.assertEqual(*found)
+            self.assertEqual(found[0][0].layout.name, "ModelOpt NVFP4")
 
     def test_stacks_of_experts_are_refused(self):
         folder = self.make("qwen3_moe", "blockscale")
