@@ -4,7 +4,7 @@
 #
 # Sets up the machine, configures a CMake preset and builds it.
 #
-#   scripts/build.sh [--preset default|dev|asan|fuzz|tsan] [NINJA TARGET...]
+#   scripts/build.sh [--preset default|dev|aarch64|asan|fuzz|tsan] [NINJA TARGET...]
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -4,20 +4,31 @@
 #
 # Builds the wheel that stands alone: the Python package with LLVM inside its C
 # library, for Python 3.10 and later on Linux with glibc 2.36 and later. Installs
-# what is missing.
+# what is missing. The wheel for aarch64 is cross-compiled.
 #
-#   scripts/wheel.sh [FOLDER]      FOLDER gets the wheel (default: dist)
+#   scripts/wheel.sh [--arch x86_64|aarch64] [FOLDER]
+#                                  FOLDER gets the wheel (default: dist)
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-platform=manylinux_2_36_x86_64
+arch=x86_64
+if [ "${1:-}" = --arch ]; then
+  arch=${2:?--arch needs a name}
+  shift 2
+fi
+case "$arch" in
+  x86_64) preset=default build=$root/build ;;
+  aarch64) preset=aarch64 build=$root/build-aarch64 ;;
+  *) die "expected --arch to be x86_64 or aarch64, but got $arch" ;;
+esac
+platform=manylinux_2_36_$arch
 most_mib=45
 folder=${1:-$root/dist}
-build=$root/build
 python=$root/.venv/bin/python
 
-"$root/scripts/build.sh" BlockScaleWheelFiles
+if [ "$arch" = aarch64 ]; then "$root/scripts/sysroot.sh"; fi
+"$root/scripts/build.sh" --preset "$preset" BlockScaleWheelFiles
 mkdir -p "$folder"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -28,10 +39,17 @@ step "Wheel" logged "$root/.cache/logs/wheel.log" \
   --config-settings=cmake.define.BLOCKSCALE_STANDALONE="$build/standalone" \
   --wheel-dir "$work" "$root"
 
+# tag NAME: the wheel says which platform it is for. It was packed by this machine,
+# for which its libraries need not be.
+tag() {
+  "$python" -m wheel tags --remove --platform-tag "$1" "$work"/blockscale-*.whl >/dev/null
+}
+
 # The libraries and versions of symbols that the platform has: others would not
 # load there.
+tag "linux_$arch"
 shown=$("$python" -m auditwheel show "$work"/blockscale-*.whl 2>&1)
 grep -qF "\"$platform\"" <<<"$shown" ||
   die "expected a wheel for $platform, but auditwheel says:" "$shown"
-"$python" -m wheel tags --remove --platform-tag "$platform" "$work"/blockscale-*.whl >/dev/null
+tag "$platform"
 deliver_wheel "$work"/blockscale-*.whl "$folder" "$most_mib"

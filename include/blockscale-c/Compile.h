@@ -97,7 +97,8 @@ typedef struct blockscale_compile_config {
   blockscale_emission emission;
   /// What diagnostics call the source; null for "<source>".
   const char *source_name;
-  /// The CPU of target cpu: "host", "x86-64-v3"; null for "x86-64".
+  /// The CPU of target cpu: "host", "x86-64-v3"; null for "x86-64", or
+  /// "generic" on aarch64.
   const char *cpu;
   /// Features of that CPU to add and to leave out, as in "+f,-g".
   const char *features;

@@ -38,9 +38,9 @@ static llvm::Error checkSubtarget(const llvm::Target &target,
   std::unique_ptr<llvm::MCSubtargetInfo> known(
       target.createMCSubtargetInfo(triple, "", ""));
   if (!known->isCPUStringValid(cpu))
-    return llvm::createStringError(
-        "expected cpu to be host or a CPU of " + triple.str() +
-        " (x86-64, x86-64-v3, ...), but got '" + cpu + "'");
+    return llvm::createStringError("expected cpu to be host or a CPU of " +
+                                   triple.str() + " (" + kBaselineCpu + ", " +
+                                   kLaterCpu + ", ...), but got '" + cpu + "'");
   for (llvm::StringRef feature : features.getFeatures()) {
     auto isFeature = [&](const llvm::SubtargetFeatureKV &known) {
       return feature.drop_front() == upstream::getFeatureName(known);

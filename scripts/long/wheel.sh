@@ -49,15 +49,4 @@ END
 mount -t proc proc "$system/proc"
 status=0
 chroot "$system" bash /run.sh 2>&1 | tee "$work/tests.log" || status=$?
-"$root/.venv/bin/python" - "$status" "$work/tests.log" <<'END'
-import re, sys
-text = open(sys.argv[2]).read()
-ran = re.search(r"Ran (\d+) tests", text)
-counts = {name: int(n) for name, n in re.findall(r"(failures|errors|skipped)=(\d+)", text)}
-failed = counts.get("failures", 0) + counts.get("errors", 0)
-skipped = counts.get("skipped", 0)
-passed = int(ran[1]) - failed - skipped if ran else 0
-failed = failed or int(sys.argv[1] != "0" or not ran)
-print(f"{passed} passed, {failed} failed, {skipped} skipped")
-sys.exit(bool(failed))
-END
+"$root/scripts/count_tests.py" "$work/tests.log" "$status"

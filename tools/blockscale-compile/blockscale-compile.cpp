@@ -69,9 +69,10 @@ struct CommandLine {
       cl::value_desc("folder"), cl::cat(category)};
   cl::opt<std::string> cpu{
       "cpu",
-      cl::desc("CPU of --target=cpu: host, x86-64 (default), "
-               "x86-64-v3, ..."),
-      cl::value_desc("name"), cl::init("x86-64"), cl::cat(category)};
+      cl::desc("CPU of --target=cpu: host, x86-64 (default; generic on "
+               "aarch64), x86-64-v3, ..."),
+      cl::value_desc("name"), cl::init(blockscale::kBaselineCpu),
+      cl::cat(category)};
   cl::opt<std::string> features{"features", cl::desc("Added CPU features"),
                                 cl::value_desc("+f,-g"), cl::cat(category)};
   cl::opt<bool> optimize{

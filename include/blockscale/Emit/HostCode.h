@@ -21,12 +21,22 @@ class TargetMachine;
 
 namespace blockscale {
 
+/// A CPU of this machine's architecture whose instructions all of them have,
+/// and the name of a later one, as LLVM has them.
+#ifdef __x86_64__
+inline constexpr const char *kBaselineCpu = "x86-64";
+inline constexpr const char *kLaterCpu = "x86-64-v3";
+#else
+inline constexpr const char *kBaselineCpu = "generic";
+inline constexpr const char *kLaterCpu = "neoverse-v2";
+#endif
+
 /// The CPU to generate code for. `cpu` is a name of LLVM's, or "host" for this
 /// machine with all its features; `features` is added to it ("+avx512f,...").
 /// Code that is not optimized gives the same bits, later, and is compiled in
 /// less than half of the time.
 struct HostTarget {
-  std::string cpu = "x86-64";
+  std::string cpu = kBaselineCpu;
   std::string features;
   bool optimize = true;
 };

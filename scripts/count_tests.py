@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What tests printed, as the line `N passed, N failed, N skipped` that programs of scripts/long
+end with: those of unittest, and the arrays of test/Conformance/run.py. Each file has the output
+of one command, and exit statuses come in the same order. A command that failed without a test
+that failed, or that counted nothing, is a failure more.
+
+  scripts/count_tests.py FILE STATUS [FILE STATUS...]
+"""
+
+import re
+import sys
+from pathlib import Path
+
+
+def count(text):
+    """Passed, failed and skipped tests of one output, or None."""
+    arrays = re.search(r"^arrays equal (\d+), mismatching (\d+), unsupported (\d+)$", text, re.M)
+    if arrays:
+        return [int(each) for each in arrays.groups()]
+    ran = re.search(r"^Ran (\d+) tests? in", text, re.M)
+    if not ran:
+        return None
+    counts = {name: int(n) for name, n in re.findall(r"(failures|errors|skipped)=(\d+)", text)}
+    failed = counts.get("failures", 0) + counts.get("errors", 0)
+    skipped = counts.get("skipped", 0)
+    return [int(ran[1]) - failed - skipped, failed, skipped]
+
+
+def main():
+    sums = [0, 0, 0]
+    arguments = sys.argv[1:]
+    for path, status in zip(arguments[::2], arguments[1::2]):
+        counts = count(Path(path).read_text(encoding="utf-8", errors="replace")) or [0, 0, 0]
+        if not counts[1] and (status != "0" or not counts[0]):
+            counts[1] = 1
+        sums = [a + b for a, b in zip(sums, counts)]
+    print("{} passed, {} failed, {} skipped".format(*sums))
+    sys.exit(bool(sums[1]))
+
+
+if __name__ == "__main__":
+    main()

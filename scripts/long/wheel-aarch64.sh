@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# The wheel for aarch64, cross-compiled, on a machine of another kind: QEMU runs each of its
+# programs. Quantizers and products on the CPU give the bytes of the golden arrays and of this
+# machine, and the tests of the package pass. Needs root, who alone can tell Linux which program
+# runs those of aarch64. The last line is `N passed, N failed, N skipped`.
+
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+
+[ "$(id -u)" -eq 0 ] || die "expected root, who alone can have QEMU run programs of aarch64"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+qemu=/usr/bin/qemu-aarch64-static
+formats=/proc/sys/fs/binfmt_misc
+[ -x "$qemu" ] || apt-get install -y -q --no-install-recommends qemu-user-static >/dev/null
+[ -e "$formats/register" ] || mount -t binfmt_misc binfmt_misc "$formats"
+[ -e "$formats/qemu-aarch64" ] || cat /usr/lib/binfmt.d/qemu-aarch64.conf >"$formats/register"
+
+"$root/scripts/wheel.sh" --arch aarch64 "$work/wheel"
+# Where QEMU looks for the loader of programs and their libraries.
+export QEMU_LD_PREFIX=$root/.cache/aarch64/sysroot
+python=$QEMU_LD_PREFIX/usr/bin/python3
+site=$work/site
+
+# Any glibc up to that of Debian 12.
+platforms=()
+for minor in 17 26 27 28 31 34 35 36; do
+  platforms+=(--platform "manylinux_2_${minor}_aarch64")
+done
+step "Packages for aarch64" logged "$root/.cache/logs/wheel-aarch64.log" \
+  "$root/.venv/bin/python" -m pip install --disable-pip-version-check --target "$site" \
+  "${platforms[@]}" --python-version 3.11 --only-binary :all: "$work"/wheel/*.whl sympy
+
+# conformance TOOL NAME: the golden arrays by a blockscale-run, whose own are in the folder NAME.
+conformance() {
+  "$root/.venv/bin/python" "$root/test/Conformance/run.py" --cases "$root/test/Data/golden" \
+    --on cpu --tool "$1" --out "$work/$2"
+}
+printf '#!/bin/sh\nexec "%s" blockscale-run "$@"\n' "$site/blockscale/_lib/blockscale" >"$work/run"
+chmod +x "$work/run"
+"$root/scripts/build.sh" blockscale-run
+arrays=0 same=0 tests=0
+conformance "$work/run" aarch64 >"$work/arrays.log" || arrays=$?
+tail -n 1 "$work/arrays.log"
+conformance "$root/build/bin/blockscale-run" here >/dev/null || same=$?
+diff -r "$work/aarch64" "$work/here" || same=1
+[ "$same" -eq 0 ] || arrays=1
+
+cd "$root"
+# What a build here has for tests is not for aarch64.
+PYTHONPATH=$site BLOCKSCALE_BUILD_DIR=$work "$python" -m unittest discover -s test/Package 2>&1 | tee "$work/tests.log" ||
+  tests=$?
+"$root/scripts/count_tests.py" "$work/arrays.log" "$arrays" "$work/tests.log" "$tests"
