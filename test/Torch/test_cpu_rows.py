@@ -1,8 +1,9 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Few rows by quantized weights on the CPU: within the bound of products, whatever instructions
+"""Rows by quantized weights on the CPU: within the bound of products, whatever instructions
 multiply them. Numbers and scales near the ends of a range take another way than others."""
 
+import itertools
 import unittest
 
 import torch
@@ -12,8 +13,9 @@ import blockscale.torch
 
 FORMATS = ("nvfp4", "mxfp8", "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxint8")
 #: A depth that is no whole number of steps of any way, and one below all of them.
-DEPTHS = (416, 32)
+DEPTHS = (544, 32)
 COLS = 150
+KINDS = ("usual", "subnormal", "mixed", "large", "zero")
 
 
 def make_layer(fmt, depth, dtype, spread=0):
@@ -39,7 +41,7 @@ def make_rows(kind, rows, depth, dtype):
     return x
 
 
-class FewRows(unittest.TestCase):
+class Rows(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
 
@@ -59,20 +61,27 @@ class FewRows(unittest.TestCase):
         for fmt in FORMATS:
             for depth in DEPTHS:
                 layer = make_layer(fmt, depth, torch.bfloat16)
-                for rows in (1, 2, 3):
-                    for kind in ("usual", "subnormal", "mixed", "large", "zero"):
-                        with self.subTest(fmt=fmt, depth=depth, rows=rows, kind=kind):
-                            self.check(layer, make_rows(kind, rows, depth, torch.bfloat16))
+                for rows, kind in itertools.product((1, 3, 5, 13, 200), KINDS):
+                    with self.subTest(fmt=fmt, depth=depth, rows=rows, kind=kind):
+                        self.check(layer, make_rows(kind, rows, depth, torch.bfloat16))
 
     def test_scales_of_all_sizes(self):
         for fmt in ("mxfp8", "mxfp4"):
             layer = make_layer(fmt, DEPTHS[0], torch.bfloat16, spread=60)
             with self.subTest(fmt=fmt):
-                self.check(layer, make_rows("usual", 2, DEPTHS[0], torch.bfloat16))
+                for rows in (2, 14):
+                    self.check(layer, make_rows("usual", rows, DEPTHS[0], torch.bfloat16))
+
+    def test_short_sums(self):
+        for fmt in ("nvfp4", "mxfp8"):
+            with self.subTest(fmt=fmt):
+                self.check(make_layer(fmt, 288, torch.bfloat16),
+                           make_rows("usual", 12, 288, torch.bfloat16))
 
     def test_half_precision(self):
         layer = make_layer("nvfp4", DEPTHS[0], torch.float16)
-        self.check(layer, make_rows("usual", 2, DEPTHS[0], torch.float16))
+        for rows in (2, 14):
+            self.check(layer, make_rows("usual", rows, DEPTHS[0], torch.float16))
 
     def test_infinity_stays_in_its_row(self):
         for fmt in ("nvfp4", "mxfp8"):

@@ -64,6 +64,12 @@ ProductNumbers::ProductNumbers(ProductOpInterface op,
   scalesSums = false;
 }
 
+bool ProductNumbers::mayBePairs(Type elementOfA) const {
+  bool isScaled = !elementOfA.isBF16() && !elementOfA.isF16();
+  return !chain && !scalesElements && !scalesSums &&
+         (elementOfA.isBF16() || isScaled);
+}
+
 Lanes MatmulOperand::getBlockFactors(const Lanes &values) const {
   if (!global)
     return values;
@@ -91,7 +97,7 @@ PanelDecoder::PanelDecoder(ImplicitLocOpBuilder &b,
   rowBuffer = allocate(b, {kPanelRows, kChunkDepth}, numbers.getStoredType());
   colBuffer = allocate(b, {kPanelCols / tileCols, kChunkDepth, tileCols},
                        numbers.getStoredType());
-  transposed = allocate(b, {kTransposedDepth, tileCols},
+  transposed = allocate(b, {kTransposedDepth, kPairCols},
                         b.getIntegerType(op.getScaleB() ? 8 : 16));
   // Scales are decoded by whole tiles of them.
   Value paddedBlocks = roundUp(b, blocks, numerics::kTileCols);
@@ -101,12 +107,21 @@ PanelDecoder::PanelDecoder(ImplicitLocOpBuilder &b,
                        paddedBlocks);
   scaleRow =
       allocate(b, {1, ShapedType::kDynamic}, getScaleType(), paddedBlocks);
+  if (!op.getScaleB() || !numbers.mayBePairs(getElementTypeOrSelf(op.getA())))
+    return;
+  rowPairs = allocate(b, {kPanelRows, kChunkDepth / 2}, b.getI32Type());
+  colPairs = allocate(b, {kPanelCols / kPairCols, kChunkDepth / 2, kPairCols},
+                      b.getI32Type());
+  decodeE2M1 = CpuFunction::createDecodeE2M1(b);
 }
 
 void PanelDecoder::emitFree() {
   for (Value buffer :
        {rowBuffer, colBuffer, transposed, rowScales, colScales, scaleRow})
     memref::DeallocOp::create(b, buffer);
+  if (hasPairs())
+    for (Value buffer : {rowPairs, colPairs})
+      memref::DeallocOp::create(b, buffer);
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,7 +166,7 @@ void PanelDecoder::emitColScales(const MatmulOperand &operand, const Span &cols,
     return numbers.scalesSums ? extendToF64(scales)
                               : operand.getBlockFactors(scales);
   };
-  emitRowLoop(b, cols, tileCols, [&](Value i, Value col) {
+  emitRowLoop(b, cols, kPairCols, [&](Value i, Value col) {
     emitDecodeScaleRow(b, *operand.scales, numbers.scaleFormat, col,
                        blocks.first, blocks.count, {scaleRow, {zero}},
                        toScaleType);
@@ -175,8 +190,8 @@ Lanes PanelDecoder::emitScaleProduct(Value row, Value tile, Value block) const {
 //===----------------------------------------------------------------------===//
 
 void PanelDecoder::emitRow(const MatmulOperand &operand, Value row,
-                           const Span &chunk, Value firstBlock,
-                           Value bufferRow) {
+                           const Span &chunk, Value firstBlock, Value bufferRow,
+                           UseRow use) {
   Indices dataRow = append(operand.batch, row);
   auto emitStep = [&](Value block, int64_t count) {
     int64_t lanes = count * numbers.blockSize;
@@ -195,8 +210,7 @@ void PanelDecoder::emitRow(const MatmulOperand &operand, Value row,
           b, rowScales, {bufferRow, add(b, firstBlock, block)}, count));
       return numbers.round(values * repeatLanes(scales, numbers.blockSize));
     };
-    storeLanes(numbers.encode(load()), rowBuffer,
-               {bufferRow, mul(b, block, numbers.blockSize)});
+    use(load(), mul(b, block, numbers.blockSize));
   };
   emitUnitSteps(b, chunk.count, kBlocksPerStep, emitStep);
 }
@@ -204,7 +218,20 @@ void PanelDecoder::emitRow(const MatmulOperand &operand, Value row,
 void PanelDecoder::emitRows(const MatmulOperand &operand, const Span &rows,
                             const Span &chunk, Value firstBlock) {
   emitRowLoop(b, rows, kRegisterRows, [&](Value i, Value row) {
-    emitRow(operand, row, chunk, firstBlock, i);
+    emitRow(operand, row, chunk, firstBlock, i, [&](Lanes values, Lanes first) {
+      storeLanes(numbers.encode(values), rowBuffer, {i, first});
+    });
+  });
+}
+
+void PanelDecoder::emitRowPairs(const MatmulOperand &operand, const Span &rows,
+                                const Span &chunk, Value firstBlock) {
+  emitRowLoop(b, rows, kPairRows, [&](Value i, Value row) {
+    emitRow(operand, row, chunk, firstBlock, i, [&](Lanes values, Lanes first) {
+      Lanes words = truncate(toBits(values) >> 16, 16);
+      storeLanes(bitcastLanes(words, b.getI32Type()), rowPairs,
+                 {i, div(b, first, 2)});
+    });
   });
 }
 
@@ -231,8 +258,10 @@ void PanelDecoder::emitTranspose(const MatmulOperand &operand,
 /// The f32 values that vector i of transposed codes stands for: of one element,
 /// or of two.
 SmallVector<Lanes>
-PanelDecoder::emitDecodeTransposed(const MatmulOperand &operand, Value i) {
-  Lanes codes = loadLanes(b, transposed, {i, getIndex(b, 0)}, tileCols);
+PanelDecoder::emitDecodeTransposed(const MatmulOperand &operand, Value i,
+                                   bool ofPairs) {
+  Lanes codes = loadLanes(b, transposed, {i, getIndex(b, 0)},
+                          ofPairs ? kPairCols : tileCols);
   if (!operand.scales)
     return {emitDecodeFloat(operand.element, codes)};
   numerics::ElementFormat format =
@@ -242,45 +271,137 @@ PanelDecoder::emitDecodeTransposed(const MatmulOperand &operand, Value i) {
   };
   if (!isPacked(format))
     return {decode(codes)};
+  if (ofPairs) {
+    // Of a word the lowest four bits count.
+    Lanes words = extend(codes, 32);
+    return {decodeE2M1->emitCall(b, Value(words)),
+            decodeE2M1->emitCall(b, Value(words >> 4))};
+  }
   return {decode(codes & 0xF), decode(codes >> 4)};
+}
+
+void PanelDecoder::emitTiles(const MatmulOperand &operand, const Span &cols,
+                             const Span &chunk, Value firstBlock, bool ofPairs,
+                             UseCols use) {
+  Value zero = getIndex(b, 0), last = sub(b, cols.count, getIndex(b, 1));
+  Value firstElement = mul(b, chunk.first, numbers.blockSize);
+  int64_t width = ofPairs ? kPairCols : tileCols;
+  bool packed = isPackedOperand(operand);
+  int64_t perVector = packed ? 2 : 1, vectors = ofPairs && !packed ? 2 : 1;
+  auto loadScales = [&](Value k, Value firstCol) {
+    Lanes scales = toF32(loadLanes(
+        b, colScales,
+        {add(b, firstBlock, div(b, k, numbers.blockSize)), firstCol}, width));
+    // Pairs are decoded magnified.
+    constexpr auto element = numerics::ElementFormat::E2M1;
+    return ofPairs && packed
+               ? scales * (1 / numerics::getMagnification(element))
+               : scales;
+  };
+  auto emitTile = [&](Value tile) {
+    Value firstCol = mul(b, tile, width);
+    SmallVector<Value> rows;
+    for (int64_t i = 0; i < width; ++i)
+      rows.push_back(
+          add(b, cols.first, min(b, add(b, firstCol, getIndex(b, i)), last)));
+    auto emitStep = [&](Value k) {
+      std::optional<Lanes> scales;
+      if (operand.scales && !numbers.scalesSums)
+        scales = loadScales(k, firstCol);
+      emitTranspose(operand, rows, add(b, firstElement, k));
+      emitLoop(
+          b, zero, getIndex(b, kTransposedDepth / perVector),
+          [&](Value i) {
+            SmallVector<Lanes> elements;
+            for (int64_t j = 0; j < vectors; ++j)
+              elements.append(emitDecodeTransposed(
+                  operand, add(b, i, getIndex(b, j)), ofPairs));
+            for (Lanes &values : elements)
+              if (scales)
+                values = ofPairs ? values * *scales
+                                 : numbers.round(values * *scales);
+            use(tile, elements, add(b, k, mul(b, i, perVector)));
+          },
+          vectors);
+    };
+    emitLoop(b, zero, mul(b, chunk.count, numbers.blockSize), emitStep,
+             kTransposedDepth);
+  };
+  emitLoop(b, zero, ceilDiv(b, cols.count, width), emitTile);
 }
 
 void PanelDecoder::emitCols(const MatmulOperand &operand, const Span &cols,
                             const Span &chunk, Value firstBlock) {
-  Value zero = getIndex(b, 0), last = sub(b, cols.count, getIndex(b, 1));
-  Value firstElement = mul(b, chunk.first, numbers.blockSize);
-  int64_t perVector = isPackedOperand(operand) ? 2 : 1;
-  auto emitTile = [&](Value tile) {
-    Value firstCol = mul(b, tile, tileCols);
-    SmallVector<Value> rows;
-    for (int64_t i = 0; i < tileCols; ++i)
-      rows.push_back(
-          add(b, cols.first, min(b, add(b, firstCol, getIndex(b, i)), last)));
-    emitLoop(
-        b, zero, mul(b, chunk.count, numbers.blockSize),
-        [&](Value k) {
-          std::optional<Lanes> scales;
-          if (operand.scales && !numbers.scalesSums)
-            scales = toF32(loadLanes(
-                b, colScales,
-                {add(b, firstBlock, div(b, k, numbers.blockSize)), firstCol},
-                tileCols));
-          emitTranspose(operand, rows, add(b, firstElement, k));
-          emitLoop(b, zero, getIndex(b, kTransposedDepth / perVector),
-                   [&](Value i) {
-                     Value first = add(b, k, mul(b, i, perVector));
-                     for (auto [j, values] :
-                          llvm::enumerate(emitDecodeTransposed(operand, i))) {
-                       Lanes scaled =
-                           scales ? numbers.round(values * *scales) : values;
-                       storeLanes(numbers.encode(scaled), colBuffer,
-                                  {tile, add(b, first, getIndex(b, j)), zero});
-                     }
-                   });
-        },
-        kTransposedDepth);
-  };
-  emitLoop(b, zero, ceilDiv(b, cols.count, tileCols), emitTile);
+  emitTiles(operand, cols, chunk, firstBlock, /*ofPairs=*/false,
+            [&](Value tile, ArrayRef<Lanes> elements, Value first) {
+              for (auto [j, values] : llvm::enumerate(elements))
+                storeLanes(
+                    numbers.encode(values), colBuffer,
+                    {tile, add(b, first, getIndex(b, j)), getIndex(b, 0)});
+            });
+}
+
+void PanelDecoder::emitColPairs(const MatmulOperand &operand, const Span &cols,
+                                const Span &chunk, Value firstBlock) {
+  emitTiles(operand, cols, chunk, firstBlock, /*ofPairs=*/true,
+            [&](Value tile, ArrayRef<Lanes> elements, Value first) {
+              Lanes low = toBits(elements[0]) >> 16;
+              Lanes high = toBits(elements[1]) & 0xFFFF0000u;
+              storeLanes(low | high, colPairs,
+                         {tile, div(b, first, 2), getIndex(b, 0)});
+            });
+}
+
+//===----------------------------------------------------------------------===//
+// Pairs
+//===----------------------------------------------------------------------===//
+
+Lanes PanelDecoder::emitAreOrdinary(const MatmulOperand &a, const Span &rows,
+                                    const Span &cols,
+                                    const Span &blocks) const {
+  Lanes areOrdinary(b, arith::ConstantOp::create(b, b.getBoolAttr(true)));
+  Value zero = getIndex(b, 0);
+  if (!a.scales) {
+    Value firstCol = mul(b, blocks.first, numbers.blockSize);
+    Value depth = mul(b, blocks.count, numbers.blockSize);
+    Lanes largest = emitReduction(
+        b, zero, rows.count, MagnitudeRange::createFirst(b, kPairCols),
+        [&](Value i, Lanes ofRows) -> Value {
+          Indices row = append(a.batch, add(b, rows.first, i));
+          return emitReduction(
+              b, zero, depth, ofRows,
+              [&](Value k, Lanes ofRow) -> Value {
+                Lanes codes = loadLanes(
+                    b, a.data, append(row, add(b, firstCol, k)), kPairCols);
+                return kNumbers.raise(
+                    ofRow, toBits(emitDecodeFloat(a.element, codes)));
+              },
+              kPairCols);
+        });
+    areOrdinary = kNumbers.holds(largest);
+  }
+  if (numbers.scaleFormat == numerics::ScaleFormat::E4M3)
+    return areOrdinary;
+  Lanes largest = emitReduction(
+      b, zero, blocks.count, MagnitudeRange::createFirst(b, kPairCols),
+      [&](Value block, Lanes ofBlocks) -> Value {
+        return emitReduction(
+            b, zero, cols.count, ofBlocks,
+            [&](Value col, Lanes ofBlock) -> Value {
+              return kPairScales.raise(
+                  ofBlock, loadLanes(b, colScales, {block, col}, kPairCols));
+            },
+            kPairCols);
+      });
+  return areOrdinary & kPairScales.holds(largest);
+}
+
+Lanes PanelDecoder::loadRowPair(Value row, Value pair) const {
+  return Lanes(b, memref::LoadOp::create(b, rowPairs, ValueRange{row, pair}));
+}
+
+Lanes PanelDecoder::loadColPairs(Value tile, Value pair) const {
+  return loadLanes(b, colPairs, {tile, pair, getIndex(b, 0)}, kPairCols);
 }
 
 Lanes PanelDecoder::loadRow(Value row, Value k) const {

@@ -18,6 +18,8 @@
 
 #include "BlockDecoder.h"
 #include "ChainSum.h"
+#include "CpuFunction.h"
+#include "MagnitudeRange.h"
 
 namespace blockscale::cpu {
 
@@ -37,6 +39,15 @@ inline constexpr int64_t kRegisterRows = 6;
 /// Elements of K that are decoded at a time. The columns of a tile stay in a
 /// first-level cache, and all decoded numbers in a second-level cache.
 inline constexpr int64_t kChunkDepth = 256;
+
+/// Rows and columns of a register tile of pairs of bf16.
+inline constexpr int64_t kPairRows = 8, kPairCols = 16;
+
+/// The product of a bf16 in this range by any magnified element of MX is in the
+/// range of f32, and so is the sum of a few. With scales of MX in that range,
+/// sums of many are normal, too.
+inline constexpr MagnitudeRange kNumbers = {0x1p-60f, 0x1p60f};
+inline constexpr MagnitudeRange kPairScales = {0x1p-40f, 0x1p30f};
 
 /// The indices [first, first + count).
 struct Span {
@@ -82,6 +93,11 @@ struct ProductNumbers {
                  : mlir::Type(type);
   }
 
+  /// Whether a row of A, whose elements are of a type, has numbers of bf16, and
+  /// the scales of B are a part of its numbers: pairs of them may be multiplied
+  /// by instructions ("Conversion/BF16Products.h").
+  bool mayBePairs(mlir::Type elementOfA) const;
+
   /// Columns of a register tile.
   int64_t getTileCols() const { return type.isF64() ? 8 : 16; }
 
@@ -97,6 +113,9 @@ public:
   /// stands.
   PanelDecoder(mlir::ImplicitLocOpBuilder &b, const ProductNumbers &numbers,
                ProductOpInterface op, mlir::Value blocks);
+
+  /// Whether there may be pairs.
+  bool hasPairs() const { return decodeE2M1.has_value(); }
 
   /// Decodes the scales of `rows` over `blocks`.
   void emitRowScales(const MatmulOperand &operand, const Span &rows,
@@ -116,6 +135,20 @@ public:
   Lanes loadRow(mlir::Value row, mlir::Value k) const;
   Lanes loadCols(mlir::Value tile, mlir::Value k) const;
 
+  /// The same for pairs of bf16, as i32 words, of which there are half as many
+  /// in a chunk. Scales of MX are in kPairScales.
+  void emitRowPairs(const MatmulOperand &operand, const Span &rows,
+                    const Span &chunk, mlir::Value firstBlock);
+  void emitColPairs(const MatmulOperand &operand, const Span &cols,
+                    const Span &chunk, mlir::Value firstBlock);
+  Lanes loadRowPair(mlir::Value row, mlir::Value pair) const;
+  Lanes loadColPairs(mlir::Value tile, mlir::Value pair) const;
+
+  /// Whether `rows` of A and the decoded scales of `cols` of B over `blocks`
+  /// are such that pairs can be multiplied, an i1.
+  Lanes emitAreOrdinary(const MatmulOperand &a, const Span &rows,
+                        const Span &cols, const Span &blocks) const;
+
   /// The product of the scales of a row and those of the columns of a tile, in
   /// f64.
   Lanes emitScaleProduct(mlir::Value row, mlir::Value tile,
@@ -125,18 +158,30 @@ public:
 
 private:
   mlir::Type getScaleType() const;
+  /// Takes f32 values of elements of the chunk from `first` on.
+  using UseRow = llvm::function_ref<void(Lanes values, Lanes first)>;
+  /// Takes those of a tile's columns, a vector of each element.
+  using UseCols = llvm::function_ref<void(
+      mlir::Value tile, llvm::ArrayRef<Lanes> values, mlir::Value first)>;
   void emitRow(const MatmulOperand &operand, mlir::Value row, const Span &chunk,
-               mlir::Value firstBlock, mlir::Value bufferRow);
+               mlir::Value firstBlock, mlir::Value bufferRow, UseRow use);
+  void emitTiles(const MatmulOperand &operand, const Span &cols,
+                 const Span &chunk, mlir::Value firstBlock, bool ofPairs,
+                 UseCols use);
   void emitTranspose(const MatmulOperand &operand,
                      llvm::ArrayRef<mlir::Value> rows, mlir::Value col);
   llvm::SmallVector<Lanes> emitDecodeTransposed(const MatmulOperand &operand,
-                                                mlir::Value i);
+                                                mlir::Value i, bool ofPairs);
 
   mlir::ImplicitLocOpBuilder &b;
   ProductNumbers numbers;
   int64_t tileCols;
   /// Decoded numbers [row, k] and [tile, k, column].
   mlir::Value rowBuffer, colBuffer;
+  /// Pairs of bf16 [row, pair] and [tile, pair, column], and what decodes
+  /// E2M1, where there may be pairs.
+  mlir::Value rowPairs, colPairs;
+  std::optional<CpuFunction> decodeE2M1;
   /// Codes of a step, [element or pair of elements, column].
   mlir::Value transposed;
   /// Decoded scales [row, block] and [block, column], and of one column.

@@ -10,6 +10,7 @@
 #include "Panel.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <utility>
@@ -25,6 +26,17 @@ static constexpr int64_t kUnrolledDepth = 2;
 /// K, and at least. They divide blocks and chunks.
 static constexpr int64_t kRegisterDepth = 16;
 static constexpr int64_t kDepthOfBound = 256;
+
+/// Rows of both kinds of register tiles fit into a multiple of this.
+static constexpr int64_t kRowsOfAnyTile = 24;
+static_assert(kRowsOfAnyTile % kRegisterRows == 0 &&
+              kRowsOfAnyTile % kPairRows == 0 &&
+              kPanelRows % kRowsOfAnyTile == 0);
+
+/// The elements of K from which on a register of pairs is added to another one
+/// for a chunk, rather than to a sum in f64, and the part of K that it then
+/// adds up itself.
+static constexpr int64_t kDepthOfChunks = 512, kPartOfPairs = 32;
 
 /// Results that are stored at a time.
 static constexpr int64_t kStoredCols = 16;
@@ -61,6 +73,10 @@ PanelProduct::PanelProduct(ImplicitLocOpBuilder &b, ProductOpInterface op,
     dots.emplace(b, numbers, op, blocks);
   if (hasMany || !dots)
     decoder.emplace(b, numbers, op, blocks);
+  if (decoder && decoder->hasPairs()) {
+    hasBF16Products = CpuFunction::createHasBF16Products(b);
+    addBF16Products = CpuFunction::createAddBF16Products(b);
+  }
   sums = allocate(b, {kPanelRows, kPanelCols}, b.getF64Type());
   if (numbers.scalesElements)
     elementGlobal =
@@ -88,12 +104,13 @@ void PanelProduct::emitClearSums(const PanelTask &task) {
   auto type = VectorType::get({tileCols}, b.getF64Type());
   Lanes zeros(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
   Value zero = getIndex(b, 0);
-  emitLoop(b, zero, roundUp(b, task.rows.count, kRegisterRows), [&](Value row) {
-    emitLoop(
-        b, zero, task.cols.count,
-        [&](Value col) { storeLanes(toBits(zeros), sums, {row, col}); },
-        tileCols);
-  });
+  emitLoop(
+      b, zero, roundUp(b, task.rows.count, kRowsOfAnyTile), [&](Value row) {
+        emitLoop(
+            b, zero, roundUp(b, task.cols.count, kPairCols),
+            [&](Value col) { storeLanes(toBits(zeros), sums, {row, col}); },
+            tileCols);
+      });
 }
 
 /// Adds the products of `depth` elements of the decoded chunk, which begins at
@@ -160,16 +177,107 @@ void PanelProduct::emitChain(Value row, Value tile, Value depth) {
   storeLanes(toBits(extendToF64(fromBits(last))), sums, {row, col});
 }
 
-/// Adds the chunk from `firstBlock` on, counted within the task.
+/// As emitTile, with pairs of bf16.
+void PanelProduct::emitPairTile(Value row, Value tile, Value depth,
+                                const PairDepths &depths) {
+  auto registerType = VectorType::get({kPairCols}, b.getF32Type());
+  Value zeros = arith::ConstantOp::create(b, b.getZeroAttr(registerType));
+  SmallVector<Value> noSums(kPairRows, zeros), rows;
+  for (int64_t i = 0; i < kPairRows; ++i)
+    rows.push_back(add(b, row, getIndex(b, i)));
+  auto addPair = [&](Value k, ValueRange carried) {
+    Value pair = div(b, k, 2);
+    Lanes right =
+        bitcastLanes(decoder->loadColPairs(tile, pair), b.getI16Type());
+    SmallVector<Value> next;
+    for (auto [row, sum] : llvm::zip_equal(rows, carried)) {
+      Lanes number = decoder->loadRowPair(row, pair);
+      Lanes left(b,
+                 vector::BroadcastOp::create(
+                     b, VectorType::get({kPairCols}, b.getI32Type()), number));
+      next.push_back(addBF16Products->emitCall(
+          b, {sum, bitcastLanes(left, b.getI16Type()), right}));
+    }
+    return next;
+  };
+  auto addRegisters = [&](Value first, Value end, ValueRange carried) {
+    SmallVector<Value> registers =
+        emitReduction(b, first, end, noSums, addPair, 2);
+    SmallVector<Value> next;
+    for (auto [sum, part] : llvm::zip_equal(carried, registers))
+      next.push_back(Lanes(b, sum) + Lanes(b, part));
+    return next;
+  };
+  Value col = mul(b, tile, kPairCols);
+  auto sumType = VectorType::get({kPairCols}, b.getF64Type());
+  auto emitSums = [&](Value first) {
+    Value end = min(b, add(b, first, depths.ofSum), depth);
+    auto loop = scf::ForOp::create(
+        b, first, end, depths.ofRegister, noSums,
+        [&](OpBuilder &, Location, Value k, ValueRange carried) {
+          Value next = min(b, add(b, k, depths.ofRegister), end);
+          scf::YieldOp::create(b, addRegisters(k, next, carried));
+        });
+    SmallVector<Value> parts(loop.getResults());
+    for (auto [row, part] : llvm::zip_equal(rows, parts)) {
+      Lanes sum(b,
+                vector::LoadOp::create(b, sumType, sums, ValueRange{row, col}));
+      storeLanes(toBits(sum + extendToF64(Lanes(b, part))), sums, {row, col});
+    }
+  };
+  emitLoop(b, getIndex(b, 0), depth, emitSums, depths.ofSum);
+}
+
+/// How many products registers of pairs add up in a sum over `blocks`: with the
+/// sums over a chunk there are at most as many roundings as there are products
+/// in a register of f32.
+PanelProduct::PairDepths PanelProduct::getPairDepths(Value blocks) {
+  Value depth = mul(b, blocks, numbers.blockSize);
+  Value least = getIndex(b, kRegisterDepth), chunk = getIndex(b, kChunkDepth);
+  Value part =
+      mul(b, div(b, depth, kPartOfPairs * kRegisterDepth), kRegisterDepth);
+  Lanes isLong =
+      compare(arith::CmpIPredicate::uge, Lanes(b, depth), kDepthOfChunks);
+  return {max(b, least, min(b, part, chunk)),
+          select(isLong, Lanes(b, chunk), least)};
+}
+
+void PanelProduct::emitPairTiles(const PanelTask &task) {
+  Value zero = getIndex(b, 0);
+  PairDepths depths = getPairDepths(task.blocks.count);
+  emitLoop(
+      b, zero, task.blocks.count,
+      [&](Value firstBlock) {
+        Span chunk = getChunk(task, firstBlock);
+        decoder->emitRowPairs(task.a, task.rows, chunk, firstBlock);
+        decoder->emitColPairs(task.b, task.cols, chunk, firstBlock);
+        Value depth = mul(b, chunk.count, numbers.blockSize);
+        emitLoop(
+            b, zero, ceilDiv(b, task.cols.count, kPairCols), [&](Value tile) {
+              emitLoop(
+                  b, zero, task.rows.count,
+                  [&](Value row) { emitPairTile(row, tile, depth, depths); },
+                  kPairRows);
+            });
+      },
+      kChunkDepth / numbers.blockSize);
+}
+
+/// The chunk from `firstBlock` on, counted within the task.
+Span PanelProduct::getChunk(const PanelTask &task, Value firstBlock) {
+  Value blocks = min(b, getIndex(b, kChunkDepth / numbers.blockSize),
+                     sub(b, task.blocks.count, firstBlock));
+  return {add(b, task.blocks.first, firstBlock), blocks};
+}
+
+/// Adds the chunk from `firstBlock` on.
 void PanelProduct::emitAddChunk(const PanelTask &task, Value firstBlock,
                                 Value registerDepth) {
   Value zero = getIndex(b, 0);
-  Value blocks = min(b, getIndex(b, kChunkDepth / numbers.blockSize),
-                     sub(b, task.blocks.count, firstBlock));
-  Span chunk = {add(b, task.blocks.first, firstBlock), blocks};
+  Span chunk = getChunk(task, firstBlock);
   decoder->emitRows(task.a, task.rows, chunk, firstBlock);
   decoder->emitCols(task.b, task.cols, chunk, firstBlock);
-  Value depth = mul(b, blocks, numbers.blockSize);
+  Value depth = mul(b, chunk.count, numbers.blockSize);
   emitLoop(b, zero, ceilDiv(b, task.cols.count, tileCols), [&](Value tile) {
     if (numbers.chain)
       return emitLoop(b, zero, task.rows.count,
@@ -195,14 +303,33 @@ void PanelProduct::emitStoreRow(const PanelTask &task, Value bufferRow) {
 }
 
 void PanelProduct::emitTiles(const PanelTask &task) {
-  Value registerDepth = getRegisterDepth(task.blocks.count);
   decoder->emitRowScales(task.a, task.rows, task.blocks);
   decoder->emitColScales(task.b, task.cols, task.blocks);
   emitClearSums(task);
-  emitLoop(
-      b, getIndex(b, 0), task.blocks.count,
-      [&](Value firstBlock) { emitAddChunk(task, firstBlock, registerDepth); },
-      kChunkDepth / numbers.blockSize);
+  Value registerDepth = getRegisterDepth(task.blocks.count);
+  auto emitChunks = [&] {
+    emitLoop(
+        b, getIndex(b, 0), task.blocks.count,
+        [&](Value firstBlock) {
+          emitAddChunk(task, firstBlock, registerDepth);
+        },
+        kChunkDepth / numbers.blockSize);
+  };
+  if (!hasBF16Products)
+    return emitChunks();
+  // Numbers are looked at where there are instructions.
+  auto arePairs = scf::IfOp::create(
+      b, hasBF16Products->emitCall(b),
+      [&](OpBuilder &, Location) {
+        scf::YieldOp::create(
+            b, Value(decoder->emitAreOrdinary(task.a, task.rows, task.cols,
+                                              task.blocks)));
+      },
+      [&](OpBuilder &, Location) {
+        Value isFalse = arith::ConstantOp::create(b, b.getBoolAttr(false));
+        scf::YieldOp::create(b, isFalse);
+      });
+  emitIf(b, arePairs.getResult(0), [&] { emitPairTiles(task); }, emitChunks);
 }
 
 void PanelProduct::emitDots(const PanelTask &task) {

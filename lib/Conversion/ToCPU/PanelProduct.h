@@ -18,6 +18,13 @@
 // products in a register, which is below 1e-6 * max(1, K / 256) of the sum of
 // absolute products.
 //
+// Pairs. A CPU that multiplies pairs of bf16 ("Conversion/BF16Products.h") does
+// so where decoded numbers are bf16 and far from the ends of f32's range, also
+// those of MX beside a plain bf16, by tiles of 8 x 16 sums. A register adds up
+// 16 products, or K / 32 from K = 512 on, and is then added to a second one,
+// which has the sum over a chunk in f32, or over these 16. That is added to the
+// sum in f64. There are at most K / 32 + 16 roundings, or 16.
+//
 // Range. E8M0 scales reach beyond f32. An MX register has the sum over one
 // block of elements without their scales, whose product multiplies it in f64
 // and is exact. Beside a plain bf16 the scales are a part of the elements,
@@ -81,6 +88,15 @@ private:
                     mlir::Value registerDepth);
   void emitTile(mlir::Value row, mlir::Value tile, mlir::Value firstBlock,
                 mlir::Value depth, mlir::Value registerDepth);
+  /// The products that a register of pairs adds up, and a sum of registers.
+  struct PairDepths {
+    mlir::Value ofRegister, ofSum;
+  };
+  PairDepths getPairDepths(mlir::Value blocks);
+  void emitPairTile(mlir::Value row, mlir::Value tile, mlir::Value depth,
+                    const PairDepths &depths);
+  void emitPairTiles(const PanelTask &task);
+  Span getChunk(const PanelTask &task, mlir::Value firstBlock);
   void emitChain(mlir::Value row, mlir::Value tile, mlir::Value depth);
   void emitStoreRow(const PanelTask &task, mlir::Value bufferRow);
 
@@ -91,6 +107,8 @@ private:
   /// as many.
   std::optional<PanelDecoder> decoder;
   std::optional<RowDots> dots;
+  /// What multiplies pairs of bf16, where numbers may be such.
+  std::optional<CpuFunction> hasBF16Products, addBF16Products;
   ProductEpilogue epilogue;
   /// The global scale that elements of the operand with scales are multiplied
   /// by.

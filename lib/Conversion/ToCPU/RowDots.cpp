@@ -36,12 +36,8 @@ static constexpr int64_t kBytesAhead = 4096;
 /// 2^-143.
 static constexpr float kPlainFactor = 0x1p-10f;
 
-/// Scales between these make a bf16 of any MX element without rounding.
-static constexpr float kLeastScale = 0x1p-100f, kMostScale = 0x1p100f;
-
-/// The product of a bf16 between these, or of 0, by any magnified MX element is
-/// in the range of f32, and so is the sum of a few.
-static constexpr float kLeastNumber = 0x1p-60f, kMostNumber = 0x1p60f;
+/// Scales in this range make a bf16 of any MX element without rounding.
+static constexpr MagnitudeRange kScales = {0x1p-100f, 0x1p100f};
 
 /// Whether numbers of a row of `element` have kPlainFactor.
 static bool hasPlainFactor(const ProductNumbers &numbers, Type element) {
@@ -109,39 +105,23 @@ Value RowDots::getWholeBlocks(Value blocks, int64_t stepBlocks) const {
   return mul(b, div(b, blocks, stepBlocks), stepBlocks);
 }
 
-/// Whether the magnitudes of `count` f32 are between two numbers, or are 0. NaN
-/// has larger bits than all numbers.
-static Value emitAreBetween(ImplicitLocOpBuilder &b, Value memref,
-                            ValueRange prefix, Value count, float least,
-                            float most) {
-  auto type = VectorType::get({kLanes}, b.getI32Type());
-  Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
+/// Whether `count` f32 are in a range.
+static Value emitAreIn(ImplicitLocOpBuilder &b, Value memref, ValueRange prefix,
+                       Value count, MagnitudeRange range) {
   Value whole = mul(b, div(b, count, kLanes), kLanes);
-  auto raise = [&](Value largest, Lanes bits) -> Value {
-    Lanes magnitude = emitMagnitudeBits(bits);
-    Lanes above = select(isEqual(magnitude, 0), magnitude,
-                         magnitude - numerics::toBits(least));
-    return maxUnsigned(Lanes(b, largest), above);
-  };
-  Lanes lanes(b, emitReduction(
-                     b, getIndex(b, 0), whole, none,
-                     [&](Value i, Value largest) {
-                       return raise(
-                           largest,
+  Lanes lanes = emitReduction(
+      b, getIndex(b, 0), whole, MagnitudeRange::createFirst(b, kLanes),
+      [&](Value i, Lanes farthest) -> Value {
+        return range.raise(farthest,
                            loadLanes(b, memref, append(prefix, i), kLanes));
-                     },
-                     kLanes));
-  while (lanes.getCount() > 1) {
-    auto [left, right] = splitHalves(lanes);
-    lanes = maxUnsigned(left, right);
-  }
-  Lanes largest(
-      b, emitReduction(
-             b, whole, count, getFirstLane(lanes), [&](Value i, Value largest) {
-               return raise(largest, loadBits(b, memref, append(prefix, i)));
-             }));
-  return compare(arith::CmpIPredicate::ule, largest,
-                 numerics::toBits(most) - numerics::toBits(least));
+      },
+      kLanes);
+  Lanes farthest = emitReduction(
+      b, whole, count, emitMaximum(lanes),
+      [&](Value i, Lanes farthest) -> Value {
+        return range.raise(farthest, loadBits(b, memref, append(prefix, i)));
+      });
+  return range.holds(farthest);
 }
 
 //===----------------------------------------------------------------------===//
@@ -216,8 +196,7 @@ void RowDots::emitRow(const MatmulOperand &operand, Value row,
       },
       kLanes);
   if (pairs || (numbers.roundedType && !numbers.scalesElements))
-    isOrdinaryRow =
-        emitAreBetween(b, numbersOfRow, {}, depth, kLeastNumber, kMostNumber);
+    isOrdinaryRow = emitAreIn(b, numbersOfRow, {}, depth, kNumbers);
   Value zero = getIndex(b, 0);
   auto emitOrdered = [&] {
     emitLoop(
@@ -393,8 +372,7 @@ void RowDots::emitScales(const MatmulOperand &operand, const Span &rows,
 void RowDots::emitDotOfSums(const Span &blocks, function_ref<void(bool)> use) {
   if (!numbers.roundedType || numbers.scalesElements)
     return use(numbers.scalesElements);
-  Value isOrdinary = emitAreBetween(b, scales, indexOfScales, blocks.count,
-                                    kLeastScale, kMostScale);
+  Value isOrdinary = emitAreIn(b, scales, indexOfScales, blocks.count, kScales);
   isOrdinary = arith::AndIOp::create(b, isOrdinary, isOrdinaryRow);
   emitIf(b, isOrdinary, [&] { use(false); }, [&] { use(true); });
 }
@@ -415,9 +393,7 @@ void RowDots::emitDot(const MatmulOperand &operand, Value row, Value index,
   auto emitOfPairs = [&] {
     if (!numbers.roundedType)
       return emitByPairs();
-    emitIf(b,
-           emitAreBetween(b, scales, indexOfScales, blocks.count,
-                          RowPairs::kLeastScale, RowPairs::kMostScale),
+    emitIf(b, emitAreIn(b, scales, indexOfScales, blocks.count, kPairScales),
            emitByPairs,
            [&] { use(emitSum(operand, row, blocks, /*rounds=*/true)); });
   };

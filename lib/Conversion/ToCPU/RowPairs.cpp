@@ -23,9 +23,7 @@ static constexpr int64_t kSumLanes = kBF16Words / 2;
 
 bool RowPairs::suits(const ProductNumbers &numbers, Type elementOfA,
                      numerics::ElementFormat format) {
-  bool isScaled = !elementOfA.isBF16() && !elementOfA.isF16();
-  return !numbers.chain && !numbers.scalesElements && !numbers.scalesSums &&
-         (elementOfA.isBF16() || isScaled) &&
+  return numbers.mayBePairs(elementOfA) &&
          format != numerics::ElementFormat::INT8;
 }
 

@@ -17,7 +17,7 @@
 // below the bound of Numerics ("PanelProduct.h").
 //
 // Range. All numbers of the row and all scales are such that no sum and no
-// product leaves the normal f32.
+// product leaves the normal f32 ("PanelDecoder.h").
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,11 +33,6 @@ using namespace emit;
 
 class RowPairs {
 public:
-  /// Scales of MX between these, numbers of the row between kLeastNumber and
-  /// kMostNumber ("RowDots.h"), and any element of a format have products in
-  /// the range of f32, also many of them.
-  static constexpr float kLeastScale = 0x1p-40f, kMostScale = 0x1p30f;
-
   /// Whether all numbers of a product are in bf16, A's as numbers of rows and
   /// B's as elements of `format`.
   static bool suits(const ProductNumbers &numbers, mlir::Type elementOfA,
