@@ -29,11 +29,15 @@ def list_modules(root):
     """The files of the modules that are imported, and the metadata of their packages."""
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
-        if path and Path(path).is_relative_to(root):
-            yield Path(path)
+        if path and Path(path).resolve().is_relative_to(root):
+            yield Path(path).resolve()
+    # Packages find their versions and their libraries by these.
     yield from root.glob("*.dist-info/METADATA")
-    # What extension modules load.
-    yield from root.glob("*.libs/*")
+    yield from root.glob("*.dist-info/RECORD")
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+        path = Path(line.rpartition(" ")[2])
+        if path.is_relative_to(root):
+            yield path
 
 
 def list_vllm(root):
@@ -53,7 +57,7 @@ def main():
             problems, _ = find_problems(models, family, layout, Path(made))
         if problems:
             sys.exit("\n".join(problems))
-    root = Path(site.getsitepackages()[0])
+    root = Path(site.getsitepackages()[0]).resolve()
     paths = sorted({*list_modules(root), *list_vllm(root)})
     with tarfile.open(file, "w:xz", preset=1) as archive:
         for path in paths:
