@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The table of docs/TrainOnHopper.md, computed from a log (docs_pages.py).
+"""The tables of docs/TrainOnHopper.md, computed from logs (docs_pages.py).
 
   python3 test/Python/docs_training.py [--write]
 """
@@ -12,12 +12,20 @@ PAGE = ROOT / "docs/TrainOnHopper.md"
 SHOWN = ("0", "200", "700", "1250")
 
 
-def training_losses():
-    rows = read_rows("train-curves-h200.txt")
+def make_losses(log):
+    rows = read_rows(log)
     last = next(name for name in rows["bf16"] if name.startswith("last "))
     return table(["form", *(f"step {step}" for step in SHOWN), f"{last}", "of bf16's"],
                  [[form, *(row[step] for step in SHOWN), row[last], row["of bf16's"]]
                   for form, row in rows.items()])
+
+
+def training_losses():
+    return make_losses("train-curves-h200.txt")
+
+
+def training_losses_last():
+    return make_losses("train-curves-last-h200.txt")
 
 
 if __name__ == "__main__":

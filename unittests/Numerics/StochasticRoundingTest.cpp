@@ -47,6 +47,34 @@ TEST(StochasticRounding, IsTheRule) {
   }
 }
 
+// GPUs compute codes from the bits of a sum, whose product is rounded towards
+// zero.
+TEST(StochasticRounding, SumsHaveTheCodes) {
+  auto getSumCode = [](float magnitude, uint32_t bits) {
+    magnitude = std::fmin(magnitude, kE2M1Max);
+    // Exact in f64 from 2^-29 on; below, what is cut off leaves a half.
+    double moved = (static_cast<double>(magnitude) + 1) / 2;
+    auto low = static_cast<float>(moved);
+    if (static_cast<double>(low) > moved)
+      low = std::nextafter(low, 0.0f);
+    uint32_t sum = toBits(std::fmax(magnitude, low));
+    sum += bits << kStochasticRandomBit;
+    return (sum >> kStochasticCodeBit) - kStochasticBase;
+  };
+  for (int i = 0; i <= 7 * 4096; i += 3) {
+    uint32_t center = toBits(static_cast<float>(i) / 4096.0f);
+    for (uint32_t pattern :
+         {center, center + 1, center + 0x7FFF, i > 0 ? center - 1 : center})
+      for (uint32_t bits = 0; bits < 256; ++bits)
+        ASSERT_EQ(
+            getSumCode(fromBits(pattern), bits),
+            encodeE2M1Stochastic(fromBits(pattern), static_cast<uint8_t>(bits)))
+            << fromBits(pattern) << " " << bits;
+  }
+  EXPECT_EQ(getSumCode(0x1p-149f, 255), 0u);
+  EXPECT_EQ(getSumCode(fromBits(kFloatNanBits), 0), 7u);
+}
+
 // Only the two neighbours appear, the upper one in proportion to the distance
 // from the lower one.
 TEST(StochasticRounding, IsUnbiased) {

@@ -51,6 +51,16 @@ encodeE2M1StochasticBits(Number x, Bits<Number> randomBits,
   return minUnsigned(code, (units >> 10) + 4u) | sign;
 }
 
+/// Another way to the same codes, for units that add floats as fast as
+/// integers. From 1 on codes are the bits of a magnitude m from bit 22 up, and
+/// below 1 those of (m + 1) / 2, rounded towards zero, which is the larger one
+/// of the two there and the lesser one elsewhere. So with r at bit 14
+///
+///   code = (bits(max(m, (m + 1) / 2)) + r * 2^14) / 2^22 - 252
+inline constexpr int kStochasticCodeBit = 22;
+inline constexpr int kStochasticRandomBit = kStochasticCodeBit - 8;
+inline constexpr uint32_t kStochasticBase = 252;
+
 /// The E2M1 code of `x` under 8 random bits. The sign of NaN is dropped.
 constexpr uint8_t encodeE2M1Stochastic(float x, uint8_t randomBits) {
   return static_cast<uint8_t>(

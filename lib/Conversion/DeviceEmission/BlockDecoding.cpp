@@ -98,15 +98,21 @@ Lanes BlockDecoding::emitMagnitude(KernelBuilder &b, Lanes scaled) const {
 SmallVector<Value>
 BlockDecoding::emitRounded(KernelBuilder &b, ValueRange scaled,
                            function_ref<Lanes(int64_t)> getFactor,
-                           Value globalValue) const {
+                           Value globalValue, ValueRange randomWords) const {
   Lanes globalFactor = getGlobalFactor(b, globalValue);
   SmallVector<Lanes> values;
-  for (auto [i, element] : llvm::enumerate(scaled)) {
+  for (auto [i, value] : llvm::enumerate(scaled)) {
+    Lanes element(b, value);
+    auto number = static_cast<int64_t>(i);
+    Lanes magnitude =
+        randomWords.empty()
+            ? emitMagnitude(b, element)
+            : emitStochasticMagnitude(
+                  b, emitStochasticSum(b, element, randomWords, number));
     Lanes sign = b.toBits(element) & numerics::kFloatSignMask;
-    Lanes rounded = b.toBits(emitMagnitude(b, Lanes(b, element))) | sign;
-    values.push_back(numerics::dequantizeValue(
-        recipe, b.toFloat(rounded), getFactor(static_cast<int64_t>(i)),
-        globalFactor));
+    values.push_back(
+        numerics::dequantizeValue(recipe, b.toFloat(b.toBits(magnitude) | sign),
+                                  getFactor(number), globalFactor));
   }
   return packRounded(b, values, type);
 }

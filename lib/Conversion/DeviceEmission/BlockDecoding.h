@@ -41,15 +41,15 @@ struct BlockDecoding {
   llvm::SmallVector<mlir::Value> emit(KernelBuilder &b, mlir::ValueRange words,
                                       llvm::ArrayRef<emit::Lanes> pairs) const;
 
-  /// Whether values follow from scaled elements without their codes, which are
-  /// rounded to nearest.
+  /// Whether values follow from scaled elements without their codes.
   bool roundsElements() const { return !numerics::isFixedPoint(format); }
   /// The values, as i32 words, of scaled elements (f32); `getFactor` gives the
-  /// factor of an element by its number. They are those of the codes.
+  /// factor of an element by its number. They are those of the codes: of those
+  /// nearest, or under random words where there are any.
   llvm::SmallVector<mlir::Value>
   emitRounded(KernelBuilder &b, mlir::ValueRange scaled,
               llvm::function_ref<emit::Lanes(int64_t)> getFactor,
-              mlir::Value globalValue = {}) const;
+              mlir::Value globalValue, mlir::ValueRange randomWords) const;
 
   /// Whether values of two elements of `x` side by side, quantized without a
   /// global scale, are computed at once, in bf16: no value has more bits, and

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceCodec.h"
+#include "blockscale/Numerics/Philox.h"
+#include "blockscale/Numerics/StochasticRounding.h"
 
 using namespace mlir;
 
@@ -60,6 +62,26 @@ Lanes emitRoundTo(KernelBuilder &b, numerics::ElementFormat format, Lanes x) {
   power = b.maxNum(power, power.like(numerics::powerOfTwo(1 - info.bias)));
   Lanes moved = b.fma(power, x.like(anchor), x);
   return b.fma(power, x.like(-anchor), moved);
+}
+
+Lanes emitStochasticSum(KernelBuilder &b, Lanes x, ValueRange randomWords,
+                        int64_t number) {
+  using numerics::kRandomWordElements;
+  Lanes word(b, randomWords[number / kRandomWordElements]);
+  int byte = numerics::getRandomByteNumber(
+      static_cast<int>(number % kRandomWordElements));
+  Lanes random = ((word >> (8 * byte)) & 0xFF)
+                 << numerics::kStochasticRandomBit;
+  Lanes magnitude = b.minNum(b.abs(x), b.f32(numerics::kE2M1Max));
+  Lanes half = b.f32(0.5f);
+  Lanes moved = b.callIntrinsic("llvm.nvvm.fma.rz.f", {magnitude, half, half});
+  return b.toBits(b.maxNum(magnitude, moved)) + random;
+}
+
+/// Below 1 the bits are those of half of 1 more.
+Lanes emitStochasticMagnitude(KernelBuilder &b, Lanes sum) {
+  Lanes rounded = b.toFloat(sum & ~((1u << numerics::kStochasticCodeBit) - 1));
+  return b.minNum(rounded, b.fma(rounded, b.f32(2.0f), b.f32(-1.0f)));
 }
 
 } // namespace blockscale

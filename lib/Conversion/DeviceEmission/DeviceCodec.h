@@ -30,6 +30,15 @@ void emitStoreRounded(KernelBuilder &b, llvm::ArrayRef<emit::Lanes> values,
 emit::Lanes emitRoundTo(KernelBuilder &b, numerics::ElementFormat format,
                         emit::Lanes x);
 
+/// The sum whose bits from `kStochasticCodeBit` up are `kStochasticBase` and
+/// the E2M1 code of the magnitude of `x` (f32), stochastically rounded
+/// (Numerics/StochasticRounding.h): element `number` of those that the random
+/// words are for. NaN has the code of 6.
+emit::Lanes emitStochasticSum(KernelBuilder &b, emit::Lanes x,
+                              mlir::ValueRange randomWords, int64_t number);
+/// The number that the code in such a sum stands for.
+emit::Lanes emitStochasticMagnitude(KernelBuilder &b, emit::Lanes sum);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_DEVICECODEC_H

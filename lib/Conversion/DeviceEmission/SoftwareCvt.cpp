@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "SoftwareCvt.h"
+#include "DeviceCodec.h"
 #include "Emission/Lanes.h"
-#include "blockscale/Numerics/Philox.h"
 #include "blockscale/Numerics/Rounding.h"
 #include "blockscale/Numerics/StochasticRounding.h"
 
@@ -161,16 +161,19 @@ Lanes SoftwareCvtEmitter::encodeWord(KernelBuilder &b, ElementFormat format,
 Lanes SoftwareCvtEmitter::encodeStochasticWord(KernelBuilder &b,
                                                ValueRange elements,
                                                ValueRange randomWords) {
-  using numerics::kRandomWordElements;
-  Lanes codes = b.i32(0);
-  for (auto [i, element] : llvm::enumerate(elements)) {
-    Lanes word(b, randomWords[i / kRandomWordElements]);
-    int byte = numerics::getRandomByteNumber(i % kRandomWordElements);
-    Lanes code = numerics::encodeE2M1StochasticBits(
-        Lanes(b, element), (word >> (8 * byte)) & 0xFF);
-    codes = codes | code << (4 * i);
+  constexpr int bits = 4;
+  Lanes codes = b.i32(0), signs = b.i32(0);
+  for (size_t i = elements.size(); i-- > 0;) {
+    Lanes sum = emitStochasticSum(b, Lanes(b, elements[i]), randomWords,
+                                  static_cast<int64_t>(i));
+    codes = codes * (1u << bits);
+    codes = codes + (sum >> numerics::kStochasticCodeBit);
+    signs = {
+        b, LLVM::FshlOp::create(b, signs, b.toBits(elements[i]), b.i32(bits))};
   }
-  return codes;
+  // What sums have besides codes is a constant, which is taken off.
+  codes = codes - numerics::kStochasticBase * repeat(1, bits);
+  return codes | (signs & repeat(8, bits));
 }
 
 Lanes SoftwareCvtEmitter::encodeE4M3Pair(KernelBuilder &b, Lanes low,

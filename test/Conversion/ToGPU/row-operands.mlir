@@ -80,7 +80,7 @@ func.func @tail(%x: memref<?x21xbf16>, %q: memref<?x11xi8>, %s: memref<?x2xf8E4M
 // CHECK: gpu.return
 // SM110-LABEL: gpu.func @quantize_e2m1_te_f32_k32_rng_sm110(
 // SM110-NOT: cvt.rs
-// SM110-COUNT-32: arith.fptosi
+// SM110-COUNT-32: llvm.nvvm.fma.rz.f
 // SM110-NOT: cvt.rs
 // SM110: gpu.return
 func.func @rng(%x: memref<?x32xf32>, %r: memref<2xi64>, %q: memref<?x16xi8>, %s: memref<?x2xf8E4M3FN>) {

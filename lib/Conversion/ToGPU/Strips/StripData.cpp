@@ -44,6 +44,11 @@ private:
     return spec.shape->fragmentColumns / FragmentElements::kPartColumns;
   }
   SmallVector<Value> encode(ValueRange elements, ArrayRef<Value> random);
+  /// The random words of a row, none where codes are rounded to nearest. Rows
+  /// come in their order.
+  SmallVector<Value> drawRow(int64_t row) {
+    return random ? random->drawRow(row) : SmallVector<Value>();
+  }
   SmallVector<SmallVector<Value>> roundColumns();
   /// Stores the words of 16 bytes in accesses of `width`, those that `exists`,
   /// given the first byte, says. It may give null for all.
@@ -144,9 +149,11 @@ void StripDataEmitter::storeRow(const RowMemory &memory, ArrayRef<Value> words,
 void StripDataEmitter::storeRounded(const RowMemory &memory, int64_t unit) {
   int64_t count = spec.shape->fragmentRows;
   SmallVector<SmallVector<Value>> rows(count);
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0; i < count; ++i) {
+    SmallVector<Value> words = drawRow(i);
     for (int64_t part = 0; part < countParts(); ++part)
-      llvm::append_range(rows[i], scales.getRoundedPart(i, part));
+      llvm::append_range(rows[i], scales.getRoundedPart(i, part, words));
+  }
   auto storeRows = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       storeRow(memory, rows[i], i);
@@ -168,7 +175,7 @@ void StripDataEmitter::emitRows(PartVisitor afterPart) {
     if (splitsBytes)
       for (int64_t j = 1; j < spec.shape->fragmentColumns; j += 2)
         elements[j] = keepIf(position.hasColumn(j), elements[j]);
-    return encode(elements, random ? random->drawRow(i) : SmallVector<Value>());
+    return encode(elements, drawRow(i));
   };
   auto scaleRow = [&](int64_t i) {
     SmallVector<Value> elements;
@@ -279,11 +286,14 @@ SmallVector<SmallVector<Value>> StripDataEmitter::roundColumns() {
   SmallVector<SmallVector<Value>> columns;
   bool isPacked = spec.decoding->getValueBits() == 16;
   auto pair = VectorType::get({2}, b.getI16Type());
+  SmallVector<SmallVector<Value>> drawn;
+  for (int64_t i = 0; i < spec.shape->fragmentRows; ++i)
+    drawn.push_back(drawRow(i));
   for (int64_t part = 0; part < countParts(); ++part) {
     SmallVector<SmallVector<Value>> ofPart(FragmentElements::kPartColumns);
     SmallVector<Value> above;
     for (int64_t i = 0; i < spec.shape->fragmentRows; ++i) {
-      SmallVector<Value> words = scales.getRoundedPart(i, part);
+      SmallVector<Value> words = scales.getRoundedPart(i, part, drawn[i]);
       if (!isPacked) {
         for (auto [column, word] : llvm::zip_equal(ofPart, words))
           column.push_back(word);

@@ -9,6 +9,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/WarpExchange.h"
 #include "FragmentElements.h"
+#include "blockscale/Numerics/Philox.h"
 
 using namespace mlir;
 
@@ -17,6 +18,7 @@ namespace blockscale {
 using emit::Lanes;
 
 using emit::getIndex;
+using numerics::kRandomWordElements;
 
 /// The number of columns whose blocks are given at once to a quantizer that
 /// asks for the elements.
@@ -140,7 +142,8 @@ SmallVector<Value> StripScales::getScaledPart(int64_t row, int64_t part) {
   return elements.mapPart(row, part, scale);
 }
 
-SmallVector<Value> StripScales::getRoundedPart(int64_t row, int64_t part) {
+SmallVector<Value> StripScales::getRoundedPart(int64_t row, int64_t part,
+                                               ArrayRef<Value> randomWords) {
   const BlockDecoding &decoding = *spec.decoding;
   constexpr int64_t columns = FragmentElements::kPartColumns;
   SmallVector<Value> scaled;
@@ -150,7 +153,9 @@ SmallVector<Value> StripScales::getRoundedPart(int64_t row, int64_t part) {
     return decoding.emitRounded(
         b, scaled,
         [&](int64_t j) { return getDecodeFactor(row, part * columns + j); },
-        decodeGlobal);
+        decodeGlobal,
+        randomWords.drop_front(
+            randomWords.empty() ? 0 : part * columns / kRandomWordElements));
   ArrayRef<PairFactors> ofRow = pairFactors[row / height];
   SmallVector<Value> all = elements.getWords(row), words;
   for (int64_t i = 0; i < columns / 2; ++i) {

@@ -33,8 +33,10 @@ public:
   llvm::SmallVector<mlir::Value> getScaledPart(int64_t row, int64_t part);
 
   /// The values of the codes of a part of a row, as words, where codes are not
-  /// made.
-  llvm::SmallVector<mlir::Value> getRoundedPart(int64_t row, int64_t part);
+  /// made. `randomWords` are those of the row, if codes are rounded by such.
+  llvm::SmallVector<mlir::Value>
+  getRoundedPart(int64_t row, int64_t part,
+                 llvm::ArrayRef<mlir::Value> randomWords);
   /// The global value that codes are decoded under; null where there is none.
   mlir::Value getDecodeGlobal() const { return decodeGlobal; }
 

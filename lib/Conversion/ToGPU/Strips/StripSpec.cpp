@@ -65,8 +65,9 @@ StripSpec::StripSpec(QuantizeOp op, const target::Chip &chip) {
   globalPrologue = GlobalPrologue(GlobalChain::find(op));
   stochastic = op.getRng() != nullptr;
   decodesByScale = decoder && decoder.getGlobal() != op.getGlobal();
-  roundsValues = decoder && !isStored(op.getData()) && !stochastic &&
-                 decoding->roundsElements();
+  roundsValues = decoder && !isStored(op.getData()) &&
+                 decoding->roundsElements() &&
+                 !(stochastic && chip.hasStochasticCvt());
   isPlaced = op.hasRandomPlace();
   groupDim = op.getGroupOperand().dim;
   PadGroupsOp padding = getPadding(op.getX());

@@ -149,7 +149,8 @@ struct StripSpec {
   /// Whether values are rounded in pairs of bf16. A global scale may be less
   /// than 0, and elements of no group are 0.
   bool roundsPairs() const {
-    return roundsValues && !global.isPresent() && groupDim == GroupDim::None &&
+    return roundsValues && !stochastic && !global.isPresent() &&
+           groupDim == GroupDim::None &&
            decoding->roundsPairs(shape->inputType);
   }
 
