@@ -282,6 +282,19 @@ def fake_quantization():
         r"(?m)^fake_quantize (.*): ([\d.]+) of a copy's speed$", log))
 
 
+def frozen_dense():
+    return find_tables("frozen-h200.txt")[0]
+
+
+def frozen_grouped():
+    return find_tables("frozen-h200.txt")[1]
+
+
+def frozen_lora():
+    # A line about a form that was not measured may stand between the rows.
+    return "".join(find_tables("frozen-lora-h200.txt"))
+
+
 def instructions():
     # Of the first run, of sm_100a; a table of peers is behind it.
     return find_tables("instructions.txt")[0]
