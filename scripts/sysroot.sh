@@ -3,9 +3,9 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Unpacks a Debian 12 for aarch64 with LLVM and MLIR into a folder, which the CMake
-# preset aarch64 builds against (cmake/CrossAarch64.cmake), and with Python, by which
-# the wheel is tested. Nothing is installed on this machine. Reaches apt's mirrors
-# only, and only for what is missing.
+# preset aarch64 builds against (cmake/CrossAarch64.cmake), and with Python and a
+# shell, by which the wheel is tested. Nothing is installed on this machine. Reaches
+# apt's mirrors only, and only for what is missing.
 #
 #   scripts/sysroot.sh
 
@@ -17,10 +17,10 @@ folder=$root/.cache/aarch64
 sysroot=$folder/sysroot
 logs=$root/.cache/logs
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org}
-# Those of scripts/setup.sh that have headers and libraries, and Python.
+# Those of scripts/setup.sh that have headers and libraries, and what tests need.
 packages=(llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools libc6-dev
           libstdc++-12-dev libzstd-dev zlib1g-dev python3-minimal
-          libpython3.11-stdlib)
+          libpython3.11-stdlib bash coreutils diffutils)
 mkdir -p "$logs" "$folder"
 exec 9>"$folder/lock"
 flock 9

@@ -21,9 +21,7 @@ formats=/proc/sys/fs/binfmt_misc
 [ -e "$formats/qemu-aarch64" ] || cat /usr/lib/binfmt.d/qemu-aarch64.conf >"$formats/register"
 
 "$root/scripts/wheel.sh" --arch aarch64 "$work/wheel"
-# Where QEMU looks for the loader of programs and their libraries.
-export QEMU_LD_PREFIX=$root/.cache/aarch64/sysroot
-python=$QEMU_LD_PREFIX/usr/bin/python3
+system=$root/.cache/aarch64/sysroot
 site=$work/site
 
 # Any glibc up to that of Debian 12.
@@ -37,8 +35,9 @@ step "Packages for aarch64" logged "$root/.cache/logs/wheel-aarch64.log" \
 
 # conformance TOOL NAME: the golden arrays by a blockscale-run, whose own are in the folder NAME.
 conformance() {
-  "$root/.venv/bin/python" "$root/test/Conformance/run.py" --cases "$root/test/Data/golden" \
-    --on cpu --tool "$1" --out "$work/$2"
+  # Where QEMU looks for the loader of a program and its libraries.
+  QEMU_LD_PREFIX=$system "$root/.venv/bin/python" "$root/test/Conformance/run.py" \
+    --cases "$root/test/Data/golden" --on cpu --tool "$1" --out "$work/$2"
 }
 printf '#!/bin/sh\nexec "%s" blockscale-run "$@"\n' "$site/blockscale/_lib/blockscale" >"$work/run"
 chmod +x "$work/run"
@@ -50,8 +49,20 @@ conformance "$root/build/bin/blockscale-run" here >/dev/null || same=$?
 diff -r "$work/aarch64" "$work/here" || same=1
 [ "$same" -eq 0 ] || arrays=1
 
-cd "$root"
-# What a build here has for tests is not for aarch64.
-PYTHONPATH=$site BLOCKSCALE_BUILD_DIR=$work "$python" -m unittest discover -s test/Package 2>&1 | tee "$work/tests.log" ||
-  tests=$?
+# in_system COMMAND: runs it where the system for aarch64 is the root, with this checkout as /src
+# and the packages where Python has its own. What is mounted for it goes with it.
+packages=/usr/local/lib/python3.11/dist-packages
+in_system() {
+  mkdir -p "$system"/{dev,proc,src,tmp,"$packages"}
+  echo 'root:x:0:0:root:/root:/bin/bash' >"$system/etc/passwd"
+  unshare --mount bash -euc '
+    mount --rbind /dev "$0/dev"
+    mount -t proc proc "$0/proc"
+    mount --bind "$1" "$0/src"
+    mount --bind "$2" "$0$3"
+    exec chroot "$0" /bin/bash -c "$4"' "$system" "$root" "$site" "$packages" "$1"
+}
+# The folder of a build is another one: what a build here has for tests is not for aarch64.
+in_system 'cd /src && BLOCKSCALE_BUILD_DIR=/none HOME=/tmp \
+  exec python3 -m unittest discover -s test/Package' 2>&1 | tee "$work/tests.log" || tests=$?
 "$root/scripts/count_tests.py" "$work/arrays.log" "$arrays" "$work/tests.log" "$tests"
