@@ -35,7 +35,7 @@ SCRIPT = re.compile(r'^([\w-]+) = "([\w.]+):main"$', re.M)
 PROJECTS = ("pyproject.toml", "python/vectors/pyproject.toml")
 # What starts the programs of a build, which the package has, too.
 PROGRAMS = "blockscale._programs"
-ELSEWHERE = ("export", "pip", "/tmp/", "FOLDER/")
+ELSEWHERE = ("export", "pip", "/tmp/", "FOLDER/", "vllm")
 
 
 def run(command, text=None):
