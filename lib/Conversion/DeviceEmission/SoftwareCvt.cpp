@@ -113,6 +113,26 @@ static Lanes emitCodes(KernelBuilder &b, ElementFormat format,
   return codes | signs;
 }
 
+/// Eight E2M1 codes in a word, given for each element, the last one first, the
+/// code of its magnitude plus `base`.
+static Lanes
+packE2M1Word(KernelBuilder &b, ValueRange elements, uint32_t base,
+             function_ref<Lanes(int64_t number, Value element)> getSum) {
+  int bits = numerics::getFormatInfo(ElementFormat::E2M1).bits;
+  Lanes codes = b.i32(0), signs = b.i32(0);
+  for (size_t i = elements.size(); i-- > 0;) {
+    Value x = elements[i];
+    Lanes sum = getSum(static_cast<int64_t>(i), x);
+    codes = codes * (1u << bits);
+    codes = codes + sum;
+    signs = {b, LLVM::FshlOp::create(b, signs, b.toBits(x), b.i32(bits))};
+  }
+  // What the sums have besides codes is a constant, which is taken off.
+  codes = codes - base * repeat(1, bits);
+  signs = signs & repeat(1u << (bits - 1), bits);
+  return codes | signs;
+}
+
 /// Eight E2M1 codes in a word, computed as by `addE2M1Code` (numerics).
 static Lanes emitE2M1Codes(KernelBuilder &b, ValueRange elements) {
   const FormatInfo &info = numerics::getFormatInfo(ElementFormat::E2M1);
@@ -120,22 +140,13 @@ static Lanes emitE2M1Codes(KernelBuilder &b, ValueRange elements) {
   auto add = [&](Value x, float offset) {
     return b.toBits(arith::AddFOp::create(b, x, b.f32(offset), contract));
   };
-  Lanes codes = b.i32(0), signs = b.i32(0);
-  for (Value x : llvm::reverse(elements)) {
+  return packE2M1Word(b, elements, numerics::kE2M1Base, [&](int64_t, Value x) {
     Value magnitude = b.abs(x);
     // The product is exact, so that it may be fused with the sum.
     Value half = arith::MulFOp::create(b, magnitude, b.f32(0.5f), contract);
     Lanes code = minUnsigned(add(magnitude, 0x1p23f - 2), add(half, 0x1p23f));
-    code = minUnsigned(code, b.i32(numerics::kE2M1Base + info.nanCode));
-    codes = codes * (1u << info.bits);
-    codes = codes + code;
-    signs = {b, LLVM::FshlOp::create(b, signs, b.toBits(x), b.i32(info.bits))};
-  }
-  // The bits besides codes sum up to a constant, which is taken off.
-  uint32_t surplus = numerics::kE2M1Base * repeat(1, info.bits);
-  codes = codes - surplus;
-  signs = signs & repeat(8, info.bits);
-  return codes | signs;
+    return minUnsigned(code, b.i32(numerics::kE2M1Base + info.nanCode));
+  });
 }
 
 /// Codes of a fixed-point format in a word.
@@ -161,19 +172,11 @@ Lanes SoftwareCvtEmitter::encodeWord(KernelBuilder &b, ElementFormat format,
 Lanes SoftwareCvtEmitter::encodeStochasticWord(KernelBuilder &b,
                                                ValueRange elements,
                                                ValueRange randomWords) {
-  constexpr int bits = 4;
-  Lanes codes = b.i32(0), signs = b.i32(0);
-  for (size_t i = elements.size(); i-- > 0;) {
-    Lanes sum = emitStochasticSum(b, Lanes(b, elements[i]), randomWords,
-                                  static_cast<int64_t>(i));
-    codes = codes * (1u << bits);
-    codes = codes + (sum >> numerics::kStochasticCodeBit);
-    signs = {
-        b, LLVM::FshlOp::create(b, signs, b.toBits(elements[i]), b.i32(bits))};
-  }
-  // What sums have besides codes is a constant, which is taken off.
-  codes = codes - numerics::kStochasticBase * repeat(1, bits);
-  return codes | (signs & repeat(8, bits));
+  return packE2M1Word(
+      b, elements, numerics::kStochasticBase, [&](int64_t number, Value x) {
+        return emitStochasticSum(b, Lanes(b, x), randomWords, number) >>
+               numerics::kStochasticCodeBit;
+      });
 }
 
 Lanes SoftwareCvtEmitter::encodeE4M3Pair(KernelBuilder &b, Lanes low,
