@@ -17,7 +17,14 @@ from blockscale._forms import SCALINGS, OperandForm
 from blockscale._native import recipes
 from blockscale._ops import FORMATS
 from blockscale.torch._kernels import to_argument
-from blockscale.torch._library import check_tensor, check_x, define, implement, refuse
+from blockscale.torch._library import (
+    check_tensor,
+    check_transformed,
+    check_x,
+    define,
+    implement,
+    refuse,
+)
 from blockscale.torch._products_kernels import FakeQuantizer, run
 
 _NAME = "fake_quantize"
@@ -45,8 +52,7 @@ def _make(x: Tensor, given: Tensor | None, rng: Tensor | None, format: str, reci
     if rht and chosen == shapes[2]:
         refuse(_NAME, "a block of a row or of a column for the Hadamard transform (rht)",
                list(chosen))
-    if rht and x.dtype != torch.bfloat16:
-        refuse(_NAME, "x of bfloat16 for the Hadamard transform (rht)", str(x.dtype))
+    check_transformed(_NAME, x, rht)
     if scaling != "none" and format != _E4M3_SCALES:
         refuse(_NAME, f"no scaling by a global scale but of {_E4M3_SCALES}", f"one of {format}")
     if (given is not None) != (scaling in ("amax", "scale")):

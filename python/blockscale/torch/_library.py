@@ -44,6 +44,11 @@ def check_x(op: str, x: Tensor, dtypes: Any = PLAIN, least: int = 2) -> None:
         refuse(op, f"x of rank {least} or more", f"shape {list(x.shape)}")
 
 
+def check_transformed(op: str, x: Tensor, rht: bool) -> None:
+    if rht and x.dtype != torch.bfloat16:
+        refuse(op, "x of bfloat16 for the Hadamard transform (rht)", str(x.dtype))
+
+
 def check_tensor(op: str, what: str, tensor: Tensor, dtype: Any, shape: Any, x: Tensor) -> None:
     if tensor.dtype != dtype:
         refuse(op, f"{what} of {dtype}", str(tensor.dtype))
@@ -232,8 +237,7 @@ def _get_linear(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: 
     _check_choice(op, "order", order, ORDERS)
     wide = PLAIN if activation else (PLAIN[1:] if format == "nvfp4" else PLAIN[1:2])
     check_x(op, x, wide, 2 if offsets is not None else 1)
-    if rht and x.dtype != torch.bfloat16:
-        refuse(op, "x of bfloat16 for the Hadamard transform (rht)", str(x.dtype))
+    check_transformed(op, x, rht)
     features = x.shape[-1]
     block = FORMATS[format][2]
     if features % block:
