@@ -222,6 +222,12 @@ TRIPS = (
     Trip((2, 13, 272), (Part((1, 16), "v", **NVFP4),), any_length=True),
     Trip((37, 288), (Part((1, 32), "v", data="f4E2M1FN", value="f32"),), any_length=True),
     Trip((50, 96), (Part((1, 32), "v", data="f6E3M2FN"),), any_length=True),
+    # The same under random bits, and squares, whose rows share such in other ways.
+    Trip((21, 272), (Part((1, 16), "v", **NVFP4, **SEED),), any_length=True),
+    Trip((37, 288), (Part((1, 32), "v", data="f4E2M1FN", value="f32", **SEED),), any_length=True),
+    Trip((48, 64), (Part((16, 16), "v", **NVFP4, **SEED),)),
+    Trip((64, 64), (Part((1, 32), "v", data="f4E2M1FN", **SEED),
+                    Part((32, 1), "v", transposed=True, data="f4E2M1FN", **SEED)), hard=True),
     # Under a global scale, of x or that is given, which may be less than 0.
     Trip((48, 64), (Part((1, 16), "v", shares_global=True, **NVFP4, **global_scale(-0.02)),
                     Part((16, 1), "v", transposed=True, shares_global=True, **NVFP4,
