@@ -125,7 +125,9 @@ def get_form(name):
               "nearest": (("dgrad_gradient", "wgrad_gradient"), {"is_stochastic": False}),
               "rows": (("forward_weight", "dgrad_weight"), {"is_square": False})}
     for each in name.split("-")[1:]:
-        names, values = change.get(each, ((), {}))
+        if each in PLAIN_BLOCKS:
+            continue
+        names, values = change[each]
         form = dataclasses.replace(form, **{
             operand: dataclasses.replace(getattr(form, operand), **values) for operand in names})
     return form
