@@ -26,14 +26,18 @@ static uint32_t getBits(uint32_t code) {
       numerics::decodeMagnified(numerics::ElementFormat::E2M1, code, 0));
 }
 
-/// A register of numbers, given by their bits.
-static llvm::Value *createTable(llvm::IRBuilderBase &b, unsigned count,
-                                llvm::function_ref<uint32_t(uint32_t)> get) {
-  llvm::SmallVector<uint32_t> bits;
-  for (uint32_t i = 0; i < count; ++i)
-    bits.push_back(get(i));
-  llvm::Constant *words = llvm::ConstantDataVector::get(b.getContext(), bits);
-  return b.CreateBitCast(words,
+template <typename T>
+static llvm::Constant *createConstants(llvm::IRBuilderBase &b, unsigned count,
+                                       llvm::function_ref<T(unsigned)> get) {
+  llvm::SmallVector<T> values;
+  for (unsigned i = 0; i < count; ++i)
+    values.push_back(get(i));
+  return llvm::ConstantDataVector::get(b.getContext(), values);
+}
+
+/// A register with the numbers of the first codes.
+static llvm::Value *createTable(llvm::IRBuilderBase &b, unsigned count) {
+  return b.CreateBitCast(createConstants<uint32_t>(b, count, getBits),
                          llvm::FixedVectorType::get(b.getFloatTy(), count));
 }
 
@@ -41,13 +45,13 @@ static llvm::Value *createTable(llvm::IRBuilderBase &b, unsigned count,
 /// four bits count.
 static llvm::Value *lookUp16(llvm::IRBuilderBase &b, llvm::Value *words) {
   return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {},
-                           {createTable(b, 16, getBits), words});
+                           {createTable(b, 16), words});
 }
 
 /// AVX2: a register has the magnitudes, of a word the lowest three bits count,
 /// and the sign comes from the fourth.
 static llvm::Value *lookUp8(llvm::IRBuilderBase &b, llvm::Value *words) {
-  llvm::Value *table = createTable(b, 8, getBits);
+  llvm::Value *table = createTable(b, 8);
   llvm::SmallVector<llvm::Value *> halves;
   for (int first : {0, 8})
     halves.push_back(b.CreateIntrinsic(
@@ -71,15 +75,6 @@ static llvm::Value *lookUp8(llvm::IRBuilderBase &b, llvm::Value *words) {
 static uint16_t getBF16Bits(numerics::ElementFormat format, uint32_t code) {
   return static_cast<uint16_t>(
       numerics::toBits(numerics::decodeBits(format, code)) >> 16);
-}
-
-template <typename T>
-static llvm::Constant *createConstants(llvm::IRBuilderBase &b, unsigned count,
-                                       llvm::function_ref<T(unsigned)> get) {
-  llvm::SmallVector<T> values;
-  for (unsigned i = 0; i < count; ++i)
-    values.push_back(get(i));
-  return llvm::ConstantDataVector::get(b.getContext(), values);
 }
 
 /// Words whose lowest four bits are codes. Of a word the lowest five bits
@@ -171,12 +166,11 @@ getDecodedFormat(const llvm::Function &function) {
   llvm::Type *word = llvm::Type::getInt16Ty(context);
   llvm::Type *byte = llvm::Type::getInt8Ty(context);
   for (numerics::ElementFormat format : numerics::kElementFormats) {
-    const numerics::FormatInfo &info = numerics::getFormatInfo(format);
-    // INT8 has no sign by itself.
-    if (name != llvm::StringRef(info.name) ||
-        format == numerics::ElementFormat::INT8)
+    // Fixed-point codes are two's complement: no bit of theirs is the sign alone.
+    if (name != llvm::StringRef(numerics::getFormatInfo(format).name) ||
+        numerics::isFixedPoint(format))
       continue;
-    bool isPacked = info.storageBits == 4;
+    bool isPacked = numerics::isPacked(format);
     int64_t count = isPacked ? kBF16Words : kBF16Bytes;
     if (isOfKind(function, kDecodesToBF16,
                  {getVector(isPacked ? word : byte, count)},
@@ -199,9 +193,8 @@ static void useBF16Instructions(llvm::Function &function) {
   else if (auto format = getDecodedFormat(function))
     replaceBody(function, [&](llvm::IRBuilderBase &b) {
       llvm::Value *codes = function.getArg(0);
-      return numerics::getFormatInfo(*format).storageBits == 4
-                 ? decodePacked(b, *format, codes)
-                 : decodeBytes(b, *format, codes);
+      return numerics::isPacked(*format) ? decodePacked(b, *format, codes)
+                                         : decodeBytes(b, *format, codes);
     });
 }
 

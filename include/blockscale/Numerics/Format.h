@@ -69,6 +69,11 @@ constexpr bool isFixedPoint(ElementFormat format) {
   return getFormatInfo(format).exponentBits == 0;
 }
 
+/// Whether two codes share a byte.
+constexpr bool isPacked(ElementFormat format) {
+  return getFormatInfo(format).storageBits == 4;
+}
+
 /// Number of codes of the format: 16, 64 or 256.
 constexpr int getCodeCount(ElementFormat format) {
   return 1 << getFormatInfo(format).bits;

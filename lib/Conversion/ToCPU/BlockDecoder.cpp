@@ -13,10 +13,6 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
-bool isPacked(numerics::ElementFormat format) {
-  return numerics::getFormatInfo(format).storageBits == 4;
-}
-
 Lanes emitLoadElements(ImplicitLocOpBuilder &b, Value data,
                        numerics::ElementFormat format, ValueRange row,
                        Value col, int64_t count) {

@@ -16,8 +16,7 @@ namespace blockscale::cpu {
 
 using namespace emit;
 
-/// Whether two codes share a byte.
-bool isPacked(numerics::ElementFormat format);
+using numerics::isPacked;
 
 /// f32 values of `count` codes of a row, from column `col` on. Packed codes
 /// start at an even column.

@@ -83,6 +83,13 @@ CpuFunction CpuFunction::createAddBF16Products(ImplicitLocOpBuilder &b) {
       });
 }
 
+Lanes orderUnpacked(Lanes x) {
+  SmallVector<int64_t> order;
+  for (int64_t word = 0; word < x.getCount(); ++word)
+    order.push_back(getUnpackedByte(word));
+  return shuffleLanes(x, x, order);
+}
+
 CpuFunction CpuFunction::createDecodeToBF16(ImplicitLocOpBuilder &b,
                                             numerics::ElementFormat format) {
   bool packed = isPacked(format);
@@ -95,12 +102,8 @@ CpuFunction CpuFunction::createDecodeToBF16(ImplicitLocOpBuilder &b,
       VectorType::get({count}, b.getI16Type()),
       [&](ImplicitLocOpBuilder &b, ValueRange arguments) -> Value {
         Lanes codes(b, arguments[0]);
-        if (!packed) {
-          SmallVector<int64_t> order;
-          for (int64_t word = 0; word < count; ++word)
-            order.push_back(getUnpackedByte(word));
-          codes = shuffleLanes(codes, codes, order);
-        }
+        if (!packed)
+          codes = orderUnpacked(codes);
         Lanes bits = extend(packed ? codes & 0xF : codes, 32);
         return truncate(toBits(numerics::decodeBits(format, bits)) >> 16, 16);
       });

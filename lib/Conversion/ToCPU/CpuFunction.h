@@ -23,6 +23,10 @@ namespace blockscale::cpu {
 
 using namespace emit;
 
+/// Elements of `kBF16Bytes` bytes in the order in which functions decode them
+/// ("Conversion/BF16Products.h").
+Lanes orderUnpacked(Lanes x);
+
 class CpuFunction {
 public:
   Lanes emitCall(mlir::ImplicitLocOpBuilder &b,

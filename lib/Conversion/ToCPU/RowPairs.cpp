@@ -23,8 +23,7 @@ static constexpr int64_t kSumLanes = kBF16Words / 2;
 
 bool RowPairs::suits(const ProductNumbers &numbers, Type elementOfA,
                      numerics::ElementFormat format) {
-  return numbers.mayBePairs(elementOfA) &&
-         format != numerics::ElementFormat::INT8;
+  return numbers.mayBePairs(elementOfA) && !numerics::isFixedPoint(format);
 }
 
 RowPairs::RowPairs(ImplicitLocOpBuilder &b, numerics::ElementFormat format,
@@ -48,12 +47,8 @@ Value RowPairs::createZeroSum() const {
 void RowPairs::emitOrder(Value numbersOfRow, Value first) {
   Lanes bits = loadLanes(b, numbersOfRow, first, getStepElements());
   Lanes words = truncate(bits >> 16, 16);
-  if (!packed()) {
-    SmallVector<int64_t> order;
-    for (int64_t word = 0; word < kBF16Bytes; ++word)
-      order.push_back(getUnpackedByte(word));
-    return storeLanes(shuffleLanes(words, words, order), ordered, first);
-  }
+  if (!packed())
+    return storeLanes(orderUnpacked(words), ordered, first);
   for (auto [code, part] :
        llvm::enumerate(splitByResidue(words, kCodesPerWord)))
     storeLanes(part, ordered, {add(b, first, getIndex(b, code * kBF16Words))});
