@@ -57,9 +57,7 @@ TEST(StochasticRounding, SumsHaveTheCodes) {
     auto low = static_cast<float>(moved);
     if (static_cast<double>(low) > moved)
       low = std::nextafter(low, 0.0f);
-    uint32_t sum = toBits(std::fmax(magnitude, low));
-    sum += bits << kStochasticRandomBit;
-    return (sum >> kStochasticCodeBit) - kStochasticBase;
+    return getStochasticCode(getStochasticSum(magnitude, low, bits));
   };
   for (int i = 0; i <= 7 * 4096; i += 3) {
     uint32_t center = toBits(static_cast<float>(i) / 4096.0f);

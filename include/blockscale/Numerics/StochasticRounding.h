@@ -56,10 +56,24 @@ encodeE2M1StochasticBits(Number x, Bits<Number> randomBits,
 /// below 1 those of (m + 1) / 2, rounded towards zero, which is the larger one
 /// of the two there and the lesser one elsewhere. So with r at bit 14
 ///
-///   code = (bits(max(m, (m + 1) / 2)) + r * 2^14) / 2^22 - 252
+///   sum = bits(max(m, (m + 1) / 2)) + r * 2^14
+///   code = sum / 2^22 - 252
 inline constexpr int kStochasticCodeBit = 22;
-inline constexpr int kStochasticRandomBit = kStochasticCodeBit - 8;
 inline constexpr uint32_t kStochasticBase = 252;
+
+/// The sum for a magnitude of 6 at most, and (magnitude + 1) / 2 rounded
+/// towards zero. Bits of positive floats are in their order.
+template <typename Number>
+constexpr Bits<Number> getStochasticSum(Number magnitude, Number moved,
+                                        Bits<Number> randomBits) {
+  return maxUnsigned(toBits(magnitude), toBits(moved)) +
+         (randomBits << (kStochasticCodeBit - 8));
+}
+
+/// The code of a magnitude with such a sum.
+constexpr uint32_t getStochasticCode(uint32_t sum) {
+  return (sum >> kStochasticCodeBit) - kStochasticBase;
+}
 
 /// The E2M1 code of `x` under 8 random bits. The sign of NaN is dropped.
 constexpr uint8_t encodeE2M1Stochastic(float x, uint8_t randomBits) {

@@ -70,12 +70,11 @@ Lanes emitStochasticSum(KernelBuilder &b, Lanes x, ValueRange randomWords,
   Lanes word(b, randomWords[number / kRandomWordElements]);
   int byte = numerics::getRandomByteNumber(
       static_cast<int>(number % kRandomWordElements));
-  Lanes random = ((word >> (8 * byte)) & 0xFF)
-                 << numerics::kStochasticRandomBit;
   Lanes magnitude = b.minNum(b.abs(x), b.f32(numerics::kE2M1Max));
   Lanes half = b.f32(0.5f);
   Lanes moved = b.callIntrinsic("llvm.nvvm.fma.rz.f", {magnitude, half, half});
-  return b.toBits(b.maxNum(magnitude, moved)) + random;
+  return numerics::getStochasticSum(magnitude, moved,
+                                    (word >> (8 * byte)) & 0xFF);
 }
 
 /// Below 1 the bits are those of half of 1 more.
