@@ -308,20 +308,18 @@ void StagedLoadEmitter::emitAcross(const TileCoord &tile, Lanes stage,
   int64_t blocks = rows / kPackedRows, tiles = spec.getTilesAcross();
   Lanes blockCols(b, emitCeilDiv(b, arguments.cols, kPackedRows));
   Lanes blockRows(b, emitCeilDiv(b, arguments.depth, kDecodedStep));
-  Lanes allBands(b, emitCeilDiv(b, arguments.depth, kTileRows));
   Lanes steps =
       minUnsigned(blockRows - firstStep, matrix.like(spec.getStageSteps()));
   Lanes bands(b, emitCeilDiv(b, steps, format.getTileSteps()));
   ring.full.emitExpect(
       b, slot,
       (steps * (blocks * blockBytes) + bands * (tiles * kTileBytes)) * owners);
-  // Copies `count` units of a row of `cols`, from number `first` on. Beyond the
-  // row there are no results.
-  auto emitRow = [&](Value source, Value target, Lanes row, Lanes cols,
+  // Copies `count` units of a row of `cols` that begins at unit `begin`, from
+  // number `first` of the row on. Beyond the row there are no results.
+  auto emitRow = [&](Value source, Value target, Lanes begin, Lanes cols,
                      Lanes first, int64_t count, int64_t bytes) {
     for (int64_t i = 0; i < count; ++i) {
-      Lanes number =
-          row * toI64(b, cols) + toI64(b, minUnsigned(first + i, cols - 1));
+      Lanes number = begin + toI64(b, minUnsigned(first + i, cols - 1));
       emitBulkCopy(tile, b.offset(target, b.getI8Type(), b.i32(i * bytes)),
                    b.offset(source, b.getI8Type(), number * bytes),
                    first.like(bytes), slot);
@@ -339,21 +337,21 @@ void StagedLoadEmitter::emitAcross(const TileCoord &tile, Lanes stage,
               getTarget(shared.codes, shared.codeBytes,
                         (number * owners + static_cast<int64_t>(i)) *
                             (blocks * blockBytes)),
-              row, blockCols, firstRow >> llvm::Log2_64(kPackedRows), blocks,
-              blockBytes);
+              row * toI64(b, blockCols), blockCols,
+              firstRow >> llvm::Log2_64(kPackedRows), blocks, blockBytes);
     return SmallVector<Value>();
   });
   Lanes firstBand = firstStep >> llvm::Log2_64(format.getTileSteps());
   emitCount(b, bands, {}, [&](Lanes number, ValueRange) {
-    Lanes row =
-        toI64(b, matrix) * toI64(b, allBands) + toI64(b, firstBand + number);
+    Lanes begin = product.scalesB +
+                  toI64(b, firstBand + number) * toI64(b, product.bandTiles);
     int64_t ofEach = spec.getStageScaleTiles() * kTileBytes;
     for (const auto &[i, own] : llvm::enumerate(arguments.products))
       emitRow(own.scaleB,
               getTarget(shared.scales, shared.scaleBytes,
                         number * (tiles * kTileBytes) +
                             static_cast<int64_t>(i) * ofEach),
-              row, product.bandTiles,
+              begin, product.bandTiles,
               firstRow >> llvm::Log2_64(format.block * kTileCols), tiles,
               kTileBytes);
     return SmallVector<Value>();

@@ -253,9 +253,9 @@ SmallVector<Lanes> DecodeEmitter::loadScalesAcross(const WgmmaStep &step,
       numerics::splitBits(tileOfRows * (rows / format.block), kTileCols).second;
   auto [tile, byte] = numerics::splitBits(
       before + numerics::splitBits(column, format.block).first, kTileCols);
-  auto [band, half] = numerics::splitBits(step.inStage, format.getTileSteps());
-  if (spec.getStageSteps() < format.getTileSteps())
-    half = numerics::splitBits(step.inProduct, format.getTileSteps()).second;
+  Lanes band = numerics::splitBits(step.inStage, format.getTileSteps()).first;
+  Lanes half =
+      numerics::splitBits(step.inProduct, format.getTileSteps()).second;
   tile = tile + band * spec.getTilesAcross();
   if (context.tile.scaledOwners > 1)
     tile = tile + thread.warpgroup * spec.getStageScaleTiles();
