@@ -323,4 +323,12 @@ Lanes getFirstLane(Lanes x) {
   return Lanes(builder, vector::ExtractOp::create(builder, x, int64_t(0)));
 }
 
+Lanes reduceLanes(Lanes x, llvm::function_ref<Lanes(Lanes, Lanes)> combine) {
+  while (x.getCount() > 1) {
+    auto [left, right] = splitHalves(x);
+    x = combine(left, right);
+  }
+  return x.isVector() ? getFirstLane(x) : x;
+}
+
 } // namespace blockscale::emit

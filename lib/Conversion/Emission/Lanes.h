@@ -236,6 +236,9 @@ std::pair<Lanes, Lanes> splitHalves(Lanes x);
 /// Lane 0.
 Lanes getFirstLane(Lanes x);
 
+/// What `combine` makes of all lanes, halving them.
+Lanes reduceLanes(Lanes x, llvm::function_ref<Lanes(Lanes, Lanes)> combine);
+
 } // namespace blockscale::emit
 
 #endif // BLOCKSCALE_LIB_CONVERSION_EMISSION_LANES_H

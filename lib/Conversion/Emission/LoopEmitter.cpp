@@ -129,13 +129,20 @@ void emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, LoopBody body,
 SmallVector<Value>
 emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, ValueRange inits,
               function_ref<SmallVector<Value>(Lanes, ValueRange)> body,
-              int64_t step) {
-  auto loop = scf::ForOp::create(b, begin, end, getIndex(b, step), inits);
+              Value step) {
+  auto loop = scf::ForOp::create(b, begin, end, step, inits);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   scf::YieldOp::create(b, body(Lanes(b, loop.getInductionVar()),
                                ValueRange(loop.getRegionIterArgs())));
   return SmallVector<Value>(loop.getResults());
+}
+
+SmallVector<Value>
+emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, ValueRange inits,
+              function_ref<SmallVector<Value>(Lanes, ValueRange)> body,
+              int64_t step) {
+  return emitReduction(b, begin, end, inits, body, getIndex(b, step));
 }
 
 Lanes emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, Value init,

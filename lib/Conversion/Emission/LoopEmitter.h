@@ -76,6 +76,13 @@ llvm::SmallVector<mlir::Value> emitReduction(
     llvm::function_ref<llvm::SmallVector<mlir::Value>(Lanes i,
                                                       mlir::ValueRange carried)>
         body,
+    mlir::Value step);
+llvm::SmallVector<mlir::Value> emitReduction(
+    mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
+    mlir::ValueRange inits,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(Lanes i,
+                                                      mlir::ValueRange carried)>
+        body,
     int64_t step = 1);
 
 /// Emits a loop as `emitLoop` does, with one value that is carried, and returns

@@ -26,11 +26,8 @@ Lanes MagnitudeRange::raise(Lanes farthest, Lanes bits) const {
 }
 
 Lanes emitMaximum(Lanes x) {
-  while (x.getCount() > 1) {
-    auto [left, right] = splitHalves(x);
-    x = maxUnsigned(left, right);
-  }
-  return x.isVector() ? getFirstLane(x) : x;
+  return reduceLanes(
+      x, [](Lanes left, Lanes right) { return maxUnsigned(left, right); });
 }
 
 Lanes MagnitudeRange::holds(Lanes farthest) const {

@@ -65,9 +65,7 @@ ProductNumbers::ProductNumbers(ProductOpInterface op,
 }
 
 bool ProductNumbers::mayBePairs(Type elementOfA) const {
-  bool isScaled = !elementOfA.isBF16() && !elementOfA.isF16();
-  return !chain && !scalesElements && !scalesSums &&
-         (elementOfA.isBF16() || isScaled);
+  return !chain && !scalesElements && !scalesSums && !elementOfA.isF16();
 }
 
 Lanes MatmulOperand::getBlockFactors(const Lanes &values) const {
@@ -112,15 +110,14 @@ PanelDecoder::PanelDecoder(ImplicitLocOpBuilder &b,
   rowPairs = allocate(b, {kPanelRows, kChunkDepth / 2}, b.getI32Type());
   colPairs = allocate(b, {kPanelCols / kPairCols, kChunkDepth / 2, kPairCols},
                       b.getI32Type());
-  decodeE2M1 = CpuFunction::createDecodeE2M1(b);
+  if (isPacked(blockscale::getElementFormat(getElementTypeOrSelf(op.getB()))))
+    decodeE2M1 = CpuFunction::createDecodeE2M1(b);
 }
 
 void PanelDecoder::emitFree() {
-  for (Value buffer :
-       {rowBuffer, colBuffer, transposed, rowScales, colScales, scaleRow})
-    memref::DeallocOp::create(b, buffer);
-  if (hasPairs())
-    for (Value buffer : {rowPairs, colPairs})
+  for (Value buffer : {rowBuffer, colBuffer, transposed, rowScales, colScales,
+                       scaleRow, rowPairs, colPairs})
+    if (buffer)
       memref::DeallocOp::create(b, buffer);
 }
 

@@ -115,7 +115,7 @@ public:
                ProductOpInterface op, mlir::Value blocks);
 
   /// Whether there may be pairs.
-  bool hasPairs() const { return decodeE2M1.has_value(); }
+  bool hasPairs() const { return static_cast<bool>(rowPairs); }
 
   /// Decodes the scales of `rows` over `blocks`.
   void emitRowScales(const MatmulOperand &operand, const Span &rows,
@@ -178,8 +178,8 @@ private:
   int64_t tileCols;
   /// Decoded numbers [row, k] and [tile, k, column].
   mlir::Value rowBuffer, colBuffer;
-  /// Pairs of bf16 [row, pair] and [tile, pair, column], and what decodes
-  /// E2M1, where there may be pairs.
+  /// Pairs of bf16 [row, pair] and [tile, pair, column], where there may be
+  /// such, and what decodes E2M1, where columns have it.
   mlir::Value rowPairs, colPairs;
   std::optional<CpuFunction> decodeE2M1;
   /// Codes of a step, [element or pair of elements, column].

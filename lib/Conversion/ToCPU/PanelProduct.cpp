@@ -33,17 +33,14 @@ static_assert(kRowsOfAnyTile % kRegisterRows == 0 &&
               kRowsOfAnyTile % kPairRows == 0 &&
               kPanelRows % kRowsOfAnyTile == 0);
 
-/// The elements of K from which on a register of pairs is added to another one
-/// for a chunk, rather than to a sum in f64, and the part of K that it then
-/// adds up itself.
-static constexpr int64_t kDepthOfChunks = 512, kPartOfPairs = 32;
+/// The part of K that a register of pairs adds up, and the elements of K from
+/// which on that is as much as a register adds up at least. From there on it is
+/// added to another register for a chunk, rather than to a sum in f64.
+static constexpr int64_t kPartOfPairs = 32,
+                         kDepthOfChunks = kPartOfPairs * kRegisterDepth;
 
 /// Results that are stored at a time.
 static constexpr int64_t kStoredCols = 16;
-
-bool hasNarrowPanels(ProductOpInterface op) {
-  return op.getScaleB() && getScaleLayout(op.getScaleB().getType()).isLinear();
-}
 
 Span getPanel(ImplicitLocOpBuilder &b, Value index, int64_t panelSize,
               Value size) {
@@ -113,10 +110,9 @@ void PanelProduct::emitClearSums(const PanelTask &task) {
       });
 }
 
-/// Adds the products of `depth` elements of the decoded chunk, which begins at
-/// `firstBlock` of the decoded scales.
-void PanelProduct::emitTile(Value row, Value tile, Value firstBlock,
-                            Value depth, Value registerDepth) {
+/// Adds the products of the decoded numbers of a tile.
+void PanelProduct::emitTile(const ChunkTile &at, Value registerDepth) {
+  Value row = at.row, tile = at.tile, depth = at.depth;
   auto registerType = VectorType::get({tileCols}, numbers.type);
   Value zeros = arith::ConstantOp::create(b, b.getZeroAttr(registerType));
   SmallVector<Value> rows;
@@ -141,7 +137,7 @@ void PanelProduct::emitTile(Value row, Value tile, Value firstBlock,
     SmallVector<Value> registers =
         emitReduction(b, first, end, SmallVector<Value>(kRegisterRows, zeros),
                       addProducts, kUnrolledDepth);
-    Value block = add(b, firstBlock, div(b, first, numbers.blockSize));
+    Value block = add(b, at.firstBlock, div(b, first, numbers.blockSize));
     for (auto [row, partial] : llvm::zip_equal(rows, registers)) {
       Lanes sum(b,
                 vector::LoadOp::create(b, sumType, sums, ValueRange{row, col}));
@@ -156,9 +152,9 @@ void PanelProduct::emitTile(Value row, Value tile, Value firstBlock,
   emitLoop(b, getIndex(b, 0), depth, emitRegisters, registerDepth);
 }
 
-/// Adds the products of `depth` elements of the decoded chunk to the sums of a
-/// row and the columns of a tile, which are those of a chain.
-void PanelProduct::emitChain(Value row, Value tile, Value depth) {
+/// The same of a tile of one row, whose sums are those of a chain.
+void PanelProduct::emitChain(const ChunkTile &at) {
+  Value row = at.row, tile = at.tile, depth = at.depth;
   Value col = mul(b, tile, tileCols);
   auto sumType = VectorType::get({tileCols}, b.getF64Type());
   Lanes sum(b, vector::LoadOp::create(b, sumType, sums, ValueRange{row, col}));
@@ -178,8 +174,8 @@ void PanelProduct::emitChain(Value row, Value tile, Value depth) {
 }
 
 /// As emitTile, with pairs of bf16.
-void PanelProduct::emitPairTile(Value row, Value tile, Value depth,
-                                const PairDepths &depths) {
+void PanelProduct::emitPairTile(const ChunkTile &at, const PairDepths &depths) {
+  Value row = at.row, tile = at.tile, depth = at.depth;
   auto registerType = VectorType::get({kPairCols}, b.getF32Type());
   Value zeros = arith::ConstantOp::create(b, b.getZeroAttr(registerType));
   SmallVector<Value> noSums(kPairRows, zeros), rows;
@@ -212,13 +208,13 @@ void PanelProduct::emitPairTile(Value row, Value tile, Value depth,
   auto sumType = VectorType::get({kPairCols}, b.getF64Type());
   auto emitSums = [&](Value first) {
     Value end = min(b, add(b, first, depths.ofSum), depth);
-    auto loop = scf::ForOp::create(
-        b, first, end, depths.ofRegister, noSums,
-        [&](OpBuilder &, Location, Value k, ValueRange carried) {
+    SmallVector<Value> parts = emitReduction(
+        b, first, end, noSums,
+        [&](Value k, ValueRange carried) {
           Value next = min(b, add(b, k, depths.ofRegister), end);
-          scf::YieldOp::create(b, addRegisters(k, next, carried));
-        });
-    SmallVector<Value> parts(loop.getResults());
+          return addRegisters(k, next, carried);
+        },
+        depths.ofRegister);
     for (auto [row, part] : llvm::zip_equal(rows, parts)) {
       Lanes sum(b,
                 vector::LoadOp::create(b, sumType, sums, ValueRange{row, col}));
@@ -234,61 +230,62 @@ void PanelProduct::emitPairTile(Value row, Value tile, Value depth,
 PanelProduct::PairDepths PanelProduct::getPairDepths(Value blocks) {
   Value depth = mul(b, blocks, numbers.blockSize);
   Value least = getIndex(b, kRegisterDepth), chunk = getIndex(b, kChunkDepth);
-  Value part =
-      mul(b, div(b, depth, kPartOfPairs * kRegisterDepth), kRegisterDepth);
+  Value part = mul(b, div(b, depth, kDepthOfChunks), kRegisterDepth);
   Lanes isLong =
       compare(arith::CmpIPredicate::uge, Lanes(b, depth), kDepthOfChunks);
   return {max(b, least, min(b, part, chunk)),
           select(isLong, Lanes(b, chunk), least)};
 }
 
-void PanelProduct::emitPairTiles(const PanelTask &task) {
+/// For each chunk of the task, which begins at a block that is counted within
+/// it: decodes the chunk, and adds it tile by tile.
+void PanelProduct::emitChunks(
+    const PanelTask &task, int64_t rowsOfTile, int64_t colsOfTile,
+    function_ref<void(const Span &chunk, Value firstBlock)> decode,
+    function_ref<void(const ChunkTile &tile)> addTile) {
   Value zero = getIndex(b, 0);
-  PairDepths depths = getPairDepths(task.blocks.count);
+  int64_t most = kChunkDepth / numbers.blockSize;
   emitLoop(
       b, zero, task.blocks.count,
       [&](Value firstBlock) {
-        Span chunk = getChunk(task, firstBlock);
-        decoder->emitRowPairs(task.a, task.rows, chunk, firstBlock);
-        decoder->emitColPairs(task.b, task.cols, chunk, firstBlock);
+        Span chunk = {
+            add(b, task.blocks.first, firstBlock),
+            min(b, getIndex(b, most), sub(b, task.blocks.count, firstBlock))};
+        decode(chunk, firstBlock);
         Value depth = mul(b, chunk.count, numbers.blockSize);
         emitLoop(
-            b, zero, ceilDiv(b, task.cols.count, kPairCols), [&](Value tile) {
+            b, zero, ceilDiv(b, task.cols.count, colsOfTile), [&](Value tile) {
               emitLoop(
                   b, zero, task.rows.count,
-                  [&](Value row) { emitPairTile(row, tile, depth, depths); },
-                  kPairRows);
+                  [&](Value row) { addTile({row, tile, firstBlock, depth}); },
+                  rowsOfTile);
             });
       },
-      kChunkDepth / numbers.blockSize);
+      most);
 }
 
-/// The chunk from `firstBlock` on, counted within the task.
-Span PanelProduct::getChunk(const PanelTask &task, Value firstBlock) {
-  Value blocks = min(b, getIndex(b, kChunkDepth / numbers.blockSize),
-                     sub(b, task.blocks.count, firstBlock));
-  return {add(b, task.blocks.first, firstBlock), blocks};
+void PanelProduct::emitPairChunks(const PanelTask &task) {
+  PairDepths depths = getPairDepths(task.blocks.count);
+  emitChunks(
+      task, kPairRows, kPairCols,
+      [&](const Span &chunk, Value firstBlock) {
+        decoder->emitRowPairs(task.a, task.rows, chunk, firstBlock);
+        decoder->emitColPairs(task.b, task.cols, chunk, firstBlock);
+      },
+      [&](const ChunkTile &tile) { emitPairTile(tile, depths); });
 }
 
-/// Adds the chunk from `firstBlock` on.
-void PanelProduct::emitAddChunk(const PanelTask &task, Value firstBlock,
-                                Value registerDepth) {
-  Value zero = getIndex(b, 0);
-  Span chunk = getChunk(task, firstBlock);
-  decoder->emitRows(task.a, task.rows, chunk, firstBlock);
-  decoder->emitCols(task.b, task.cols, chunk, firstBlock);
-  Value depth = mul(b, chunk.count, numbers.blockSize);
-  emitLoop(b, zero, ceilDiv(b, task.cols.count, tileCols), [&](Value tile) {
-    if (numbers.chain)
-      return emitLoop(b, zero, task.rows.count,
-                      [&](Value row) { emitChain(row, tile, depth); });
-    emitLoop(
-        b, zero, task.rows.count,
-        [&](Value row) {
-          emitTile(row, tile, firstBlock, depth, registerDepth);
-        },
-        kRegisterRows);
-  });
+void PanelProduct::emitNumberChunks(const PanelTask &task) {
+  auto decode = [&](const Span &chunk, Value firstBlock) {
+    decoder->emitRows(task.a, task.rows, chunk, firstBlock);
+    decoder->emitCols(task.b, task.cols, chunk, firstBlock);
+  };
+  if (numbers.chain)
+    return emitChunks(task, 1, tileCols, decode,
+                      [&](const ChunkTile &tile) { emitChain(tile); });
+  Value registerDepth = getRegisterDepth(task.blocks.count);
+  emitChunks(task, kRegisterRows, tileCols, decode,
+             [&](const ChunkTile &tile) { emitTile(tile, registerDepth); });
 }
 
 void PanelProduct::emitStoreRow(const PanelTask &task, Value bufferRow) {
@@ -306,17 +303,8 @@ void PanelProduct::emitTiles(const PanelTask &task) {
   decoder->emitRowScales(task.a, task.rows, task.blocks);
   decoder->emitColScales(task.b, task.cols, task.blocks);
   emitClearSums(task);
-  Value registerDepth = getRegisterDepth(task.blocks.count);
-  auto emitChunks = [&] {
-    emitLoop(
-        b, getIndex(b, 0), task.blocks.count,
-        [&](Value firstBlock) {
-          emitAddChunk(task, firstBlock, registerDepth);
-        },
-        kChunkDepth / numbers.blockSize);
-  };
   if (!hasBF16Products)
-    return emitChunks();
+    return emitNumberChunks(task);
   // Numbers are looked at where there are instructions.
   auto arePairs = scf::IfOp::create(
       b, hasBF16Products->emitCall(b),
@@ -329,7 +317,9 @@ void PanelProduct::emitTiles(const PanelTask &task) {
         Value isFalse = arith::ConstantOp::create(b, b.getBoolAttr(false));
         scf::YieldOp::create(b, isFalse);
       });
-  emitIf(b, arePairs.getResult(0), [&] { emitPairTiles(task); }, emitChunks);
+  emitIf(
+      b, arePairs.getResult(0), [&] { emitPairChunks(task); },
+      [&] { emitNumberChunks(task); });
 }
 
 void PanelProduct::emitDots(const PanelTask &task) {

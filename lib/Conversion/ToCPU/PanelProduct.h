@@ -49,11 +49,6 @@ using namespace emit;
 /// The most rows of a panel that are multiplied one by one.
 inline constexpr int64_t kFewRows = 3;
 
-/// Columns of a panel of few rows: their products are as much work for many
-/// threads. Columns of scales in tiles are a tile, and stay together.
-inline constexpr int64_t kNarrowPanelCols = 64;
-bool hasNarrowPanels(ProductOpInterface op);
-
 /// The panel `index` of `size` rows or columns.
 Span getPanel(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
               int64_t panelSize, mlir::Value size);
@@ -84,20 +79,26 @@ private:
   void emitDots(const PanelTask &task);
   mlir::Value getRegisterDepth(mlir::Value blocks);
   void emitClearSums(const PanelTask &task);
-  void emitAddChunk(const PanelTask &task, mlir::Value firstBlock,
-                    mlir::Value registerDepth);
-  void emitTile(mlir::Value row, mlir::Value tile, mlir::Value firstBlock,
-                mlir::Value depth, mlir::Value registerDepth);
+  /// The sums of a register tile, and what a decoded chunk adds to them:
+  /// `depth` elements from `firstBlock` of the decoded scales on.
+  struct ChunkTile {
+    mlir::Value row, tile, firstBlock, depth;
+  };
+  void
+  emitChunks(const PanelTask &task, int64_t rowsOfTile, int64_t colsOfTile,
+             llvm::function_ref<void(const Span &chunk, mlir::Value firstBlock)>
+                 decode,
+             llvm::function_ref<void(const ChunkTile &tile)> addTile);
+  void emitNumberChunks(const PanelTask &task);
+  void emitTile(const ChunkTile &at, mlir::Value registerDepth);
   /// The products that a register of pairs adds up, and a sum of registers.
   struct PairDepths {
     mlir::Value ofRegister, ofSum;
   };
   PairDepths getPairDepths(mlir::Value blocks);
-  void emitPairTile(mlir::Value row, mlir::Value tile, mlir::Value depth,
-                    const PairDepths &depths);
-  void emitPairTiles(const PanelTask &task);
-  Span getChunk(const PanelTask &task, mlir::Value firstBlock);
-  void emitChain(mlir::Value row, mlir::Value tile, mlir::Value depth);
+  void emitPairTile(const ChunkTile &at, const PairDepths &depths);
+  void emitPairChunks(const PanelTask &task);
+  void emitChain(const ChunkTile &at);
   void emitStoreRow(const PanelTask &task, mlir::Value bufferRow);
 
   mlir::ImplicitLocOpBuilder &b;

@@ -293,13 +293,8 @@ Lanes RowDots::emitAddElements(const MatmulOperand &operand, Value row,
   return addExactProduct(products, broadcast(factor, products), sum);
 }
 
-/// The sum of all lanes, halving them.
 static Lanes emitSumOfLanes(Lanes x) {
-  while (x.getCount() > 1) {
-    auto [left, right] = splitHalves(x);
-    x = left + right;
-  }
-  return getFirstLane(x);
+  return reduceLanes(x, [](Lanes left, Lanes right) { return left + right; });
 }
 
 /// The sum of products. With `rounds`, elements are scaled and rounded.

@@ -14,6 +14,15 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
+/// Columns of a panel of few rows: their products are as much work for many
+/// threads.
+static constexpr int64_t kNarrowPanelCols = 64;
+
+/// Columns of scales in tiles are a tile, and stay together.
+static bool hasNarrowPanels(ScaledMMOp op) {
+  return op.getScaleB() && getScaleLayout(op.getScaleB().getType()).isLinear();
+}
+
 /// The value for narrow panels of columns where the product has few rows, else
 /// that for wide ones.
 static Value chooseByRows(ImplicitLocOpBuilder &b, ScaledMMOp op, Value rows,
