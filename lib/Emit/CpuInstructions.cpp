@@ -166,7 +166,8 @@ getDecodedFormat(const llvm::Function &function) {
   llvm::Type *word = llvm::Type::getInt16Ty(context);
   llvm::Type *byte = llvm::Type::getInt8Ty(context);
   for (numerics::ElementFormat format : numerics::kElementFormats) {
-    // Fixed-point codes are two's complement: no bit of theirs is the sign alone.
+    // Fixed-point codes are two's complement: no bit of theirs is the sign
+    // alone.
     if (name != llvm::StringRef(numerics::getFormatInfo(format).name) ||
         numerics::isFixedPoint(format))
       continue;
