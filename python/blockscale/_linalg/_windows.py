@@ -45,7 +45,8 @@ class Windows:
       kernel: the elements of a window.
       strides: from the first element of a window to that of the next one.
       dilations: from an element of a window to its next one.
-      low, high: the elements of padding before and behind the input.
+      low, high: the elements of padding before and behind the input; a negative number takes as
+        many away.
       rounds_up: whether a last window may reach beyond the padding. It begins within the input or
         the padding before it.
     """
@@ -99,10 +100,22 @@ def _check(builder: Builder, x: Array, windows: Windows, places: Sequence[Size])
 
 
 def _pad(builder: Builder, x: Array, windows: Windows, value: float = 0) -> Array:
-    """x with its padding, and with what windows beyond it reach over."""
+    """x with its padding, where a negative one takes elements away, and with what windows beyond
+    it reach over."""
+    before, behind = ([simplify(-each) if _is_negative(each) else 0 for each in ends]
+                      for ends in (windows.low, windows.high))
+    space = [simplify(size - first - last)
+             for size, first, last in zip(x.sizes[2:], before, behind)]
+    x = emit_slice(builder, x, [0, 0, *before], [*x.sizes[:2], *space])
+    low, high = ([0 if _is_negative(each) else each for each in ends]
+                 for ends in (windows.low, windows.high))
     beyond = [stride - 1 if windows.rounds_up else 0 for stride in windows.strides]
-    high = [simplify(each + more) for each, more in zip(windows.high, beyond)]
-    return emit_pad(builder, x, [0, 0, *windows.low], [0, 0, *high], value)
+    high = [simplify(each + more) for each, more in zip(high, beyond)]
+    return emit_pad(builder, x, [0, 0, *low], [0, 0, *high], value)
+
+
+def _is_negative(size: Size) -> bool:
+    return isinstance(size, int) and size < 0
 
 
 def _multiply(body: Body, index: str, factor: int) -> str:
@@ -232,20 +245,13 @@ def _emit_depthwise(builder: Builder, x: Array, weight: Array, bias: Array | Non
 
 
 def emit_transposed_convolution(builder: Builder, x: Array, weight: Array, bias: Array | None,
-                                windows: Windows, *, groups: int = 1,
-                                places: Sequence[Size] | None = None, dtype: str | None = None
-                                ) -> Array:
+                                windows: Windows, *, places: Sequence[Size], groups: int = 1,
+                                dtype: str | None = None) -> Array:
     """The convolution whose gradient a convolution with the same windows has: x [N, C, *space] with
     filters [C, O / groups, *kernel]. Each element of x adds a filter to the result, which is cut
-    by the padding to `places`; None for as many as the last window reaches over."""
+    by the padding before it and has the sizes `places`."""
     count = len(windows.kernel)
-    space = x.sizes[2:]
-    whole = [simplify((size - 1) * stride + span)
-             for size, stride, span in zip(space, windows.strides, windows.spans)]
-    if places is None:
-        places = [simplify(size - low - high)
-                  for size, low, high in zip(whole, windows.low, windows.high)]
-    _check(builder, x, Windows.make(windows.kernel, low=windows.spans, high=windows.spans), places)
+    _check(builder, x, windows, places)
     depth, width = weight.sizes[:2]
     if depth != x.sizes[1] or not isinstance(depth, int) or groups < 1 or depth % groups or (
             weight.sizes[2:] != windows.kernel):
@@ -265,25 +271,9 @@ def emit_transposed_convolution(builder: Builder, x: Array, weight: Array, bias:
     low = [simplify(edge - each) for edge, each in zip(edges, windows.low)]
     high = [simplify(place + edge - size - before) for place, edge, size, before
             in zip(places, edges, spread.sizes[2:], low)]
-    spread = _cut(builder, spread, low, high)
-    inner = Windows.make(windows.kernel, dilations=windows.dilations,
-                         low=[each if _is_positive(each) else 0 for each in low],
-                         high=[each if _is_positive(each) else 0 for each in high])
+    inner = Windows.make(windows.kernel, dilations=windows.dilations, low=low, high=high)
     return emit_convolution(builder, spread, filters, bias, inner, groups=groups, places=places,
                             dtype=dtype)
-
-
-def _is_positive(size: Size) -> bool:
-    return not isinstance(size, int) or size > 0
-
-
-def _cut(builder: Builder, x: Array, low: Sequence[Size], high: Sequence[Size]) -> Array:
-    """x without what negative padding takes from its dimensions of space."""
-    before = [0 if _is_positive(each) else simplify(-each) for each in low]
-    behind = [0 if _is_positive(each) else simplify(-each) for each in high]
-    sizes = [simplify(size - first - last)
-             for size, first, last in zip(x.sizes[2:], before, behind)]
-    return emit_slice(builder, x, [0, 0, *before], [*x.sizes[:2], *sizes])
 
 
 def emit_pool(builder: Builder, kind: str, x: Array, windows: Windows, *,

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
@@ -15,7 +13,6 @@ from blockscale._linalg import (
     emit_convolution,
     emit_pad,
     emit_reverse,
-    emit_slice,
     emit_transpose,
     is_float,
 )
@@ -23,14 +20,6 @@ from blockscale.jax import _narrow
 from blockscale.jax._graph import Node
 from blockscale.jax._importer import Importer, get_sizes, handles
 from blockscale.jax._shapes import get_integers, get_padding
-
-
-def _cut(importer: Importer, x: Array, low: Sequence[int], high: Sequence[int]) -> Array:
-    """x [N, C, *space] without what negative padding takes away."""
-    before, behind = ([max(0, -each) for each in ends] for ends in (low, high))
-    space = [int(size) - first - last
-             for size, first, last in zip(x.sizes[2:], before, behind)]
-    return emit_slice(importer, x, [0, 0, *before], [*x.sizes[:2], *space])
 
 
 @handles("stablehlo.convolution")
@@ -58,15 +47,13 @@ def import_convolution(importer: Importer, node: Node) -> Array:
     low, high = get_padding(node, count)
     x = emit_pad(importer, x, [0] * x.rank, [0] * x.rank,
                  interior=[0, 0, *(each - 1 for each in gaps)])
-    x = _cut(importer, x, low, high)
     reversal = node.attribute("window_reversal")
     flags = [] if reversal is None else list(ir.DenseBoolArrayAttr(reversal))
     axes = [dim + 2 for dim, is_reversed in enumerate(flags) if is_reversed]
     if axes:
         filters = emit_reverse(importer, filters, axes)
     kernel = [int(size) for size in filters.sizes[2:]]
-    windows = Windows.make(kernel, strides, dilations, [max(0, each) for each in low],
-                           [max(0, each) for each in high])
+    windows = Windows.make(kernel, strides, dilations, low, high)
     order = [numbers.output_batch_dimension, numbers.output_feature_dimension,
              *numbers.output_spatial_dimensions]
     result = get_sizes(importer.result)
