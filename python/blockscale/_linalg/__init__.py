@@ -55,11 +55,13 @@ from blockscale._linalg._orders import (
 from blockscale._linalg._products import emit_dot_general, emit_linear, emit_matmul
 from blockscale._linalg._recurrent import Activation, Lstm, emit_lstm, get_activation
 from blockscale._linalg._reductions import (
+    COMBINE,
     emit_batch_norm,
     emit_layer_norm,
     emit_reduce,
     emit_reduction,
     emit_softmax,
+    get_start,
     normalize_axes,
 )
 from blockscale._linalg._resampling import (
@@ -98,17 +100,18 @@ from blockscale._linalg._windows import (
 )
 
 __all__ = [
-    "BINARY", "BITWISE", "COMPARISONS", "FLOAT_UNARY", "INTEGERS", "LARGE", "PADDINGS", "PLACES",
-    "ROUNDINGS", "UNARY", "Activation", "Along", "Array", "Axis", "Body", "Builder", "CodedMatrix",
-    "Lstm", "Operand", "Size", "Windows", "check_options", "emit_batch_norm", "emit_binary",
-    "emit_broadcast", "emit_cast", "emit_clamped", "emit_compare", "emit_concat", "emit_convert",
-    "emit_convolution", "emit_cumulative_sum", "emit_dot_general", "emit_dynamic_codes",
-    "emit_elementwise", "emit_extremum_index", "emit_full", "emit_gather", "emit_histogram",
-    "emit_if", "emit_insert", "emit_interpolated", "emit_iota", "emit_layer_norm", "emit_linear",
-    "emit_loop", "emit_lstm", "emit_matmul", "emit_nearest", "emit_pad", "emit_pad_by_elements",
-    "emit_pool", "emit_put", "emit_reads", "emit_reduce", "emit_reduction", "emit_repeat",
-    "emit_repeat_each", "emit_reshape", "emit_reverse", "emit_scatter", "emit_search",
-    "emit_select", "emit_slice", "emit_softmax", "emit_sort", "emit_take_along", "emit_transpose",
-    "emit_transposed_convolution", "emit_unary", "floor_divide", "format_sizes", "get_activation",
-    "get_inner", "get_spec", "is_float", "is_integer", "multiply", "normalize_axes", "simplify",
+    "BINARY", "BITWISE", "COMBINE", "COMPARISONS", "FLOAT_UNARY", "INTEGERS", "LARGE", "PADDINGS",
+    "PLACES", "ROUNDINGS", "UNARY", "Activation", "Along", "Array", "Axis", "Body", "Builder",
+    "CodedMatrix", "Lstm", "Operand", "Size", "Windows", "check_options", "emit_batch_norm",
+    "emit_binary", "emit_broadcast", "emit_cast", "emit_clamped", "emit_compare", "emit_concat",
+    "emit_convert", "emit_convolution", "emit_cumulative_sum", "emit_dot_general",
+    "emit_dynamic_codes", "emit_elementwise", "emit_extremum_index", "emit_full", "emit_gather",
+    "emit_histogram", "emit_if", "emit_insert", "emit_interpolated", "emit_iota", "emit_layer_norm",
+    "emit_linear", "emit_loop", "emit_lstm", "emit_matmul", "emit_nearest", "emit_pad",
+    "emit_pad_by_elements", "emit_pool", "emit_put", "emit_reads", "emit_reduce", "emit_reduction",
+    "emit_repeat", "emit_repeat_each", "emit_reshape", "emit_reverse", "emit_scatter",
+    "emit_search", "emit_select", "emit_slice", "emit_softmax", "emit_sort", "emit_take_along",
+    "emit_transpose", "emit_transposed_convolution", "emit_unary", "floor_divide", "format_sizes",
+    "get_activation", "get_inner", "get_spec", "get_start", "is_float", "is_integer", "multiply",
+    "normalize_axes", "simplify",
 ]

@@ -36,6 +36,12 @@ def normalize_axes(builder: Builder, axes: Sequence[int] | None, rank: int) -> t
     return tuple(sorted(found))
 
 
+#: What each reduction does with its result so far and an element: `function(body, a, b, dtype)`.
+COMBINE: dict[str, Callable[..., str]] = {
+    "sum": Body.add, "mean": Body.add, "prod": Body.mul, "max": Body.maximum, "min": Body.minimum,
+}
+
+
 def get_start(kind: str, dtype: str) -> float:
     """What a reduction has before its first element."""
     if kind in ("sum", "mean"):
@@ -107,8 +113,7 @@ def emit_reduce(builder: Builder, kind: str, x: Array, axes: Sequence[int] | Non
         builder.refuse(f"expected a mean of floating-point numbers, but got {x.dtype}")
     if kind in ("sum", "prod") and inner == "i1":
         builder.refuse(f"expected a {kind} of numbers, but got truth values")
-    combine = {"sum": Body.add, "mean": Body.add, "prod": Body.mul, "max": Body.maximum,
-               "min": Body.minimum}[kind]
+    combine = COMBINE[kind]
     total = emit_reduction(builder, kind, [x], x.sizes, axes, inner, get_start(kind, inner),
                            lambda body, a: a, lambda body, old, a: combine(body, old, a, inner))
     if kind == "mean":

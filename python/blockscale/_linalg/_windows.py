@@ -26,7 +26,7 @@ from blockscale._linalg._body import (
 from blockscale._linalg._builder import Array, Builder, Size, floor_divide, multiply, simplify
 from blockscale._linalg._elementwise import emit_binary, emit_convert
 from blockscale._linalg._products import emit_linear, emit_matmul
-from blockscale._linalg._reductions import emit_reduction, get_start
+from blockscale._linalg._reductions import COMBINE, emit_reduction, get_start
 from blockscale._linalg._shapes import (
     emit_pad,
     emit_reads,
@@ -286,7 +286,6 @@ def emit_pool(builder: Builder, kind: str, x: Array, windows: Windows, *,
     places = tuple(windows.count(x.sizes[2:]) if places is None else places)
     _check(builder, x, windows, places)
     inner = get_inner(x.dtype)
-    combine = {"max": Body.maximum, "min": Body.minimum, "prod": Body.mul}.get(kind, Body.add)
     start = get_start(kind, inner)
     window = emit_full(builder, windows.kernel, 0, inner)
     rank = x.rank
@@ -294,7 +293,7 @@ def emit_pool(builder: Builder, kind: str, x: Array, windows: Windows, *,
         builder, kind, _pad(builder, x, windows, start),
         Along(window, tuple(range(rank, rank + len(places)))), windows,
         (*x.sizes[:2], *places), inner, start, lambda body: body.index(1),
-        lambda _, a, window: a, combine)
+        lambda _, a, window: a, COMBINE[kind])
     if kind != "mean":
         return emit_convert(builder, result, dtype, base=kind)
     if not windows.rounds_up and (counts_padding or not windows.is_padded()):

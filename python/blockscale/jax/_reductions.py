@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-import math
-
 from blockscale._linalg import (
+    BITWISE,
+    COMBINE,
     Body,
     Windows,
     emit_convert,
@@ -17,6 +17,7 @@ from blockscale._linalg import (
     emit_reduction,
     emit_reshape,
     get_inner,
+    get_start,
     is_float,
     is_integer,
 )
@@ -26,34 +27,34 @@ from blockscale.jax._orders import check_numbers, is_iota
 from blockscale.jax._regions import Expression, describe, list_names, make
 from blockscale.jax._shapes import get_integers, get_padding
 
-#: By the op of the region: numbers of the type, and truth values.
-_COMBINE = {"stablehlo.add": "add", "stablehlo.maximum": "max", "stablehlo.minimum": "min",
-            "stablehlo.multiply": "mul", "stablehlo.and": "and", "stablehlo.or": "or"}
-_METHODS = {"add": Body.add, "max": Body.maximum, "min": Body.minimum, "mul": Body.mul}
+#: By the op of the region, the reduction of numbers: a name of COMBINE or BITWISE.
+_KINDS = {"stablehlo.add": "sum", "stablehlo.maximum": "max", "stablehlo.minimum": "min",
+          "stablehlo.multiply": "prod", "stablehlo.and": "and", "stablehlo.or": "or"}
 
 
 def _get_combination(importer: Importer, node: Node) -> str:
-    """What the region of a reduction computes of its two arguments."""
+    """The op of the region of a reduction, which has its two arguments."""
     block = node.op.regions[0].blocks[0]
     ops = [view.operation for view in block.operations]
-    if (len(ops) == 2 and ops[0].name in _COMBINE
+    if (len(ops) == 2 and ops[0].name in _KINDS
             and list(ops[1].operands) == list(ops[0].results)
             and set(ops[0].operands) == set(block.arguments)):
-        return _COMBINE[ops[0].name]
+        name: str = ops[0].name
+        return name
     return importer.refuse("expected a reduction by one of "
-                           f"{', '.join(_COMBINE)} of its two arguments, but got "
+                           f"{', '.join(_KINDS)} of its two arguments, but got "
                            f"{', '.join(op.name for op in ops[:-1]) or 'none'}")
 
 
-def _check(importer: Importer, source: Ref, kind: str) -> str:
-    """The reduction, as truth values have it where they are reduced."""
-    dtype = importer.dtype_of(source)
+def _get_kind(importer: Importer, source: Ref, op: str) -> str:
+    """The reduction by an op, as truth values have it where they are reduced."""
+    kind, dtype = _KINDS[op], importer.dtype_of(source)
     if source.element.startswith("ui") and kind in ("max", "min"):
         importer.refuse("expected signed or floating-point numbers, but got unsigned ones")
     if not (is_float(dtype) or is_integer(dtype)):
         importer.refuse(f"expected numbers of 16 bits or more, or integers, but got {dtype}")
     if dtype == "i1":
-        return {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(kind, kind)
+        return {"sum": "or", "max": "or", "prod": "and", "min": "and"}.get(kind, kind)
     return kind
 
 
@@ -72,14 +73,13 @@ def import_reduce(importer: Importer, node: Node) -> Known | list[Known]:
         importer.refuse("expected a reduction of one tensor, or of two, but got one of "
                         f"{len(node.operands) // 2}")
     source, start = node.operands
-    kind = _check(importer, source, _get_combination(importer, node))
+    kind = _get_kind(importer, source, _get_combination(importer, node))
     dtype = importer.dtype_of(source)
     inner = get_inner(dtype)
+    compute = COMBINE.get(kind) or BITWISE[kind]
 
     def combine(body: Body, old: str, new: str) -> str:
-        if kind in ("and", "or"):
-            return body.op(f"arith.{kind}i {old}, {new}", inner)
-        return _METHODS[kind](body, old, new, inner)
+        return compute(body, old, new, inner)
     known = importer.get(start)
     neutral = _get_neutral(kind, inner)
     first = to_number(known.number) if isinstance(known, Literal) else neutral
@@ -93,16 +93,11 @@ def import_reduce(importer: Importer, node: Node) -> Known | list[Known]:
 
 
 def _get_neutral(kind: str, dtype: str) -> float:
-    if kind in ("add", "or"):
+    if kind == "or":
         return 0
-    if kind == "mul":
-        return 1
     if kind == "and":
         return 1 if dtype == "i1" else -1
-    if is_float(dtype):
-        return -math.inf if kind == "max" else math.inf
-    limit = 1 << (int(dtype[1:]) - 1)
-    return -limit if kind == "max" else limit - 1
+    return get_start(kind, dtype)
 
 
 # Extremes and their places.
@@ -139,9 +134,6 @@ def _import_extreme(importer: Importer, node: Node, axes: list[int]) -> list[Kno
 
 # Windows.
 
-#: What pools call reductions.
-_POOLS = {"add": "sum", "mul": "prod", "max": "max", "min": "min"}
-
 
 @handles("stablehlo.reduce_window")
 def import_reduce_window(importer: Importer, node: Node) -> Known:
@@ -150,12 +142,13 @@ def import_reduce_window(importer: Importer, node: Node) -> Known:
         importer.refuse("expected windows of one tensor, but got those of "
                         f"{len(node.operands) // 2}")
     source, start = node.operands
-    kind = _check(importer, source, _get_combination(importer, node))
-    dtype = importer.dtype_of(source)
-    if kind not in _POOLS:
+    op = _get_combination(importer, node)
+    kind, dtype = _get_kind(importer, source, op), importer.dtype_of(source)
+    if kind not in COMBINE:
         importer.refuse(f"expected windows of numbers, but got {kind} of {source.element}")
     if not _is_neutral(importer, start, kind, get_inner(dtype)):
-        importer.refuse(f"expected windows that start from what {kind} leaves as it is")
+        importer.refuse("expected windows that start from what "
+                        f"{op.removeprefix('stablehlo.')} leaves as it is")
     rank = len(get_sizes(source))
     kernel, strides, dilations, gaps = (
         [1] * rank if node.attribute(name) is None else get_integers(node, name)
@@ -167,6 +160,5 @@ def import_reduce_window(importer: Importer, node: Node) -> Known:
         importer.refuse(f"expected padding of 0 or more, but got {low} and {high}")
     x = importer.array(source)
     wide = emit_reshape(importer, x, (1, 1, *x.sizes))
-    y = emit_pool(importer, _POOLS[kind], wide,
-                  Windows.make(kernel, strides, dilations, low, high))
+    y = emit_pool(importer, kind, wide, Windows.make(kernel, strides, dilations, low, high))
     return emit_reshape(importer, y, get_sizes(importer.result))
