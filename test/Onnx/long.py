@@ -95,17 +95,19 @@ def check_shipped(folder, name):
     """The largest difference from onnxruntime, as a part of the largest number of a result."""
     model = shipped.MODELS[name]
     imported = blockscale.onnx.from_model(folder / f"{name}.onnx", fixed=model.fixed)
-    function, most = imported.compile(), 0.0
+    function, most, compared = imported.compile(), 0.0, []
     with np.load(folder / f"{name}.npz") as wanted:
         for number, inputs in enumerate(shipped.make_calls(name)):
             found = function(**{key: inputs[key] for key in imported.inputs})
             for place, x in enumerate(found if isinstance(found, tuple) else (found,)):
-                y = wanted[f"{number}.{place}"]
+                compared.append(f"{number}.{place}")
+                y = wanted[compared[-1]]
                 assert (x.shape, x.dtype) == (y.shape, y.dtype), (
                     f"expected {y.dtype} of {y.shape}, but got {x.dtype} of {x.shape}")
                 part = np.abs(x.astype(np.float64) - y).max() / np.abs(y).max()
                 assert part <= model.limit, f"expected at most {model.limit}, but got {part}"
                 most = max(most, part)
+        assert compared == wanted.files, f"expected results {wanted.files}, but got {compared}"
     print(f"{name}: at most {most:.1e} of the largest number from onnxruntime")
 
 

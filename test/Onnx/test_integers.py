@@ -143,8 +143,9 @@ class TestRefused(unittest.TestCase):
     def test_nodes(self):
         inputs = {"x": ("f32", ["m", 8]), "w": ("i32", [8, 5]), "s": ("f32", [3, 2, 8])}
         constants = {"u": codes(8, 5), "i": codes(8, 5, dtype=np.int8), "z": codes(5),
-                     "y2": codes(3), "one": np.array(1, np.uint8), "wq": codes(1, 8, 24),
-                     "rq": codes(1, 6, 24), "f": normal(1), "zq": codes(1), "f3": normal(1, 3)}
+                     "y2": codes(3), "one": np.array(1, np.uint8), "signed": np.array(1, np.int8),
+                     "wq": codes(1, 8, 24), "rq": codes(1, 6, 24), "f": normal(1), "zq": codes(1),
+                     "f3": normal(1, 3)}
         lstm = dict(domain="com.microsoft", hidden_size=6)
         for message, op, operands, attributes in (
                 ("expected numbers of a type that modules have, but got uint8, which Cast,", "Add",
@@ -157,6 +158,10 @@ class TestRefused(unittest.TestCase):
                  "MatMulInteger", "q q", {}),
                 ("expected one zero point of the first operand, but got [5]", "MatMulInteger",
                  "q u z", {}),
+                ("expected zero points of the type of the first operand, uint8, but got i8",
+                 "MatMulInteger", "q u signed", {}),
+                ("expected zero points of the type of the operand, uint8, but got i8",
+                 "ConvInteger", "q u signed", {}),
                 (("expected a zero point, or one for each column of the second operand [8, 5], but "
                   "got [3]"), "MatMulInteger", "q u - y2", {}),
                 ("expected zero points of the type of the second operand, i8, but got uint8",
@@ -165,6 +170,14 @@ class TestRefused(unittest.TestCase):
                  "ConvInteger", "q u", {}),
                 ("expected weights, their scales and zero points to be known at import",
                  "DynamicQuantizeLSTM", "s wq rq - - - - - x zq f zq", lstm),
+                ("expected recurrent weights, their scales and zero points to be known at import",
+                 "DynamicQuantizeLSTM", "s wq rq - - - - - f zq", lstm),
+                ("expected weights, their scales and zero points to be known at import",
+                 "DynamicQuantizeLSTM", "s", lstm),
+                ("expected operand, but got none", "DynamicQuantizeLSTM", "", lstm),
+                (("expected weights, their scales and zero points of 1 directions, but got "
+                  "[1, 8, 24], [1], []"), "DynamicQuantizeLSTM", "s wq rq - - - - - f one f zq",
+                 lstm),
                 ("expected one scale or 24 of float, but got 3 of f32", "DynamicQuantizeLSTM",
                  "s wq rq - - - - - f3 zq f zq", lstm)):
             with self.subTest(op=op, message=message):

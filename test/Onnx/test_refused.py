@@ -54,8 +54,8 @@ class TestNodes(Refused):
         self.assertEqual([problem.target for problem in error.problems],
                          ["NonZero", "Multinomial", "mine.Own", "Cast"])
         self.assertEqual(error.problems[3].location, ("<model>", 5))
-        self.assertIn("<model>:5: last = Cast: expected round_mode to be up, down or nearest, but "
-                      "got sideways", str(error))
+        self.assertIn("<model>:5: last = Cast: expected round_mode to be one of up, down, nearest, "
+                      "but got sideways", str(error))
 
     def test_inputs(self):
         model = make_model([node("Relu", "x", "y")], X, {"y": ("f32", 2)})
@@ -85,7 +85,8 @@ class TestNodes(Refused):
                 ("expected operand of numbers, but got f8E4M3FN", "Add", "q q", {}),
                 ("expected operand of float, bfloat16 or float16, but got i64", "Softmax", "i", {}),
                 ("int64, but got uint8", "CastLike", "x u", {}),
-                ("expected approximate to be none or tanh", "Gelu", "x", {"approximate": "fast"}),
+                ("expected approximate to be one of none, tanh", "Gelu", "x",
+                 {"approximate": "fast"}),
                 ("expected stash_type 1 (float), but got bfloat16", "LayerNormalization", "x v",
                  {"stash_type": BF16})):
             with self.subTest(op=op, message=message):
@@ -152,7 +153,7 @@ class TestNodes(Refused):
                 ("expected steps of 1 with sizes that are not known", "Slice",
                  "x zero far zero two", {}),
                 ("expected the sizes of parts", "Split", "x", {"num_outputs": 2}),
-                ("expected mode to be constant, edge, reflect, wrap, but got mirror", "Pad",
+                ("expected mode to be one of constant, edge, reflect, wrap, but got mirror", "Pad",
                  "x pads", {"mode": "mirror"}),
                 ("expected pads of at most 63 along dimension 1 in mode reflect, but got 64", "Pad",
                  "x sixty4 - one", {"mode": "reflect"}),
@@ -166,6 +167,11 @@ class TestNodes(Refused):
                 ("expected sizes or scales of 2 axes, but got 1", "Resize", "x - - one", {}),
                 (("expected scales of sizes that are not known to be fractions of denominators up "
                   "to 64, but got 1.414"), "Resize", "x - roots", {}),
+                ("expected finite scales of more than 0, but got [1.0, 0.0]", "Resize",
+                 "x - flat", {}),
+                ("expected finite scales of more than 0, but got [-2.0, 1.0]", "Resize",
+                 "x - back", {}),
+                ("expected sizes of 0 or more, but got [-1, 8]", "Resize", "x - - below", {}),
                 ("expected antialias to be 0, but got 1", "Resize", "x - roots",
                  {"antialias": 1, "mode": "linear"}),
                 ("expected mode to be one of nearest, linear, cubic, but got area", "Resize",
@@ -196,7 +202,10 @@ class TestNodes(Refused):
                              "text": np.array(["a"]), "none": np.zeros(0, np.float32),
                              "pads": np.array([1, 1, 1, 1]), "far": np.array([64]),
                              "sixty4": np.array([64, 0]), "less": np.array([-1, 0]),
-                             "roots": np.sqrt(np.array([2, 2], np.float32))})
+                             "roots": np.sqrt(np.array([2, 2], np.float32)),
+                             "flat": np.array([1, 0], np.float32),
+                             "back": np.array([-2, 1], np.float32),
+                             "below": np.array([-1, 8])})
 
     def test_a_node_of_constants_that_cannot_be_computed(self):
         self.refuse("expected a node of constants that onnx.reference evaluates",

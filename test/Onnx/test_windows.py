@@ -15,9 +15,6 @@ from blockscale.onnx import UnsupportedError
 from models import make_model, node, run_imported, run_reference, type_of
 
 RNG = np.random.default_rng(0)
-#: Ops that have their cases here.
-OPS = ("Conv", "ConvTranspose", "MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool",
-       "BatchNormalization", "InstanceNormalization")
 
 
 def normal(*shape):
@@ -45,9 +42,11 @@ def transpose_convolve(x, weight, bias, strides, dilations, low, places, groups)
 class Case:
     """A node of an input and constants, and its result where onnx.reference is not asked."""
 
-    def __init__(self, op, x, *constants, wanted=None, dynamic=True, **attributes):
+    def __init__(self, op, x, *constants, wanted=None, **attributes):
         self.op, self.x, self.constants, self.wanted = op, x, constants, wanted
-        self.dynamic, self.attributes = dynamic, attributes
+        self.attributes = attributes
+        # A result whose size is given is of inputs of one size.
+        self.dynamic = "output_shape" not in attributes
 
 
 W = normal(4, 3, 3, 2)
@@ -116,8 +115,14 @@ CASES += [
     make_transposed(LINE, normal(3, 2, 1), normal(2), [1], [1], [2], [16], 1, pads=[2, 1]),
     make_transposed(PARTS, normal(4, 2, 3, 3), normal(2), [3, 3], [1, 1], [1, 1], [14, 11], 1,
                     output_shape=[14, 11]),
+    # A size that is larger than what elements add to, as it is given and as strides make it.
+    make_transposed(PARTS, normal(4, 2, 3, 3), normal(2), [3, 3], [1, 1], [0, 1], [17, 11], 1,
+                    output_shape=[17, 11]),
+    make_transposed(PARTS, normal(4, 2, 1, 2), normal(2), [2, 2], [1, 1], [0, 0], [10, 8], 1,
+                    auto_pad="SAME_LOWER"),
 ]
-CASES[-1].dynamic = False
+#: Ops that have their cases here.
+OPS = {case.op for case in CASES}
 
 
 def make_graph(cases, is_dynamic):
@@ -193,6 +198,11 @@ class TestRefused(unittest.TestCase):
                  {"strides": [0, 1]}),
                 ("expected pads to be 4 numbers of 0 or more, but got [1, 1]", "MaxPool", "x",
                  {"kernel_shape": [2, 2], "pads": [1, 1]}),
+                *[(f"expected pads of 0 beside auto_pad of {side}, but got [0, 0, 1, 0]", op,
+                   operands, {"auto_pad": side, "pads": [0, 0, 1, 0], **more})
+                  for side, op, operands, more in (
+                      ("SAME_UPPER", "Conv", "x f", {}), ("VALID", "ConvTranspose", "x f", {}),
+                      ("VALID", "MaxPool", "x", {"kernel_shape": [2, 2]}))],
                 (("expected filters [a multiple of 3, channels / 3, *[3, 3]] of [n, 4, h, 8] in 3 "
                   "groups, but got [6, 2, 3, 3]"), "Conv", "x g", {"group": 3}),
                 (("expected filters [channels, a number, *[3, 3]] of [n, 4, h, 8] in 1 groups, but "

@@ -20,7 +20,7 @@ from blockscale._linalg import (
     is_float,
     is_integer,
 )
-from blockscale.onnx._importer import NARROW, Importer, Operand, handles
+from blockscale.onnx._importer import NARROW, Importer, Operand, get_input, handles
 from blockscale.onnx._nodes import NAMES, TYPES, get_type_name
 from blockscale.onnx._operands import Bytes, Constant
 
@@ -42,9 +42,7 @@ def get_rank(operands: Sequence[Operand]) -> int:
 
 
 def _take_all(importer: Importer, inputs: Sequence[Operand]) -> list[Any]:
-    dtypes = {each.dtype for each in inputs if each is not None}
-    if len(dtypes) > 1:
-        importer.refuse(f"expected operands of one type, but got {' and '.join(sorted(dtypes))}")
+    importer.check_types(inputs)
     rank = get_rank(inputs)
     return [take(importer, each, rank) for each in inputs]
 
@@ -65,9 +63,7 @@ def import_unary(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any
 @handles("Gelu")
 def import_gelu(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
                 ) -> Array:
-    kind = attributes.get("approximate", b"none").decode()
-    if kind not in ("none", "tanh"):
-        importer.refuse(f"expected approximate to be none or tanh, but got {kind}")
+    kind = importer.choose(attributes, "approximate", "none", ("none", "tanh"))
     return emit_unary(importer, "gelu_tanh" if kind == "tanh" else "gelu",
                       importer.number(inputs[0]))
 
@@ -175,8 +171,7 @@ def import_hard_sigmoid(importer: Importer, inputs: Sequence[Operand], attribute
 def import_where(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]) -> Array:
     condition = importer.array(inputs[0], "condition")
     a, b = inputs[1:]
-    if a.dtype != b.dtype:
-        importer.refuse(f"expected operands of one type, but got {a.dtype} and {b.dtype}")
+    importer.check_types((a, b))
     rank = max(condition.rank, get_rank([a, b]))
     return emit_select(importer, condition, take(importer, a, rank), take(importer, b, rank),
                        dtype=a.dtype)
@@ -208,7 +203,7 @@ def import_identity(importer: Importer, inputs: Sequence[Operand], _: dict[str, 
 
 @handles("Dropout")
 def import_dropout(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]) -> Any:
-    training = inputs[2] if len(inputs) > 2 else None
+    training = get_input(inputs, 2)
     if training is not None and importer.known(training, "training_mode").any():
         importer.refuse("expected dropout that is not in training, but got training_mode of true")
     return inputs[0]

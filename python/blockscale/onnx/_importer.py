@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
@@ -32,6 +33,9 @@ _OF_CONSTANTS: set[Handler] = set()
 _RANDOM = ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike",
            "Multinomial", "Bernoulli")
 
+#: What sizes may be to others in every call.
+RELATIONS: dict[str, Callable[[int, int], bool]] = {"at most": operator.le, "equal to": operator.eq}
+
 NUMBERS = ("f32", "bf16", "f16")
 #: Types of codes and scales.
 NARROW = ("f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "f8E4M3FN", "f8E5M2", "f8E8M0FNU")
@@ -54,6 +58,11 @@ FAILED = object()
 Operand: TypeAlias = Array | Constant | Sizes | Any
 
 
+def get_input(inputs: Sequence[Operand], place: int) -> Operand:
+    """An input of a node; None where it is left out."""
+    return inputs[place] if len(inputs) > place else None
+
+
 class Refused(Exception):
     """Why a node is not imported."""
 
@@ -72,10 +81,9 @@ class Importer(Builder):
         self.inputs: dict[str, Array] = {}
         #: Of a value, by its name, for ops that see through others: what it is.
         self.origins: dict[str, Any] = {}
-        #: Sizes that are at most others where the model is called rightly.
-        self.limits: list[tuple[Size, Size]] = []
-        #: Sizes that are equal to others there, although they are written in another way.
-        self.equals: list[tuple[Size, Size]] = []
+        #: Sizes, names of RELATIONS that they have to others where the model is called rightly, and
+        #: those others.
+        self.relations: list[tuple[Size, str, Size]] = []
         self.problems: list[Problem] = []
         self._constants: dict[int, tuple[np.ndarray, Array]] = {}
         #: Sizes that the caller knows, by name, and the names of all sizes.
@@ -94,20 +102,20 @@ class Importer(Builder):
             return True
         if difference.is_nonzero:
             return False
-        self._relate(self.equals, a, b)
+        self._relate(a, "equal to", b)
         return True
 
     def limit(self, size: Size, most: Size) -> None:
         """A size is at most another one in every call."""
-        self._relate(self.limits, size, most)
+        self._relate(size, "at most", most)
 
-    def _relate(self, relations: list[tuple[Size, Size]], a: Size, b: Size) -> None:
+    def _relate(self, a: Size, relation: str, b: Size) -> None:
         # A branch that is not taken asks nothing. One that is, and sizes of results of branches,
         # are checked where the module computes.
         is_of_inputs = all(isinstance(symbol, sympy.Symbol) and not isinstance(symbol, sympy.Dummy)
                            for each in (a, b) for symbol in sympy.sympify(each).free_symbols)
-        if self.depth == 0 and is_of_inputs and (a, b) not in relations:
-            relations.append((a, b))
+        if self.depth == 0 and is_of_inputs and (a, relation, b) not in self.relations:
+            self.relations.append((a, relation, b))
 
     # Inputs and constants.
 
@@ -250,10 +258,35 @@ class Importer(Builder):
             self.refuse(f"expected {what} of int32 or int64, but got {operand.dtype}")
         return [simplify(each) for each in operand.value.reshape(-1).tolist()]
 
+    def check_types(self, operands: Sequence[Operand]) -> None:
+        """Refuses operands of several types."""
+        dtypes = sorted({each.dtype for each in operands if each is not None})
+        if len(dtypes) > 1:
+            self.refuse(f"expected operands of one type, but got {' and '.join(dtypes)}")
+
     def get_origin(self, operand: Any, kind: Any) -> Any:
         """What a value is, if it is of a kind."""
         found = self.origins.get(operand.value.name) if isinstance(operand, Array) else None
         return found if isinstance(found, kind) else None
+
+    # Attributes.
+
+    def choose(self, attributes: Mapping[str, Any], name: str, default: str,
+               known: Collection[str]) -> str:
+        """An attribute that is one of the names that are known."""
+        found: str = attributes.get(name, default.encode()).decode()
+        if found not in known:
+            self.refuse(f"expected {name} to be one of {', '.join(known)}, but got {found}")
+        return found
+
+    def check_fixed(self, attributes: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
+        """Refuses attributes with another value than the only one that is imported."""
+        for name, value in fixed.items():
+            found = attributes.get(name, value)
+            if found != value:
+                expected, got = (each.decode() if isinstance(each, bytes) else each
+                                 for each in (value, found))
+                self.refuse(f"expected {name} to be {expected}, but got {got}")
 
     # The walk.
 

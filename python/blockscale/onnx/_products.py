@@ -10,7 +10,7 @@ from typing import Any
 
 from blockscale import _ops
 from blockscale._linalg import Array, emit_binary, emit_matmul, emit_reshape, emit_transpose
-from blockscale.onnx._importer import Importer, Operand, handles
+from blockscale.onnx._importer import Importer, Operand, get_input, handles
 
 #: Data and scales of formats in which a value in a type of 16 bits is what it is in f32.
 _EXACT = {
@@ -126,8 +126,7 @@ def _emit_scaled(importer: Importer, x: Decoded, y: Decoded, dtype: str, bias: A
 @handles("MatMul")
 def import_matmul(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]) -> Array:
     a, b = inputs
-    if a.dtype != b.dtype:
-        importer.refuse(f"expected operands of one type, but got {a.dtype} and {b.dtype}")
+    importer.check_types((a, b))
     pair = _find_pair(importer, a, b, (False, False))
     scaled = pair and _emit_scaled(importer, *pair, a.dtype, None)
     if scaled:
@@ -140,7 +139,7 @@ def import_matmul(importer: Importer, inputs: Sequence[Operand], _: dict[str, An
 def import_gemm(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
                 ) -> Array:
     a, b = inputs[:2]
-    c = inputs[2] if len(inputs) > 2 else None
+    c = get_input(inputs, 2)
     flips = bool(attributes.get("transA", 0)), bool(attributes.get("transB", 0))
     alpha, beta = attributes.get("alpha", 1.0), attributes.get("beta", 1.0)
     bias = None if c is None or beta == 0 else importer.number(c, "C")

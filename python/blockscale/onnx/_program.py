@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -29,7 +29,7 @@ from blockscale.onnx import (  # noqa: F401
     _shapes,
     _windows,
 )
-from blockscale.onnx._importer import FAILED, HANDLERS, Importer, Refused
+from blockscale.onnx._importer import FAILED, HANDLERS, RELATIONS, Importer, Refused
 from blockscale.onnx._model import Source, read
 
 
@@ -67,15 +67,14 @@ class Imported:
     """
 
     def __init__(self, module: Module, inputs: Mapping[str, Array], outputs: list[str],
-                 constants: Mapping[str, np.ndarray], limits: Sequence[tuple[Size, Size]] = (),
-                 equals: Sequence[tuple[Size, Size]] = ()):
+                 constants: Mapping[str, np.ndarray],
+                 relations: Sequence[tuple[Size, str, Size]]):
         self.module = module
         self.inputs = list(inputs)
         self.outputs = outputs
         self.constants = dict(constants)
         self._arrays = dict(inputs)
-        self._limits = list(limits)
-        self._equals = list(equals)
+        self._relations = list(relations)
 
     def compile(self, **options: Any) -> Function:
         """Compiles the module; options are those of blockscale.compile()."""
@@ -90,19 +89,16 @@ class Imported:
         given.update(kwargs)
         symbols: dict[Any, int] = {}
         arrays = [_arrange(name, self._arrays[name], given[name], symbols) for name in self.inputs]
-        for size, limit in self._limits:
-            _check_sizes(size, limit, symbols, "at most", lambda found, most: found <= most)
-        for size, other in self._equals:
-            _check_sizes(size, other, symbols, "equal to", lambda found, other: found == other)
+        for size, relation, other in self._relations:
+            _check_sizes(size, relation, other, symbols)
         return arrays
 
 
-def _check_sizes(size: Size, other: Size, symbols: Mapping[Any, int], relation: str,
-                 holds: Callable[[int, int], bool]) -> None:
+def _check_sizes(size: Size, relation: str, other: Size, symbols: Mapping[Any, int]) -> None:
     """Raises ArgumentError where sizes of a call have no relation that the model takes for
     granted."""
     found, wanted = (int(sympy.sympify(each).subs(symbols)) for each in (size, other))
-    if not holds(found, wanted):
+    if not RELATIONS[relation](found, wanted):
         given = [number for number, each in ((found, size), (wanted, other))
                  if not isinstance(each, int)]
         raise ArgumentError(f"expected {size} to be {relation} {other}, but got "
@@ -175,4 +171,4 @@ def from_model(source: Source, name: str = "forward", *, constants: str = "resou
         key = value.name.removeprefix("%")
         array = importer.constant_arrays[key]
         arrays[key] = pack_codes(array) if value.dtype == "f4E2M1FN" else array
-    return Imported(module, importer.inputs, outputs, arrays, importer.limits, importer.equals)
+    return Imported(module, importer.inputs, outputs, arrays, importer.relations)

@@ -32,6 +32,7 @@ from blockscale.onnx._importer import (
     Importer,
     Operand,
     evaluate,
+    get_input,
     handles,
 )
 from blockscale.onnx._nodes import NAMES, TYPES, get_type_name
@@ -229,8 +230,8 @@ def _check_inputs(importer: Importer, inputs: Sequence[Any], count: int) -> None
 def _dequantize(importer: Importer, inputs: Sequence[Any], attributes: dict[str, Any],
                 is_fused: bool) -> Any:
     _check_inputs(importer, inputs, 2)
-    x, scale, *rest = inputs
-    zero, block = (rest or [None])[0], attributes.get("block_size", 0)
+    x, scale = inputs[:2]
+    zero, block = get_input(inputs, 2), attributes.get("block_size", 0)
     is_known = all(each is None or isinstance(each, Constant) for each in inputs)
     if x.dtype not in _DATA:
         if is_known:
@@ -322,8 +323,8 @@ def _get_quotient_type(importer: Importer, x: Operand, scale: Any, precision: in
 
 @handles("QuantizeLinear")
 def import_quantize(importer: Importer, inputs: Sequence[Any], attributes: dict[str, Any]) -> Array:
-    x, scale, *rest = inputs
-    zero, block = (rest or [None])[0], attributes.get("block_size", 0)
+    x, scale = inputs[:2]
+    zero, block = get_input(inputs, 2), attributes.get("block_size", 0)
     output = attributes.get("output_dtype", 0)
     target = zero.dtype if zero is not None else NAMES.get(output, "") if output else "u8"
     if target not in _DATA:
@@ -359,9 +360,7 @@ def cast_narrow(importer: Importer, x: Operand, dtype: str, attributes: dict[str
     numbers = importer.number(x)
     saturates = bool(attributes.get("saturate", 1))
     if dtype == "f8E8M0FNU":
-        mode = attributes.get("round_mode", b"up").decode()
-        if mode not in ("up", "down", "nearest"):
-            importer.refuse(f"expected round_mode to be up, down or nearest, but got {mode}")
+        mode = importer.choose(attributes, "round_mode", "up", ("up", "down", "nearest"))
         return emit_scale_code(importer, numbers, mode, saturates=saturates)
     return emit_encode(importer, numbers, dtype, saturates=saturates)
 

@@ -24,13 +24,15 @@ from blockscale._linalg import (
     is_integer,
 )
 from blockscale.onnx._elementwise import compute_hard_sigmoid
-from blockscale.onnx._importer import Importer, Operand, handles
+from blockscale.onnx._importer import Importer, Operand, get_input, handles
 from blockscale.onnx._integers import make_matrix, read_codes
 from blockscale.onnx._operands import Constant
 
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 _ACTIVATIONS = ("Sigmoid", "Tanh", "Relu", "HardSigmoid")
 _DEFAULTS = ("Sigmoid", "Tanh", "Tanh")
+#: Attributes of which only one value is imported.
+_FIXED = {"clip": 0, "input_forget": 0}
 
 
 def _read_activations(importer: Importer, attributes: dict[str, Any], count: int
@@ -69,10 +71,7 @@ _Factors: TypeAlias = tuple[Array | CodedMatrix, Array | CodedMatrix]
 
 def _read_directions(importer: Importer, attributes: dict[str, Any]) -> tuple[bool, ...]:
     """Of each direction, whether it goes from the last step to the first."""
-    name = attributes.get("direction", b"forward").decode()
-    if name not in _DIRECTIONS:
-        importer.refuse(f"expected direction to be one of {', '.join(_DIRECTIONS)}, but got {name}")
-    return _DIRECTIONS[name]
+    return _DIRECTIONS[importer.choose(attributes, "direction", "forward", _DIRECTIONS)]
 
 
 def _check_ranks(importer: Importer, x: Operand, weights: Sequence[Operand], count: int) -> None:
@@ -99,41 +98,49 @@ def import_quantized_lstm(importer: Importer, inputs: Sequence[Operand],
                           attributes: dict[str, Any]) -> tuple[Array, ...]:
     """Of onnxruntime: the transposes of weights in codes of 8 bits. What they multiply becomes
     codes, too."""
-    x, weight, recurrent = importer.number(inputs[0]), *inputs[1:3]
+    x = importer.number(get_input(inputs, 0))
     directions = _read_directions(importer, attributes)
-    _check_ranks(importer, x, (weight, recurrent), len(directions))
+    weight, recurrent = (
+        _take_known(importer, inputs, places, what, len(directions))
+        for places, what in (((1, 8, 9), "weights"), ((2, 10, 11), "recurrent weights")))
+    _check_ranks(importer, x, (weight[0], recurrent[0]), len(directions))
     factors = []
     for number in range(len(directions)):
-        pair = [_read_matrix(importer, each, scale, zero, number, what)
-                for each, scale, zero, what in (
-                    (weight, inputs[8], inputs[9], "weights"),
-                    (recurrent, inputs[10], inputs[11], "recurrent weights"))]
+        pair = [_read_matrix(importer, each, number, what)
+                for each, what in ((weight, "weights"), (recurrent, "recurrent weights"))]
         factors.append((pair[0], pair[1]))
     return _emit_layers(importer, x, factors, inputs, attributes)
 
 
-def _read_matrix(importer: Importer, weight: Operand, scale: Operand, zero: Operand, number: int,
-                 what: str) -> CodedMatrix:
+def _take_known(importer: Importer, inputs: Sequence[Operand], places: Sequence[int], what: str,
+                count: int) -> list[Constant]:
+    """Weights, their scales and zero points, of all directions."""
+    given = [get_input(inputs, place) for place in places]
+    found = [each for each in given if isinstance(each, Constant)]
+    if len(found) != len(given):
+        importer.refuse(f"expected {what}, their scales and zero points to be known at import")
+    if any(each.sizes[:1] != (count,) for each in found):
+        importer.refuse(f"expected {what}, their scales and zero points of {count} directions, but "
+                        f"got {', '.join(str(list(each.sizes)) for each in found)}")
+    return found
+
+
+def _read_matrix(importer: Importer, known: Sequence[Constant], number: int, what: str
+                 ) -> CodedMatrix:
     """The weights of a direction, whose scales and zero points are one, or one for each column."""
-    def take(operand: Operand) -> Operand:
-        if not isinstance(operand, Constant):
-            importer.refuse(f"expected {what}, their scales and zero points to be known at import")
-        return Constant(operand.value[number], f"{operand.name}_{number}")
-    codes = read_codes(importer, take(weight), take(zero), what)
-    return make_matrix(importer, codes, take(scale), what)
+    weight, scale, zero = (Constant(each.value[number], f"{each.name}_{number}") for each in known)
+    return make_matrix(importer, read_codes(importer, weight, zero, what), scale, what)
 
 
 def _emit_layers(importer: Importer, x: Array, factors: Sequence[_Factors],
                  inputs: Sequence[Operand], attributes: dict[str, Any]) -> tuple[Array, ...]:
     """The layers of all directions, whose other inputs are those of LSTM."""
-    given = [*inputs, *[None] * (8 - len(inputs))]
+    given = [get_input(inputs, place) for place in range(8)]
     directions = _read_directions(importer, attributes)
     bias, peepholes = (None if each is None else importer.number(each, what)
                        for each, what in ((given[3], "bias"), (given[7], "peepholes")))
     lengths = None if given[4] is None else importer.array(given[4])
-    for key, value in (("clip", 0), ("input_forget", 0)):
-        if attributes.get(key, value) != value:
-            importer.refuse(f"expected {key} to be {value}, but got {attributes[key]}")
+    importer.check_fixed(attributes, _FIXED)
     if lengths is not None and not is_integer(lengths.dtype):
         importer.refuse(f"expected lengths of integers, but got {lengths.dtype}")
     activations = _read_activations(importer, attributes, len(directions))

@@ -18,7 +18,7 @@ from blockscale._linalg import (
     emit_softmax,
     emit_unary,
 )
-from blockscale.onnx._importer import Importer, Operand, handles
+from blockscale.onnx._importer import Importer, Operand, get_input, handles
 from blockscale.onnx._nodes import get_type_name
 from blockscale.onnx._shapes import read_axes, take_axes
 
@@ -91,7 +91,8 @@ def import_softmax(importer: Importer, inputs: Sequence[Operand], attributes: di
 @handles("LayerNormalization", "RMSNormalization")
 def import_norm(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]) -> Array:
     x, weight = importer.number(inputs[0]), importer.number(inputs[1], "scale")
-    bias = importer.number(inputs[2], "bias") if len(inputs) > 2 and inputs[2] is not None else None
+    bias = get_input(inputs, 2)
+    bias = None if bias is None else importer.number(bias, "bias")
     kind = attributes.get("stash_type", 1)
     if kind != 1:
         importer.refuse(f"expected stash_type 1 (float), but got {get_type_name(kind)}")

@@ -23,7 +23,7 @@ from blockscale._linalg import (
     floor_divide,
     simplify,
 )
-from blockscale.onnx._importer import Importer, Operand, handles
+from blockscale.onnx._importer import Importer, Operand, get_input, handles
 from blockscale.onnx._shapes import read_axes
 
 _MODES = ("nearest", "linear", "cubic")
@@ -44,35 +44,32 @@ def _scale(importer: Importer, size: Size, scale: float) -> Size:
     return floor_divide(simplify(size * ratio.numerator), ratio.denominator)
 
 
-def _choose(importer: Importer, attributes: dict[str, Any], name: str, default: str,
-            known: Sequence[str]) -> str:
-    found: str = attributes.get(name, default.encode()).decode()
-    if found not in known:
-        importer.refuse(f"expected {name} to be one of {', '.join(known)}, but got {found}")
-    return found
+def _check_count(importer: Importer, dims: Sequence[int], found: Sequence[Any]) -> None:
+    if len(found) != len(dims):
+        importer.refuse(f"expected sizes or scales of {len(dims)} axes, but got {len(found)}")
 
 
 def _take_axes(importer: Importer, x: Array, inputs: Sequence[Operand],
                attributes: dict[str, Any]) -> list[Axis]:
     """The axes that get another size."""
-    scales, sizes = [inputs[place] if len(inputs) > place else None for place in (2, 3)]
+    scales, sizes = get_input(inputs, 2), get_input(inputs, 3)
     dims = read_axes(importer, attributes.get("axes", range(x.rank)), x.rank)
-    places = _choose(importer, attributes, "coordinate_transformation_mode", "half_pixel",
-                     list(PLACES))
+    places = importer.choose(attributes, "coordinate_transformation_mode", "half_pixel", PLACES)
     if sizes is not None and sizes.sizes != (0,):
         wanted = importer.list_sizes(sizes, "sizes")
+        _check_count(importer, dims, wanted)
+        if any(isinstance(each, int) and each < 0 for each in wanted):
+            importer.refuse(f"expected sizes of 0 or more, but got {wanted}")
         factors: list[float | None] = [None] * len(wanted)
     elif scales is not None:
-        factors = [float(each) for each in importer.known(scales, "scales").reshape(-1)]
-        if len(factors) == len(dims):
-            wanted = [_scale(importer, x.sizes[dim], float(each or 0))
-                      for dim, each in zip(dims, factors)]
-        else:
-            wanted = []
+        known = [float(each) for each in importer.known(scales, "scales").reshape(-1)]
+        _check_count(importer, dims, known)
+        if not all(0 < each < math.inf for each in known):
+            importer.refuse(f"expected finite scales of more than 0, but got {known}")
+        wanted = [_scale(importer, x.sizes[dim], each) for dim, each in zip(dims, known)]
+        factors = [*known]
     else:
         importer.refuse("expected scales or sizes, but got none")
-    if len(factors) != len(dims):
-        importer.refuse(f"expected sizes or scales of {len(dims)} axes, but got {len(factors)}")
     return [Axis(dim, size, scale, places) for dim, size, scale in zip(dims, wanted, factors)
             if scale not in (None, 1.0) or size != x.sizes[dim]]
 
@@ -81,15 +78,9 @@ def _take_axes(importer: Importer, x: Array, inputs: Sequence[Operand],
 def import_resize(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
                   ) -> Array:
     x = importer.plain(inputs[0])
-    for name, value in _FIXED.items():
-        found = attributes.get(name, value)
-        if found != value:
-            expected, got = (each.decode() if isinstance(each, bytes) else each
-                             for each in (value, found))
-            importer.refuse(f"expected {name} to be {expected}, but got {got}")
-    mode = _choose(importer, attributes, "mode", "nearest", _MODES)
-    rounding = _choose(importer, attributes, "nearest_mode", "round_prefer_floor",
-                       list(ROUNDINGS))
+    importer.check_fixed(attributes, _FIXED)
+    mode = importer.choose(attributes, "mode", "nearest", _MODES)
+    rounding = importer.choose(attributes, "nearest_mode", "round_prefer_floor", ROUNDINGS)
     y = x if mode == "nearest" else importer.number(inputs[0])
     cubic = attributes.get("cubic_coeff_a", -0.75) if mode == "cubic" else None
     for axis in _take_axes(importer, x, inputs, attributes):

@@ -40,7 +40,7 @@ from blockscale._linalg import (
     multiply,
     simplify,
 )
-from blockscale.onnx._importer import Importer, Operand, handles
+from blockscale.onnx._importer import Importer, Operand, get_input, handles
 from blockscale.onnx._operands import Constant, get_dtype
 from blockscale.onnx._sizes import make_sizes
 
@@ -57,8 +57,9 @@ def read_axes(importer: Importer, axes: Sequence[int], rank: int) -> list[int]:
 def take_axes(importer: Importer, inputs: Sequence[Operand], place: int,
               attributes: dict[str, Any]) -> list[int] | None:
     """Axes of an input, or of the attribute that older opsets have; None for none."""
-    if len(inputs) > place and inputs[place] is not None:
-        return [int(axis) for axis in importer.known(inputs[place], "axes").reshape(-1)]
+    given = get_input(inputs, place)
+    if given is not None:
+        return [int(axis) for axis in importer.known(given, "axes").reshape(-1)]
     found = attributes.get("axes")
     return None if found is None else list(found)
 
@@ -255,11 +256,11 @@ def import_slice(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any
     x = importer.array(inputs[0])
     starts, ends = (importer.list_sizes(each, what)
                     for each, what in zip(inputs[1:3], ("starts", "ends")))
-    given = [inputs[place] if len(inputs) > place else None for place in (3, 4)]
-    axes = read_axes(importer, range(len(starts)) if given[0] is None else
-                     importer.known(given[0], "axes").reshape(-1).tolist(), x.rank)
-    steps = ([1] * len(starts) if given[1] is None else
-             importer.known(given[1], "steps").reshape(-1).tolist())
+    given = get_input(inputs, 4)
+    axes = take_axes(importer, inputs, 3, {})
+    axes = read_axes(importer, range(len(starts)) if axes is None else axes, x.rank)
+    steps = ([1] * len(starts) if given is None else
+             importer.known(given, "steps").reshape(-1).tolist())
     if not len(starts) == len(ends) == len(axes) == len(steps):
         importer.refuse("expected as many starts, ends, axes and steps, but got "
                         f"{len(starts)}, {len(ends)}, {len(axes)} and {len(steps)}")
@@ -310,8 +311,9 @@ def import_split(importer: Importer, inputs: Sequence[Operand], attributes: dict
     x = importer.array(inputs[0])
     axis, = read_axes(importer, [attributes.get("axis", 0)], x.rank)
     size = x.sizes[axis]
-    if len(inputs) > 1 and inputs[1] is not None:
-        parts = importer.list_sizes(inputs[1], "the sizes of parts")
+    sizes_of_parts = get_input(inputs, 1)
+    if sizes_of_parts is not None:
+        parts = importer.list_sizes(sizes_of_parts, "the sizes of parts")
     else:
         count = len(importer.node.outputs)
         given = attributes.get("num_outputs", count)
@@ -357,11 +359,9 @@ def import_tile(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]
 @handles("Pad")
 def import_pad(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]) -> Array:
     x = importer.plain(inputs[0])
-    mode = attributes.get("mode", b"constant").decode()
-    if mode not in ("constant", *PADDINGS):
-        importer.refuse(f"expected mode to be constant, {', '.join(PADDINGS)}, but got {mode}")
+    mode = importer.choose(attributes, "mode", "constant", ("constant", *PADDINGS))
     pads = importer.list_sizes(inputs[1], "pads")
-    given = inputs[2] if len(inputs) > 2 else None
+    given = get_input(inputs, 2)
     value = 0 if given is None else importer.known_number(given, "the value")
     axes = take_axes(importer, inputs, 3, {})
     axes = read_axes(importer, range(x.rank) if axes is None else axes, x.rank)
@@ -429,7 +429,7 @@ def import_trilu(importer: Importer, inputs: Sequence[Operand], attributes: dict
     x = importer.plain(inputs[0])
     if x.rank < 2:
         importer.refuse(f"expected a tensor of rank 2 or more, but got {list(x.sizes)}")
-    given = inputs[1] if len(inputs) > 1 else None
+    given = get_input(inputs, 1)
     shift = 0 if given is None else int(importer.known_number(given, "k"))
     rows, cols = (emit_iota(importer, x.sizes[-2:], axis, "i64") for axis in (0, 1))
     moved = emit_binary(importer, "add", rows, shift)

@@ -21,7 +21,7 @@ from blockscale._linalg import (
     floor_divide,
     simplify,
 )
-from blockscale.onnx._importer import Importer, Operand, handles
+from blockscale.onnx._importer import Importer, Operand, get_input, handles
 
 _AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
@@ -34,13 +34,6 @@ def _take(importer: Importer, attributes: dict[str, Any], name: str, count: int)
     return found
 
 
-def _get_auto_pad(importer: Importer, attributes: dict[str, Any]) -> str:
-    found: str = attributes.get("auto_pad", b"NOTSET").decode()
-    if found not in _AUTO_PADS:
-        importer.refuse(f"expected auto_pad to be one of {', '.join(_AUTO_PADS)}, but got {found}")
-    return found
-
-
 def _halve(total: Size, auto_pad: str) -> tuple[Size, Size]:
     """Padding on both sides; the odd element is behind for SAME_UPPER."""
     half = floor_divide(total, 2)
@@ -48,11 +41,16 @@ def _halve(total: Size, auto_pad: str) -> tuple[Size, Size]:
     return (half, other) if auto_pad == "SAME_UPPER" else (other, half)
 
 
-def _take_pads(importer: Importer, attributes: dict[str, Any], count: int) -> list[int]:
+def _take_pads(importer: Importer, attributes: dict[str, Any], count: int
+               ) -> tuple[str, list[int]]:
+    """What auto_pad is, and the padding that is given: none where it is computed."""
+    auto_pad = importer.choose(attributes, "auto_pad", "NOTSET", _AUTO_PADS)
     pads = list(attributes.get("pads", [0] * (2 * count)))
     if len(pads) != 2 * count or any(each < 0 for each in pads):
         importer.refuse(f"expected pads to be {2 * count} numbers of 0 or more, but got {pads}")
-    return pads
+    if auto_pad != "NOTSET" and any(pads):
+        importer.refuse(f"expected pads of 0 beside auto_pad of {auto_pad}, but got {pads}")
+    return auto_pad, pads
 
 
 def make_windows(importer: Importer, x: Array, kernel: Sequence[int], attributes: dict[str, Any]
@@ -63,15 +61,13 @@ def make_windows(importer: Importer, x: Array, kernel: Sequence[int], attributes
         importer.refuse(f"expected a tensor of rank {count + 2}, but got {list(x.sizes)}")
     strides, dilations = (_take(importer, attributes, name, count)
                           for name in ("strides", "dilations"))
-    pads = _take_pads(importer, attributes, count)
+    auto_pad, pads = _take_pads(importer, attributes, count)
     low: list[Size] = [*pads[:count]]
     high: list[Size] = [*pads[count:]]
-    auto_pad = _get_auto_pad(importer, attributes)
     windows = Windows.make(kernel, strides, dilations, low, high,
                            bool(attributes.get("ceil_mode", 0)))
     if auto_pad == "NOTSET":
         return windows
-    low, high = [0] * count, [0] * count
     if auto_pad != "VALID":
         for dim, (size, span, stride) in enumerate(zip(x.sizes[2:], windows.spans, strides)):
             places = floor_divide(size + stride - 1, stride)
@@ -81,18 +77,13 @@ def make_windows(importer: Importer, x: Array, kernel: Sequence[int], attributes
     return Windows.make(kernel, strides, dilations, low, high)
 
 
-def _check_types(importer: Importer, inputs: Sequence[Operand]) -> None:
-    dtypes = sorted({each.dtype for each in inputs if each is not None})
-    if len(dtypes) > 1:
-        importer.refuse(f"expected operands of one type, but got {' and '.join(dtypes)}")
-
-
 def _take_filters(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
                   ) -> tuple[Array, Array, Array | None, list[int]]:
     """The input, the filters, the bias, and the sizes of a filter in space."""
-    _check_types(importer, inputs)
+    importer.check_types(inputs)
     x, weight = importer.number(inputs[0]), importer.number(inputs[1], "filters")
-    bias = importer.number(inputs[2], "bias") if len(inputs) > 2 and inputs[2] is not None else None
+    bias = get_input(inputs, 2)
+    bias = None if bias is None else importer.number(bias, "bias")
     return x, weight, bias, read_kernel(importer, weight, attributes)
 
 
@@ -126,10 +117,9 @@ def import_conv_transpose(importer: Importer, inputs: Sequence[Operand],
         importer.refuse(f"expected a tensor of rank {weight.rank}, but got {list(x.sizes)}")
     strides, dilations = (_take(importer, attributes, name, count)
                           for name in ("strides", "dilations"))
-    pads = _take_pads(importer, attributes, count)
+    auto_pad, pads = _take_pads(importer, attributes, count)
     more = list(attributes.get("output_padding", [0] * count))
     wanted = attributes.get("output_shape")
-    auto_pad = _get_auto_pad(importer, attributes)
     if len(more) != count or any(each < 0 for each in more):
         importer.refuse(f"expected output_padding to be {count} numbers of 0 or more, but got "
                         f"{more}")
@@ -143,16 +133,15 @@ def import_conv_transpose(importer: Importer, inputs: Sequence[Operand],
         whole = simplify((size - 1) * stride + span + more[dim])
         sides: tuple[Size, Size] = (pads[dim], pads[count + dim])
         if wanted is not None or auto_pad.startswith("SAME"):
-            # The result's size is given, and padding is what is too much.
+            # The result's size is given, and padding is what is too much. Where it is too little,
+            # zeros are behind it.
             place = wanted[dim] if wanted is not None else simplify(size * stride)
-            total = simplify(sympy.Max(whole - place, 0))
-            upper, lower = _halve(total, "SAME_UPPER")
-            sides = (upper, lower) if auto_pad == "SAME_UPPER" else (lower, upper)
-        elif auto_pad == "VALID":
-            sides = (0, 0)
+            sides = _halve(simplify(sympy.Max(whole - place, 0)), auto_pad)
+        else:
+            place = simplify(whole - sides[0] - sides[1])
         low.append(sides[0])
         high.append(sides[1])
-        places.append(simplify(whole - sides[0] - sides[1]))
+        places.append(place)
     windows = Windows.make(kernel, strides, dilations, low, high)
     return emit_transposed_convolution(importer, x, weight, bias, windows,
                                        groups=attributes.get("group", 1), places=places)
