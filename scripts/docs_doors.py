@@ -27,8 +27,7 @@ def read_torch():
     from blockscale.torch._importer import COMPLEX_HANDLERS, HANDLERS
     for name, handler in (*HANDLERS.items(), *COMPLEX_HANDLERS.items()):
         space, short = name.split(".")[:2]
-        if name in HANDLERS or name not in COMPLEX_HANDLERS or short == "view_as_real":
-            yield short if space == "aten" else f"{space}::{short}", handler
+        yield short if space == "aten" else f"{space}::{short}", handler
 
 
 def read_jax():

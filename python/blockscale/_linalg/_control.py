@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from blockscale._linalg._body import format_sizes
-from blockscale._linalg._builder import INDEX, Array, Builder, Region, Size
+from blockscale._linalg._builder import INDEX, Array, Builder, Region, Size, get_spec
 from blockscale._linalg._shapes import emit_cast, emit_reshape
 from blockscale._trace import Value
 from blockscale._types import Spec
@@ -48,8 +48,7 @@ def emit_if(builder: Builder, condition: Array, then: Callable[[], Sequence[Arra
                        f"{len(found[0])} and {len(found[1])}")
     merged = _merge(builder, list(zip(*found)))
     operands: list[Value] = [flag]
-    specs = [Spec([size if isinstance(size, int) else None for size in sizes], array.dtype)
-             for sizes, array in zip(merged, found[0])]
+    specs = [get_spec(sizes, array.dtype) for sizes, array in zip(merged, found[0])]
     for region, arrays in zip(regions, found):
         with builder.region(region):
             results = [emit_cast(builder, array.value, spec)

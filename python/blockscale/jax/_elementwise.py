@@ -29,10 +29,6 @@ from blockscale.jax._importer import DTYPES, Codes, Importer, Known, Literal, ge
 Compute = Callable[..., str]
 
 
-def _is_unsigned(ref: Ref) -> bool:
-    return ref.element.startswith("ui")
-
-
 def _emit(importer: Importer, node: Node, compute: Compute, *, made: str | None = None) -> Known:
     """`compute` of all operands in their own dtype, or f32 for narrower floats."""
     for ref in node.operands:
@@ -43,6 +39,11 @@ def _emit(importer: Importer, node: Node, compute: Compute, *, made: str | None 
     return importer.compute(node.name.split(".")[1], node.operands, kinds,
                             importer.dtype_of(importer.result),
                             lambda body, *names: compute(body, *names, inner), made or inner)
+
+
+def _check_float(importer: Importer) -> None:
+    if not is_float(importer.dtype_of(importer.result)):
+        importer.refuse(f"expected floating-point numbers, but got {importer.result.element}")
 
 
 # Functions of one number.
@@ -58,8 +59,7 @@ _FUNCTIONS = {
 
 @handles(*_FUNCTIONS, elementwise=True)
 def import_function(importer: Importer, node: Node) -> Known:
-    if not is_float(importer.dtype_of(importer.result)):
-        importer.refuse(f"expected floating-point numbers, but got {importer.result.element}")
+    _check_float(importer)
     accuracy = node.attribute("result_accuracy")
     if accuracy is not None and "DEFAULT" not in str(accuracy):
         importer.refuse(f"expected result_accuracy to be the default, but got {accuracy}")
@@ -68,7 +68,7 @@ def import_function(importer: Importer, node: Node) -> Known:
 
 @handles("stablehlo.abs", elementwise=True)
 def import_abs(importer: Importer, node: Node) -> Known:
-    if _is_unsigned(importer.result):
+    if importer.result.is_unsigned:
         return importer.get(node.operands[0])
     return _emit(importer, node, UNARY["abs"])
 
@@ -117,7 +117,7 @@ _UNSIGNED = {"stablehlo.maximum": "maxui", "stablehlo.minimum": "minui"}
 @handles(*_BINARY, elementwise=True)
 def import_binary(importer: Importer, node: Node) -> Known:
     compute = _BINARY[node.name]
-    if node.name in _UNSIGNED and _is_unsigned(importer.result):
+    if node.name in _UNSIGNED and importer.result.is_unsigned:
         op = _UNSIGNED[node.name]
         return _emit(importer, node,
                      lambda body, a, b, dtype: body.op(f"arith.{op} {a}, {b}", dtype))
@@ -126,15 +126,13 @@ def import_binary(importer: Importer, node: Node) -> Known:
 
 @handles("stablehlo.divide", "stablehlo.remainder", elementwise=True)
 def import_divide(importer: Importer, node: Node) -> Known:
-    if _is_unsigned(importer.result):
-        importer.refuse("expected signed or floating-point numbers, but got unsigned ones")
+    importer.check_signed(importer.result)
     return _emit(importer, node, Body.div if node.name.endswith("divide") else Body.rem)
 
 
 @handles("stablehlo.power", elementwise=True)
 def import_power(importer: Importer, node: Node) -> Known:
-    if not is_float(importer.dtype_of(importer.result)):
-        importer.refuse(f"expected floating-point numbers, but got {importer.result.element}")
+    _check_float(importer)
     return _emit(importer, node, BINARY["pow"])
 
 
@@ -172,7 +170,7 @@ def import_compare(importer: Importer, node: Node) -> Known:
         importer.refuse("expected a comparison in which NaN is unequal to every number, but got "
                         "one in total order")
     predicate = direction.lower()
-    if _is_unsigned(node.operands[0]) and predicate not in ("eq", "ne"):
+    if node.operands[0].is_unsigned and predicate not in ("eq", "ne"):
         return _emit(importer, node, lambda body, a, b, dtype: body.op(
             f"arith.cmpi u{predicate}, {a}, {b}", dtype), made="i1")
     return _emit(importer, node,
@@ -189,8 +187,7 @@ def import_select(importer: Importer, node: Node) -> Known:
 
 @handles("stablehlo.clamp", elementwise=True)
 def import_clamp(importer: Importer, node: Node) -> Known:
-    if _is_unsigned(importer.result):
-        importer.refuse("expected signed or floating-point numbers, but got unsigned ones")
+    importer.check_signed(importer.result)
     return _emit(importer, node, lambda body, low, x, high, dtype: body.minimum(
         body.maximum(low, x, dtype), high, dtype))
 
@@ -200,7 +197,7 @@ def import_clamp(importer: Importer, node: Node) -> Known:
 
 def _convert_integer(body: Body, x: str, source: Ref, dtype: str, target: str) -> str:
     """An integer as another one or as a float; unsigned ones keep their value."""
-    if target == "i1" or not _is_unsigned(source):
+    if target == "i1" or not source.is_unsigned:
         return body.convert(x, dtype, target)
     if is_float(target):
         wide = target if target == "f64" else "f32"
@@ -236,14 +233,14 @@ def import_convert(importer: Importer, node: Node) -> Known:
     if result.element in _narrow.NARROW:
         return _narrow_down(importer, source, result)
     dtype = importer.dtype_of(source)
-    if is_float(dtype) and _is_unsigned(result) and target == "i64":
+    if is_float(dtype) and result.is_unsigned and target == "i64":
         importer.refuse("expected a conversion of floating-point numbers to at most 32 bits "
                         f"without a sign, but got one to {result.element}")
 
     def compute(body: Body, x: str) -> str:
         if not is_float(dtype):
             return _convert_integer(body, x, source, dtype, target)
-        if _is_unsigned(result):
+        if result.is_unsigned:
             return _convert_to_unsigned(body, x, dtype, target)
         return body.convert(x, dtype, target)
     return importer.compute("converted", [source], [dtype], target, compute, target)

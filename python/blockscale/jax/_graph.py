@@ -44,6 +44,10 @@ class Ref:
         is_tensor = isinstance(self.type, ir.RankedTensorType)
         return str(self.type.element_type if is_tensor else self.type)
 
+    @property
+    def is_unsigned(self) -> bool:
+        return self.element.startswith("ui")
+
 
 @dataclasses.dataclass(eq=False)
 class Node:

@@ -160,6 +160,10 @@ class Importer(Builder):
             raise ArgumentError(message)
         refuse([make_problem(node.title, message, node.location)])
 
+    def check_signed(self, ref: Ref) -> None:
+        if ref.is_unsigned:
+            self.refuse("expected signed or floating-point numbers, but got unsigned ones")
+
     # Types.
 
     def dtype_of(self, ref: Ref) -> str:

@@ -34,7 +34,7 @@ def is_iota(ref: Ref, axis: int) -> bool:
 
 def check_numbers(importer: Importer, ref: Ref) -> None:
     """Refuses what has no order here."""
-    if ref.element.startswith("ui") or ref.element in _narrow.NARROW:
+    if ref.is_unsigned or ref.element in _narrow.NARROW:
         importer.refuse("expected an order of signed integers or of floating-point numbers of 16 "
                         f"bits or more, but got {ref.element}")
 

@@ -49,8 +49,8 @@ def _get_combination(importer: Importer, node: Node) -> str:
 def _get_kind(importer: Importer, source: Ref, op: str) -> str:
     """The reduction by an op, as truth values have it where they are reduced."""
     kind, dtype = _KINDS[op], importer.dtype_of(source)
-    if source.element.startswith("ui") and kind in ("max", "min"):
-        importer.refuse("expected signed or floating-point numbers, but got unsigned ones")
+    if kind in ("max", "min"):
+        importer.check_signed(source)
     if not (is_float(dtype) or is_integer(dtype)):
         importer.refuse(f"expected numbers of 16 bits or more, or integers, but got {dtype}")
     if dtype == "i1":
@@ -151,7 +151,7 @@ def import_reduce_window(importer: Importer, node: Node) -> Known:
                         f"{op.removeprefix('stablehlo.')} leaves as it is")
     rank = len(get_sizes(source))
     kernel, strides, dilations, gaps = (
-        [1] * rank if node.attribute(name) is None else get_integers(node, name)
+        get_integers(node, name, [1] * rank)
         for name in ("window_dimensions", "window_strides", "window_dilations", "base_dilations"))
     if any(each != 1 for each in gaps):
         importer.refuse(f"expected windows without base_dilations, but got {gaps}")

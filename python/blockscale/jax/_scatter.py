@@ -66,7 +66,7 @@ def import_scatter(importer: Importer, node: Node) -> Array:
                         f"{len(node.operands) // 2}")
     source, indices, updates = node.operands
     adds = _adds(importer, node)
-    if source.element in _narrow.NARROW or indices.element.startswith("ui"):
+    if source.element in _narrow.NARROW or indices.is_unsigned:
         importer.refuse("expected a scatter of numbers of 16 bits or more, or of integers, at "
                         f"signed indices, but got {source.element} at {indices.element}")
     numbers = stablehlo.ScatterDimensionNumbers(node.attribute("scatter_dimension_numbers"))

@@ -43,9 +43,12 @@ from blockscale.jax._importer import (
 )
 
 
-def get_integers(node: Node, name: str) -> list[int]:
-    """The numbers of an attribute."""
-    return [int(each) for each in ir.DenseI64ArrayAttr(node.attribute(name))]
+def get_integers(node: Node, name: str, default: list[int] | None = None) -> list[int]:
+    """The numbers of an attribute, which may be left out where there is a default."""
+    attribute = node.attribute(name)
+    if attribute is None and default is not None:
+        return default
+    return [int(each) for each in ir.DenseI64ArrayAttr(attribute)]
 
 
 def get_padding(node: Node, rank: int) -> tuple[list[int], list[int]]:
@@ -58,7 +61,7 @@ def get_padding(node: Node, rank: int) -> tuple[list[int], list[int]]:
 
 
 def move_value(importer: Importer, ref: Ref, sizes: tuple[int, ...],
-          move: Callable[[Array], Array]) -> Known:
+               move: Callable[[Array], Array]) -> Known:
     """An op that only moves elements, on any kind of value."""
     known = importer.get(ref)
     if isinstance(known, Literal):
@@ -115,7 +118,7 @@ def import_slice(importer: Importer, node: Node) -> Known:
     strides = get_integers(node, "strides")
     sizes = get_sizes(importer.result)
     return move_value(importer, node.operands[0], sizes,
-                 lambda x: emit_slice(importer, x, starts, sizes, strides))
+                      lambda x: emit_slice(importer, x, starts, sizes, strides))
 
 
 @handles("stablehlo.concatenate")
@@ -148,7 +151,7 @@ def import_pad(importer: Importer, node: Node) -> Known:
 def import_reverse(importer: Importer, node: Node) -> Known:
     axes = get_integers(node, "dimensions")
     return move_value(importer, node.operands[0], get_sizes(importer.result),
-                 lambda x: emit_reverse(importer, x, axes))
+                      lambda x: emit_reverse(importer, x, axes))
 
 
 @handles("stablehlo.iota")
@@ -165,7 +168,7 @@ def _widen(importer: Importer, ref: Ref) -> Array:
     """An operand of a product of numbers."""
     if ref.element in _narrow.FLOATS8:
         return _narrow.emit_decode(importer, importer.array(ref))
-    if ref.element.startswith("ui") or ref.element == "i1":
+    if ref.is_unsigned or ref.element == "i1":
         importer.refuse(f"expected signed or floating-point numbers, but got {ref.element}")
     return importer.array(ref)
 
@@ -239,7 +242,7 @@ def _clamp(body: Body, index: str, largest: int) -> str:
 
 
 def _to_index(body: Body, name: str, ref: Ref, dtype: str) -> str:
-    if ref.element.startswith("ui") and dtype != "i64":
+    if ref.is_unsigned and dtype != "i64":
         return body.op(f"arith.index_castui {name}", f"{dtype} to index")
     return body.op(f"arith.index_cast {name}", f"{dtype} to index")
 

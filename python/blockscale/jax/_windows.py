@@ -41,8 +41,7 @@ def import_convolution(importer: Importer, node: Node) -> Array:
         numbers.kernel_output_feature_dimension, numbers.kernel_input_feature_dimension,
         *numbers.kernel_spatial_dimensions])
     count = x.rank - 2
-    strides, gaps, dilations = ([1] * count if node.attribute(name) is None else
-                                get_integers(node, name)
+    strides, gaps, dilations = (get_integers(node, name, [1] * count)
                                 for name in ("window_strides", "lhs_dilation", "rhs_dilation"))
     low, high = get_padding(node, count)
     x = emit_pad(importer, x, [0] * x.rank, [0] * x.rank,

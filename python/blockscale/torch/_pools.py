@@ -31,15 +31,14 @@ def _get_space(importer: Importer) -> int:
     return int(found[1])
 
 
-def _add_batch(importer: Importer, x: Array, count: int) -> Array:
-    return emit_reshape(importer, x, (1, *x.sizes)) if x.rank == count + 1 else x
-
-
 def _emit_pool(importer: Importer, kind: str, input: Any, result: Any, kernel: Sequence[int],
                stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
                rounds_up: bool, **options: Any) -> Array:
     count = _get_space(importer)
-    x = _add_batch(importer, importer.array(input), count)
+    x = importer.array(input)
+    if x.rank == count + 1:
+        # Without a batch.
+        x = emit_reshape(importer, x, (1, *x.sizes))
     kernel, strides, pads, dilations = (
         spread(each, count) for each in (kernel, stride or kernel, padding, dilation))
     windows = Windows.make(kernel, strides, dilations, pads, pads, rounds_up)
@@ -85,6 +84,23 @@ def _find_kernel(sizes: Sequence[Any], places: Sequence[Any]) -> list[int] | Non
     return [size // place for size, place in zip(sizes, places, strict=True)]
 
 
+def _emit_adaptive(importer: Importer, kind: str, input: Any, result: Any) -> Array | None:
+    """An adaptive pool of windows that are side by side and of one size; None for others."""
+    count, places = _get_space(importer), _get_places(importer, result)
+    x = importer.array(input)
+    if all(place == 1 for place in places):
+        return emit_reduce(importer, kind, x, range(x.rank - count, x.rank), keepdims=True)
+    kernel = _find_kernel(x.sizes[-count:], places)
+    if kernel is None:
+        return None
+    return _emit_pool(importer, kind, input, result, kernel, kernel, [0], [1], False)
+
+
+def _get_places(importer: Importer, result: Any) -> tuple[Any, ...]:
+    """The sizes of the space of a pool's result."""
+    return sizes_of(result)[-_get_space(importer):]
+
+
 def _average(importer: Importer, x: Array, dim: int, size: int) -> Array:
     """Means of x along a dimension in f32: of the elements from floor(i * whole / size) to
     ceil((i + 1) * whole / size), by a product with a matrix that has the share of each."""
@@ -106,31 +122,24 @@ def _average(importer: Importer, x: Array, dim: int, size: int) -> Array:
          "aten.adaptive_avg_pool3d.default", "aten._adaptive_avg_pool2d.default",
          "aten._adaptive_avg_pool3d.default")
 def import_adaptive_avg_pool(importer: Importer, input: Any, **_: Any) -> Array:
-    count, result = _get_space(importer), sizes_of(importer.result)
-    x, dtype = importer.array(input), importer.get_dtype()
-    places = result[-count:]
-    if all(place == 1 for place in places):
-        return emit_reduce(importer, "mean", x, range(x.rank - count, x.rank), keepdims=True)
-    kernel = _find_kernel(x.sizes[-count:], places)
-    if kernel is not None:
-        return _emit_pool(importer, "mean", input, importer.result, kernel, kernel, [0], [1], False)
-    for dim, place in enumerate(places, x.rank - count):
+    found = _emit_adaptive(importer, "mean", input, importer.result)
+    if found is not None:
+        return found
+    x, places = importer.array(input), _get_places(importer, importer.result)
+    for dim, place in enumerate(places, x.rank - len(places)):
         if not isinstance(place, int):
             importer.refuse(f"expected known sizes of an adaptive pool, but got {list(places)}")
         x = _average(importer, x, dim, place)
-    return emit_convert(importer, x, dtype, base="means")
+    return emit_convert(importer, x, importer.get_dtype(), base="means")
 
 
 @handles("aten.adaptive_max_pool1d.default", "aten.adaptive_max_pool2d.default",
          "aten.adaptive_max_pool3d.default")
 def import_adaptive_max_pool(importer: Importer, input: Any, **_: Any) -> tuple[Any, ...]:
     """The maxima; their places are for training."""
-    count, result = _get_space(importer), importer.result[0]
-    x, places = importer.array(input), sizes_of(result)[-count:]
-    if all(place == 1 for place in places):
-        return emit_reduce(importer, "max", x, range(x.rank - count, x.rank), keepdims=True), None
-    kernel = _find_kernel(x.sizes[-count:], places)
-    if kernel is None:
+    found = _emit_adaptive(importer, "max", input, importer.result[0])
+    if found is None:
+        x, places = importer.array(input), _get_places(importer, importer.result[0])
         importer.refuse("expected known sizes of space that are multiples of those of the result, "
-                        f"{list(places)}, but got {list(x.sizes[-count:])}")
-    return _emit_pool(importer, "max", input, result, kernel, kernel, [0], [1], False), None
+                        f"{list(places)}, but got {list(x.sizes[-len(places):])}")
+    return found, None
