@@ -2,6 +2,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training on several ranks gives the codes of one process, and its loss to the bound."""
 
+import contextlib
 import sys
 import unittest
 import unittest.mock
@@ -297,6 +298,23 @@ class OneProcessTest(unittest.TestCase):
                                   amax_group=group)
             with self.assertRaisesRegex(blockscale.ArgumentError, f"group to be .*{message}"):
                 reduce_over_ranks(group)
+
+    def test_streams(self):
+        """The collective of a call is on the call's stream, also on the default one."""
+        for number, name in ((0, "default_stream"), (7, "ExternalStream")):
+            used = []
+            with contextlib.ExitStack() as stack:
+                for each in ("default_stream", "ExternalStream"):
+                    stack.enter_context(unittest.mock.patch.object(
+                        torch.cuda, each, lambda *args, each=each: (each, *args)))
+                stack.enter_context(unittest.mock.patch.object(
+                    torch.cuda, "stream", lambda stream: used.append(stream)
+                    or contextlib.nullcontext()))
+                stack.enter_context(unittest.mock.patch.object(
+                    torch, "as_tensor", lambda array, device: torch.zeros(1, dtype=torch.int32)))
+                reduce_over_ranks(self.mesh.get_group("data"))(blockscale.Reduction(
+                    address=0, count=1, device=0, kind="max", stream=number))
+            self.assertEqual([each[0] for each in used], [name])
 
     def test_places_of_two_dimensions(self):
         """Rows are split by the first dimension of a mesh first, then by the second one."""

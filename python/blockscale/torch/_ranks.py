@@ -78,6 +78,13 @@ class _OnGpu:
             "version": 2}
 
 
+def _find_stream(number: int, device: torch.device) -> torch.cuda.Stream:
+    """PyTorch makes a new stream where it is asked for that of the number 0."""
+    if number == 0:
+        return torch.cuda.default_stream(device)
+    return torch.cuda.ExternalStream(number, device)
+
+
 def reduce_over_ranks(group: AmaxGroup) -> OverRanks:
     """What reduces amaxes of compiled functions over the ranks of a group: `over_ranks` of
     blockscale.Compiled. On a GPU the collective is on the stream of the call.
@@ -98,7 +105,7 @@ def reduce_over_ranks(group: AmaxGroup) -> OverRanks:
         else:
             device = torch.device("cuda", reduction.device)
             values = torch.as_tensor(_OnGpu(reduction), device=device)
-            with torch.cuda.stream(torch.cuda.ExternalStream(reduction.stream, device)):
+            with torch.cuda.stream(_find_stream(reduction.stream, device)):
                 reduce(values)
     return over_ranks
 
