@@ -28,5 +28,20 @@ def training_losses_last():
     return make_losses("train-curves-last-h200.txt")
 
 
+def make_ranks(number):
+    rows = read_rows("ranks-h200.txt", number)
+    shown = ("step ms", "compute", "sent", "hidden")
+    return table(["form", *shown], [[form, *(row[name] for name in shown)]
+                                    for form, row in rows.items()])
+
+
+def ranks_sharded():
+    return make_ranks(0)
+
+
+def ranks_parallel():
+    return make_ranks(1)
+
+
 if __name__ == "__main__":
     main(PAGE, globals())
