@@ -234,6 +234,33 @@ class LayersTest(unittest.TestCase):
         self.expect(r"gate_proj': expected ModelOpt NVFP4 .* makes one layer of it, but got a "
                     "plain weight", lambda: self.make_mlp(config))
 
+    def test_dtypes_of_the_head(self):
+        """What the head of a file says of a tensor is held against its layout before anything is
+        read, in this package's own layout and in scalars, too."""
+        path = f"{PATH}.mlp.down_proj"
+        own = {"data": ("U8", [128, 128]), "scales": ("U8", [128, 16]), "global_scale": ("F32", []),
+               "input_global": ("F32", []), "_extra_state": ("U8", [512])}
+        others = {"weight": ("U8", [128, 128]), "weight_scale": ("F8_E4M3", [128, 16]),
+                  "weight_scale_2": ("F32", []), "input_scale": ("F32", [])}
+        config = self.read()
+
+        def find(tensors, **changed):
+            stored = {f"{path}.{ending}": {"dtype": changed.get(ending, dtype), "shape": shape}
+                      for ending, (dtype, shape) in tensors.items()}
+            return type(config.files)(stored, config.scheme).find(path, [path], 256)
+
+        for tensors, ending, dtype, expected in (
+                (own, "data", "F32", "U8"), (own, "scales", "F8_E4M3", "U8"),
+                (own, "global_scale", "U8", "F32"), (own, "input_global", "F8_E4M3", "F32"),
+                (others, "weight_scale_2", "U8", "F32"), (others, "input_scale", "F8_E4M3", "F32"),
+                (others, "input_scale", "F64", "F32")):
+            with self.subTest(ending, dtype=dtype):
+                self.assertEqual(len(find(tensors)), 1)
+                with self.assertRaisesRegex(ValueError, rf"'{path}\.{ending}': expected "
+                                            f"{expected}, as .* has it, but got {dtype}"):
+                    find(tensors, **{ending: dtype})
+        self.assertEqual(find(others, weight_scale_2="BF16")[0].slots[2].dtype, torch.bfloat16)
+
     def test_chips(self):
         """A chip without products is refused by its number."""
         from blockscale.vllm import _linear

@@ -123,8 +123,9 @@ def _make_slots(layout: Layout, tensors: Mapping[str, Stored], name: str, cols: 
 
 def _make_slot(layout: Layout, role: str, stored: Stored, cols: int) -> Slot:
     ending, dtype = layout.endings[role], _DTYPES.get(stored.dtype)
-    if dtype is None or (layout is not OWN and role in (DATA, SCALES)
-                         and not layout.accepts(role, stored.dtype)):
+    is_right = (layout.accepts(role, stored.dtype) if role in (DATA, SCALES)
+                else stored.dtype in PLAIN_DTYPES)
+    if dtype is None or not is_right:
         raise ArgumentError(f"'{stored.name}': expected {layout.get_dtype(role)}, as {layout.name} "
                             f"has it, but got {stored.dtype}")
     if role in (GLOBAL, INPUT):
