@@ -83,6 +83,28 @@ class ModelsTest(unittest.TestCase):
         self.assertEqual([len(getattr(each, MODULES)) for each in attention], [1, 3])
         self.assertIsNotNone(getattr(attention[0], MODULES)[0].form.activation)
 
+    def test_scales_of_experts(self):
+        """Scales of experts that are none are refused, also a NaN, which is nowhere a scale that is
+        not there; and global scales that differ in one expert."""
+        folder = self.make("qwen3_moe", "modelopt-nvfp4")
+        plain, path = families.read_tensors(folder), "model.layers.0.mlp.experts"
+        given = {f"{path}.{number}.{part}_proj.input_scale": torch.tensor(2e-4)
+                 for number in range(4) for part in ("gate", "up", "down")}
+        rule = "expected a positive, finite number"
+        other = "expected the global scale of the other rows of its expert, .*"
+        for role, number, name, value, place, expected in (
+                ("input_scale", 2, "up_proj", float("nan"), "w13_.*' of expert 2, 'w3'", rule),
+                ("input_scale", 1, "down_proj", 0.0, "w2_.*' of expert 1, 'w2'", rule),
+                ("weight_scale_2", 3, "gate_proj", -1.0, "w13_.*' of expert 3, 'w1'", rule),
+                ("weight_scale_2", 0, "up_proj", 3.0, r"experts\..*' of expert '0'", other)):
+            message = place.replace(".*", role) + f": {expected}, but got {value}"
+            with self.subTest(role, value=value):
+                tensors = {**plain, **given}
+                tensors[f"{path}.{number}.{name}.{role}"] = torch.tensor(value)
+                families.write_tensors(tensors, folder)
+                with self.assertRaisesRegex(ValueError, message):
+                    self.models.load(folder)
+
     def test_processes(self):
         """vLLM sends the configuration to its processes, before and after it was asked."""
         folder = self.make("llama", "modelopt-nvfp4")

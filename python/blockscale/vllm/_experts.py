@@ -29,6 +29,7 @@ from blockscale.checkpoint._layouts import (
     GLOBAL,
     INPUT,
     SCALES,
+    Layout,
 )
 from blockscale.torch._checkpoint import (
     check_codes,
@@ -48,14 +49,16 @@ _STACKS = {"w13": ("w1", "w3"), "w2": ("w2",)}
 
 class _Loader:
     """Loads a tensor of an expert by the loader of vLLM, which cuts it for tensor parallelism, when
-    its dtype and its shape are right.
+    its dtype and its shape are right. Scalars become decode scales here, on the device of the file,
+    where no GPU is waited for.
 
     Attributes:
       loaded: the numbers of experts and the layers in them that there were tensors for.
     """
 
-    def __init__(self, layer: Any, stack: str, slot: Slot, part: Part, load: Callable[..., Any]):
-        self._layer, self._slot, self._part, self._load = layer, slot, part, load
+    def __init__(self, layer: Any, stack: str, slot: Slot, layout: Layout,
+                 load: Callable[..., Any]):
+        self._layer, self._slot, self._layout, self._load = layer, slot, layout, load
         self._shards = _STACKS[stack]
         self.loaded: set[tuple[int, str]] = set()
 
@@ -73,11 +76,19 @@ class _Loader:
                                 f"{list(loaded_weight.shape)}")
         is_local = self._layer._map_global_expert_id_to_local_expert_id(expert_id) >= 0
         if slot.is_scalar:
-            param.data[expert_id, self._shards.index(shard_id)] = loaded_weight.reshape(())
+            value = loaded_weight.reshape(())
+            if _is_decoded(self._layout, slot):
+                value = get_decode_scale(name, value, self._layout.is_reciprocal)
+            param.data[expert_id, self._shards.index(shard_id)] = value
         else:
             self._load(param, loaded_weight, weight_name, shard_id, expert_id)
         self.loaded.add((expert_id, shard_id))
         return is_local if return_success else None
+
+
+def _is_decoded(layout: Layout, slot: Slot) -> bool:
+    """Whether a tensor is a scalar that products here multiply by, which those of FP8 do not."""
+    return slot.role in (GLOBAL, INPUT) and not layout.is_fp8
 
 
 class BlockScaleExpertsMethod(FusedMoEMethodBase):
@@ -129,11 +140,12 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
             shards = _STACKS[stack][:count]
             self._loaders[stack] = []
             for slot in part.slots:
-                loader = _Loader(layer, stack, slot, part, load)
+                loader = _Loader(layer, stack, slot, self.layout, load)
                 # Scales of activations are one for the rows of all experts.
                 shape = ([self.moe.num_experts, len(shards)] if slot.is_scalar else
                          [num_experts, *slot.get_shape(rows, cols)])
-                made = torch.empty(shape, dtype=slot.dtype)
+                made = torch.empty(shape, dtype=torch.float32 if _is_decoded(self.layout, slot)
+                                   else slot.dtype)
                 if slot.is_scalar:
                     made.fill_(torch.nan)
                 param = nn.Parameter(made, requires_grad=False)
@@ -214,22 +226,16 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
         """One scale for each expert of this rank."""
         if found is None:
             return None
-        name = f"{self.name}{self.layout.global_scale}"
-        made = []
-        for number in self._list_local(layer):
-            own = [get_decode_scale(f"{name}' of expert '{number}", each,
-                                    self.layout.is_reciprocal) for each in found[number]]
+        name, numbers = f"{self.name}{self.layout.global_scale}", self._list_local(layer)
+        for number, own in zip(numbers, found[numbers].cpu()):
             check_expert(f"{name}' of expert '{number}", own[0], own[-1])
-            made.append(own[0])
-        return torch.stack(made)
+        return found[numbers, 0]
 
-    def _read_input(self, found: Tensor | None) -> Tensor | None:
-        """One scale is for the rows of all experts. Ranks read those of their own, or of all."""
-        if found is None:
-            return None
-        name = f"{self.name}{self.layout.input_scale}"
-        return torch.stack([get_decode_scale(name, each, self.layout.is_reciprocal)
-                            for each in found.flatten() if not each.isnan()]).max()
+    @staticmethod
+    def _read_input(found: Tensor | None) -> Tensor | None:
+        """One scale is for the rows of all experts. Ranks read those of their own, or of all: there
+        is NaN where none was read."""
+        return None if found is None else found.nan_to_num(0).max()
 
     def _make_fp8(self, layer: Any, data: Tensor, scales: Tensor, rows: int, cols: int,
                   given: Tensor | None) -> Fp8Stack:
