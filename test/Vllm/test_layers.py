@@ -5,6 +5,7 @@
 import importlib.util
 import os
 import tempfile
+import types
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -27,6 +28,8 @@ from vllm.model_executor.layers.vocab_parallel_embedding import (
 )
 
 import vllm_stubs as stubs
+from blockscale.vllm._experts import BlockScaleExpertsMethod
+from blockscale.vllm._files import Options
 from vllm_models import families, load_by_transformers, load_layer, make_rows, read_config
 
 PATH = "model.layers.0"
@@ -43,6 +46,9 @@ class LayersTest(unittest.TestCase):
         cls.folders = {
             layout: families.quantize(root / "plain", root / layout, layout)
             for layout in ("modelopt-nvfp4", "packed-nvfp4", "modelopt-mxfp8", "fp8-blocks")}
+        # Queries, keys and values have a bias there.
+        families.save_plain("qwen2", root / "biased")
+        cls.biased = families.quantize(root / "biased", root / "qwen2", "modelopt-nvfp4")
         cls.tensors = {layout: families.read_tensors(folder)
                        for layout, folder in cls.folders.items()}
 
@@ -132,10 +138,10 @@ class LayersTest(unittest.TestCase):
 
     def test_bias(self):
         """A bias is added in front of the rounding; one that vLLM adds later is left to it."""
-        layer = self.make_qkv(bias=True)
-        torch.manual_seed(5)
-        layer.bias.data.copy_(torch.randn(256))
-        load_layer(layer, self.tensors[self.layout], QKV)
+        tensors = families.read_tensors(self.biased)
+        layer = load_layer(self.make_qkv(read_config(self.biased), bias=True), tensors, QKV)
+        self.assertTrue(torch.equal(layer.bias, torch.cat([tensors[f"{path}.bias"]
+                                                           for path in QKV])))
         x = make_rows(128)
         wide = layer.quant_method.apply(layer, x).float()
         self.assertLess((layer(x)[0].float() - wide - layer.bias.float()).abs().max(), 0.1)
@@ -186,6 +192,48 @@ class LayersTest(unittest.TestCase):
             tensors = {each: tensor for each, tensor in self.tensors[self.layout].items()
                        if each != name}
             self.expect(f"expected a tensor '{name}', but got none", self.make_qkv, tensors)
+
+    def test_missing_bias(self):
+        """A layer with a bias has one in the files, or at least a part of it has: models add zeros
+        for keys."""
+        def make(*parts):
+            config = self.read()
+            stored = {f"{path}.{ending}": {"dtype": dtype, "shape": shape}
+                      for path in QKV for ending, (dtype, shape) in {
+                          "weight": ("U8", [64, 64]), "weight_scale": ("F8_E4M3", [64, 8]),
+                          "weight_scale_2": ("F32", [])}.items()}
+            stored |= {f"{PATH}.self_attn.{part}_proj.bias": {"dtype": "BF16", "shape": [64]}
+                       for part in parts}
+            config._files = type(config.files)(stored, config.scheme)
+            return self.make_qkv(config, bias=True)
+        name = f"{PATH}.self_attn.q_proj.bias"
+        self.expect(f"expected a tensor '{name}', but got none", make)
+        tensors = self.tensors[self.layout]
+        self.assertEqual(len(load_layer(make("q", "v"), tensors, QKV).blockscale_parts), 1)
+
+    def test_missing_bias_of_experts(self):
+        experts, config = f"{PATH}.mlp.experts", self.read()
+        moe = types.SimpleNamespace(intermediate_size=256, hidden_dim=128, num_logical_experts=2,
+                                    has_bias=True)
+        layer = types.SimpleNamespace(moe_config=moe, ckpt_gate_proj_name="gate_proj",
+                                      ckpt_up_proj_name="up_proj", ckpt_down_proj_name="down_proj")
+        stored = {f"{experts}.{number}.{name}.{ending}": {"dtype": dtype, "shape": shape}
+                  for number in range(2) for name in ("gate_proj", "up_proj", "down_proj")
+                  for ending, (dtype, shape) in {
+                      "weight": ("U8", [256, 64]), "weight_scale": ("F8_E4M3", [256, 8]),
+                      "weight_scale_2": ("F32", [])}.items()}
+
+        def find(*biases):
+            own = {each: {"dtype": "BF16", "shape": [256]} for each in biases}
+            return BlockScaleExpertsMethod.find(
+                layer, experts, type(config.files)({**stored, **own}, config.scheme), Options())
+        with self.assertRaisesRegex(ValueError, rf"expected a tensor '{experts}\.0\.gate_proj\."
+                                    "bias', or one for all experts, but got none"):
+            find(f"{experts}_of_others.w13_bias")
+        for name in ("w13_bias", "1.up_proj.bias"):
+            self.assertEqual(find(f"{experts}.{name}").name, experts)
+        moe.has_bias = False
+        self.assertEqual(find().name, experts)
 
     def test_wrong_tensors(self):
         name = f"{PATH}.self_attn.k_proj.weight"

@@ -114,7 +114,12 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
         cols = {name: moe.intermediate_size if each == "w2" else moe.hidden_dim
                 for each, name in names.items()}
         found = files.find_experts(prefix, moe.num_logical_experts, cols)
-        return None if found is None else BlockScaleExpertsMethod(
+        if found is None:
+            return None
+        if moe.has_bias and not files.has_bias(prefix):
+            raise ArgumentError(f"expected a tensor '{found[names['w1']].name}.bias', or one for "
+                                "all experts, but got none")
+        return BlockScaleExpertsMethod(
             moe, prefix, {each: found[name] for each, name in names.items()}, options)
 
     @property

@@ -96,12 +96,14 @@ class Slot:
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A layer of the files that a layer in vLLM is, or is a part of."""
+    """A layer of the files that a layer in vLLM is, or is a part of. `has_bias` says whether there
+    is a bias beside its weight."""
 
     name: str
     layout: Layout
     group: Group | None
     slots: tuple[Slot, ...]
+    has_bias: bool = False
 
 
 def _make_slots(layout: Layout, tensors: Mapping[str, Stored], name: str, cols: int
@@ -199,8 +201,9 @@ class Files:
             return None
         first = next(iter(tensors.values()))
         name = first.name.rpartition(".")[0]
+        has_bias = ".bias" in tensors
         if f".{MARK}" in tensors:
-            return Part(name, OWN, None, _make_slots(OWN, tensors, name, cols))
+            return Part(name, OWN, None, _make_slots(OWN, tensors, name, cols), has_bias)
         group = self.scheme.find(name)
         layout = guess(Evidence(tensors, self.scheme, group, {}))
         if layout is None or layout.is_stack or not (layout in SCHEMES or layout.is_fp8):
@@ -211,7 +214,12 @@ class Files:
                 f"'{name}': expected NVFP4 or MXFP8 of ModelOpt, NVFP4, MXFP4 or MXFP8 of "
                 "compressed-tensors, FP8, or what this package saves, but got "
                 f"{listed}{'' if layout is None else f' of {layout.name}'}")
-        return Part(name, layout, group, _make_slots(layout, tensors, name, cols))
+        return Part(name, layout, group, _make_slots(layout, tensors, name, cols), has_bias)
+
+    def has_bias(self, prefix: str) -> bool:
+        """Whether experts have a bias, in one tensor of all or in those of each."""
+        return any(ending.endswith("bias") for path, tensors in self._layers.items()
+                   if f"{path}.".startswith(f"{prefix}.") for ending in tensors)
 
     def find_experts(self, prefix: str, experts: int, names: Mapping[str, int]
                      ) -> dict[str, Part] | None:

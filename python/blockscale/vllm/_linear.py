@@ -115,6 +115,9 @@ class BlockScaleLinearMethod(LinearMethodBase):
                 at = self.parts[names.index(lost[0])] if len(self.parts) == len(names) else (
                     self.parts[0])
                 raise ArgumentError(f"expected a tensor '{at.name}{slot.ending}', but got none")
+        # vLLM does not wait for a bias. One part may have none: models add zeros for keys.
+        if layer.bias is not None and not any(part.has_bias for part in self.parts):
+            raise ArgumentError(f"expected a tensor '{self.parts[0].name}.bias', but got none")
         found = {slot.role: take(layer, slot) for slot in self.parts[0].slots}
         with torch.no_grad():
             made = self._make_fp8(found) if self.layout.is_fp8 else self._make(found)
