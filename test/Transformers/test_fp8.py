@@ -19,6 +19,7 @@ import blockscale
 import blockscale.torch
 import blockscale.transformers
 from blockscale.torch._fp8 import Fp8Linear, Fp8Stack
+from blockscale.transformers import BlockScaleConfig
 from families import (
     find_difference,
     load,
@@ -151,6 +152,28 @@ class Fp8Test(unittest.TestCase):
             expected = rows[begin:end] @ stack.decode(torch.bfloat16, number).t()
             torch.testing.assert_close(found[begin:end], expected)
         self.assertFalse(found[6].any())
+
+    def test_options_without_effect(self):
+        """Products with weights in FP8 take plain activations, and their sums have no order."""
+        tensors = read_tensors(self.root / "plain")
+        for path in (UP, DOWN):
+            codes, scale = quantize(tensors[f"{path}.weight"])
+            tensors.update({f"{path}.weight": codes, f"{path}.weight_scale": scale})
+        self.write(self.root / "plain", tensors, {"quant_method": "fp8"})
+        plain = "which is multiplied by no others, but got quantized ones"
+        free = "which PyTorch multiplies, but got chain"
+        for options, wanted, found in (
+                ({"weight_only": False}, "weight_only: expected plain activations", plain),
+                ({"order": "chain"}, "order: expected sums of order free", free)):
+            expected = f"{wanted} for FP8 of one scale a tensor, {found}"
+            with self.subTest(**options):
+                with self.assertRaises(blockscale.ArgumentError) as caught:
+                    load(self.folder, quantization_config=BlockScaleConfig(**options))
+                self.assertEqual(str(caught.exception).split("\n"),
+                                 [f"'{path}': {expected}" for path in (UP, DOWN)])
+        config = BlockScaleConfig(weight_only=True, order="free")
+        self.assertIsInstance(load(self.folder, quantization_config=config).get_submodule(UP),
+                              Fp8Linear)
 
     def test_refused(self):
         """Wrong tensors in FP8, all in one error."""

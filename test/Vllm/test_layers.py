@@ -28,10 +28,13 @@ from vllm.model_executor.layers.vocab_parallel_embedding import (
 )
 
 import vllm_stubs as stubs
+from blockscale.checkpoint._families import LAYOUTS
 from blockscale.vllm._experts import BlockScaleExpertsMethod
-from blockscale.vllm._files import Options
+from blockscale.vllm._files import Options, Part
 from vllm_models import families, load_by_transformers, load_layer, make_rows, read_config
 
+#: A layout in FP8.
+FP8 = next(each for each in LAYOUTS if each.format == "fp8_blocks" and each.family == "fp8-blocks")
 PATH = "model.layers.0"
 QKV = {f"{PATH}.self_attn.{part}_proj": part for part in "qkv"}
 MLP = {f"{PATH}.mlp.gate_proj": 0, f"{PATH}.mlp.up_proj": 1}
@@ -45,7 +48,8 @@ class LayersTest(unittest.TestCase):
         families.save_plain("llama", root / "plain")
         cls.folders = {
             layout: families.quantize(root / "plain", root / layout, layout)
-            for layout in ("modelopt-nvfp4", "packed-nvfp4", "modelopt-mxfp8", "fp8-blocks")}
+            for layout in ("modelopt-nvfp4", "packed-nvfp4", "modelopt-mxfp8", "fp8-blocks",
+                           "blockscale")}
         # Queries, keys and values have a bias there.
         families.save_plain("qwen2", root / "biased")
         cls.biased = families.quantize(root / "biased", root / "qwen2", "modelopt-nvfp4")
@@ -181,6 +185,24 @@ class LayersTest(unittest.TestCase):
             head.tie_weights(None)
 
     # What is refused.
+
+    def test_options_without_effect(self):
+        """Products with weights in FP8 take plain activations, and their sums have no order.
+        Weights that a mark says to be for plain activations have no recipe for others."""
+        fp8 = "for FP8 in blocks of 128 x 128, .*"
+        for layout, variable, value, wanted, found in (
+                ("fp8-blocks", "WEIGHT_ONLY", "0", f"plain activations {fp8}", "quantized ones"),
+                ("fp8-blocks", "ORDER", "chain", f"sums of order free {fp8}", "chain"),
+                ("blockscale", "WEIGHT_ONLY", "0", "plain activations for a weight .*",
+                 "quantized ones")):
+            self.layout, name = layout, f"BLOCKSCALE_VLLM_{variable}"
+            with self.subTest(layout, name=name), mock.patch.dict(os.environ, {name: value}):
+                self.expect(rf"'{PATH}\.mlp\.gate.*': {name}: expected {wanted}, but got {found}",
+                            self.make_mlp, parts=MLP)
+        found = {name: Part(name, FP8, None, ()) for name in ("w1", "w3", "w2")}
+        with self.assertRaisesRegex(ValueError, "'x': BLOCKSCALE_VLLM_ORDER: expected sums of order"
+                                    f" free {fp8}, but got chain"):
+            BlockScaleExpertsMethod(None, "x", found, Options(order="chain"))
 
     def expect(self, message, make, tensors=None, parts=QKV):
         with self.assertRaisesRegex(ValueError, message):
@@ -332,6 +354,12 @@ class LayersTest(unittest.TestCase):
             form = self.find_form()
         self.assertIsNone(form.activation)
         self.assertEqual(form.order, "chain")
+        # Values that say what layers do anyway.
+        for layout in ("fp8-blocks", "blockscale"):
+            self.layout = layout
+            with mock.patch.dict(os.environ, BLOCKSCALE_VLLM_WEIGHT_ONLY="1",
+                                 BLOCKSCALE_VLLM_ORDER="free"):
+                load_layer(self.make_mlp(), self.tensors[layout], MLP)
         for variable in ("BLOCKSCALE_VLLM_WEIGHT_ONLY", "BLOCKSCALE_VLLM_ORDER"):
             with (mock.patch.dict(os.environ, {variable: "7"}),
                   self.assertRaisesRegex(ValueError, f"{variable}: expected .* but got '7'")):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from blockscale._errors import ArgumentError
+from blockscale._ops import ORDERS
 from blockscale.checkpoint._layouts import Layout
 from blockscale.torch._weight import WeightView
 
@@ -22,6 +23,18 @@ def check_fp8(prefix: str, layout: Layout, data: Tensor, scales: Tensor) -> None
         if bad.any():
             raise ArgumentError(f"'{prefix}{end}': expected numbers, but got {int(bad.sum())} that "
                                 "are none")
+
+
+def check_fp8_options(name: str, layout: Layout, weight_only: bool | None, order: str | None,
+                      names: tuple[str, str] = ("weight_only", "order")) -> None:
+    """Raises ArgumentError for options beside the checkpoint that have no effect on a layer in FP8.
+    `names` are those of the two options."""
+    if weight_only is False:
+        raise ArgumentError(f"'{name}': {names[0]}: expected plain activations for {layout.name}, "
+                            "which is multiplied by no others, but got quantized ones")
+    if order not in (None, ORDERS[0]):
+        raise ArgumentError(f"'{name}': {names[1]}: expected sums of order {ORDERS[0]} for "
+                            f"{layout.name}, which PyTorch multiplies, but got {order}")
 
 
 class Fp8Weight(nn.Module):

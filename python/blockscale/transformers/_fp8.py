@@ -23,16 +23,25 @@ from blockscale.checkpoint._layouts import (
 )
 from blockscale.checkpoint._tensors import Weight
 from blockscale.torch._checkpoint import Files
-from blockscale.torch._fp8 import Fp8Linear, Fp8Stack, Fp8Weight, check_fp8
+from blockscale.torch._fp8 import (
+    Fp8Linear,
+    Fp8Stack,
+    Fp8Weight,
+    check_fp8,
+    check_fp8_options,
+)
 from blockscale.torch._sites import Site
 from blockscale.transformers._names import FileNames, Names
 
 
 class Fp8Files:
-    """The weights in FP8 of files, by the names that the model has for them."""
+    """The weights in FP8 of files, by the names that the model has for them, for what a user says
+    beside the checkpoint."""
 
-    def __init__(self, files: Files, names: Names):
+    def __init__(self, files: Files, names: Names, weight_only: bool | None = None,
+                 order: str | None = None):
         self._files, self._names = files, names
+        self._weight_only, self._order = weight_only, order
         self._weights = {
             self._rename(weight): weight for weight in files.checkpoint.weights.values()
             if weight.layout.is_fp8}
@@ -69,6 +78,7 @@ class Fp8Files:
                                 f"alternate, as {type(site.owner).__name__} has them")
         sizes = [site.weight.shape[0], n, k] if is_whole else [n // parts, k]
         first = self._weights[names[0][0]]
+        check_fp8_options(site.name, first.layout, self._weight_only, self._order)
         format = first.layout.format
         rows, cols = _get_block(format, n // parts, k)
         if parts > 1 and (n // parts) % rows:

@@ -218,7 +218,8 @@ def install_weights(model: Any, files: Files, names: Names, *, weight_only: bool
     Raises: ArgumentError with all tensors that are wrong or missing. The model is as it was then.
     """
     sites = {site.name: site for site in find_sites(model)}
-    installer, problems, fp8 = Installer(model), [], Fp8Files(files, names)
+    installer, problems = Installer(model), []
+    fp8 = Fp8Files(files, names, weight_only, order)
     made: list[str] = []
     for name, site in sites.items():
         try:

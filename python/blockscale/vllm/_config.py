@@ -24,7 +24,7 @@ from blockscale._errors import ArgumentError
 from blockscale._forms import check_order
 from blockscale.checkpoint._families import read_scheme
 from blockscale.vllm._experts import BlockScaleExpertsMethod
-from blockscale.vllm._files import Files, Options
+from blockscale.vllm._files import ORDER, WEIGHT_ONLY, Files, Options
 from blockscale.vllm._linear import BlockScaleLinearMethod
 
 #: What --quantization takes, and what quant_method is in checkpoints of this package.
@@ -33,9 +33,8 @@ NAME = "blockscale"
 METHODS = ("modelopt", "compressed-tensors", "mxfp4", "fp8", "fbgemm_fp8")
 #: Those that are loaded without --quantization.
 TAKEN: set[str] = set()
-#: Variables of the environment, which processes of a server inherit.
-_TAKE_OVER, _WEIGHT_ONLY, _ORDER = (
-    "BLOCKSCALE_VLLM_TAKE_OVER", "BLOCKSCALE_VLLM_WEIGHT_ONLY", "BLOCKSCALE_VLLM_ORDER")
+#: The variable of the environment that names others.
+_TAKE_OVER = "BLOCKSCALE_VLLM_TAKE_OVER"
 #: What vLLM calls methods where it has several for one.
 _RENAMED = {"gpt_oss_mxfp4": "mxfp4", "compressed_tensors": "compressed-tensors"}
 
@@ -60,14 +59,14 @@ def _read_taken() -> set[str]:
 
 def _read_options() -> Options:
     """Raises: ArgumentError for values that mean nothing."""
-    given = os.environ.get(_WEIGHT_ONLY, "")
+    given = os.environ.get(WEIGHT_ONLY, "")
     if given not in ("", "0", "1"):
-        raise ArgumentError(f"{_WEIGHT_ONLY}: expected 0 or 1, but got {given!r}")
-    order = os.environ.get(_ORDER) or None
+        raise ArgumentError(f"{WEIGHT_ONLY}: expected 0 or 1, but got {given!r}")
+    order = os.environ.get(ORDER) or None
     try:
         check_order(order)
     except ArgumentError as error:
-        raise ArgumentError(f"{_ORDER}: {error}") from None
+        raise ArgumentError(f"{ORDER}: {error}") from None
     return Options(None if given == "" else given == "1", order)
 
 

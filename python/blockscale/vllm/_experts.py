@@ -38,9 +38,9 @@ from blockscale.torch._checkpoint import (
     fit_form,
     get_decode_scale,
 )
-from blockscale.torch._fp8 import Fp8Stack, check_fp8
+from blockscale.torch._fp8 import Fp8Stack, check_fp8, check_fp8_options
 from blockscale.torch._modules import QuantizedStack, run_experts
-from blockscale.vllm._files import Files, Options, Part, Slot
+from blockscale.vllm._files import VARIABLES, Files, Options, Part, Slot
 from blockscale.vllm._linear import check_device
 
 #: vLLM's names of the stacks of all experts, and of the layers in each expert.
@@ -101,6 +101,8 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
         super().__init__(moe)
         self.name, self._options = name, options
         self.parts = {"w13": parts["w1"], "w2": parts["w2"]}
+        if self.layout.is_fp8:
+            check_fp8_options(name, self.layout, options.weight_only, options.order, VARIABLES)
         self._loaders: dict[str, list[_Loader]] = {}
 
     @staticmethod

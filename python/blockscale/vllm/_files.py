@@ -39,9 +39,13 @@ _DTYPES = {"U8": torch.uint8, "F8_E4M3": torch.float8_e4m3fn, "F8_E8M0": torch.f
            "F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
 
 
+#: Of the environment, which processes of a server inherit: the values of Options.
+VARIABLES = WEIGHT_ONLY, ORDER = "BLOCKSCALE_VLLM_WEIGHT_ONLY", "BLOCKSCALE_VLLM_ORDER"
+
+
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What a user says beside the checkpoint, as of load_quantized_()."""
+    """What a user says beside the checkpoint by VARIABLES, as of load_quantized_()."""
 
     weight_only: bool | None = None
     order: str | None = None

@@ -30,10 +30,10 @@ from blockscale.checkpoint._layouts import (
 )
 from blockscale.torch._checkpoint import check_codes, find_form, fit_form, get_decode_scale
 from blockscale.torch._forms import has_product
-from blockscale.torch._fp8 import Fp8Linear, check_fp8
+from blockscale.torch._fp8 import Fp8Linear, check_fp8, check_fp8_options
 from blockscale.torch._modules import QuantizedLinear
 from blockscale.torch._state import read_form
-from blockscale.vllm._files import FORM, OWN, Options, Part
+from blockscale.vllm._files import FORM, OWN, VARIABLES, WEIGHT_ONLY, Options, Part
 from blockscale.vllm._parameters import Loader, add_parameter, list_parts, take
 
 #: The name of our modules in a layer.
@@ -61,6 +61,8 @@ class BlockScaleLinearMethod(LinearMethodBase):
 
     def __init__(self, name: str, parts: Sequence[Part], options: Options):
         self.name, self.parts, self._options = name, parts, options
+        if self.layout.is_fp8:
+            check_fp8_options(name, self.layout, options.weight_only, options.order, VARIABLES)
         self._loaders: list[Loader] = []
 
     @property
@@ -167,6 +169,9 @@ class BlockScaleLinearMethod(LinearMethodBase):
             except ArgumentError as error:
                 raise ArgumentError(f"'{part.name}.{FORM}': {error}") from None
             self._check_own(part, form, found)
+            if self._options.weight_only is False and form.activation is None:
+                raise ArgumentError(f"'{part.name}': {WEIGHT_ONLY}: expected plain activations for "
+                                    "a weight that was quantized for these, but got quantized ones")
             if self._options.weight_only and form.activation is not None:
                 form = dataclasses.replace(form, activation=None, plain_rows=0)
         else:
