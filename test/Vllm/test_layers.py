@@ -260,12 +260,12 @@ class LayersTest(unittest.TestCase):
     def test_wrong_tensors(self):
         name = f"{PATH}.self_attn.k_proj.weight"
         self.check(name, lambda each: each[:32],
-                   r"qkv_proj\.weight': expected shape \[64, 64\] for part k of the layer, but got "
+                   r"qkv_proj\.weight' of part 'k': expected shape \[64, 64\], but got "
                    r"\[32, 64\]")
         self.check(name, lambda each: torch.cat([each, each]), r"\[64, 64\].*\[128, 64\]")
         self.check(name, lambda each: each.float(), "expected torch.uint8, but got torch.float32")
         self.check(f"{name}_scale", lambda each: each.view(torch.uint8),
-                   "weight_scale': expected torch.float8_e4m3fn, but got torch.uint8")
+                   "weight_scale' of part 'k': expected torch.float8_e4m3fn, but got torch.uint8")
         self.check(f"{name}_scale", lambda each: (each.view(torch.uint8) | 0x80).view(each.dtype),
                    "expected scales that are not negative")
         self.check(f"{name}_scale",

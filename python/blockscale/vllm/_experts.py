@@ -19,7 +19,6 @@ from vllm.model_executor.layers.fused_moe.config import FusedMoEQuantConfig
 from vllm.model_executor.utils import set_weight_attrs
 
 from blockscale._errors import ArgumentError
-from blockscale._ops import FORMATS
 from blockscale.checkpoint._layouts import (
     DATA,
     FP8_BLOCK,
@@ -42,6 +41,7 @@ from blockscale.torch._fp8 import Fp8Stack, check_fp8, check_fp8_options
 from blockscale.torch._modules import QuantizedStack, run_experts
 from blockscale.vllm._files import VARIABLES, Files, Options, Part, Slot
 from blockscale.vllm._linear import check_device
+from blockscale.vllm._parameters import take
 
 #: vLLM's names of the stacks of all experts, and of the layers in each expert.
 _STACKS = {"w13": ("w1", "w3"), "w2": ("w2",)}
@@ -66,14 +66,8 @@ class _Loader:
                  expert_id: int, return_success: bool = False) -> bool | None:
         slot, moe = self._slot, self._layer.moe_config
         name = f"{weight_name}' of expert {expert_id}, '{shard_id}"
-        if loaded_weight.dtype != slot.dtype:
-            raise ArgumentError(f"'{name}': expected {slot.dtype}, but got {loaded_weight.dtype}")
         sizes = moe.intermediate_size, moe.hidden_dim
-        wanted = slot.get_shape(*(sizes if shard_id != "w2" else sizes[::-1]))
-        if list(loaded_weight.shape) != wanted and not (
-                slot.is_scalar and loaded_weight.numel() == 1):
-            raise ArgumentError(f"'{name}': expected shape {wanted}, but got "
-                                f"{list(loaded_weight.shape)}")
+        slot.check(name, loaded_weight, *(sizes if shard_id != "w2" else sizes[::-1]))
         is_local = self._layer._map_global_expert_id_to_local_expert_id(expert_id) >= 0
         if slot.is_scalar:
             value = loaded_weight.reshape(())
@@ -140,11 +134,12 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
         """vLLM gives the sizes of this rank."""
         inner = intermediate_size_per_partition
         self._check_sizes(hidden_size, inner, extra_weight_attrs.get("unpadded_hidden_size"))
-        self.dtype, count = params_dtype, 2 if self.moe.is_act_and_mul else 1
-        self.sizes = {"w13": (count * inner, hidden_size), "w2": (hidden_size, inner)}
+        self.dtype = params_dtype
+        self.sizes = {"w13": (len(self._list_shards("w13")) * inner, hidden_size),
+                      "w2": (hidden_size, inner)}
         for stack, (rows, cols) in self.sizes.items():
             part, load = self.parts[stack], extra_weight_attrs["weight_loader"]
-            shards = _STACKS[stack][:count]
+            shards = self._list_shards(stack)
             self._loaders[stack] = []
             for slot in part.slots:
                 loader = _Loader(layer, stack, slot, self.layout, load)
@@ -156,7 +151,7 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
                 if slot.is_scalar:
                     made.fill_(torch.nan)
                 param = nn.Parameter(made, requires_grad=False)
-                layer.register_parameter(f"{stack}_{slot.ending.removeprefix('.')}", param)
+                layer.register_parameter(f"{stack}_{slot.member}", param)
                 kind = "channel" if self.layout.format == FP8_CHANNEL else "block"
                 set_weight_attrs(param, {"weight_loader": loader, "quant_method": kind})
                 self._loaders[stack].append(loader)
@@ -166,13 +161,17 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
                 layer.register_parameter(f"{stack}_bias", bias)
                 set_weight_attrs(bias, {"weight_loader": load})
 
+    def _list_shards(self, stack: str) -> tuple[str, ...]:
+        """The layers of an expert in a stack. Experts whose activation multiplies nothing have no
+        w3."""
+        return _STACKS[stack][:2 if self.moe.is_act_and_mul else 1]
+
     def _check_sizes(self, hidden: int, inner: int, unpadded: int | None) -> None:
         if unpadded not in (None, hidden):
             raise ArgumentError(f"'{self.name}': expected experts without padding, but got "
                                 f"{hidden} columns for {unpadded}")
         layout = self.layout
-        block = FP8_BLOCK if layout.format == FP8_BLOCKS else (
-            FORMATS[layout.format][2] if layout.format in FORMATS else 1)
+        block = layout.block if layout.has_block_scales or layout.format == FP8_BLOCKS else 1
         for what, size in (("columns", hidden), ("columns of this rank", inner)):
             if size % block:
                 raise ArgumentError(f"'{self.name}': expected experts with whole blocks of {block} "
@@ -198,7 +197,7 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
         return [numbers[local] for local in range(layer.local_num_experts)]
 
     def _check_loaded(self, layer: Any, stack: str) -> None:
-        shards = _STACKS[stack][:2 if self.moe.is_act_and_mul else 1]
+        shards = self._list_shards(stack)
         for slot, loader in zip(self.parts[stack].slots, self._loaders[stack]):
             lost = [(number, shard) for number in self._list_local(layer) for shard in shards
                     if (number, shard) not in loader.loaded]
@@ -208,14 +207,10 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
 
     def _make(self, layer: Any, stack: str) -> QuantizedStack | Fp8Stack:
         part, (rows, cols) = self.parts[stack], self.sizes[stack]
-        found = {}
-        for slot in part.slots:
-            name = f"{stack}_{slot.ending.removeprefix('.')}"
-            found[slot.role] = getattr(layer, name).data
-            delattr(layer, name)
+        found = {slot.role: take(layer, f"{stack}_{slot.member}") for slot in part.slots}
         data = found[DATA].view(torch.uint8)
         if self.layout.is_fp8:
-            return self._make_fp8(layer, data, found[SCALES], rows, cols, found.get(INPUT))
+            return self._make_fp8(layer, data, found[SCALES], rows, cols)
         scales = found[SCALES].view(torch.uint8)
         check_codes(self.name, self.layout, data, scales)
         given = self._read_input(found.get(INPUT))
@@ -244,8 +239,8 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
         is NaN where none was read."""
         return None if found is None else found.nan_to_num(0).max()
 
-    def _make_fp8(self, layer: Any, data: Tensor, scales: Tensor, rows: int, cols: int,
-                  given: Tensor | None) -> Fp8Stack:
+    def _make_fp8(self, layer: Any, data: Tensor, scales: Tensor, rows: int, cols: int
+                  ) -> Fp8Stack:
         format = self.layout.format
         check_device(self.name, data.device, None)
         if data.device.type == "cuda" and not self._is_eager():
@@ -259,7 +254,7 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
         is_blocks = format == FP8_BLOCKS
         return Fp8Stack(data, scales if is_blocks else scales.reshape(len(data), rows, 1), None,
                         rows=FP8_BLOCK if is_blocks else 1, cols=FP8_BLOCK if is_blocks else cols,
-                        layout=self.layout, stored=stored, dtype=self.dtype, input_scale=given)
+                        layout=self.layout, stored=stored, dtype=self.dtype)
 
     @staticmethod
     def _is_eager() -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from blockscale._errors import ArgumentError
 from blockscale._ops import FORMATS
@@ -84,6 +85,12 @@ class Slot:
         """Whether a weight has one, not one for each of its rows or blocks."""
         return not self.rows
 
+    @property
+    def member(self) -> str:
+        """The name of the parameter, which is that of the tensors of the files: vLLM puts only
+        names of layers in the place of others."""
+        return self.ending.removeprefix(".")
+
     def count_rows(self, rows: int) -> int:
         """Of the tensor, for rows of a weight."""
         return -(-rows // self.rows)
@@ -96,6 +103,17 @@ class Slot:
             return []
         shape = [self.count_rows(rows), -(-cols // self.cols) if self.cols else 1]
         return shape[:self.rank]
+
+    def check(self, name: str, tensor: Tensor, rows: int | None, cols: int) -> None:
+        """Raises ArgumentError for a tensor of a weight [rows, cols] with another dtype or shape,
+        which `rows` None leaves open. vLLM alone converts numbers where dtypes differ."""
+        if tensor.dtype != self.dtype:
+            raise ArgumentError(f"'{name}': expected {self.dtype}, but got {tensor.dtype}")
+        if rows is None:
+            return
+        wanted = self.get_shape(rows, cols)
+        if list(tensor.shape) != wanted and (wanted or tensor.numel() != 1):
+            raise ArgumentError(f"'{name}': expected shape {wanted}, but got {list(tensor.shape)}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -101,7 +101,7 @@ class BlockScaleLinearMethod(LinearMethodBase):
                 raise ArgumentError(
                     f"'{self.name}': expected all parts of a layer but one to have whole blocks of "
                     f"{slot.rows} rows, but got {bad[0]}")
-        block = FORMATS[self.layout.format][2] if self.layout.format in FORMATS else 1
+        block = self.layout.block if self.layout.has_block_scales else 1
         if self.cols % block:
             raise ArgumentError(f"'{self.name}': expected rows of whole blocks of {block}, but the "
                                 f"layer has {self.cols} columns")
@@ -114,31 +114,33 @@ class BlockScaleLinearMethod(LinearMethodBase):
         for slot, loader in zip(self.parts[0].slots, self._loaders):
             lost = loader.find_lost()
             if lost:
-                at = self.parts[names.index(lost[0])] if len(self.parts) == len(names) else (
-                    self.parts[0])
-                raise ArgumentError(f"expected a tensor '{at.name}{slot.ending}', but got none")
+                name = self._get_part(names.index(lost[0])).name
+                raise ArgumentError(f"expected a tensor '{name}{slot.ending}', but got none")
         # vLLM does not wait for a bias. One part may have none: models add zeros for keys.
         if layer.bias is not None and not any(part.has_bias for part in self.parts):
             raise ArgumentError(f"expected a tensor '{self.parts[0].name}.bias', but got none")
-        found = {slot.role: take(layer, slot) for slot in self.parts[0].slots}
+        found = {slot.role: take(layer, slot.member) for slot in self.parts[0].slots}
         with torch.no_grad():
             made = self._make_fp8(found) if self.layout.is_fp8 else self._make(found)
         layer.add_module(MODULES, nn.ModuleList(made))
+
+    def _get_part(self, place: int) -> Part:
+        """The layer of the files that a part of this layer is: files may have one for all."""
+        return self.parts[place if len(self.parts) == len(self.rows) else 0]
 
     def _read_scalars(self, role: str, found: dict[str, Tensor]) -> list[Tensor | None]:
         """The decode scales of the parts."""
         if role not in found:
             return [None] * len(self.rows)
         ending = self.layout.endings[role]
-        return [get_decode_scale(f"{self._name_part(place)}{ending}", each,
+        return [get_decode_scale(f"{self._get_part(place).name}{ending}", each,
                                  self.layout.is_reciprocal)
                 for place, each in enumerate(found[role])]
 
-    def _name_part(self, place: int) -> str:
-        return self.parts[place if len(self.parts) == len(self.rows) else 0].name
-
     def _make(self, found: dict[str, Tensor]) -> list[QuantizedLinear]:
         data, scales = (found[role].view(torch.uint8) for role in (DATA, SCALES))
+        if self.layout is not OWN:
+            check_codes(self.name, self.layout, data, scales)
         global_scales = self._read_scalars(GLOBAL, found)
         inputs = self._read_scalars(INPUT, found)
         forms = [self._find_form(place, found, global_scales[place] is not None,
@@ -162,7 +164,7 @@ class BlockScaleLinearMethod(LinearMethodBase):
 
     def _find_form(self, place: int, found: dict[str, Tensor], has_global: bool, has_input: bool
                    ) -> LayerForm:
-        part = self.parts[place if len(self.parts) == len(self.rows) else 0]
+        part = self._get_part(place)
         if self.layout is OWN:
             try:
                 form = read_form(found[FORM][place])
@@ -177,8 +179,6 @@ class BlockScaleLinearMethod(LinearMethodBase):
         else:
             form = find_form(part.layout, part.group, has_global, has_input,
                              self._options.weight_only)
-            check_codes(self.name, part.layout, found[DATA].view(torch.uint8),
-                        found[SCALES].view(torch.uint8))
         return fit_form(form, self.dtype, self.name).with_order(self._options.order)
 
     def _check_own(self, part: Part, form: LayerForm, found: dict[str, Tensor]) -> None:

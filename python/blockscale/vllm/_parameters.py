@@ -59,8 +59,7 @@ def _count_rows(layer: Any, part: Hashable) -> int | None:
 
 class Loader:
     """Loads a tensor of the files by the loader of a layer in vLLM, which cuts it for tensor
-    parallelism, when its dtype and its shape are right. vLLM itself converts numbers where dtypes
-    differ.
+    parallelism, when its dtype and its shape are right.
 
     Attributes:
       loaded: the parts that there were tensors for.
@@ -71,24 +70,14 @@ class Loader:
         self.loaded: set[Hashable] = set()
 
     def __call__(self, param: Tensor, loaded: Tensor, part: Any = None) -> None:
-        slot = self._slot
-        if loaded.dtype != slot.dtype:
-            raise ArgumentError(f"'{self._name}': expected {slot.dtype}, but got {loaded.dtype}")
-        rows = _count_rows(self._layer, part)
-        if rows is not None:
-            wanted = slot.get_shape(rows, self._layer.input_size)
-            if list(loaded.shape) != wanted and not (
-                    slot.is_scalar and loaded.numel() == 1 and not wanted):
-                raise ArgumentError(f"'{self._name}': expected shape {wanted} for part {part} of "
-                                    f"the layer, but got {list(loaded.shape)}"
-                                    if part is not None else
-                                    f"'{self._name}': expected shape {wanted}, but got "
-                                    f"{list(loaded.shape)}")
-            if slot.rows > 1 and self._layer.tp_size == 1 and len(param) != wanted[0] and (
-                    part is None):
-                raise ArgumentError(f"'{self._name}': expected layers that lie in one tensor to "
-                                    f"have whole blocks of {slot.rows} rows, but got "
-                                    f"{self._layer.output_partition_sizes}")
+        slot, rows = self._slot, _count_rows(self._layer, part)
+        slot.check(self._name if part is None else f"{self._name}' of part '{part}", loaded, rows,
+                   self._layer.input_size)
+        if (rows is not None and part is None and slot.rows > 1 and self._layer.tp_size == 1
+                and len(param) != slot.count_rows(rows)):
+            raise ArgumentError(f"'{self._name}': expected layers that lie in one tensor to have "
+                                f"whole blocks of {slot.rows} rows, but got "
+                                f"{self._layer.output_partition_sizes}")
         if slot.is_scalar:
             self._fill(param.data, loaded, part)
         elif part is None:
@@ -135,18 +124,12 @@ def add_parameter(layer: Any, name: str, slot: Slot, rows: Sequence[int], cols: 
         if kind is not ChannelQuantScaleParameter:
             options["input_dim"] = 1
     data = torch.empty(shape, dtype=slot.dtype)
-    layer.register_parameter(get_member(slot), kind(data=data, weight_loader=loader, **options))
+    layer.register_parameter(slot.member, kind(data=data, weight_loader=loader, **options))
     return loader
 
 
-def get_member(slot: Slot) -> str:
-    """The name of the parameter, which is that of the tensors of the files: vLLM puts only names of
-    layers in the place of others."""
-    return slot.ending.removeprefix(".")
-
-
-def take(layer: nn.Module, slot: Slot) -> Tensor:
-    """The tensor of a slot, which the layer does not have any longer."""
-    tensor: Tensor = getattr(layer, get_member(slot)).data
-    delattr(layer, get_member(slot))
+def take(layer: nn.Module, name: str) -> Tensor:
+    """The tensor of a parameter, which the layer does not have any longer."""
+    tensor: Tensor = getattr(layer, name).data
+    delattr(layer, name)
     return tensor
