@@ -69,6 +69,22 @@ find_package() {
   package=$root/python
 }
 
+# counted LOG CMD...: runs CMD, which prints its counts last, shows its output and keeps it in LOG. Its
+# errors are kept in LOG.err, since libraries warn there when a program ends, too; if CMD fails, their
+# end is shown in front of the last line, again.
+counted() {
+  local log=$1 status=0
+  shift
+  mkdir -p "$(dirname "$log")"
+  "$@" 2>"$log.err" | tee "$log" || status=${PIPESTATUS[0]}
+  if [ "$status" -ne 0 ]; then
+    printf '   the last lines of %s:\n' "$log.err"
+    tail -n 20 "$log.err" | sed 's/^/   | /'
+    tail -n 1 "$log"
+  fi
+  return "$status"
+}
+
 # logged LOG CMD...: runs CMD with its output in LOG; shows the log's end if it fails.
 logged() {
   local log=$1 status=0

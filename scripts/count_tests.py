@@ -6,7 +6,7 @@ end with: those of unittest, and the arrays of test/Conformance/run.py. Each fil
 of one command, and exit statuses come in the same order. A command that failed without a test
 that failed, or that counted nothing, is a failure more.
 
-  scripts/count_tests.py FILE STATUS [FILE STATUS...]
+  scripts/count_tests.py FILE STATUS [FILE STATUS ...]
 """
 
 import re
@@ -31,6 +31,8 @@ def count(text):
 def main():
     sums = [0, 0, 0]
     arguments = sys.argv[1:]
+    if not arguments or len(arguments) % 2:
+        sys.exit(f"expected a FILE and a STATUS of each command, but got {arguments}")
     for path, status in zip(arguments[::2], arguments[1::2]):
         counts = count(Path(path).read_text(encoding="utf-8", errors="replace")) or [0, 0, 0]
         if not counts[1] and (status != "0" or not counts[0]):

@@ -16,10 +16,8 @@ export PYTHONPATH=$package HF_HUB_OFFLINE=1
 passed=0 failed=0
 for packages in lora transformers; do
   log=$root/.cache/logs/hf-checkpoints-$packages.log
-  status=0
-  "$root/.cache/$packages/bin/python" "$root/test/Transformers/check_families.py" "$@" >"$log" \
-    2>/dev/null || status=$?
-  cat "$log"
+  counted "$log" \
+    "$root/.cache/$packages/bin/python" "$root/test/Transformers/check_families.py" "$@" || true
   if [[ $(tail -n 1 "$log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
     passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
   else

@@ -12,4 +12,5 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 "$root/scripts/peers.sh" vllm
 find_package
 export PYTHONPATH=$package
-exec "$root/.cache/vllm/bin/python" "$root/test/Vllm/check_models.py" "$@" 2>/dev/null
+counted "$root/.cache/logs/vllm.log" \
+  "$root/.cache/vllm/bin/python" "$root/test/Vllm/check_models.py" "$@"

@@ -11,7 +11,6 @@ The last line is `N passed, N failed`.
 """
 
 import argparse
-import fnmatch
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +24,7 @@ from blockscale.transformers._save import list_weights
 from families import (
     FAMILIES,
     LAYOUTS,
+    choose_models,
     find_difference,
     get_ratio,
     make_checkpoint,
@@ -81,25 +81,21 @@ def find_problems(family, layout, folder, device="cpu"):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--only", nargs="*", default=["*"])
+    parser.add_argument("--only", nargs="+", default=["*"])
     parser.add_argument("--device", default="cpu")
     arguments = parser.parse_args()
+    chosen = choose_models(FAMILIES, arguments.only)
     blockscale.transformers.take_over()
     print(f"transformers {transformers.__version__}")
     passed = failed = 0
-    for family in FAMILIES:
-        for layout in LAYOUTS:
-            name = f"{family}/{layout}"
-            if not any(fnmatch.fnmatchcase(name, each) for each in arguments.only):
-                continue
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    problems, text = find_problems(family, layout, Path(folder),
-                                                   arguments.device)
-                except Exception as error:
-                    problems, text = [f"{type(error).__name__}: {error}"], "stopped"
-            print(f"{name}: {text}", *problems, sep="\n  ", flush=True)
-            passed, failed = passed + (not problems), failed + bool(problems)
+    for name, family, layout in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                problems, text = find_problems(family, layout, Path(folder), arguments.device)
+            except Exception as error:
+                problems, text = [f"{type(error).__name__}: {error}"], "stopped"
+        print(f"{name}: {text}", *problems, sep="\n  ", flush=True)
+        passed, failed = passed + (not problems), failed + bool(problems)
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 

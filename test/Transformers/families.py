@@ -5,9 +5,11 @@ same models with plain weights that have the values of the codes."""
 
 import contextlib
 import copy
+import fnmatch
 import io
 import json
 import re
+import sys
 from pathlib import Path
 
 import torch
@@ -56,6 +58,22 @@ LAYOUTS = {
     "fp8-blocks": ("fp8-blocks", None, _EXACT),
     "blockscale": ("blockscale", {"format": "nvfp4", "weight_only": True}, _ROUNDED),
 }
+
+
+def choose_models(names, patterns):
+    """The names FAMILY/LAYOUT that are of a pattern, with both, of families of these names.
+
+    Raises: SystemExit for a pattern that none is of.
+    """
+    models = [(f"{family}/{layout}", family, layout) for family in names for layout in LAYOUTS]
+    chosen = set()
+    for pattern in patterns:
+        found = fnmatch.filter([name for name, _, _ in models], pattern)
+        if not found:
+            sys.exit("--only: expected patterns of FAMILY/LAYOUT, as 'llama/*', but got "
+                     f"'{pattern}', which none is of")
+        chosen.update(found)
+    return [each for each in models if each[0] in chosen]
 
 
 @contextlib.contextmanager

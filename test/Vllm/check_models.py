@@ -12,7 +12,6 @@ The last line is `N passed, N failed`.
 """
 
 import argparse
-import fnmatch
 import importlib.metadata
 import sys
 import tempfile
@@ -60,32 +59,29 @@ def find_problems(models, family, layout, folder):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--only", nargs="*", default=["*"])
+    parser.add_argument("--only", nargs="+", default=["*"])
     parser.add_argument("--device", choices=("cpu", "cuda"), default=DEVICE)
     arguments = parser.parse_args()
     if arguments.device != DEVICE:
         parser.error(f"expected --device {DEVICE}, which PyTorch finds here, but got "
                      f"{arguments.device}")
+    chosen = families.choose_models(_FAMILIES, arguments.only)
     print(f"vLLM {importlib.metadata.version('vllm')}, PyTorch {torch.__version__}, {DEVICE}",
           flush=True)
     models = Models()
     passed = failed = 0
-    for family in _FAMILIES:
-        for layout in families.LAYOUTS:
-            name = f"{family}/{layout}"
-            if not any(fnmatch.fnmatchcase(name, each) for each in arguments.only):
-                continue
-            refused = _REFUSED.get(name)
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    problems, text = find_problems(models, family, layout, Path(folder))
-                    problems += [] if refused is None else ["expected it to be refused"]
-                except Exception as error:
-                    text = "refused"
-                    problems = [] if refused is not None and refused in str(error) else [
-                        f"{type(error).__name__}: {error}"]
-            print(f"{name}: {text}", *problems, sep="\n  ", flush=True)
-            passed, failed = passed + (not problems), failed + bool(problems)
+    for name, family, layout in chosen:
+        refused = _REFUSED.get(name)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                problems, text = find_problems(models, family, layout, Path(folder))
+                problems += [] if refused is None else ["expected it to be refused"]
+            except Exception as error:
+                text = "refused"
+                problems = [] if refused is not None and refused in str(error) else [
+                    f"{type(error).__name__}: {error}"]
+        print(f"{name}: {text}", *problems, sep="\n  ", flush=True)
+        passed, failed = passed + (not problems), failed + bool(problems)
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 
