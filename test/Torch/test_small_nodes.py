@@ -191,7 +191,7 @@ class CountersTest(unittest.TestCase):
         self.assertEqual(self.join([1, 2], [one, torch.tensor(4)]), [])
         self.assertEqual(self.join([1, 1], [one, torch.tensor(4, dtype=torch.int32)]), [])
         self.assertEqual(self.join([1, 1], [one, torch.tensor([1, 2])]), [])
-        self.assertEqual(self.join([1, 1.5], [one, torch.tensor(4.0)]), [])
+        self.assertEqual(self.join([1.5, 1.5], [torch.tensor(3.0), torch.tensor(4.0)]), [])
 
         def read_sums(numbers, counters):
             made = [ATEN.add.Tensor(each, 1) for each in counters]

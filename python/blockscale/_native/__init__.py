@@ -82,15 +82,14 @@ def set_num_threads(threads: int) -> None:
     LIBRARY.blockscale_set_num_threads(threads)
 
 
-def use_openmp(library: str) -> bool:
-    """Has calls on the CPU run on the threads of the OpenMP runtime that a loaded library uses;
-    whether it uses one."""
+def use_openmp(library: str) -> None:
+    """Has calls on the CPU run on the threads of the OpenMP runtime that a loaded library uses, if
+    it uses one."""
     try:
         parallel = ctypes.CDLL(library).GOMP_parallel
     except (OSError, AttributeError):
-        return False
+        return
     LIBRARY.blockscale_use_openmp(ctypes.cast(parallel, ctypes.c_void_p))
-    return True
 
 
 def set_cache_owners(users: str | None) -> tuple[int, str, list[Any], None]:

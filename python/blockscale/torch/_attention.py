@@ -23,6 +23,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from blockscale.torch._nodes import emit
+
 _ATEN = torch.ops.aten
 _KINDS = tuple(getattr(_ATEN, f"_scaled_dot_product_{kind}_attention").default
                for kind in ("cudnn", "efficient", "flash"))
@@ -88,11 +90,8 @@ class Rewriter:
             return str(reason)
         return ""
 
-    def _emit(self, target: Any, *args: Any, **kwargs: Any) -> fx.Node:
-        made = self._graph.call_function(target, args, kwargs)
-        known = fx.node.map_arg((args, kwargs), lambda each: each.meta["val"])
-        made.meta["val"] = target(*known[0], **known[1])
-        return made
+    def _emit(self, target: Any, *args: Any) -> fx.Node:
+        return emit(self._graph, target, *args)
 
     def _rewrite(self, node: fx.Node) -> None:
         given = bind(node)

@@ -29,6 +29,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from blockscale.torch._nodes import emit
+
 _ATEN = torch.ops.aten
 _PRODUCTS = (_ATEN.mm.default, _ATEN.bmm.default)
 #: The least length of a row that is taken apart, the most rows, and the least length of a part.
@@ -79,9 +81,7 @@ class FewRowsRewriter:
             self._graph.erase_node(node)
 
     def _emit(self, target: Any, *args: Any) -> fx.Node:
-        made = self._graph.call_function(target, args)
-        made.meta["val"] = target(*fx.node.map_arg(args, lambda each: each.meta["val"]))
-        return made
+        return emit(self._graph, target, *args)
 
     def _rewrite_argmax(self, node: fx.Node) -> fx.Node | None:
         given: list[Any] = [*node.args, *(None, False)[len(node.args) - 1:]]

@@ -20,6 +20,7 @@ from blockscale._linalg import LARGE, Array, Builder, Size, get_spec, is_float, 
 from blockscale._trace import Value
 from blockscale._types import Layout, Spec
 from blockscale.torch._errors import find_location, find_module, refuse
+from blockscale.torch._nodes import is_pure
 from blockscale.torch._recognize import Quantizer
 
 Handler = Callable[..., Any]
@@ -473,13 +474,3 @@ def is_unknown(node: Any) -> bool:
     name = str(node.target)
     return (node.target is not operator.getitem and not is_size(node)
             and name not in HANDLERS and name not in COMPLEX_HANDLERS)
-
-
-def is_mutable(target: Any) -> bool:
-    """Whether an op writes into a tensor that it is given."""
-    return isinstance(target, torch._ops.OpOverload) and target._schema.is_mutable
-
-
-def is_pure(target: Any) -> bool:
-    return (isinstance(target, torch._ops.OpOverload) and not is_mutable(target)
-            and torch.Tag.nondeterministic_seeded not in target.tags)

@@ -44,11 +44,11 @@ from blockscale.torch._importer import (
     Constant,
     Importer,
     Input,
-    is_mutable,
     is_unknown,
     sizes_of,
     solve_size,
 )
+from blockscale.torch._nodes import is_mutable
 from blockscale.torch._recognize import find_quantizers
 
 _CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)

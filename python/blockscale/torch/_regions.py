@@ -269,10 +269,11 @@ class Region:
             kept = {each.data_ptr() for each in given}
             if any(to_argument(inputs[number]).data_ptr() not in kept
                    for number in self._settled):
-                return self._get_unsettled().compute(inputs)
+                return self._unsettled.compute(inputs)
         return self.compute(inputs)
 
-    def _get_unsettled(self) -> Region:
+    @functools.cached_property
+    def _unsettled(self) -> Region:
         """The region for inputs that were copied just before the call."""
         held: dict[str, Any] = json.loads(self.text)
         return read_region(_to_text({name: held[name] for name in held if name != "settled"}))

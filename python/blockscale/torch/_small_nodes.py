@@ -19,6 +19,8 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
+from blockscale.torch._nodes import is_mutable, is_pure
+
 _ATEN = torch.ops.aten
 #: Of PyTorch; others may have effects that nothing tells of.
 _NAMESPACES = ("aten", "prims")
@@ -29,17 +31,10 @@ _READERS = tuple(getattr(torch.ops.blockscale, name).default for name in (
 
 def _is_function(node: fx.Node) -> bool:
     """Whether a result follows from the arguments alone, which what is in new memory does not."""
-    op = node.target
-    return (isinstance(op, torch._ops.OpOverload) and op.namespace in _NAMESPACES
-            and not op._schema.is_mutable and isinstance(node.meta.get("val"), torch.Tensor)
-            and torch.Tag.nondeterministic_seeded not in op.tags
+    op: Any = node.target
+    return (is_pure(op) and op.namespace in _NAMESPACES
+            and isinstance(node.meta.get("val"), torch.Tensor)
             and not op._schema.name.startswith("aten::empty"))
-
-
-def _writes(node: fx.Node) -> bool:
-    """Whether a node may write into an argument."""
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and bool(schema.is_mutable)
 
 
 def _find_firsts(graph: fx.Graph) -> dict[fx.Node, fx.Node]:
@@ -47,7 +42,7 @@ def _find_firsts(graph: fx.Graph) -> dict[fx.Node, fx.Node]:
     firsts: dict[fx.Node, fx.Node] = {}
     known: dict[Hashable, fx.Node] = {}
     for node in graph.nodes:
-        if _writes(node):
+        if is_mutable(node.target):
             break
         if not _is_function(node):
             continue
