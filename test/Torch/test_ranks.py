@@ -7,6 +7,7 @@ import sys
 import unittest
 import unittest.mock
 from pathlib import Path
+from types import SimpleNamespace
 
 import torch
 from torch.distributed.device_mesh import init_device_mesh
@@ -379,6 +380,33 @@ class OneProcessTest(unittest.TestCase):
         with self.assertRaisesRegex(blockscale.ArgumentError, "not sharded yet, but got a DTensor"):
             prepare_training_(sharded, "nvfp4", leave_last_projection=False, gather_codes=True)
         self.assertIs(type(sharded[0]), torch.nn.Linear)
+
+    def test_codes_of_a_step(self):
+        """A backward pass sends the codes of its forward pass, each forward pass its own."""
+        weight = ShardedWeight(torch.randn(32, 64), get_training_form("mxfp8_32x32").text)
+        one = SimpleNamespace(size=lambda: 1)
+        made = []
+
+        def gather():
+            made.append(weight.fsdp_pre_all_gather(one, weight.shape, None, None, None)[0][0])
+
+        def gather_in_backward(gradient):
+            gather()
+
+        def run_backward():
+            x = torch.zeros(1, requires_grad=True)
+            x.register_hook(gather_in_backward)
+            x.sum().backward()
+        for each in (gather, run_backward, gather, gather, run_backward, run_backward):
+            each()
+        self.assertIs(made[0], made[1])
+        self.assertIs(made[3], made[4])
+        self.assertEqual(len(set(map(id, made))), 4)
+        with torch.no_grad():
+            weight.mul_(3)
+        gather()
+        run_backward()
+        self.assertFalse(torch.equal(made[0].view(torch.uint8), made[-1].view(torch.uint8)))
 
     def test_arguments_of_ops(self):
         form = get_training_form("nvfp4").text

@@ -10,10 +10,11 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 from torch import Tensor, nn
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from blockscale._errors import ArgumentError
 from blockscale._ops import FORMATS
-from blockscale._training import TrainingForm, read_form
+from blockscale._training import TrainingForm, TrainingOperand, read_form
 from blockscale.torch._kernels import to_argument
 from blockscale.torch._ranks import find_ranks, share_largest
 from blockscale.torch._training_kernels import SquareQuantizer, SquareScales, find_layout
@@ -103,6 +104,11 @@ def transpose_codes(data: Tensor, is_packed: bool) -> Tensor:
     return torch.stack([even.t(), odd.t()], 1).reshape(-1, data.shape[0] // 2)
 
 
+#: The codes that a shard sent in its last forward pass, which it sends again in the backward pass.
+#: Each forward pass quantizes anew.
+_SENT: Any = WeakTensorKeyDictionary()
+
+
 class ShardedWeight(Tensor):
     """A weight of a layer in training, or a rank's rows of it, which fully_shard() gathers as codes
     of a form (torch.distributed.fsdp, fsdp_pre_all_gather)."""
@@ -161,6 +167,17 @@ class ShardedWeight(Tensor):
             raise ArgumentError(f"expected {count} shards of the weight's rows that cut no block "
                                 f"of {size}x{size}, so a multiple of {count * size}, but got "
                                 f"{rows}")
+        sent = _SENT.pop(self, None)
+        is_backward = torch._C._current_graph_task_id() >= 0
+        made = sent if is_backward and sent else self._quantize(operand, mesh, module)
+        if not is_backward:
+            _SENT[self] = made
+        # Of one rank PyTorch gives back the first tensor alone.
+        scales = made[1:2] if count == 1 else []
+        return tuple(made[:2]), (scales, made[2:])
+
+    def _quantize(self, operand: TrainingOperand, mesh: Any, module: nn.Module) -> list[Tensor]:
+        """Data, scales and global scale of the shard's rows."""
         shard = self.weight.detach()
         given = [to_argument(shard)]
         if operand.scaling != "none":
@@ -169,10 +186,7 @@ class ShardedWeight(Tensor):
             groups = self._find_groups(module, mesh)
             given.append(share_largest(amaxes, groups).view(torch.float32)[0])
         cols = None if shard.device.type == "cpu" else shard.shape[1]
-        made = SquareQuantizer(operand, shard.dtype, cols).get()(given)
-        # Of one rank PyTorch gives back the first tensor alone.
-        scales = made[1:2] if count == 1 else []
-        return tuple(made[:2]), (scales, made[2:])
+        return SquareQuantizer(operand, shard.dtype, cols).get()(given)
 
     def fsdp_post_all_gather(self, outputs: tuple[Tensor, ...], metadata: Any,
                              param_dtype: torch.dtype, *, out: Tensor | None = None) -> Any:
