@@ -61,6 +61,20 @@ class OrderTest(unittest.TestCase):
                 with self.subTest(chip=chip, **options):
                     self.assertEqual(self.find_orders(chip, element, **options), wanted)
 
+    def test_overlap(self):
+        """Where launches overlap, nothing is loaded or stored before the wait; keys and values are
+        only asked for, and only where a program has one chunk of them."""
+        steps = r"griddepcontrol\.\w+|gdc_\w+|prefetch|tt\.load|tt\.store|tt\.atomic\w*"
+        for count, asked in ((1, 2), (4, 0)):
+            with self.subTest(count=count):
+                found = re.findall(steps, compile_attention(90, "bf16", count=count))
+                place = next(number for number, each in enumerate(found) if each.startswith("tt."))
+                launch, *between, wait = found[:place]
+                self.assertIn("launch", launch)
+                self.assertEqual(between, ["prefetch"] * asked)
+                self.assertIn("wait", wait)
+                self.assertNotIn("prefetch", found[place:])
+
 
 if __name__ == "__main__":
     unittest.main()

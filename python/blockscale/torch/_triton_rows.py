@@ -306,6 +306,18 @@ def _finish(out, most, sums, values, at, inside, column, WIDTH: tl.constexpr):
 
 
 @triton.jit
+def _prefetch_chunk(x, chunk, keys, stride, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+                    CHUNK: tl.constexpr):
+    """Asks the L2 cache for the lines of a chunk of keys or values. None of them is used yet, so
+    that they may still be written."""
+    key = tl.minimum(chunk * CHUNK + tl.arange(0, CHUNK), keys - 1).to(tl.int64)
+    line = tl.minimum(tl.arange(0, BLOCK // 64) * 64, WIDTH - 1)
+    tl.inline_asm_elementwise("prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l",
+                              [x + key[:, None] * stride + line[None, :]], dtype=tl.int32,
+                              is_pure=False, pack=1)
+
+
+@triton.jit
 def _attention_kernel(
         q, k, v, mask, lengths, positions, new_k, new_v, cos, sin, at_new, out, most_of, sums_of,
         values_of, tickets, q0, q1, q2, k0, k1, k2, v0, v1, v2, m0, m1, m2, m3, p0, p1,
@@ -323,15 +335,18 @@ def _attention_kernel(
 
     HAS_NEW: queries are rotated, and so is a new key; it and its value are stored where `at_new`
     says, by the program that has this place."""
-    if OVERLAPS:
-        # What comes behind may begin when all that came before has ended, so that it may load what
-        # this kernel does not write before it waits.
-        tl.extra.cuda.gdc_wait()
-        tl.extra.cuda.gdc_launch_dependents()
     split = tl.program_id(0) % splits
     tile = tl.program_id(0) // splits
     batch = (tile // tiles // groups).to(tl.int64)
     group = (tile // tiles % groups).to(tl.int64)
+    if OVERLAPS:
+        # What comes behind may begin, and waits for the end of this kernel in turn.
+        tl.extra.cuda.gdc_launch_dependents()
+        if COUNT == 1 and BLOCK >= 64 and OUT_BLOCK >= 64:
+            _prefetch_chunk(k + batch * k0 + group * k1, split, keys, k2, WIDTH, BLOCK, CHUNK)
+            _prefetch_chunk(v + batch * v0 + group * v1, split, keys, v2, OUT_WIDTH, OUT_BLOCK,
+                            CHUNK)
+        tl.extra.cuda.gdc_wait()
     rows = tl.arange(0, ROWS)
     number = tile % tiles * ROWS + rows
     query, head = number // shared, group * shared + number % shared
