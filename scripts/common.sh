@@ -85,6 +85,21 @@ counted() {
   return "$status"
 }
 
+# sum_counts LOG...: prints the sum of the last lines `N passed, N failed` as another one. A log that
+# ends otherwise is a failure, and the status is 1 if there is one.
+sum_counts() {
+  local log passed=0 failed=0
+  for log; do
+    if [[ $(tail -n 1 "$log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+      passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+    else
+      failed=$((failed + 1))
+    fi
+  done
+  echo "$passed passed, $failed failed"
+  [ "$failed" -eq 0 ]
+}
+
 # logged LOG CMD...: runs CMD with its output in LOG; shows the log's end if it fails.
 logged() {
   local log=$1 status=0

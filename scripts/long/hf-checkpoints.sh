@@ -13,16 +13,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 "$root/scripts/peers.sh" transformers
 find_package
 export PYTHONPATH=$package HF_HUB_OFFLINE=1
-passed=0 failed=0
+logs=()
 for packages in lora transformers; do
   log=$root/.cache/logs/hf-checkpoints-$packages.log
   counted "$log" \
     "$root/.cache/$packages/bin/python" "$root/test/Transformers/check_families.py" "$@" || true
-  if [[ $(tail -n 1 "$log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
-    passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
-  else
-    failed=$((failed + 1))
-  fi
+  logs+=("$log")
 done
-echo "$passed passed, $failed failed"
-if ((failed)); then exit 1; fi
+sum_counts "${logs[@]}"

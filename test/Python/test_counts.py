@@ -76,6 +76,20 @@ class CountedTest(unittest.TestCase):
         status, lines, *_ = self.run_counted("echo Traceback >&2; exit 1")
         self.assertEqual((status, lines[-1]), (1, "   | Traceback"))
 
+    def test_sums(self):
+        root = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for number, text in enumerate(("x\n3 passed, 0 failed\n", "4 passed, 2 failed\n",
+                                       "5 passed, 0 failed\nkilled\n", "")):
+            (root / f"{number}.log").write_text(text)
+        for numbers, wanted in (((0,), (0, "3 passed, 0 failed")),
+                                ((0, 1), (1, "7 passed, 2 failed")),
+                                ((0, 2, 3), (1, "3 passed, 2 failed"))):
+            run = subprocess.run(["bash", "-c", 'source "$0"; sum_counts "$@"',
+                                  SCRIPTS / "common.sh",
+                                  *(root / f"{number}.log" for number in numbers)],
+                                 capture_output=True, text=True)
+            self.assertEqual((run.returncode, run.stdout.strip()), wanted)
+
 
 if __name__ == "__main__":
     unittest.main()
