@@ -2,7 +2,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Steps of training by the modules that a GPU would compute with, each of them on the CPU and as
 kernels of SM100 in the emulator under both schedules: linear layers, gated MLPs and stacks of
-experts with groups of rows, in each form.
+experts with groups of rows, in each form; and linear layers whose weight is gathered as codes, with
+amaxes over ranks, in each form with square blocks.
 
 Operands have few bits and come from fixed seeds, so that no result depends on the order in which a
 product sums: all are the CPU's bytes.
@@ -10,23 +11,27 @@ product sums: all are the CPU's bytes.
 emulated_training.py computes all cases. The last line is `N passed, N failed`.
 """
 
+import contextlib
 import json
 import sys
 import unittest.mock
 
 import torch
+from torch import distributed
 
 import blockscale
 from blockscale import get_training_form
 from blockscale.torch import (
     _kernels,
+    _weight_codes,
     draw_rng,
     train_gated_mlp,
     train_grouped_linear,
     train_linear,
 )
+from blockscale.torch._forms import TILES
 from blockscale.torch._gated_kernels import GatedMlp
-from blockscale.torch._training_kernels import Layer
+from blockscale.torch._training_kernels import Layer, SquareQuantizer
 
 CHIP = "sm_100a"
 FORMS = ("mxfp8", "mxfp8_32x32", "nvfp4", "nvfp4_torchao")
@@ -47,6 +52,7 @@ class Emulator:
         self._patches = [
             unittest.mock.patch.object(Layer, "of", self._make_of(Layer)),
             unittest.mock.patch.object(GatedMlp, "of", self._make_of(GatedMlp)),
+            unittest.mock.patch.object(_weight_codes, "find_layout", lambda device: TILES),
             unittest.mock.patch.object(_kernels.Kernel, "__call__", lambda kernel, tensors, rows=(
                 None): self._run(kernel, tensors, rows))]
 
@@ -124,8 +130,34 @@ def train_experts(form, random):
                          rng=rng).backward(gradient)
 
 
-KINDS = {"linear": train_layer, "gated": train_mlp, "experts": train_experts}
-CASES = [(kind, form) for kind in KINDS for form in FORMS]
+@contextlib.contextmanager
+def one_rank():
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    try:
+        yield distributed.group.WORLD
+    finally:
+        distributed.destroy_process_group()
+
+
+def train_gathered(form, random):
+    """As under fully_shard()."""
+    x, weight, gradient = (draw(random, *shape) for shape in ((64, 96), (128, 96), (64, 128)))
+    operand, amaxes = form.forward_weight, ()
+    if operand.scaling != "none":
+        amaxes = torch.ops.blockscale.train_linear_amaxes(
+            weight, weight, form=form.text, names=["forward_weight"]).view(torch.float32)
+    codes = SquareQuantizer(operand, weight.dtype, weight.shape[1]).get()([weight, *amaxes])
+    gathered = _weight_codes.WeightCodes(codes, form.text, weight.dtype, weight.shape)
+    rng = draw_rng(form, generator=random)
+    with one_rank() as ranks:
+        train_linear(x.requires_grad_(), gathered.requires_grad_(), form=form, rng=rng,
+                     amax_group=ranks).backward(gradient)
+
+
+KINDS = {"linear": train_layer, "gated": train_mlp, "experts": train_experts,
+         "gathered": train_gathered}
+CASES = [(kind, form) for kind in KINDS for form in FORMS
+         if kind != "gathered" or get_training_form(form).forward_weight.is_square]
 
 
 def run(kind, form):

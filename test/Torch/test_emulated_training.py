@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Steps of training as kernels of SM100 in the emulator: one of each form, and all kinds of layers.
+"""Steps of training as kernels of SM100 in the emulator: each form, and each kind of layer.
 scripts/long/training.sh has each kind in each form."""
 
 import sys
@@ -28,6 +28,9 @@ class EmulatedTrainingTest(unittest.TestCase):
 
     def test_experts(self):
         self.assertEqual(run("experts", "nvfp4_torchao")[1], [])
+
+    def test_gathered_weights(self):
+        self.assertEqual(run("gathered", "nvfp4")[1], [])
 
     def test_faults(self):
         """A bit of one result under one schedule is noticed."""
