@@ -43,8 +43,9 @@ class DeviceTensor:
         return raw[:self.shape.numel() * self.dtype.itemsize].view(self.dtype).view(self.shape)
 
 
-def call(function_class, kernel, results, tensors, rows):
-    """Compiles a kernel for a number of rows, and calls it in the emulator."""
+def call(function_class, kernel, results, tensors, rows, out=None):
+    """Compiles a kernel for a number of rows, and calls it in the emulator. With `out`, results are
+    in the memory that has these values."""
     from blockscale._native._library import LIBRARY
     from blockscale.torch import _kernels
     from blockscale_runtime import Runtime
@@ -54,14 +55,23 @@ def call(function_class, kernel, results, tensors, rows):
     module = _kernels.build_for(kernel, _kernels.get_bucket(rows), CHIP)
     function = function_class(_kernels._emit(module, CHIP, _kernels._BUNDLE), module.name, 0,
                               results)
-    function._allocate = lambda shape, dtype: DeviceTensor(runtime, device, shape, dtype)
-    given = [DeviceTensor(runtime, device, each.shape, each.dtype, each) for each in tensors]
-    return [each.read() for each in function(given)]
+    given, taken = ([DeviceTensor(runtime, device, each.shape, each.dtype, each) for each in group]
+                    for group in (tensors, out or ()))
+    allocated = []
+
+    def allocate(shape, dtype):
+        allocated.append(DeviceTensor(runtime, device, shape, dtype))
+        return allocated[-1]
+    function._allocate = allocate
+    made = function(given, taken or None)
+    assert not out or (made == taken and len(allocated) <= 1), "expected a workspace alone"
+    return [each.read() for each in made]
 
 
 def main():
     """In a process of its own, whose driver is the emulator."""
     import blockscale_bundle
+    from blockscale._errors import ArgumentError
     from blockscale._forms import OperandForm
     from blockscale._native._library import LIBRARY
     from blockscale.torch import _cuda, _kernels
@@ -87,6 +97,24 @@ def main():
         found = call(_cuda.Function, quantizer.build, results, [weight], 0)
         for one, other in zip(found, quantizer.get()([weight]), strict=True):
             assert torch.equal(one, other), form
+
+    # They write into memory that is given, in the order that products read, with its padding, and
+    # into no other.
+    quantizer = Quantizer(OperandForm("nvfp4", scaling="dynamic"), torch.bfloat16, 2,
+                          layout="fragments")
+    results = [torch.uint8, torch.uint8, torch.float32]
+    odd = weight[:100, :96].contiguous()
+    wanted = quantizer.get()([odd])
+    given = [torch.full_like(each, 77) for each in wanted]
+    for one, other in zip(call(_cuda.Function, quantizer.build, results, [odd], 0, given), wanted,
+                          strict=True):
+        assert torch.equal(one, other)
+    try:
+        call(_cuda.Function, quantizer.build, results, [odd], 0, [given[0][1:], *given[1:]])
+    except ArgumentError as error:
+        assert str(error) == "expected shape (2, 2, 2048) for result 0, but got (1, 2, 2048)", error
+    else:
+        raise AssertionError("expected an error")
 
     # A product of weights alone, with a global scale for each row, and one of both operands.
     data, scales = ops.pack(*ops.quantize(weight, format="nvfp4"), **options)

@@ -11,6 +11,8 @@ import torch
 
 import blockscale
 import blockscale.torch
+from blockscale._forms import OperandForm
+from blockscale.torch._products_kernels import Quantizer
 
 OPS = torch.ops.blockscale
 WIDTH, ROWS = 128, 96
@@ -54,6 +56,75 @@ class QuantizeTest(unittest.TestCase):
         data, scales = OPS.quantize(torch.ones(2, 3, 5, 32), format="nvfp4", swizzled=True)
         self.assertEqual((tuple(data.shape), tuple(scales.shape)),
                          ((2, 3, 5, 16), (2, 3, 1, 1, 32, 4, 4)))
+
+
+class IntoTest(unittest.TestCase):
+    """Codes and scales in memory that is given."""
+
+    def test_bytes_and_memory(self):
+        x = torch.randn(2, 130, 64).bfloat16()
+        for format, scale, swizzled in (("nvfp4", None, False), ("nvfp4", 0.5, True),
+                                        ("mxfp8", None, True), ("mxint8", None, False)):
+            with self.subTest(format, swizzled=swizzled):
+                given = None if scale is None else torch.tensor(scale)
+                options = dict(format=format, swizzled=swizzled)
+                wanted = OPS.quantize(x, given, **options)
+                # A part of a larger tensor keeps what is around it.
+                wide = [torch.full((each.shape[0] + 2, *each.shape[1:]), 77, dtype=torch.uint8)
+                        for each in wanted]
+                parts = [each[1:-1] for each in wide]
+                self.assertIsNone(OPS.quantize_into(x, *parts, given, **options))
+                for one, other, whole in zip(parts, wanted, wide):
+                    self.assertTrue(torch.equal(one, other))
+                    self.assertEqual(one._version, 1)
+                    self.assertTrue((whole[[0, -1]] == 77).all())
+
+    def test_compiled(self):
+        """A graph that is compiled writes, too."""
+        def write(x, data, scales):
+            OPS.quantize_into(x * 2, data, scales, format="mxfp8")
+            return data.sum()
+
+        x = torch.randn(4, 64).bfloat16()
+        wanted = OPS.quantize(x * 2, format="mxfp8")
+        given = [torch.empty_like(each) for each in wanted]
+        torch._dynamo.reset()
+        found = torch.compile(write, backend="aot_eager", fullgraph=True)(x, *given)
+        for one, other in zip(given, wanted):
+            self.assertTrue(torch.equal(one, other))
+        self.assertEqual(found, wanted[0].sum())
+
+    def test_refused(self):
+        """Memory that results cannot be in, by the op and by a kernel. Nothing is written."""
+        x = torch.randn(128, 64).bfloat16()
+        data, scales = (torch.full_like(each, 77) for each in OPS.quantize(x, format="mxfp8"))
+        bytes = x.view(torch.uint8)
+        kernel = Quantizer(OperandForm("mxfp8"), x.dtype, 2).get()
+
+        def overlaps(one, other):
+            return [f"expected {one} in memory of its own, but it overlaps {other}"] * 2
+
+        for given, of_op, of_kernel in (
+                ([data], "missing value for argument 'scales'",
+                 "expected 2 tensors for the results, but got 1"),
+                ([data[1:], scales], r"data of shape \[128, 64\], but got \[127, 64\]",
+                 r"expected shape \(128, 64\) for result 0, but got \(127, 64\)"),
+                ([data, scales.float()], "scales of torch.uint8, but got torch.float32",
+                 "result 1 of torch.uint8, but got torch.float32"),
+                ([data.t().contiguous().t(), scales], r"row-major tensor of data, but got strides",
+                 r"result 0 in a row-major tensor, but got strides \[1, 128\] of shape"),
+                ([data.to("meta"), scales], "data on cpu, as x is, but got meta",
+                 "result 0 on cpu, but got meta"),
+                ([data, data.view(-1)[-256:].view(128, 2)], *overlaps("result 1", "result 0")),
+                ([bytes.view(256, 64)[128:], scales], *overlaps("result 0", "argument 0"))):
+            with self.subTest(of_op):
+                before = x.clone()
+                with self.assertRaisesRegex((blockscale.ArgumentError, RuntimeError), of_op):
+                    OPS.quantize_into(x, *given, format="mxfp8")
+                with self.assertRaisesRegex(blockscale.ArgumentError, of_kernel):
+                    kernel([x], out=given)
+                self.assertTrue((data == 77).all() and (scales == 77).all())
+                self.assertTrue(torch.equal(x, before))
 
 
 class LinearTest(unittest.TestCase):
@@ -216,6 +287,7 @@ class RegistrationTest(unittest.TestCase):
             ("grouped_linear_weight_only",
              (x, data[None], scales[None], None, None, torch.tensor([4], dtype=torch.int32)),
              dict(out_features=ROWS, format="nvfp4")),
+            ("quantize_into", (x, *OPS.quantize(x, format="nvfp4")), dict(format="nvfp4")),
         ]
         for name, args, options in calls:
             with self.subTest(name):
@@ -271,6 +343,8 @@ class RefusedTest(unittest.TestCase):
             ("quantize", (x,), dict(format="nvfp4", recipe="best"), "expected recipe to be one"),
             ("quantize", (x, one), dict(format="mxfp8"), "no global_scale but of nvfp4"),
             ("quantize", (x, one.double()), dict(format="nvfp4"), "global_scale of torch.float32"),
+            ("quantize_into", (x.long(), data, scales), dict(format="nvfp4"), "x to be float32"),
+            ("quantize_into", (x, data, scales), dict(format="nvfp4"), r"data of shape \[4, 64\]"),
             ("pack", (data, scales), dict(out_features=ROWS, in_features=WIDTH, format="nvfp4",
                                           before="row_major", after="best"), "expected layout"),
             ("pack", (data[1:], scales), dict(out_features=ROWS, in_features=WIDTH,

@@ -5,14 +5,20 @@ before anything is written."""
 
 import copy
 import functools
+import itertools
 import unittest
+import unittest.mock
 
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import blockscale
 import blockscale.torch
+from blockscale.torch._forms import LAYOUTS
+from blockscale.torch._kernels import Kernel
+from blockscale.torch._modules import QuantizedWeight
 from test_quantize_model import Model as ExpertsModel
 
 WIDTH = 128
@@ -51,6 +57,18 @@ def make_plain(seed, kind=Model):
 def find_memory(model):
     return {name: each.data_ptr() for name, each in [*model.named_parameters(),
                                                      *model.named_buffers()]}
+
+
+class Ops(TorchDispatchMode):
+    """Notes the ops of PyTorch that are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.add(function.name().split(".")[0])
+        return function(*args, **(kwargs or {}))
 
 
 class RefitTest(unittest.TestCase):
@@ -111,6 +129,46 @@ class RefitTest(unittest.TestCase):
                 self.assertEqual(blockscale.torch.refit_(model, weights), [])
                 self.assertEqual(find_memory(model), memory)
                 self.check_same(model, other)
+
+    def test_orders(self):
+        """Weights that lie in the orders of GPUs, whose padding is zeros."""
+        class Odd(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.odd = nn.Linear(96, 100)
+
+        rules = [*RULES, {"format": "mxint8", "weight_only": True},
+                 {"format": "nvfp4", "weight_only": True, "weights": {"recipe": "te"}}]
+        for kind, layout, rule in itertools.product((Odd, ExpertsModel), LAYOUTS, rules):
+            with self.subTest(kind.__name__, layout=layout, rule=rule):
+                model, other = (make_plain(seed, kind) for seed in (0, 1))
+                weights = copy.deepcopy(other.state_dict())
+                for each in (model, other):
+                    blockscale.torch.quantize_(each, policy(rule))
+                    layers = [layer for layer in each.modules()
+                              if isinstance(layer, QuantizedWeight)]
+                    self.assertTrue(layers)
+                    for layer in layers:
+                        layer._set_layout(layout)
+                memory = find_memory(model)
+                self.assertEqual(blockscale.torch.refit_(model, weights), [])
+                self.assertEqual(find_memory(model), memory)
+                for (name, one), two in zip(model.named_buffers(), other.buffers(), strict=True):
+                    self.assertTrue(torch.equal(one, two), name)
+
+    def test_nothing_is_copied(self):
+        """A layer takes one call of a kernel, which writes into its memory. Autograd sees it."""
+        model, other = make_plain(0), make_plain(1)
+        blockscale.torch.quantize_(model, policy(RULES[0]))
+        weight = other.out.weight.detach()
+        blockscale.torch.refit_(model, {"out.weight": weight})
+        before = model.out.data._version
+        with unittest.mock.patch.object(Kernel, "__call__", autospec=True,
+                                        side_effect=Kernel.__call__) as call, Ops() as ops:
+            blockscale.torch.refit_(model, {"out.weight": weight})
+        self.assertEqual([each.args[0].name for each in call.call_args_list], ["quantize to nvfp4"])
+        self.assertLessEqual(ops.names, {"aten::detach"})
+        self.assertGreater(model.out.data._version, before)
 
     def test_a_part(self):
         """What `weights` does not have stays, and is named if it is quantized."""

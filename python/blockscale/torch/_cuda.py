@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from blockscale._compile import refuse_capture
-from blockscale._errors import fail
+from blockscale._errors import ArgumentError, fail
 from blockscale._native import choose_chip, status_name
 from blockscale._native._library import LIBRARY, get_error
 from blockscale._native._structures import CallArgument
@@ -95,6 +95,13 @@ class _Call:
                        for number, rank in enumerate(ranks)]
 
 
+def _check_shapes(out: Sequence[Tensor], shapes: Sequence[tuple[int, ...]]) -> None:
+    for number, (tensor, shape) in enumerate(zip(out, shapes, strict=True)):
+        if tuple(tensor.shape) != shape:
+            raise ArgumentError(f"expected shape {shape} for result {number}, but got "
+                                f"{tuple(tensor.shape)}")
+
+
 class Function:
     """A function of a bundle on a device, whose results have known dtypes."""
 
@@ -128,11 +135,17 @@ class Function:
     def _allocate(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=self._device)
 
-    def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """`tensors` are contiguous, on the device, and of the dtypes of the arguments."""
+    def __call__(self, tensors: Sequence[Tensor], out: Sequence[Tensor] | None = None
+                 ) -> list[Tensor]:
+        """`tensors` are contiguous, on the device, and of the dtypes of the arguments, and so are
+        those for the results, `out`, if there are any."""
         call = self._get_call(tensors)
-        results = [self._allocate(shape, dtype)
-                   for shape, dtype in zip(call.shapes, self._results)]
+        if out is None:
+            results = [self._allocate(shape, dtype)
+                       for shape, dtype in zip(call.shapes, self._results)]
+        else:
+            results = list(out)
+            _check_shapes(results, call.shapes)
         # PyTorch's allocator gives memory of a stream again to work of that stream alone.
         workspace = self._allocate([call.workspace], torch.uint8) if call.workspace else None
         addresses = (c_uint64 * len(tensors))(*[each.data_ptr() for each in tensors])

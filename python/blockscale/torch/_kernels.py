@@ -13,7 +13,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
 import torch
@@ -96,15 +96,17 @@ class Kernel:
         self._build = build
         self._results = tuple(results)
         self._cpu: Compiled | None = None
-        #: Arguments of i8, which modules of ours hold as bytes.
+        #: Arguments and results of i8, which modules of ours hold as bytes.
         self._signed: tuple[int, ...] = ()
+        self._signed_results: tuple[int, ...] = ()
         self._cuda: dict[tuple[int, int | None], _cuda.Function] = {}
         self._lock = threading.Lock()
 
     def _make(self, rows: int | None) -> Module:
         module = self._build(rows)
-        self._signed = tuple(number for number, value in enumerate(module.arguments)
-                             if value.dtype == "i8")
+        self._signed, self._signed_results = (
+            tuple(number for number, value in enumerate(values) if value.dtype == "i8")
+            for values in (module.arguments, module.results))
         return module
 
     def _compile_cpu(self) -> Compiled:
@@ -131,26 +133,61 @@ class Kernel:
                 self._cuda[device, bucket] = found
             return found
 
-    def _view(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-        if not self._signed:
-            return tensors
-        return [tensor.view(torch.int8) if number in self._signed else tensor
-                for number, tensor in enumerate(tensors)]
-
-    def __call__(self, tensors: Sequence[Tensor], rows: int | None = None) -> list[Tensor]:
+    def __call__(self, tensors: Sequence[Tensor], rows: int | None = None,
+                 out: Sequence[Tensor] | None = None) -> list[Tensor]:
         """The results for contiguous tensors on one device. Schedules are for a number of rows,
-        if there is one."""
+        if there is one. With `out`, the results are written into these tensors, which are
+        returned.
+
+        Raises: ArgumentError for what results cannot be written into: tensors of another number,
+          shape, dtype or device, that are not contiguous, or that overlap each other or arguments.
+        """
         device = tensors[0].device
+        if out is not None:
+            self._check_out(out, device)
         if device.type == "cuda":
             index = 0 if device.index is None else device.index
             bucket = None if rows is None else get_bucket(rows)
             function = self._cuda.get((index, bucket)) or self._compile_cuda(index, bucket)
-            return function(self._view(tensors))
+            results = function(_view(tensors, self._signed), out)
+        else:
+            results = self._call_cpu(tensors, out)
+        if out is not None:
+            torch.autograd.graph.increment_version(out)
+        return results
+
+    def _call_cpu(self, tensors: Sequence[Tensor], out: Sequence[Tensor] | None) -> list[Tensor]:
         compiled = self._cpu or self._compile_cpu()
-        results = compiled(*self._view(tensors), accept_nan_scales=True)
+        made = None if out is None else _view(out, self._signed_results)
+        results = compiled(*_view(tensors, self._signed), out=made, accept_nan_scales=True)
+        if out is not None:
+            return list(out)
         results = results if isinstance(results, tuple) else (results,)
         return [result if result.dtype == dtype else result.view(dtype)
                 for result, dtype in zip(results, self._results)]
+
+    def _check_out(self, out: Sequence[Tensor], device: torch.device) -> None:
+        """Who makes the call checks shapes and overlaps."""
+        if len(out) != len(self._results):
+            raise ArgumentError(f"{self.name}: expected {len(self._results)} tensors for the "
+                                f"results, but got {len(out)}")
+        for number, (tensor, dtype) in enumerate(zip(out, self._results)):
+            place = f"{self.name}: expected result {number}"
+            if tensor.dtype != dtype:
+                raise ArgumentError(f"{place} of {dtype}, but got {tensor.dtype}")
+            if tensor.device != device:
+                raise ArgumentError(f"{place} on {device}, but got {tensor.device}")
+            if not tensor.is_contiguous():
+                raise ArgumentError(f"{place} in a row-major tensor, but got strides "
+                                    f"{list(tensor.stride())} of shape {list(tensor.shape)}")
+
+
+def _view(tensors: Sequence[Tensor], signed: Collection[int]) -> Sequence[Tensor]:
+    """Tensors, of which some hold numbers with a sign."""
+    if not signed:
+        return tensors
+    return [tensor.view(torch.int8) if number in signed else tensor
+            for number, tensor in enumerate(tensors)]
 
 
 # PyTorch's threads wait for work on the cores where those of the library would compute.

@@ -19,8 +19,8 @@ from blockscale._errors import ArgumentError
 from blockscale._forms import SCALINGS, OperandForm
 from blockscale._native import recipes
 from blockscale._ops import FORMATS, ORDERS
-from blockscale.torch._forms import LAYOUTS, ROW_MAJOR, get_storage, has_product
-from blockscale.torch._kernels import LOG, join_tensors, to_argument
+from blockscale.torch._forms import LAYOUTS, ROW_MAJOR, TILES, get_storage, has_product
+from blockscale.torch._kernels import LOG, Kernel, join_tensors, to_argument
 from blockscale.torch._products_kernels import Dequantizer, Linear, Packer, Quantizer, run
 
 LIBRARY = torch.library.Library("blockscale", "DEF")
@@ -87,18 +87,19 @@ def refuse_backward(name: str, hint: str) -> None:
 
 # Quantization.
 
-define("quantize(Tensor x, Tensor? global_scale=None, *, str format, str? recipe=None, "
-        "bool swizzled=False) -> (Tensor, Tensor)")
+_QUANTIZE = "Tensor? global_scale=None, *, str format, str? recipe=None, bool swizzled=False"
+define(f"quantize(Tensor x, {_QUANTIZE}) -> (Tensor, Tensor)")
+define(f"quantize_into(Tensor x, Tensor(a!) data, Tensor(b!) scales, {_QUANTIZE}) -> ()")
 
 
-def _check_quantize(x: Tensor, global_scale: Tensor | None, format: str, recipe: str | None
-                    ) -> None:
-    check_x("quantize", x)
-    _check_format("quantize", format, recipe=recipe)
+def _check_quantize(op: str, x: Tensor, global_scale: Tensor | None, format: str,
+                    recipe: str | None) -> None:
+    check_x(op, x)
+    _check_format(op, format, recipe=recipe)
     if global_scale is not None:
         if format != "nvfp4":
-            refuse("quantize", "no global_scale but of nvfp4", f"one of {format}")
-        check_tensor("quantize", "global_scale", global_scale, torch.float32, [], x)
+            refuse(op, "no global_scale but of nvfp4", f"one of {format}")
+        check_tensor(op, "global_scale", global_scale, torch.float32, [], x)
 
 
 def _get_shapes(sizes: Any, format: str, is_swizzled: bool) -> tuple[list[Any], list[Any]]:
@@ -112,21 +113,44 @@ def _get_shapes(sizes: Any, format: str, is_swizzled: bool) -> tuple[list[Any], 
 
 def _quantize(x: Tensor, global_scale: Tensor | None = None, *, format: str,
               recipe: str | None = None, swizzled: bool = False) -> tuple[Tensor, Tensor]:
-    _check_quantize(x, global_scale, format, recipe)
-    form = OperandForm(format, recipe, "none" if global_scale is None else "scale")
-    kernel = Quantizer(form, x.dtype, x.dim(), is_swizzled=swizzled).get()
-    data, scales = run(kernel, [to_argument(x), global_scale])
+    _check_quantize("quantize", x, global_scale, format, recipe)
+    data, scales = run(_get_quantizer(x, global_scale, format, recipe, swizzled),
+                       [to_argument(x), global_scale])
     return data, scales
+
+
+def _get_quantizer(x: Tensor, global_scale: Tensor | None, format: str, recipe: str | None,
+                   swizzled: bool) -> Kernel:
+    form = OperandForm(format, recipe, "none" if global_scale is None else "scale")
+    return Quantizer(form, x.dtype, x.dim(), layout=TILES if swizzled else ROW_MAJOR).get()
 
 
 def _fake_quantize(x: Tensor, global_scale: Tensor | None = None, *, format: str,
                    recipe: str | None = None, swizzled: bool = False) -> tuple[Tensor, Tensor]:
-    _check_quantize(x, global_scale, format, recipe)
+    _check_quantize("quantize", x, global_scale, format, recipe)
     data, scales = _get_shapes(x.shape, format, swizzled)
     return x.new_empty(data, dtype=torch.uint8), x.new_empty(scales, dtype=torch.uint8)
 
 
+def _fake_quantize_into(x: Tensor, data: Tensor, scales: Tensor,
+                        global_scale: Tensor | None = None, *, format: str,
+                        recipe: str | None = None, swizzled: bool = False) -> None:
+    _check_quantize("quantize_into", x, global_scale, format, recipe)
+    for what, tensor, shape in zip(("data", "scales"), (data, scales),
+                                   _get_shapes(x.shape, format, swizzled)):
+        check_tensor("quantize_into", what, tensor, torch.uint8, shape, x)
+
+
+def _quantize_into(x: Tensor, data: Tensor, scales: Tensor, global_scale: Tensor | None = None, *,
+                   format: str, recipe: str | None = None, swizzled: bool = False) -> None:
+    _fake_quantize_into(x, data, scales, global_scale, format=format, recipe=recipe,
+                        swizzled=swizzled)
+    run(_get_quantizer(x, global_scale, format, recipe, swizzled), [to_argument(x), global_scale],
+        out=[data, scales])
+
+
 implement("quantize", _quantize, _fake_quantize)
+implement("quantize_into", _quantize_into, _fake_quantize_into)
 refuse_backward("quantize", "codes are no smooth function of x; detach x, or train with a "
                              "straight-through estimator of your own")
 

@@ -37,27 +37,33 @@ _TILE_ROWS = 128
 def quantize_weight(weight: Tensor, form: LayerForm) -> tuple[Tensor, Tensor, Tensor | None]:
     """Data, scales and global scale of a weight [N, K], or of a stack [E, N, K] with a global
     scale for each matrix, in row-major order."""
-    operand = form.weight
-    if form.cast and weight.dtype == torch.float32:
-        weight = weight.to(_CAST[form.cast])
-    has_global = operand.scaling != "none"
     batch = list(weight.shape[:-2])
     if weight.is_meta:
         rows, cols = weight.shape[-2:]
-        data, scales = ([*batch, *shape] for shape in get_storage(rows, cols, operand.format,
+        data, scales = ([*batch, *shape] for shape in get_storage(rows, cols, form.weight.format,
                                                                   ROW_MAJOR))
-        found = (torch.empty(batch, device="meta") if has_global else None)
+        found = torch.empty(batch, device="meta") if form.weight.scaling != "none" else None
         return (torch.empty(data, dtype=torch.uint8, device="meta"),
                 torch.empty(scales, dtype=torch.uint8, device="meta"), found)
+    data, scales, *made = _run_quantizer(weight, form, ROW_MAJOR)
+    if not made:
+        return data, scales, None
+    return data, scales, made[0].expand(batch).contiguous() if batch else made[0]
+
+
+def _run_quantizer(weight: Tensor, form: LayerForm, layout: str,
+                   out: Sequence[Tensor] | None = None) -> list[Tensor]:
+    """Data and scales in an order, and the global scale if there is one: of a stack, one for each
+    matrix or for all. They are in the memory of `out`, if that is given."""
+    operand = form.weight
+    if form.cast and weight.dtype == torch.float32:
+        weight = weight.to(_CAST[form.cast])
     given = (torch.tensor(operand.amax, dtype=torch.float32, device=weight.device)
              if operand.scaling == "amax" else None)
     # The number itself is an argument, so that one kernel serves all.
     key = OperandForm(operand.format, operand.recipe, operand.scaling, None, operand.is_swept)
-    kernel = Quantizer(key, weight.dtype, weight.dim(), form.rht).get()
-    data, scales, *made = run(kernel, [to_argument(weight), given])
-    if not made:
-        return data, scales, None
-    return data, scales, made[0].expand(batch).contiguous() if batch else made[0]
+    kernel = Quantizer(key, weight.dtype, weight.dim(), form.rht, layout).get()
+    return run(kernel, [to_argument(weight), given], out=out)
 
 
 class Neighbours:
@@ -186,25 +192,28 @@ class QuantizedWeight(nn.Module):
 
     def _convert(self, layout: str) -> tuple[Tensor, Tensor]:
         """Data and scales in another order."""
-        return self._pack(self.data, self.scales, self.layout, layout)
-
-    def _pack(self, data: Tensor, scales: Tensor, before: str, after: str
-              ) -> tuple[Tensor, Tensor]:
-        """Data and scales of the weight's sizes from one order to another."""
-        if before == after:
-            return data, scales
-        data, scales = _OPS.pack(data, scales, out_features=self.out_features,
+        if layout == self.layout:
+            return self.data, self.scales
+        data, scales = _OPS.pack(self.data, self.scales, out_features=self.out_features,
                                  in_features=self.in_features, format=self.form.weight.format,
-                                 before=before, after=after)
+                                 before=self.layout, after=layout)
         return data, scales
 
-    def take_codes(self, data: Tensor, scales: Tensor, global_scale: Tensor | None) -> None:
-        """Writes the codes of another weight, in row-major order, where those of this one are."""
-        for mine, other in zip((self.data, self.scales),
-                               self._pack(data, scales, ROW_MAJOR, self.layout)):
-            mine.copy_(other)
-        if self.global_scale is not None and global_scale is not None:
-            self.global_scale.copy_(global_scale.expand_as(self.global_scale))
+    def take_plain(self, weight: Tensor, form: LayerForm) -> None:
+        """Quantizes another weight, [N, K] or a stack of them, in a form that has the layer's
+        formats, where this one is. Kernels write into its memory; a global scale that each row
+        has is spread behind them."""
+        out, scale = [self.data, self.scales], self.global_scale
+        if scale is None:
+            _run_quantizer(weight, form, self.layout, out)
+            return
+        made = scale
+        shape = weight.shape[:-2] if form.weight.scaling == "dynamic" else torch.Size()
+        if scale.shape != shape:
+            made = scale.new_empty(shape)
+        _run_quantizer(weight, form, self.layout, [*out, made])
+        if made is not scale:
+            scale.copy_(made)
 
     def _set_layout(self, layout: str) -> None:
         self.data, self.scales = self._convert(layout)

@@ -80,13 +80,13 @@ def emit_product(a: tuple[Any, ...], b: tuple[Any, ...], dtype: torch.dtype,
 
 @dataclasses.dataclass(frozen=True)
 class Quantizer:
-    """Of tensors [.., M, K] with dynamic sizes."""
+    """Of tensors [.., M, K] with dynamic sizes, to codes and scales in an order of weights."""
 
     form: OperandForm
     dtype: torch.dtype
     rank: int
     rht: bool = False
-    is_swizzled: bool = False
+    layout: str = ROW_MAJOR
 
     def build(self, _: int | None) -> Module:
         specs = {"x": Spec((None,) * self.rank, element_name(self.dtype))}
@@ -97,7 +97,9 @@ class Quantizer:
             if self.rht:
                 x = _ops.hadamard(x, 1)
             data, scales, scale = quantize_operand(
-                x, self.form, given, layout="swizzle_128x4" if self.is_swizzled else None)
+                x, self.form, given, layout=get_scale_order(self.layout))
+            if get_data_layout(self.layout) is not None:
+                data = _ops.prepack(data, get_data_layout(self.layout))
             is_made = scale is not None and scale is not given
             return (data, scales, scale) if is_made else (data, scales)
         return trace_named("quantize", quantize, specs)
@@ -369,6 +371,7 @@ class PlainLinear:
         return get_kernel(self, lambda: Kernel(f"linear {n}x{k}", self.build, [self.dtype]))
 
 
-def run(kernel: Kernel, tensors: Sequence[torch.Tensor | None],
-        rows: int | None = None) -> list[torch.Tensor]:
-    return kernel([each for each in tensors if each is not None], rows)
+def run(kernel: Kernel, tensors: Sequence[torch.Tensor | None], rows: int | None = None,
+        out: Sequence[torch.Tensor] | None = None) -> list[torch.Tensor]:
+    """A call with the arguments that are not None."""
+    return kernel([each for each in tensors if each is not None], rows, out)

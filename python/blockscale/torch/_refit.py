@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from blockscale._errors import ArgumentError
 from blockscale._types import element_name
 from blockscale.torch._library import PLAIN
-from blockscale.torch._modules import QuantizedWeight, quantize_weight
+from blockscale.torch._modules import QuantizedWeight
 from blockscale.torch._quantize_model import find_joint_amax, with_amax
 
 Weights: TypeAlias = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
@@ -137,6 +137,6 @@ def _check_weight(name: str, layer: QuantizedWeight, tensor: Tensor, amax: float
         plain = tensor.detach().to(layer.data.device)
         if layer.is_plain_transposed:
             plain = plain.transpose(-2, -1)
-        layer.take_codes(*quantize_weight(plain.contiguous(), with_amax(layer.form, amax)))
+        layer.take_plain(plain.contiguous(), with_amax(layer.form, amax))
         return name
     return quantize
