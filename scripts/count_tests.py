@@ -3,14 +3,15 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What tests printed, as the line `N passed, N failed, N skipped` that programs of scripts/long
 end with: those of unittest, and the arrays of test/Conformance/run.py. Each file has the output
-of one command, and exit statuses come in the same order. A command that failed without a test
-that failed, or that counted nothing, is a failure more.
+of one command, or of several that run unittest. Exit statuses come in the same order. A command
+that failed without a test that failed, or that counted nothing, is a failure more.
 
   scripts/count_tests.py FILE STATUS [FILE STATUS ...]
 """
 
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 
@@ -19,13 +20,14 @@ def count(text):
     arrays = re.search(r"^arrays equal (\d+), mismatching (\d+), unsupported (\d+)$", text, re.M)
     if arrays:
         return [int(each) for each in arrays.groups()]
-    ran = re.search(r"^Ran (\d+) tests? in", text, re.M)
+    ran = [int(n) for n in re.findall(r"^Ran (\d+) tests? in", text, re.M)]
     if not ran:
         return None
-    counts = {name: int(n) for name, n in re.findall(r"(failures|errors|skipped)=(\d+)", text)}
-    failed = counts.get("failures", 0) + counts.get("errors", 0)
-    skipped = counts.get("skipped", 0)
-    return [int(ran[1]) - failed - skipped, failed, skipped]
+    counts = Counter()
+    for name, n in re.findall(r"(failures|errors|skipped)=(\d+)", text):
+        counts[name] += int(n)
+    failed = counts["failures"] + counts["errors"]
+    return [sum(ran) - failed - counts["skipped"], failed, counts["skipped"]]
 
 
 def main():

@@ -10,6 +10,7 @@
 #   scripts/setup.sh --check  and what `check` uses where apt has it (clang-tidy)
 #   scripts/setup.sh --long   what `check-long` needs too (sanitizers, clang-tidy)
 #   scripts/setup.sh --bench  what the benchmarks need too (Google Benchmark)
+#   scripts/setup.sh --wheel  what a wheel needs too (advzip)
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -26,7 +27,8 @@ case "${1:-}" in
   --check) optional+=(clang-tidy-22) ;;
   --long) packages+=(libclang-rt-22-dev clang-tidy-22) ;;
   --bench) packages+=(libbenchmark-dev) ;;
-  *) die "unknown option $1" "usage: scripts/setup.sh [--check|--long|--bench]" ;;
+  --wheel) packages+=(advancecomp) ;;
+  *) die "unknown option $1" "usage: scripts/setup.sh [--check|--long|--bench|--wheel]" ;;
 esac
 
 logs=$root/.cache/logs

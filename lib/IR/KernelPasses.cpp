@@ -20,34 +20,95 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/AggressiveInstCombine/AggressiveInstCombine.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/BDCE.h"
+#include "llvm/Transforms/Scalar/ConstraintElimination.h"
+#include "llvm/Transforms/Scalar/CorrelatedValuePropagation.h"
+#include "llvm/Transforms/Scalar/DivRemPairs.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/InferAlignment.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopDeletion.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/Reassociate.h"
+#include "llvm/Transforms/Scalar/SCCP.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Scalar/SpeculativeExecution.h"
+#include "llvm/Transforms/Vectorize/LoopVectorize.h"
+#include "llvm/Transforms/Vectorize/SLPVectorizer.h"
+#include "llvm/Transforms/Vectorize/VectorCombine.h"
 
 namespace blockscale {
 
+/// Adds passes over loops, in their order.
+template <typename... Passes>
+static void addLoopPasses(llvm::FunctionPassManager &passes, bool hasMemorySSA,
+                          Passes... loopPasses) {
+  llvm::LoopPassManager loops;
+  (loops.addPass(std::move(loopPasses)), ...);
+  passes.addPass(
+      llvm::createFunctionToLoopPassAdaptor(std::move(loops), hasMemorySSA));
+}
+
 /// Passes are in O2's order.
-static constexpr llvm::StringLiteral kSimplify =
-    "function(nvvm-intr-range,simplifycfg,early-cse,sccp,"
-    "instcombine<no-verify-fixpoint>,simplifycfg<switch-range-to-icmp>,"
-    "early-cse<memssa>,speculative-execution<only-if-divergent-target>,"
-    "correlated-propagation,instcombine<no-verify-fixpoint>,"
-    "aggressive-instcombine,reassociate,constraint-elimination,"
-    "loop-mssa(licm<no-allowspeculation>,loop-rotate,licm),"
-    "simplifycfg<switch-range-to-icmp>,instcombine<no-verify-fixpoint>,"
-    "loop(indvars,loop-deletion,loop-unroll-full),vector-combine,gvn,sccp,bdce,"
-    "instcombine<no-verify-fixpoint>,correlated-propagation,loop-mssa(licm),"
-    "simplifycfg<switch-range-to-icmp;hoist-common-insts;sink-common-insts>,"
-    "loop-vectorize,instcombine<no-verify-fixpoint>,"
-    "simplifycfg<switch-range-to-icmp;no-keep-loops;hoist-common-insts;"
-    "sink-common-insts>,";
+static void addSimplifications(llvm::FunctionPassManager &passes) {
+  auto options = llvm::SimplifyCFGOptions().convertSwitchRangeToICmp(true);
+  llvm::LICMOptions noSpeculation;
+  noSpeculation.AllowSpeculation = false;
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::SCCPPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass(options));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(
+      llvm::SpeculativeExecutionPass(/*OnlyIfDivergentTarget=*/true));
+  passes.addPass(llvm::CorrelatedValuePropagationPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::AggressiveInstCombinePass());
+  passes.addPass(llvm::ReassociatePass());
+  passes.addPass(llvm::ConstraintEliminationPass());
+  addLoopPasses(passes, /*hasMemorySSA=*/true, llvm::LICMPass(noSpeculation),
+                llvm::LoopRotatePass(), llvm::LICMPass(llvm::LICMOptions()));
+  passes.addPass(llvm::SimplifyCFGPass(options));
+  passes.addPass(llvm::InstCombinePass());
+  addLoopPasses(passes, /*hasMemorySSA=*/false, llvm::IndVarSimplifyPass(),
+                llvm::LoopDeletionPass(), llvm::LoopFullUnrollPass());
+  passes.addPass(llvm::VectorCombinePass());
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(llvm::SCCPPass());
+  passes.addPass(llvm::BDCEPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::CorrelatedValuePropagationPass());
+  addLoopPasses(passes, /*hasMemorySSA=*/true,
+                llvm::LICMPass(llvm::LICMOptions()));
+  options.hoistCommonInsts(true).sinkCommonInsts(true);
+  passes.addPass(llvm::SimplifyCFGPass(options));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::LoopVectorizePass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass(options.needCanonicalLoops(false)));
+}
 
-/// Makes pairs of instructions with two f32 each where the GPU has such. To
-/// look for pairs takes a fifth of the time of all passes.
-static constexpr llvm::StringLiteral kPairs = "slp-vectorizer,";
-
-static constexpr llvm::StringLiteral kFinish =
-    "vector-combine,loop-unroll<O2>,infer-alignment,"
-    "instcombine<no-verify-fixpoint>,loop-mssa(licm),div-rem-pairs,"
-    "simplifycfg<switch-range-to-icmp;hoist-loads-stores-with-cond-faulting;"
-    "speculate-unpredictables>)";
+static void addFinish(llvm::FunctionPassManager &passes) {
+  passes.addPass(llvm::VectorCombinePass());
+  passes.addPass(llvm::LoopUnrollPass());
+  passes.addPass(llvm::InferAlignmentPass());
+  passes.addPass(llvm::InstCombinePass());
+  addLoopPasses(passes, /*hasMemorySSA=*/true,
+                llvm::LICMPass(llvm::LICMOptions()));
+  passes.addPass(llvm::DivRemPairsPass());
+  passes.addPass(
+      llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions()
+                                .convertSwitchRangeToICmp(true)
+                                .hoistLoadsStoresWithCondFaulting(true)
+                                .speculateUnpredictables(true)));
+}
 
 /// Whether the GPU computes with two f32 at once.
 static bool hasPairsOfF32(llvm::Module &module,
@@ -57,8 +118,7 @@ static bool hasPairsOfF32(llvm::Module &module,
       .isTypeLegal(llvm::FixedVectorType::get(f32, 2));
 }
 
-llvm::Error runKernelPasses(llvm::Module &module,
-                            llvm::TargetMachine &machine) {
+void runKernelPasses(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager calls;
@@ -69,14 +129,18 @@ llvm::Error runKernelPasses(llvm::Module &module,
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, calls, modules);
-  std::string list = kSimplify.str();
+  llvm::FunctionPassManager passes;
+  addSimplifications(passes);
+  // Makes pairs of instructions with two f32 each. To look for pairs takes a
+  // fifth of the time of all passes.
   if (hasPairsOfF32(module, machine))
-    list += kPairs;
-  list += kFinish;
-  llvm::ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(passes, list))
-    return error;
-  passes.run(module, modules);
+    passes.addPass(llvm::SLPVectorizerPass());
+  addFinish(passes);
+  llvm::ModulePassManager all;
+  // Passes of the target, which bound the numbers of threads and blocks.
+  builder.invokePipelineStartEPCallbacks(all, llvm::OptimizationLevel::O2);
+  all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  all.run(module, modules);
   // What others may see stays.
   for (llvm::GlobalVariable &global :
        llvm::make_early_inc_range(module.globals())) {
@@ -84,7 +148,6 @@ llvm::Error runKernelPasses(llvm::Module &module,
     if (global.hasLocalLinkage() && global.use_empty())
       global.eraseFromParent();
   }
-  return llvm::Error::success();
 }
 
 } // namespace blockscale

@@ -8,8 +8,6 @@
 #ifndef BLOCKSCALE_LIB_IR_KERNELPASSES_H
 #define BLOCKSCALE_LIB_IR_KERNELPASSES_H
 
-#include "llvm/Support/Error.h"
-
 namespace llvm {
 class Module;
 class TargetMachine;
@@ -17,9 +15,8 @@ class TargetMachine;
 
 namespace blockscale {
 
-/// Optimizes a module of one kernel, which calls no function, for a GPU. Fails
-/// where this LLVM does not know a pass.
-llvm::Error runKernelPasses(llvm::Module &module, llvm::TargetMachine &machine);
+/// Optimizes a module of one kernel, which calls no function, for a GPU.
+void runKernelPasses(llvm::Module &module, llvm::TargetMachine &machine);
 
 } // namespace blockscale
 

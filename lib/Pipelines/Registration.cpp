@@ -12,10 +12,7 @@
 #include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/Tiling.h"
 
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -124,13 +121,6 @@ void registerDialect(DialectRegistry &registry) {
   registry.insert<BlockScaleDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
   registerTilingInterfaceExternalModels(registry);
-}
-
-void registerAllDialects(DialectRegistry &registry) {
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  mlir::registerAllToLLVMIRTranslations(registry);
-  registerDialect(registry);
 }
 
 } // namespace blockscale

@@ -37,7 +37,7 @@ step "Packages for aarch64" logged "$root/.cache/logs/wheel-aarch64.log" \
 conformance() {
   # Where QEMU looks for the loader of a program and its libraries.
   QEMU_LD_PREFIX=$system "$root/.venv/bin/python" "$root/test/Conformance/run.py" \
-    --cases "$root/test/Data/golden" --on cpu --tool "$1" --out "$work/$2"
+    --cases "$root/test/Data/golden" --on cpu --tool "$1" --out "$work/$2" --jobs "$(nproc)"
 }
 printf '#!/bin/sh\nexec "%s" blockscale-run "$@"\n' "$site/blockscale/_lib/blockscale" >"$work/run"
 chmod +x "$work/run"
@@ -62,7 +62,17 @@ in_system() {
     mount --bind "$2" "$0$3"
     exec chroot "$0" /bin/bash -c "$4"' "$system" "$root" "$site" "$packages" "$1"
 }
-# The folder of a build is another one: what a build here has for tests is not for aarch64.
-in_system 'cd /src && BLOCKSCALE_BUILD_DIR=/none HOME=/tmp \
-  exec python3 -m unittest discover -s test/Package' 2>&1 | tee "$work/tests.log" || tests=$?
+# test_module FILE: runs the tests of a module. The folder of a build is another one: what a build
+# here has for tests is not for aarch64.
+test_module() {
+  in_system "cd /src && BLOCKSCALE_BUILD_DIR=/none HOME=/tmp OPENBLAS_NUM_THREADS=1 \
+    exec python3 -m unittest discover -s test/Package -p $(basename "$1")" \
+    >"$work/$(basename "$1").log" 2>&1
+}
+# As many modules at once as there are cores.
+export -f in_system test_module
+export system root site packages work
+printf '%s\n' "$root"/test/Package/test_*.py |
+  xargs -P "$(nproc)" -I '{}' bash -c 'test_module {}' || tests=$?
+cat "$work"/test_*.py.log | tee "$work/tests.log"
 "$root/scripts/count_tests.py" "$work/arrays.log" "$arrays" "$work/tests.log" "$tests"
