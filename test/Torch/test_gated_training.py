@@ -3,11 +3,13 @@
 """Training of gated MLPs: the op computes what its layers and functions compute one after the
 other, to the bit, and models whose code says so get it."""
 
+import contextlib
 import copy
 import importlib.util
 import io
 import sys
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import torch
@@ -22,6 +24,8 @@ from blockscale._linalg import FLOAT_UNARY
 from blockscale.torch import (
     TrainedGatedMlp,
     TrainedLinear,
+    _gated_kernels,
+    _training_kernels,
     draw_rng,
     prepare_training_,
     train_gated_mlp,
@@ -139,6 +143,19 @@ class BitsTest(unittest.TestCase):
             self.check(found, wanted, name)
             self.assertEqual([each.dtype for each in found],
                              [dtype, dtype, *[torch.float32] * 3])
+
+    def test_values(self):
+        """Where kernels decode all operands before the products, as on Hopper for many rows."""
+        x, weights, gradient = draw(45)
+        with contextlib.ExitStack() as patched:
+            for module in (_training_kernels, _gated_kernels):
+                patched.enter_context(unittest.mock.patch.object(module, "takes_values",
+                                                                 return_value=True))
+            for name in ("mxfp8_32x32", "nvfp4"):
+                form = get_training_form(name)
+                rng = draw_all(form)
+                self.check(*(run(call, x, weights, gradient, form, "silu", rng)
+                             for call in (run_mlp, run_layers)), name)
 
     def test_gradients_that_are_asked_for(self):
         """Every set of them, with nothing in memory that none needs."""

@@ -3,8 +3,10 @@
 """Training with quantized products: operands are those of other packages byte by byte, products
 are within their bound, and random bits come again."""
 
+import collections
 import copy
 import dataclasses
+import json
 import sys
 import unittest
 import unittest.mock
@@ -27,7 +29,16 @@ from torchao.quantization.quantize_.common import KernelPreference
 import blockscale
 import blockscale.torch
 from blockscale import TrainingForm, TrainingOperand, get_training_form
-from blockscale.torch import TrainedLinear, draw_rng, prepare_training_, train_linear
+from blockscale.torch import (
+    TrainedLinear,
+    _kernels,
+    _training_kernels,
+    draw_rng,
+    prepare_training_,
+    train_linear,
+)
+from blockscale.torch._forms import FRAGMENTS, TILES
+from blockscale.torch._training_kernels import TrainingBackward, TrainingForward
 
 sys.path += [str(Path(__file__).resolve().parent),
              str(Path(__file__).resolve().parents[2] / "benchmarks/gpu")]
@@ -235,6 +246,48 @@ class ProductTest(unittest.TestCase):
                             self.check(found, dataclasses.replace(
                                 wanted, value=wanted.value[:rows], absdot=wanted.absdot[:rows]),
                                 product)
+
+    def test_values(self):
+        """Where kernels decode all operands before the products, as on Hopper for many rows: codes
+        are the same, and results are within the bound."""
+        x, weight, gradient = draw(96, 160, 32)
+        for name in ("mxfp8", "nvfp4"):
+            form = get_training_form(name)
+            rng = draw_rng(form)
+            made = quantize_operands(form, x, weight, gradient, rng)
+            codes = OPS.train_linear(x, weight, None, rng, form=form.text)[1:]
+            with unittest.mock.patch.object(_training_kernels, "takes_values", return_value=True):
+                for found, product in zip(run(x, weight, gradient, form, rng), PRODUCTS):
+                    self.check(found, multiply(made, form, PRODUCTS[product]), (name, product))
+                for one, other in zip(OPS.train_linear(x, weight, None, rng, form=form.text)[1:],
+                                      codes):
+                    self.assertTrue(torch.equal(one, other), name)
+
+    def test_launches_of_values(self):
+        """On Hopper all products are plain then, but the gradient of a weight of few rows, which
+        would not make up for decoding x."""
+        form = get_training_form("mxfp8")
+        given = torch.bfloat16, torch.bfloat16, TILES, False, 0
+        for n, plain, decoded in ((6144, 3, 0), (64, 2, 1)):
+            counts = collections.Counter()
+            for kernel in (TrainingForward(form, (n, 96), *given, None, True, True,
+                                           has_values=True),
+                           TrainingBackward(form, (n, 96), *given, True, True, has_values=True)):
+                plan = json.loads(_kernels._emit(kernel.build(8192), "sm_90a", _kernels._PLAN))
+                for choice in plan["choices"]:
+                    key = choice["key"]
+                    counts[key["scale_a"] == key["scale_b"] == "none"] += int(key["products"])
+            self.assertEqual((counts[True], counts[False]), (plain, decoded), n)
+
+    def test_when_products_take_values(self):
+        """Of many rows on Hopper, without groups."""
+        rows, few = (torch.empty(count, 1, device="meta") for count in (6144, 6143))
+        for chip, layout, wanted in (("sm_90a", FRAGMENTS, True), ("sm_100a", TILES, False)):
+            with unittest.mock.patch.object(_training_kernels, "get_layout", return_value=layout):
+                self.assertEqual(_training_kernels.takes_values(rows), wanted, chip)
+                self.assertFalse(_training_kernels.takes_values(few))
+                self.assertFalse(_training_kernels.takes_values(rows, torch.tensor([6144])))
+        self.assertFalse(_training_kernels.takes_values(torch.empty(6144, 1)))
 
     def test_bias(self):
         """It is added before the rounding, and its gradient is a sum in f32."""

@@ -24,12 +24,13 @@ from blockscale._trace import Module, Value
 from blockscale._training import TRANSPOSED, TrainingForm
 from blockscale._types import element_name
 from blockscale.torch._kernels import Kernel, get_kernel
-from blockscale.torch._products_kernels import emit_product
 from blockscale.torch._training_kernels import (
     count_codes,
     emit_operand,
     find_layout,
     get_codes_specs,
+    multiply,
+    takes_values,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ DERIVATIVES: dict[str, Callable[[Body, str], str]] = {
 class GatedMlp:
     """What decides a module. `sizes` are the columns of x, those between the layers, and those of
     y; None is any size. Products of what is behind the gate are `has_dgrad` for the gradient of x,
-    `has_inner_wgrad` for those of gate and up, and `has_down_wgrad`."""
+    `has_inner_wgrad` for those of gate and up, and `has_down_wgrad`. If it `has_values`, kernels
+    decode the operands of products before."""
 
     form: TrainingForm
     activation: str
@@ -90,6 +92,7 @@ class GatedMlp:
     has_dgrad: bool
     has_inner_wgrad: bool
     has_down_wgrad: bool
+    has_values: bool = dataclasses.field(default=False, kw_only=True)
 
     @classmethod
     def of(cls, form: TrainingForm, activation: str, sizes: tuple[int, ...], dtype: torch.dtype,
@@ -97,6 +100,10 @@ class GatedMlp:
         """On the CPU one kernel is for all sizes, which computes as fast."""
         found = (None,) * len(sizes) if device.type == "cpu" else sizes
         return cls(form, activation, found, dtype, weight_dtype, find_layout(device), *has)
+
+    def with_values(self, rows: torch.Tensor) -> Self:
+        """For a call: so many rows decide whether products take values."""
+        return dataclasses.replace(self, has_values=takes_values(rows))
 
     @property
     def has_inner(self) -> bool:
@@ -154,6 +161,12 @@ class _Writer(Builder):
         return emit_operand(value, getattr(self.mlp.form, operand), operand in TRANSPOSED,
                             self.rng.get((layer, operand)), self.mlp.layout)
 
+    def multiply(self, layer: str, product: str, a: tuple[Any, ...], b: tuple[Any, ...],
+                 dtype: torch.dtype) -> Value:
+        """A product of a layer, whose weight has as many rows as it has outputs."""
+        rows = self.mlp.sizes[2 if layer == "down" else 1]
+        return multiply(self.mlp.form, product, self.mlp.has_values, rows, a, b, dtype)
+
     def map(self, name: str, compute: Callable[..., str], *values: Value, columns: Any = None
             ) -> Value:
         """A function of elements in f32, rounded."""
@@ -199,12 +212,14 @@ class GatedForward(GatedMlp):
         writer.take_rng(self.random)
         with writer.tracing():
             a = writer.make(x, "gate", "forward_input")
-            gate, up = (emit_product(a, writer.make(weights[name], name, "forward_weight"),
-                                     self.dtype) for name in LAYERS[:2])
+            gate, up = (writer.multiply(
+                name, "forward", a, writer.make(weights[name], name, "forward_weight"),
+                self.dtype) for name in LAYERS[:2])
             inner = writer.map("inner", lambda body, gate, up: body.mul(
                 writer.activate(body, gate), up), gate, up)
-            y = emit_product(writer.make(inner, "down", "forward_input"),
-                             writer.make(weights["down"], "down", "forward_weight"), self.dtype)
+            y = writer.multiply(
+                "down", "forward", writer.make(inner, "down", "forward_input"),
+                writer.make(weights["down"], "down", "forward_weight"), self.dtype)
             results = [y] + [gate, up] * self.has_inner
             sources = {**weights, "x": x, "inner": inner}
             for name, operand in self.saved.items():
@@ -247,23 +262,27 @@ class GatedBackward(GatedMlp):
         with writer.tracing():
             results = []
             if self.has_inner:
-                of_inner = emit_product(writer.make(gradient, "down", "dgrad_gradient"),
-                                        codes["down"], self.dtype)
+                of_inner = writer.multiply(
+                    "down", "dgrad", writer.make(gradient, "down", "dgrad_gradient"),
+                    codes["down"], self.dtype)
                 of = {"gate": writer.map("of_gate", lambda body, of_inner, gate, up: body.mul(
                           writer.round(body, body.mul(of_inner, up)),
                           DERIVATIVES[self.activation](body, gate)), of_inner, gate, up),
                       "up": writer.map("of_up", lambda body, of_inner, gate: body.mul(
                           of_inner, writer.activate(body, gate)), of_inner, gate)}
             if self.has_dgrad:
-                parts = [emit_product(writer.make(of[name], name, "dgrad_gradient"), codes[name],
-                                      self.dtype) for name in LAYERS[:2]]
+                parts = [writer.multiply(
+                    name, "dgrad", writer.make(of[name], name, "dgrad_gradient"), codes[name],
+                    self.dtype) for name in LAYERS[:2]]
                 results.append(writer.map("of_x", Body.add, *parts, columns=columns))
             if self.has_inner_wgrad:
-                results += [emit_product(writer.make(of[name], name, "wgrad_gradient"),
-                                         codes["x"], self.weight_dtype) for name in LAYERS[:2]]
+                results += [writer.multiply(
+                    name, "wgrad", writer.make(of[name], name, "wgrad_gradient"), codes["x"],
+                    self.weight_dtype) for name in LAYERS[:2]]
             if self.has_down_wgrad:
-                results.append(emit_product(writer.make(gradient, "down", "wgrad_gradient"),
-                                            codes["inner"], self.weight_dtype))
+                results.append(writer.multiply(
+                    "down", "wgrad", writer.make(gradient, "down", "wgrad_gradient"),
+                    codes["inner"], self.weight_dtype))
         return writer.finish("gated_mlp_backward", writer.arguments, results)
 
     def get(self) -> Kernel:

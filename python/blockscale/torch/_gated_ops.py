@@ -108,8 +108,8 @@ def _train(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, rng: Tensor | None
     kernel = _make_forward(x, (gate, up, down), rng, form, activation, has)
     check_device(_NAME, x, kernel.form)
     rows = to_argument(pad_rows(x, None, any(has)))
-    y, *made = kernel.get()([rows, *map(to_argument, (gate, up, down)), *_select(rng, kernel)],
-                            rows.shape[0])
+    y, *made = kernel.with_values(rows).get()(
+        [rows, *map(to_argument, (gate, up, down)), *_select(rng, kernel)], rows.shape[0])
     results = [made.pop(0) if kernel.has_inner else x.new_empty(0) for _ in LAYERS[:2]]
     for name, operand in _CODED.items():
         codes, is_made = getattr(kernel.form, operand), name in kernel.saved
@@ -188,7 +188,8 @@ def _differentiate(gradient: Tensor, *given: Any, form: str, activation: str, in
         if name in kernel.saved:
             first = 2 + len(_PARTS) * number
             taken += saved[first:first + len(count_codes(getattr(kernel.form, operand)))]
-    made = kernel.get()([rows, *map(to_argument, taken), *_select(rng, kernel)], rows.shape[0])
+    made = kernel.with_values(rows).get()(
+        [rows, *map(to_argument, taken), *_select(rng, kernel)], rows.shape[0])
     of_x = made.pop(0)[:gradient.shape[0]] if has_dgrad else gradient.new_empty(0)
     wanted = (has_inner_wgrad, has_inner_wgrad, has_down_wgrad)
     return (of_x, *(made.pop(0) if each else gradient.new_empty(0, dtype=weight_dtype)

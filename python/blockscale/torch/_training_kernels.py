@@ -14,9 +14,16 @@ import torch
 from blockscale import _ops
 from blockscale._ops import FORMATS
 from blockscale._trace import Module, Value
-from blockscale._training import TRANSPOSED, TrainingForm, TrainingOperand
+from blockscale._training import PRODUCTS, TRANSPOSED, TrainingForm, TrainingOperand
 from blockscale._types import Layout, Size, Spec, ceil_div, element_name
-from blockscale.torch._forms import ROW_MAJOR, TILES, get_scale_layout, get_scale_order
+from blockscale.torch._forms import (
+    FRAGMENTS,
+    ROW_MAJOR,
+    TILES,
+    get_layout,
+    get_scale_layout,
+    get_scale_order,
+)
 from blockscale.torch._kernels import Kernel, get_kernel
 from blockscale.torch._products_kernels import emit_product, quantize_operand, trace_named
 
@@ -76,6 +83,37 @@ def take_codes(name: str, given: dict[str, Value]) -> tuple[Value, Value, Value 
     return given[f"{name}_data"], given[f"{name}_scales"], given.get(f"{name}_global")
 
 
+#: The rows of one operand of a product on Hopper from which on it takes less time to make values of
+#: the codes of the other one before than to decode them in the product: this takes a tenth more.
+VALUE_ROWS = 6144
+
+
+def takes_values(rows: torch.Tensor, offsets: torch.Tensor | None = None) -> bool:
+    """Whether products of these rows take values instead of codes."""
+    return (offsets is None and rows.shape[0] >= VALUE_ROWS
+            and get_layout(rows.device, True) == FRAGMENTS)
+
+
+def decode(codes: tuple[Value, Value, Value | None], operand: TrainingOperand
+           ) -> tuple[Value, None, Value | None]:
+    """Codes as a plain operand: their values, all of which bf16 has, and the global scale, which
+    multiplies sums."""
+    data, scales, scale = codes
+    values = _ops.dequantize(data, scales, dtype="bf16", block=(1, operand.block))
+    return values, None, scale
+
+
+def multiply(form: TrainingForm, product: str, has_values: bool, rows: Any, a: tuple[Any, ...],
+             b: tuple[Any, ...], *arguments: Any, **options: Any) -> Value:
+    """A product of a form, by its name, of the codes of its operands, in a layer whose weight has
+    so many rows, or any (None). If it `has_values`, kernels decode both of them before it, but for
+    the gradient of a weight of few rows, which decodes what was kept of x itself."""
+    if has_values and (product != "wgrad" or rows is None or rows >= VALUE_ROWS):
+        a, b = (decode(codes, getattr(form, name))
+                for codes, name in zip((a, b), PRODUCTS[product]))
+    return emit_product(a, b, *arguments, **options)
+
+
 def pad_groups(x: Value, offsets: Value | None) -> tuple[Value, Value | None]:
     """x with whole blocks in each group, and the groups' new ends. Without groups, x has whole
     blocks."""
@@ -109,7 +147,8 @@ def find_layout(device: torch.device) -> str:
 class Layer:
     """What decides a module of a layer. `shape` is that of the weight, [N, K], or [G, N, K] with
     groups of rows, where None is any size. If it `has_amaxes`, they are arguments. The random
-    bits of an operand are `random_numbers` (docs/Spec.md, quantize)."""
+    bits of an operand are `random_numbers` (docs/Spec.md, quantize). If it `has_values`, kernels
+    decode the operands of products before."""
 
     form: TrainingForm
     shape: tuple[Size, ...]
@@ -118,6 +157,7 @@ class Layer:
     layout: str
     has_amaxes: bool
     random_numbers: int
+    has_values: bool = dataclasses.field(default=False, kw_only=True)
 
     @classmethod
     def of(cls, form: TrainingForm, shape: tuple[int, ...], dtype: torch.dtype,
@@ -160,6 +200,15 @@ class Layer:
                             given.get(f"rng_{name}"), self.layout, offsets,
                             given.get(f"amax_{name}"))
 
+    def with_values(self, rows: torch.Tensor, offsets: torch.Tensor | None) -> Self:
+        """For a call: so many rows decide whether products take values."""
+        return dataclasses.replace(self, has_values=takes_values(rows, offsets))
+
+    def multiply(self, product: str, a: tuple[Any, ...], b: tuple[Any, ...], *arguments: Any,
+                 **options: Any) -> Value:
+        return multiply(self.form, product, self.has_values, self.shape[-2], a, b, *arguments,
+                        **options)
+
 
 @dataclasses.dataclass(frozen=True)
 class TrainingForward(Layer):
@@ -195,7 +244,7 @@ class TrainingForward(Layer):
             a = self.emit(x, "forward_input", given, offsets)
             b = (take_codes("weight", given) if self.takes_codes else
                  self.emit(given["weight"], "forward_weight", given))
-            results = [emit_product(a, b, self.dtype, offsets, bias=bias)]
+            results = [self.multiply("forward", a, b, self.dtype, offsets, bias=bias)]
             if self.has_dgrad:
                 results += _flatten(self.emit(given["weight"], "dgrad_weight", given))
             if self.has_wgrad:
@@ -241,12 +290,13 @@ class TrainingBackward(Layer):
             results = []
             if self.has_dgrad:
                 rows = self.emit(gradient, "dgrad_gradient", given, offsets)
-                results.append(emit_product(rows, take_codes("weight", given), self.dtype, offsets))
+                results.append(self.multiply("dgrad", rows, take_codes("weight", given),
+                                             self.dtype, offsets))
             if self.has_wgrad:
                 padded, ends = pad_groups(gradient, offsets)
                 columns = self.emit(padded, "wgrad_gradient", given, ends)
                 of_x = take_codes("x", given)
-                results.append(emit_product(columns, of_x, self.weight_dtype, ends))
+                results.append(self.multiply("wgrad", columns, of_x, self.weight_dtype, ends))
             return results
         return trace_named("linear_backward", backward, specs)
 

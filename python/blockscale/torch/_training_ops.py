@@ -204,8 +204,8 @@ def _train(x: Tensor, weight: Tensor, bias: Tensor | None = None, rng: Tensor | 
     check_device(_NAME, x, kernel.form)
     rows = to_argument(pad_rows(x, offsets, has_wgrad))
     given = [rows, weight, *(each for each in (bias, offsets) if each is not None)]
-    y, *made = kernel.get()([*map(to_argument, given), *_select(rng, amaxes, kernel)],
-                            rows.shape[0])
+    y, *made = kernel.with_values(rows, offsets).get()(
+        [*map(to_argument, given), *_select(rng, amaxes, kernel)], rows.shape[0])
     codes_of_weight = spread(made, kernel.form.dgrad_weight, has_dgrad, x)
     if has_dgrad:
         made = made[len(count_codes(kernel.form.dgrad_weight)):]
@@ -284,7 +284,8 @@ def _train_from_codes(x: Tensor, data: Tensor, scales: Tensor, global_scale: Ten
     check_device(_FROM_CODES, x, kernel.form)
     rows = to_argument(pad_rows(x, None, has_wgrad))
     given = [to_argument(each) for each in (data, scales, global_scale, bias) if each is not None]
-    y, *made = kernel.get()([rows, *given, *_select(rng, amaxes, kernel)], rows.shape[0])
+    y, *made = kernel.with_values(rows, None).get()(
+        [rows, *given, *_select(rng, amaxes, kernel)], rows.shape[0])
     return (y[:x.shape[0]], *spread(made, kernel.form.wgrad_input, has_wgrad, x))
 
 
@@ -352,8 +353,8 @@ def _differentiate(gradient: Tensor, *given: Any, form: str, in_features: int,
     if has_wgrad:
         taken += given[3:3 + len(count_codes(kernel.form.wgrad_input))]
     taken += [] if offsets is None else [offsets]
-    made = kernel.get()([rows, *map(to_argument, taken), *_select(rng, amaxes, kernel)],
-                        rows.shape[0])
+    made = kernel.with_values(rows, offsets).get()(
+        [rows, *map(to_argument, taken), *_select(rng, amaxes, kernel)], rows.shape[0])
     of_x = made[0][:gradient.shape[0]] if has_dgrad else gradient.new_empty(0)
     return of_x, made[-1] if has_wgrad else gradient.new_empty(0, dtype=weight_dtype)
 
