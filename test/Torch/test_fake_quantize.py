@@ -191,6 +191,15 @@ class ValuesTest(unittest.TestCase):
                                                    torch.bfloat16, 2, block, False).build(None)
                             plan = json.loads(_kernels._emit(module, chip, _kernels._PLAN))
                             self.assertEqual(len(plan["functions"][0]["steps"]), count)
+        # Blocks of a column have kernels of their own for numbers of columns that let them read 16
+        # bytes of each row at a time.
+        cpu, cuda = map(torch.device, ("cpu", "cuda"))
+        for block, is_own in (((32, 1), True), ((1, 32), False), ((32, 32), False)):
+            quantizer = FakeQuantizer(OperandForm("mxfp8"), torch.bfloat16, 2, block, False)
+            general = quantizer.get(cpu, 64)
+            self.assertEqual(quantizer.get(cuda, 64) is not general, is_own, block)
+            self.assertIs(quantizer.get(cuda, 65), general)
+            self.assertIs(quantizer.get(cpu, 72), general)
         # The transform of columns is in the kernel, that of rows is one of its own.
         for block, count in (((16, 1), 1), ((1, 16), 2)):
             module = FakeQuantizer(OperandForm("nvfp4"), torch.bfloat16, 2, block, False,

@@ -27,6 +27,9 @@ from blockscale.torch._kernels import Kernel, get_kernel
 #: Recipes that compute with the amax and not with the decode scale.
 _OF_AMAX = ("te", "mslk", "te_4over6_mae", "te_4over6_mse", "torchao_training")
 
+#: Elements of bf16 in 16 bytes.
+_WIDE_ELEMENTS = 8
+
 
 def trace_named(name: str, function: Any, specs: dict[str, Spec]) -> Module:
     """A module of a function of named values."""
@@ -115,7 +118,7 @@ class Quantizer:
 class FakeQuantizer:
     """Of tensors [.., M, K] with dynamic sizes: the values that codes in blocks stand for, and the
     scales. Those of blocks of a column are [.., K, M], and in blocks of a row. With `rht`, blocks
-    are of the Hadamard transform along them."""
+    are of the Hadamard transform along them. `columns` are K, or None for any."""
 
     form: OperandForm
     dtype: torch.dtype
@@ -123,13 +126,15 @@ class FakeQuantizer:
     block: tuple[int, int]
     is_stochastic: bool
     rht: bool = False
+    columns: int | None = None
 
     @property
     def is_transposed(self) -> bool:
         return self.block[1] == 1
 
     def build(self, _: int | None) -> Module:
-        specs = {"x": Spec((None,) * self.rank, element_name(self.dtype))}
+        shape = (*(None,) * (self.rank - 1), self.columns)
+        specs = {"x": Spec(shape, element_name(self.dtype))}
         if self.form.scaling in ("amax", "scale"):
             specs["given"] = Spec((), "f32")
         if self.is_stochastic:
@@ -146,7 +151,15 @@ class FakeQuantizer:
             return (y, scales, scale) if self.form.scaling in ("dynamic", "amax") else (y, scales)
         return trace_named("fake_quantize", quantize, specs)
 
-    def get(self) -> Kernel:
+    def get(self, device: torch.device, columns: int) -> Kernel:
+        """The kernel for tensors of so many columns on a device. On a GPU one of blocks of a column
+        is for these alone: it reads 16 bytes of a row at a time only if all rows begin at a
+        multiple of these."""
+        if device.type == "cuda" and self.is_transposed and columns % _WIDE_ELEMENTS == 0:
+            return dataclasses.replace(self, columns=columns)._get()
+        return self._get()
+
+    def _get(self) -> Kernel:
         is_made = self.form.scaling in ("dynamic", "amax")
         results = [self.dtype, torch.uint8] + [torch.float32] * is_made
         return get_kernel(self, lambda: Kernel(f"fake_quantize to {self.form.format}", self.build,
