@@ -13,6 +13,7 @@
 #include "Siblings.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/Fusion/KernelFamily.h"
+#include "blockscale/Analysis/OnlyUser.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
@@ -21,19 +22,32 @@ using namespace mlir;
 
 namespace blockscale {
 
+/// Whether a product has a kernel of its own rather than one of two products.
+/// CTAs of plain products on Hopper share rows of A, but not where a kernel has
+/// two of them (docs/Products.md). Where other ops read the results, too, these
+/// are stored in any case, and an elementwise op of both reads them where it is
+/// quantized.
+static bool isAlone(Operation *op, const target::Chip &chip) {
+  auto product = dyn_cast<ProductOpInterface>(op);
+  return product && chip.hasWgmma() && !product.getScaleA() &&
+         !product.getScaleB() && !getOnlyUser(op->getResult(0));
+}
+
 /// Plans kernels for products with what follows them:
 ///
 ///   %g = blockscale.scaled_mm %a, %w ..
 ///   %q, %s = blockscale.quantize %g ..
 /// becomes
 ///   %q, %s = blockscale.kernel ins(%a, %w) { .. }
-static void planEpilogues(FunctionOpInterface function, FusionDraft &draft) {
+static void planEpilogues(FunctionOpInterface function,
+                          const target::Chip &chip, FusionDraft &draft) {
   for (Operation *product : draft.collectOps(function)) {
     if (!isProduct(product) || draft.isTaken(product))
       continue;
     std::optional<FusionObstacle> obstacle;
-    Epilogue epilogue = findEpilogue(
-        product, obstacle, [&](Operation *op) { return draft.isTaken(op); });
+    Epilogue epilogue = findEpilogue(product, obstacle, [&](Operation *op) {
+      return draft.isTaken(op) || (op != product && isAlone(op, chip));
+    });
     if (obstacle)
       draft.remark(product, "is not computed with what follows", *obstacle);
     if (epilogue.moveObstacle)
@@ -104,7 +118,7 @@ FusionPlan planFusion(FunctionOpInterface function,
   FusionDraft draft(options);
   if (options.chip) {
     if (options.fuse && options.chip->hasProducts())
-      planEpilogues(function, draft);
+      planEpilogues(function, *options.chip, draft);
     planRowPrograms(function, draft);
     if (options.fuse)
       planSiblings(function, draft);
