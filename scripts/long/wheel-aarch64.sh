@@ -49,12 +49,14 @@ conformance "$root/build/bin/blockscale-run" here >/dev/null || same=$?
 diff -r "$work/aarch64" "$work/here" || same=1
 [ "$same" -eq 0 ] || arrays=1
 
+packages=/usr/local/lib/python3.11/dist-packages
+mkdir -p "$system"/{dev,proc,src,tmp,"$packages"}
+echo 'root:x:0:0:root:/root:/bin/bash' >"$system/etc/passwd"
+# Some programs of tests are scripts of sh.
+ln -sfn bash "$system/bin/sh"
 # in_system COMMAND: runs it where the system for aarch64 is the root, with this checkout as /src
 # and the packages where Python has its own. What is mounted for it goes with it.
-packages=/usr/local/lib/python3.11/dist-packages
 in_system() {
-  mkdir -p "$system"/{dev,proc,src,tmp,"$packages"}
-  echo 'root:x:0:0:root:/root:/bin/bash' >"$system/etc/passwd"
   unshare --mount bash -euc '
     mount --rbind /dev "$0/dev"
     mount -t proc proc "$0/proc"
