@@ -19,8 +19,73 @@ using namespace blockscale::emulator;
 
 namespace blockscale::cuda {
 
-static Error refuseMap(const llvm::Twine &why) {
-  return fail("cuTensorMapEncodeTiled", Error::InvalidValue, why);
+namespace {
+/// The arguments that all functions have which make a tensor map.
+struct MapArguments {
+  void *map;
+  int type;
+  uint32_t rank;
+  void *address;
+  const uint64_t *dims, *strides;
+  const uint32_t *elementStrides;
+  int interleave, swizzle, promotion, fill;
+};
+} // namespace
+
+/// The part of a map that they describe. None, and `why`, where it is refused.
+static std::optional<TensorMap> makeMap(const MapArguments &from,
+                                        unsigned leastRank, std::string &why) {
+  auto isChoice = [](int value, int last) {
+    return value >= 0 && value <= last;
+  };
+  if (!from.map || reinterpret_cast<uint64_t>(from.map) % 64 != 0) {
+    why = "expected the map's address to be a multiple of 64";
+    return std::nullopt;
+  }
+  if (from.rank < leastRank || from.rank > 5) {
+    why = llvm::formatv("expected a rank of {0} to 5, but got {1}", leastRank,
+                        from.rank);
+    return std::nullopt;
+  }
+  if (!isChoice(from.type, static_cast<int>(TensorElement::U6Align16)) ||
+      !isChoice(from.interleave, static_cast<int>(TensorInterleave::Bytes32)) ||
+      !isChoice(from.swizzle, static_cast<int>(Swizzle::Span128Atom64)) ||
+      !isChoice(from.promotion, 3) ||
+      !isChoice(from.fill, static_cast<int>(TensorFill::Nan))) {
+    why = llvm::formatv("expected numbers of the enumerations, but got type "
+                        "{0}, interleave {1}, swizzle {2}, promotion {3}, fill "
+                        "{4}",
+                        from.type, from.interleave, from.swizzle,
+                        from.promotion, from.fill);
+    return std::nullopt;
+  }
+  // Of strides too where there are none, at rank 1.
+  if (!from.dims || !from.strides || !from.elementStrides) {
+    why = "expected pointers to dims, strides and element strides";
+    return std::nullopt;
+  }
+  TensorMap map;
+  map.element = static_cast<TensorElement>(from.type);
+  map.rank = from.rank;
+  map.address = reinterpret_cast<uint64_t>(from.address);
+  std::copy_n(from.dims, from.rank, map.dims.begin());
+  std::copy_n(from.strides, from.rank - 1, map.strides.begin());
+  std::copy_n(from.elementStrides, from.rank, map.elementStrides.begin());
+  map.interleave = static_cast<TensorInterleave>(from.interleave);
+  map.swizzle = static_cast<Swizzle>(from.swizzle);
+  map.fill = static_cast<TensorFill>(from.fill);
+  return map;
+}
+
+/// Writes a map where the program wants it, if it is one that there may be.
+static Error storeMap(const char *function, const TensorMap &tensor,
+                      void *map) {
+  llvm::SmallVector<Fault, 2> faults;
+  if (!validate(tensor, faults))
+    return fail(function, Error::InvalidValue, faults.front().what);
+  std::array<uint8_t, kTensorMapBytes> bytes = encode(tensor);
+  std::memcpy(map, bytes.data(), bytes.size());
+  return Error::Success;
 }
 
 /// The function of this library that a name of the driver's means: as it is, or
@@ -51,44 +116,54 @@ Error cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
   Call call("cuTensorMapEncodeTiled");
   if (call.error != Error::Success)
     return call.error;
-  auto isChoice = [](int value, int last) {
-    return value >= 0 && value <= last;
+  std::string why;
+  std::optional<TensorMap> tensor =
+      makeMap({map, type, rank, address, dims, strides, elementStrides,
+               interleave, swizzle, promotion, fill},
+              /*leastRank=*/1, why);
+  if (!tensor)
+    return fail("cuTensorMapEncodeTiled", Error::InvalidValue, why);
+  if (!box)
+    return fail("cuTensorMapEncodeTiled", Error::InvalidValue,
+                "expected a pointer to the box");
+  std::copy_n(box, rank, tensor->box.begin());
+  return storeMap("cuTensorMapEncodeTiled", *tensor, map);
+}
+
+/// A map for the im2col forms of copies.
+Error cuTensorMapEncodeIm2col(void *map, int type, uint32_t rank, void *address,
+                              const uint64_t *dims, const uint64_t *strides,
+                              const int *lowerCorner, const int *upperCorner,
+                              uint32_t channels, uint32_t pixels,
+                              const uint32_t *elementStrides, int interleave,
+                              int swizzle, int promotion, int fill) {
+  Call call("cuTensorMapEncodeIm2col");
+  if (call.error != Error::Success)
+    return call.error;
+  auto refuse = [](const llvm::Twine &why) {
+    return fail("cuTensorMapEncodeIm2col", Error::InvalidValue, why);
   };
-  if (!map || reinterpret_cast<uint64_t>(map) % 64 != 0)
-    return refuseMap("expected the map's address to be a multiple of 64");
-  if (rank < 1 || rank > 5)
-    return refuseMap("expected a rank of 1 to 5, but got " + llvm::Twine(rank));
-  if (!isChoice(type, static_cast<int>(TensorElement::U6Align16)) ||
-      !isChoice(interleave, static_cast<int>(TensorInterleave::Bytes32)) ||
-      !isChoice(swizzle, static_cast<int>(Swizzle::Span128Atom64)) ||
-      !isChoice(promotion, 3) ||
-      !isChoice(fill, static_cast<int>(TensorFill::Nan)))
-    return refuseMap(llvm::formatv("expected numbers of the enumerations, but "
-                                   "got type {0}, interleave {1}, swizzle {2}, "
-                                   "promotion {3}, fill {4}",
-                                   type, interleave, swizzle, promotion, fill)
-                         .str());
-  // Of strides too where there are none, at rank 1.
-  if (!dims || !box || !elementStrides || !strides)
-    return refuseMap("expected pointers to dims, strides, box and element "
-                     "strides");
-  TensorMap tensor;
-  tensor.element = static_cast<TensorElement>(type);
-  tensor.rank = rank;
-  tensor.address = reinterpret_cast<uint64_t>(address);
-  std::copy_n(dims, rank, tensor.dims.begin());
-  std::copy_n(strides, rank - 1, tensor.strides.begin());
-  std::copy_n(box, rank, tensor.box.begin());
-  std::copy_n(elementStrides, rank, tensor.elementStrides.begin());
-  tensor.interleave = static_cast<TensorInterleave>(interleave);
-  tensor.swizzle = static_cast<Swizzle>(swizzle);
-  tensor.fill = static_cast<TensorFill>(fill);
-  llvm::SmallVector<Fault, 2> faults;
-  if (!validate(tensor, faults))
-    return refuseMap(faults.front().what);
-  std::array<uint8_t, kTensorMapBytes> bytes = encode(tensor);
-  std::memcpy(map, bytes.data(), bytes.size());
-  return Error::Success;
+  std::string why;
+  std::optional<TensorMap> tensor =
+      makeMap({map, type, rank, address, dims, strides, elementStrides,
+               interleave, swizzle, promotion, fill},
+              /*leastRank=*/3, why);
+  if (!tensor)
+    return refuse(why);
+  if (!lowerCorner || !upperCorner)
+    return refuse("expected pointers to the corners of the bounding box");
+  tensor->mode = TensorMode::Im2col;
+  tensor->box = {channels, pixels};
+  for (auto [to, from] : {std::pair(&tensor->lowerCorner, lowerCorner),
+                          std::pair(&tensor->upperCorner, upperCorner)})
+    for (unsigned i = 0; i + 2 < rank; ++i) {
+      if (from[i] != int16_t(from[i]))
+        return refuse("expected corners of the bounding box of 16 bits, but "
+                      "got " +
+                      llvm::Twine(from[i]));
+      (*to)[i] = int16_t(from[i]);
+    }
+  return storeMap("cuTensorMapEncodeIm2col", *tensor, map);
 }
 
 Error cudaGetDriverEntryPointByVersion(const char *symbol, void **function,

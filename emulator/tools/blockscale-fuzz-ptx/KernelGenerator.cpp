@@ -98,7 +98,7 @@ void KernelWriter::fitAccess() {
 /// One of these in a kernel, and none of it is executed.
 bool KernelWriter::isNotModelled() const {
   return any_of(modifiers, [](StringRef modifier) {
-    return modifier.starts_with("im2col") || modifier.starts_with("b8x16");
+    return modifier.starts_with("im2col::w") || modifier.starts_with("b8x16");
   });
 }
 

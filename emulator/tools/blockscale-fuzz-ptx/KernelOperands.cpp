@@ -133,6 +133,8 @@ unsigned KernelWriter::getVectorCount(const OperandSpec &spec) const {
     return !types.empty() && types.front() == Type::F16 ? n / 4 : n / 2;
   }
   default:
+    if (spec.count == 0 && has("im2col"))
+      return has("3d") ? 1 : has("4d") ? 2 : 3;
     return spec.count ? spec.count : 3;
   }
 }
@@ -144,6 +146,8 @@ std::string KernelWriter::writeConstant() {
     return bytes.pick<const char *>({"1", "-1"});
   if (name == "cp.async" && !bytes.rarely(16))
     return bytes.pick<const char *>({"16", "8", "4"});
+  if ((has("sp") || has("sp::ordered_metadata")) && !bytes.rarely(16))
+    return "0";
   return bytes.pick<const char *>(
       {"0", "1", "2", "-1", "4", "8", "16", "32", "64", "128"});
 }

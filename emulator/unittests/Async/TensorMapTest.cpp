@@ -387,3 +387,93 @@ TEST_F(TensorMapTest, ReplaceNonsense) {
   EXPECT_NE(faults[0].what.find("swizzle mode 2 with atomicity 1"),
             std::string::npos);
 }
+
+//===----------------------------------------------------------------------===//
+// Im2col maps
+//===----------------------------------------------------------------------===//
+
+/// Images of 9 x 14 pixels of 64 channels, for filters of 3 x 3 with a padding
+/// of one pixel.
+static TensorMap makeImages() {
+  TensorMap map;
+  map.mode = TensorMode::Im2col;
+  map.element = TensorElement::F16;
+  map.rank = 4;
+  map.address = 0x7000'0000'0000;
+  map.dims = {64, 9, 14, 64};
+  map.strides = {128, 128 * 9, 128 * 9 * 14};
+  map.box = {64, 256};
+  map.lowerCorner = {-1, -1};
+  map.upperCorner = {-1, -1};
+  map.swizzle = Swizzle::Span128;
+  return map;
+}
+
+// Corners and the mode survive the way through the 128 bytes, too.
+TEST_F(TensorMapTest, RoundTripOfIm2col) {
+  TensorMap images = makeImages();
+  images.rank = 5;
+  images.lowerCorner = {-16, 2, 15};
+  images.upperCorner = {15, -3, -16};
+  auto back = decodeTensorMap(encode(images), faults);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->mode, TensorMode::Im2col);
+  EXPECT_EQ(back->box, images.box);
+  EXPECT_EQ(back->lowerCorner, images.lowerCorner);
+  EXPECT_EQ(back->upperCorner, images.upperCorner);
+  EXPECT_EQ(back->elementStrides, images.elementStrides);
+}
+
+// Three dimensions at least, and what the driver's header allows of channels,
+// pixels and corners; each bound itself is good.
+TEST_F(TensorMapTest, RulesOfIm2col) {
+  expectValid(makeImages());
+  TensorMap images = makeImages();
+  images.rank = 2;
+  expectBroken(images, "expected a rank of 3 to 5 of an im2col map, but got 2");
+
+  images = makeImages();
+  images.swizzle = Swizzle::None;
+  images.box = {256, 1};
+  expectValid(images);
+  images.box = {264, 1};
+  expectBroken(images, "expected 1 to 256 channels of a pixel, but got 264");
+  images.box = {8, 1024};
+  expectValid(images);
+  for (uint32_t pixels : {0, 1025}) {
+    images.box = {8, pixels};
+    expectBroken(images, "expected 1 to 1024 pixels of a column");
+  }
+  images.box = {4, 1};
+  expectBroken(images, "expected the box to be a multiple of 16 bytes");
+  images.box = {256, 1024};
+  expectBroken(images, "expected the box to have at most 233472 bytes");
+
+  for (auto [rank, end] : {std::pair(3, 1 << 15), {4, 1 << 7}, {5, 1 << 4}}) {
+    images = makeImages();
+    images.rank = rank;
+    images.dims[4] = 1;
+    images.strides[3] = 16;
+    images.lowerCorner = {int16_t(-end)};
+    images.upperCorner = {int16_t(end - 1)};
+    expectValid(images);
+    if (rank == 3)
+      continue;
+    images.lowerCorner[1] = int16_t(-end - 1);
+    expectBroken(images, "expected corners of the bounding box of a map");
+    images.lowerCorner[1] = 0;
+    images.upperCorner[0] = int16_t(end);
+    expectBroken(images, "along dimension 1");
+  }
+}
+
+// tensormap.replace has a form for tiled maps alone.
+TEST_F(TensorMapTest, ReplaceOfIm2col) {
+  auto bytes = encode(makeImages());
+  const auto before = bytes;
+  EXPECT_FALSE(replaceField(bytes, TensorMapField::GlobalDim, 0, 8, faults));
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_NE(faults[0].what.find("this one is of im2col mode"),
+            std::string::npos);
+  EXPECT_EQ(bytes, before);
+}

@@ -418,3 +418,112 @@ TEST_F(TmaCopyTest, BulkWithByteMask) {
   for (unsigned i = 0; i < 32; ++i)
     EXPECT_EQ(bytes[i], i % 16 == 0 || i % 16 == 15 ? 9 : 1);
 }
+
+//===----------------------------------------------------------------------===//
+// Im2col
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Images of bytes, and the columns of pixels that im2col makes of them.
+struct Im2colTest : TmaCopyTest {
+  static constexpr int kChannels = 32, kWidth = 5, kHeight = 4, kImages = 3;
+
+  TensorMap makeImages(int lower, int upper, uint32_t pixels) {
+    TensorMap map = make({uint64_t(kChannels), uint64_t(kWidth),
+                          uint64_t(kHeight), uint64_t(kImages)},
+                         {16, pixels});
+    map.mode = TensorMode::Im2col;
+    map.lowerCorner = {int16_t(lower), int16_t(lower)};
+    map.upperCorner = {int16_t(upper), int16_t(upper)};
+    return map;
+  }
+
+  static uint8_t pixel(int c, int w, int h, int n) {
+    if (w < 0 || w >= kWidth || h < 0 || h >= kHeight || n >= kImages)
+      return 0;
+    return hash(c + kChannels * (w + kWidth * (h + kHeight * n)));
+  }
+};
+} // namespace
+
+// A column goes on from a row of the bounding box to the next, and from an
+// image to the next; offsets reach beyond the box. What lies outside the images
+// is zero, behind the last one too.
+TEST_F(Im2colTest, ColumnOfPixels) {
+  // A filter of 3 x 3 with a padding of 1: as many positions as pixels.
+  TensorMap map = makeImages(-1, -1, 64);
+  uint64_t tile = shared.allocate("tile", 1024, 128);
+  for (uint16_t s : {0, 1, 2})
+    for (uint16_t r : {0, 2}) {
+      EXPECT_EQ(
+          loadTile(map, {16, 2, 1, 0}, global, shared, tile, faults, {s, r}),
+          1024u);
+      // From position (3, 2) of the first image on, counted from its corner.
+      for (int i = 0; i < 64; ++i) {
+        int position = 3 + kWidth * 2 + i;
+        int w = position % kWidth - 1 + s;
+        int h = position / kWidth % kHeight - 1 + r;
+        int n = position / (kWidth * kHeight);
+        for (int c = 0; c < 16; ++c)
+          EXPECT_EQ(at(tile + 16 * i + c), pixel(16 + c, w, h, n))
+              << s << ' ' << r << ' ' << i << ' ' << c;
+      }
+    }
+  EXPECT_TRUE(faults.empty());
+}
+
+// Steps of two pixels: the number of pixels stays that of the map.
+TEST_F(Im2colTest, ElementStrides) {
+  TensorMap map = makeImages(0, -1, 8);
+  map.elementStrides = {1, 2, 2, 1};
+  uint64_t tile = shared.allocate("tile", 128, 128);
+  EXPECT_EQ(loadTile(map, {0, 0, 0, 1}, global, shared, tile, faults, {1, 0}),
+            128u);
+  // The box has the pixels 0 to 3 and the lines 0 to 2: positions 0 and 2.
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(at(tile + 16 * i + 3),
+              pixel(3, i % 2 * 2 + 1, i / 2 % 2 * 2, 1 + i / 4))
+        << i;
+  EXPECT_TRUE(faults.empty());
+}
+
+// A column that is stored leaves out what lies outside the images.
+TEST_F(Im2colTest, Store) {
+  TensorMap map = makeImages(-1, 0, 8);
+  uint64_t tile = shared.allocate("tile", 128, 128);
+  auto bytes = shared.write(tile, 128, 1, faults);
+  for (int i = 0; i < 128; ++i)
+    bytes[i] = 200 + i / 16;
+  ASSERT_TRUE(storeTile(map, {0, -1, 0, 2}, shared, tile, global, faults));
+  auto stored = [&](int w, int h) {
+    return global.read(map.address +
+                           kChannels * (w + kWidth * (h + kHeight * 2)),
+                       1, 1, faults)[0];
+  };
+  // The first pixel is left of the image, the next five are its first line, and
+  // the seventh is left of the second one.
+  for (int w = 0; w < kWidth; ++w)
+    EXPECT_EQ(stored(w, 0), 201 + w);
+  EXPECT_EQ(stored(0, 1), 207);
+  EXPECT_EQ(stored(1, 1), pixel(0, 1, 1, 2));
+  EXPECT_TRUE(faults.empty());
+}
+
+// Coordinates outside the bounding box, and offsets that have no bits.
+TEST_F(Im2colTest, Refused) {
+  TensorMap map = makeImages(-1, -2, 8);
+  uint64_t tile = shared.allocate("tile", 128, 128);
+  for (int w : {-1, 2})
+    EXPECT_TRUE(loadTile(map, {0, w, 0, 0}, global, shared, tile, faults));
+  for (int w : {-2, 3}) {
+    EXPECT_FALSE(loadTile(map, {0, w, 0, 0}, global, shared, tile, faults));
+    expectRefused(FaultKind::TensorMap,
+                  "expected coordinate 1 of an im2col copy to lie in the "
+                  "bounding box of its map, -1 to 2");
+  }
+  EXPECT_TRUE(
+      loadTile(map, {0, 0, 0, 0}, global, shared, tile, faults, {255, 0}));
+  EXPECT_FALSE(
+      loadTile(map, {0, 0, 0, 0}, global, shared, tile, faults, {256, 0}));
+  expectRefused(FaultKind::TensorMap, "to be below 256, but got 256");
+}

@@ -386,6 +386,145 @@ TEST_F(DecodeMatrix, SelectorsOutOfRange) {
   expectFinding(FaultKind::Descriptor, "but got 2 and 4");
 }
 
+//===----------------------------------------------------------------------===//
+// mma.sp
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The parts of a chunk that are stored, in ascending order.
+constexpr unsigned kParts[] = {0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110};
+} // namespace
+
+static unsigned getParts(unsigned row, unsigned chunk) {
+  return kParts[(5 * row + chunk) % std::size(kParts)];
+}
+
+/// The place in K of stored value `i` of a row, in chunks of `chunk` values.
+static unsigned getPlace(unsigned row, unsigned i, unsigned chunk) {
+  unsigned stored = chunk / 2, index = i / stored, j = i % stored;
+  unsigned parts = getParts(row, index);
+  unsigned part = 2 * j < stored ? parts & 3 : parts >> 2;
+  return index * chunk + part * chunk / 4 + (chunk == 8 ? j % 2 : 0);
+}
+
+/// Lane 4 g + t has metadata of row g + 8 (t % 2), of half t / 2 of K.
+static void addMetadata(LaneWords &words) {
+  words.addWords([](unsigned lane) {
+    uint32_t word = 0;
+    for (unsigned i = 0; i < 8; ++i)
+      word |= getParts(lane / 4 + lane % 2 * 8, lane % 4 / 2 * 8 + i) << 4 * i;
+    return word;
+  });
+}
+
+/// B of 64 bytes a row: two operands of 32 behind each other.
+static void addLongB(LaneWords &words, unsigned bits, const Codes &code) {
+  unsigned half = 256 / bits;
+  words.addOperand(/*isA=*/false, bits, code);
+  words.addOperand(/*isA=*/false, bits,
+                   [&](unsigned n, unsigned k) { return code(n, half + k); });
+}
+
+// Two of four values of a byte each, without scales.
+TEST_F(DecodeMatrix, SparseBytes) {
+  Codes a = [](unsigned m, unsigned i) { return (m + 3 * i) % 16; };
+  Codes b = [](unsigned n, unsigned k) { return (5 * n + k) % 64; };
+  LaneWords words;
+  words.addOperand(/*isA=*/true, 8,
+                   [&](unsigned m, unsigned i) { return a(m, i) << 2; });
+  addLongB(words, 8, b);
+  addMetadata(words);
+  std::vector<double> product = getProduct(runWarp(R"(
+    .reg .f32 %c;
+    mov.f32 %c, 0f3F800000;
+    mma.sync.aligned.kind::f8f6f4.sp::ordered_metadata.m16n8k64.row.col.f32.e2m1.e3m2.f32
+      {%d0, %d1, %d2, %d3}, {%a0, %a1, %a2, %a3}, {%a4, %a5, %a6, %a7},
+      {%c, %c, %c, %c}, %a8, 0x0;)",
+                                                   words, 4));
+  for (unsigned m = 0; m < 16; ++m)
+    for (unsigned n = 0; n < 8; ++n) {
+      double sum = 1;
+      for (unsigned i = 0; i < 32; ++i)
+        sum += decodeNarrow(kE2M1, a(m, i)) *
+               decodeNarrow(kE3M2, b(n, getPlace(m, i, 4)));
+      EXPECT_EQ(product[m * 8 + n], sum) << m << ' ' << n;
+    }
+  EXPECT_EQ(getFindings(), "");
+}
+
+// Two of four pairs of e2m1, and scales of blocks of 32 values of K. CUTLASS
+// writes the metadata in braces.
+TEST_F(DecodeMatrix, SparsePairs) {
+  Codes a = [](unsigned m, unsigned i) { return (7 * m + i) % 16; };
+  Codes b = [](unsigned n, unsigned k) { return (n + 11 * k) % 16; };
+  Codes scaleA = [](unsigned m, unsigned i) { return 0x30 + m + 2 * i; };
+  Codes scaleB = [](unsigned n, unsigned i) { return 0x38 + 3 * n + i; };
+  LaneWords words;
+  words.addOperand(/*isA=*/true, 4, a);
+  addLongB(words, 4, b);
+  addMetadata(words);
+  addScales(words, /*isA=*/true, 0, 0, 4, scaleA);
+  addScales(words, /*isA=*/false, 1, 0, 4, scaleB);
+  std::vector<double> product = getProduct(runWarp(R"(
+    .reg .f32 %c;
+    mov.f32 %c, 0f00000000;
+    mma.sync.aligned.kind::mxf4nvf4.sp::ordered_metadata.block_scale.scale_vec::4X.m16n8k128.row.col.f32.e2m1.e2m1.f32.ue4m3
+      {%d0, %d1, %d2, %d3}, {%a0, %a1, %a2, %a3}, {%a4, %a5, %a6, %a7},
+      {%c, %c, %c, %c}, {%a8}, 0x0, {%a9}, {0, 0}, {%a10}, {0, 1};)",
+                                                   words, 4));
+  for (unsigned m = 0; m < 16; ++m)
+    for (unsigned n = 0; n < 8; ++n) {
+      double sum = 0;
+      for (unsigned i = 0; i < 64; ++i) {
+        unsigned k = getPlace(m, i, 8);
+        sum += decodeNarrow(kE2M1, a(m, i)) * decodeNarrow(kE2M1, b(n, k)) *
+               decodeNarrow(kE4M3, scaleA(m, k / 32)) *
+               decodeNarrow(kE4M3, scaleB(n, k / 32));
+      }
+      EXPECT_EQ(product[m * 8 + n], static_cast<float>(sum)) << m << ' ' << n;
+    }
+  EXPECT_EQ(getFindings(), "");
+}
+
+/// A product of integers that are all 1, with one word of metadata in all
+/// lanes.
+static std::string makeSparseMma(const std::string &order,
+                                 const std::string &selector) {
+  return "mma." + order + R"(.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32
+      {%d0, %d1, %d2, %d3}, {%a0, %a0, %a0, %a0}, {%a0, %a0, %a0, %a0},
+      {0, 0, 0, 0}, %a1, )" +
+         selector + ";";
+}
+
+// Parts in descending order are for mma.sp alone, a part twice for none, and
+// where all lanes have metadata there is one selector.
+TEST_F(DecodeMatrix, BadMetadata) {
+  auto makeWords = [](uint32_t metadata) {
+    LaneWords words;
+    words.addWords([](unsigned) { return 0x01010101; });
+    words.addWords([=](unsigned) { return metadata; });
+    return words;
+  };
+  EXPECT_EQ(runWarp(makeSparseMma("sp", "0"), makeWords(0x11111111), 4)[0],
+            32u);
+  EXPECT_EQ(getFindings(), "");
+  runWarp(makeSparseMma("sp::ordered_metadata", "0"), makeWords(0x11111111), 4);
+  expectFinding(
+      FaultKind::Descriptor,
+      "expected sparsity metadata of 4 values to be 0100, 1000, 1001, "
+      "1100, 1101 or 1110, but those of row 0 from K = 0 on are 0001");
+  runWarp(makeSparseMma("sp", "0"), makeWords(0x44444404), 4);
+  expectFinding(FaultKind::Descriptor,
+                "to be two different parts, but those of row 0 from K = 4 on "
+                "are 0000");
+  ASSERT_EQ(load(".entry k() { .reg .b32 %a<2>, %d<4>; mov.b32 %a0, 0; "
+                 "mov.b32 %a1, 0; " +
+                 makeSparseMma("sp", "1") + " }"),
+            "");
+  EXPECT_NE(run("k").find("expected a sparsity selector of 0"),
+            std::string::npos);
+}
+
 TEST_F(DecodeMatrix, UndefinedOperand) {
   LaneWords words;
   words.addWords([](unsigned) { return 0; });

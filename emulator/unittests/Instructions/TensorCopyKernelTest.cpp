@@ -15,8 +15,8 @@ struct TensorCopyTest : AsyncTest {
   static constexpr unsigned kRows = 16, kColumns = 32;
 
   /// The map of a buffer.
-  TensorMapBytes makeMap(uint64_t address,
-                         TensorElement element = TensorElement::U32) {
+  virtual TensorMapBytes makeMap(uint64_t address,
+                                 TensorElement element = TensorElement::U32) {
     TensorMap map;
     map.element = element;
     map.rank = 2;
@@ -265,4 +265,89 @@ TEST_F(TensorCopyTest, MisplacedOperands) {
             EXPECT_TRUE(hasFinding(FaultKind::Barrier, "touches the barrier"))
                 << getFindings();
           });
+}
+
+//===----------------------------------------------------------------------===//
+// Im2col
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Two images of 4 lines of 4 pixels of 32 values, in columns of 4 pixels
+/// of 16.
+struct Im2colCopyTest : TensorCopyTest {
+  TensorMapBytes makeMap(uint64_t address, TensorElement element) override {
+    TensorMap map;
+    map.mode = TensorMode::Im2col;
+    map.element = element;
+    map.rank = 4;
+    map.address = address;
+    map.dims = {kColumns, 2, 4, 2};
+    map.strides = {kColumns * 4, kColumns * 8, kColumns * 32};
+    map.box = {16, 4};
+    map.upperCorner = {0, -1};
+    map.swizzle = Swizzle::Span64;
+    return encode(map);
+  }
+};
+} // namespace
+
+/// Thread 0 loads a column, moved by a line, and stores it without an offset.
+static const std::string kColumnLoad = R"(
+    mov.b16 %h0, 0;
+    mov.b16 %h1, 1;
+    @%p0 bra LOADED;
+    mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;
+    cp.async.bulk.tensor.4d.im2col.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%q0, {16, 1, 2, 0}], [bar], {%h0, %h1};
+    LOADED:
+    WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
+    @!%p1 bra WAIT;
+)";
+static const std::string kColumnStore = R"(
+    @%p0 bra STORED;
+    cp.async.bulk.tensor.4d.im2col_no_offs.global.shared::cta.bulk_group [%q1, {0, 0, 0, 1}], [tile];
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+    STORED:
+)";
+
+// The column begins with the last pixel of the bounding box of the first image
+// and goes on in the second one.
+TEST_F(Im2colCopyTest, LoadAndStore) {
+  runMaps(kColumnLoad + kColumnStore, [&] {
+    EXPECT_EQ(getFindings(), "");
+    std::vector<uint32_t> expected = count(kRows * kColumns);
+    unsigned from[] = {7, 10, 11, 12};
+    for (unsigned i = 0; i < 4; ++i)
+      for (unsigned column = 0; column < 16; ++column)
+        expected[(8 + i) * kColumns + column] =
+            from[i] * kColumns + 16 + column;
+    EXPECT_EQ(get<uint32_t>("to"), expected);
+  });
+}
+
+// Each mode has its maps, and im2col as many offsets as an image has
+// dimensions.
+TEST_F(Im2colCopyTest, WrongModeAndOffsets) {
+  std::string tiled = kColumnLoad;
+  tiled.replace(tiled.find(".im2col"), 7, ".tile");
+  tiled.erase(tiled.find(", {%h0"), 12);
+  runMaps(tiled.substr(0, tiled.find("LOADED:")) + "LOADED:", [&] {
+    EXPECT_NE(getFindings().find("expected a tensor map of tiled mode, but got "
+                                 "one of im2col mode"),
+              std::string::npos);
+  });
+  std::string few = R"(.visible .entry kernel(.param .b64 map) {
+    .reg .b64 %q0; .reg .b16 %h0;
+    .shared .align 128 .b8 tile[128];
+    .shared .align 8 .b8 bar[8];
+    ld.param.b64 %q0, [map];
+    mov.b16 %h0, 0;
+    cp.async.bulk.tensor.4d.im2col.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%q0, {0, 0, 0, 0}], [bar], {%h0};
+    ret; })";
+  EXPECT_EQ(load(few), "");
+  EXPECT_NE(
+      run("kernel", uint64_t(0))
+          .find(
+              "expected 2 im2col offsets, two less than dimensions, but got 1"),
+      std::string::npos);
 }

@@ -160,6 +160,45 @@ TEST_F(AsyncTest, ProductOfTensorMemory) {
               count(256));
 }
 
+// A sparse product, whose metadata the threads have stored: the first two
+// values of each four are there. B has 64 bytes a row. What stores metadata
+// must be waited for, as what stores A.
+TEST_F(AsyncTest, SparseProduct) {
+  std::string shared = replace(kMatrixShared, "b[512]", "b[1024]");
+  std::string body = replace(kProduct, "add.u32 %r11, %r11, %r12;", R"(
+    add.u32 %r11, %r11, %r12;
+    and.b32 %r15, %r12, 0xFF00;
+    add.u32 %r11, %r11, %r15;
+)");
+  body = replace(body, "st.shared.v4.b32 [%r11 + 128], {0, 0, 0, 0};", R"(
+    st.shared.v4.b32 [%r11 + 128], {0, 0, 0, 0};
+    st.shared.v4.b32 [%r11 + 256], {0, 0, 0, 0};
+    st.shared.v4.b32 [%r11 + 384], {0, 0, 0, 0};
+)");
+  body = replace(body, "or.b64 %q1, %q1, 0x401000080000;",
+                 "or.b64 %q1, %q1, 0x402000080000;");
+  for (unsigned i = 0; i < 2; ++i)
+    body =
+        replace(body, "mma.cta_group::1.kind::f16 [%r0], %q0, %q1, 0x8040010",
+                "mma.sp.cta_group::1.kind::f16 [%r0], %q0, %q1, [%r0 + 32], "
+                "0x8040014");
+  body.insert(body.find("mov.u32 %r2, a;"), R"(
+    mov.b32 %r5, 0x44444444;
+    bar.warp.sync -1;
+    tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1 + 32], {%r5};
+    tcgen05.wait::st.sync.aligned;
+    tcgen05.fence::before_thread_sync; // stored
+    bar.sync 0; // stored
+    tcgen05.fence::after_thread_sync; // stored
+)");
+  expectResult(shared, body, 128, count(256), makeRows());
+  expectFault(FaultKind::Hazard, "tcgen05.st of line", shared,
+              without(body, "tcgen05.wait::st.sync.aligned;"), 128, count(256));
+  expectFault(FaultKind::TensorMemory, "expected sparsity metadata of 4 values",
+              shared, replace(body, "0x44444444", "0x44444440"), 128,
+              count(256));
+}
+
 static void replaceAll(std::string &text, const std::string &from,
                        const std::string &to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;

@@ -118,7 +118,19 @@ TEST_F(InstructionDescriptorTest, PlainKinds) {
       decode(plain(128, 128, 1) | 1 << 7 | 1 << 13 | 1 << 16, MmaKind::F8F6F4);
   EXPECT_EQ(fp8.a, MmaFormat::E5M2);
   EXPECT_TRUE(fp8.negateA && !fp8.negateB && !fp8.transposeA && fp8.transposeB);
-  EXPECT_EQ(decode(plain(128, 128, 1) | 1 << 2 | 3, MmaKind::F8F6F4).k, 64u);
+}
+
+// A sparse product has twice the K. Kinds of 16 and 32 bits have a sparsity
+// selector, others have 0 there.
+TEST_F(InstructionDescriptorTest, Sparse) {
+  EXPECT_EQ(decode(plain(128, 128, 1) | 1 << 2, MmaKind::F8F6F4).k, 64u);
+  InstructionDescriptor f16 = decode(plain(128, 128, 1) | 5, MmaKind::F16);
+  EXPECT_EQ(f16.k, 32u);
+  EXPECT_EQ(f16.sparsitySelector, 1u);
+  EXPECT_EQ(countBlocks(decode(0x08200484, MmaKind::MXF4NVF4), 16), 4u);
+  EXPECT_EQ(countBlocks(decode(0x08200480, MmaKind::MXF4NVF4), 16), 4u);
+  expectFault(plain(128, 128, 1) | 5, {MmaKind::F8F6F4}, true,
+              "bits 0-1 (sparsity selector, for kind::f16 and kind::tf32)");
 }
 
 TEST_F(InstructionDescriptorTest, TypesOfF8F6F4) {

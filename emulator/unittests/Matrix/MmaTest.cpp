@@ -371,7 +371,12 @@ TEST_F(MmaTest, Refused) {
   mma = makeBF16(128, 8);
   mma.descriptor |= 1 << 2;
   EXPECT_FALSE(run(mma));
-  expectFirstFault(FaultKind::Descriptor, "not modelled");
+  expectFirstFault(FaultKind::Descriptor, "to be 0 in tcgen05.mma");
+  mma = makeBF16(128, 16);
+  mma.variant.isWeightStationary = true;
+  mma.descriptor += (64 - 16) >> 3 << 17;
+  EXPECT_FALSE(run(mma));
+  expectFirstFault(FaultKind::Descriptor, "weight-stationary products are not");
   mma = makeBF16(128, 8);
   mma.scaleInputD = 16;
   EXPECT_FALSE(run(mma));

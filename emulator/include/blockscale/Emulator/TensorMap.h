@@ -6,14 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // The 128-byte object that names a tensor of global memory to
-// cp.async.bulk.tensor: what cuTensorMapEncodeTiled makes of a description, and
-// what tensormap.replace edits.
+// cp.async.bulk.tensor: what cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col
+// make of a description, and what tensormap.replace edits.
 //
 // The object is opaque in PTX and CUDA, so its bits here are our own; a map of
 // the driver is refused as no map. The rules are those of the header of the
-// driver API (CUDA 13.0, cuTensorMapEncodeTiled), those that NVIDIA's driver
-// has besides (scripts/gpu/tensor_maps.py asked it on an H200), and those of
-// PTX ISA, "Tensors" and "tensormap.replace". Only tiled mode is modelled.
+// driver API (CUDA 13.0), those that NVIDIA's driver has besides for tiled maps
+// (scripts/gpu/tensor_maps.py asked it on an H200), and those of PTX ISA,
+// "Tensors" and "tensormap.replace". The modes im2col::w and im2col::w::128 are
+// not modelled.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,9 +66,12 @@ inline bool isPadded(TensorElement element) {
 
 enum class TensorInterleave : uint8_t { None, Bytes16, Bytes32 };
 enum class TensorFill : uint8_t { Zero, Nan };
+enum class TensorMode : uint8_t { Tiled, Im2col };
 
-/// Dimension 0 is the innermost.
+/// Dimension 0 is the innermost. In im2col mode it is that of the channels, the
+/// last one that of the images, and those between are the images' own.
 struct TensorMap {
+  TensorMode mode = TensorMode::Tiled;
   TensorElement element = TensorElement::U8;
   unsigned rank = 0;
   uint64_t address = 0;
@@ -75,9 +79,15 @@ struct TensorMap {
   std::array<uint64_t, 5> dims = {};
   /// The strides in bytes of the dimensions from 1 on.
   std::array<uint64_t, 4> strides = {};
-  /// The extents of a tile in values.
+  /// The extents of a tile in values. In im2col mode the first two, the
+  /// channels of a pixel and the pixels of a column, which go on from one row
+  /// and image to the next.
   std::array<uint32_t, 5> box = {};
   std::array<uint32_t, 5> elementStrides = {1, 1, 1, 1, 1};
+  /// Im2col mode: the bounding box of an image, by its dimensions, from the
+  /// first pixel and from the last one on.
+  std::array<int16_t, 3> lowerCorner = {};
+  std::array<int16_t, 3> upperCorner = {};
   TensorInterleave interleave = TensorInterleave::None;
   Swizzle swizzle = Swizzle::None;
   TensorFill fill = TensorFill::Zero;
@@ -114,8 +124,8 @@ enum class TensorMapField : uint8_t {
 
 /// tensormap.replace.tile of one field: `value` is the operand as PTX numbers
 /// it (a rank less one, element types by the table of tensormap.replace, which
-/// are not the driver's). False, and a fault, where no map is there or the
-/// value means nothing; that the map is valid is checked when it is used.
+/// are not the driver's). False, and a fault, where no tiled map is there or
+/// the value means nothing; that the map is valid is checked when it is used.
 bool replaceField(llvm::MutableArrayRef<uint8_t> bytes, TensorMapField field,
                   unsigned ordinal, uint64_t value, Faults &faults);
 

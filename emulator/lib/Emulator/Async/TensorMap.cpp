@@ -34,10 +34,14 @@ enum Offset : unsigned {
   kSwizzleMode = 7,
   kSwizzleAtomicity = 8,
   kFill = 9,
+  kMode = 10,
   kAddress = 16,
   kDims = 24,
   kStrides = 64,
   kBox = 96,
+  // In place of extents that an im2col map has none of.
+  kLowerCorner = 104,
+  kUpperCorner = 110,
   kElementStrides = 116,
 };
 } // namespace
@@ -103,10 +107,15 @@ std::array<uint8_t, kTensorMapBytes> encode(const TensorMap &map) {
   to[kSwizzleMode] = swizzle.mode;
   to[kSwizzleAtomicity] = swizzle.atomicity;
   to[kFill] = static_cast<uint8_t>(map.fill);
+  to[kMode] = static_cast<uint8_t>(map.mode);
   llvm::support::endian::write64le(to + kAddress, map.address);
   put<uint64_t>(to + kDims, map.dims);
   put<uint64_t>(to + kStrides, map.strides);
   put<uint32_t>(to + kBox, map.box);
+  if (map.mode == TensorMode::Im2col) {
+    put<int16_t>(to + kLowerCorner, map.lowerCorner);
+    put<int16_t>(to + kUpperCorner, map.upperCorner);
+  }
   put<uint8_t>(to + kElementStrides, map.elementStrides);
   return bytes;
 }
@@ -128,6 +137,7 @@ std::optional<TensorMap> decodeTensorMap(llvm::ArrayRef<uint8_t> bytes,
     return std::nullopt;
   const uint8_t *from = bytes.data();
   TensorMap map;
+  map.mode = static_cast<TensorMode>(from[kMode]);
   map.rank = from[kRank];
   map.element = static_cast<TensorElement>(from[kElement]);
   map.interleave = static_cast<TensorInterleave>(from[kInterleave]);
@@ -137,16 +147,17 @@ std::optional<TensorMap> decodeTensorMap(llvm::ArrayRef<uint8_t> bytes,
         return fields.mode == from[kSwizzleMode] &&
                fields.atomicity == from[kSwizzleAtomicity];
       });
-  if (map.element > TensorElement::U6Align16 ||
+  if (map.mode > TensorMode::Im2col || map.element > TensorElement::U6Align16 ||
       map.interleave > TensorInterleave::Bytes32 ||
       map.fill > TensorFill::Nan || swizzle == std::end(kSwizzleFields)) {
     faults.push_back(
         {FaultKind::TensorMap,
          llvm::formatv("expected a tensor map with known modes, but got "
-                       "element type {0}, interleave {1}, fill {2}, swizzle "
-                       "mode {3} with atomicity {4}",
-                       from[kElement], from[kInterleave], from[kFill],
-                       from[kSwizzleMode], from[kSwizzleAtomicity]),
+                       "mode {0}, element type {1}, interleave {2}, fill {3}, "
+                       "swizzle mode {4} with atomicity {5}",
+                       from[kMode], from[kElement], from[kInterleave],
+                       from[kFill], from[kSwizzleMode],
+                       from[kSwizzleAtomicity]),
          "a swizzle atomicity other than 16 bytes needs the swizzle mode of "
          "128 bytes; edit maps by tensormap.replace alone"});
     return std::nullopt;
@@ -156,6 +167,11 @@ std::optional<TensorMap> decodeTensorMap(llvm::ArrayRef<uint8_t> bytes,
   get<uint64_t>(from + kDims, map.dims);
   get<uint64_t>(from + kStrides, map.strides);
   get<uint32_t>(from + kBox, map.box);
+  if (map.mode == TensorMode::Im2col) {
+    get<int16_t>(from + kLowerCorner, map.lowerCorner);
+    get<int16_t>(from + kUpperCorner, map.upperCorner);
+    std::fill(map.box.begin() + 2, map.box.end(), 0);
+  }
   get<uint8_t>(from + kElementStrides, map.elementStrides);
   return map;
 }
@@ -191,6 +207,13 @@ bool replaceField(llvm::MutableArrayRef<uint8_t> bytes, TensorMapField field,
                   unsigned ordinal, uint64_t value, Faults &faults) {
   if (!isMap(bytes, faults))
     return false;
+  if (bytes[kMode] != static_cast<uint8_t>(TensorMode::Tiled)) {
+    faults.push_back({FaultKind::TensorMap,
+                      "expected tensormap.replace.tile to edit a tiled map, "
+                      "but this one is of im2col mode",
+                      "have the host encode a map for each convolution"});
+    return false;
+  }
   const FieldInfo &info = kFieldInfos[static_cast<unsigned>(field)];
   if (ordinal >= info.ordinals || value > info.maximum) {
     faults.push_back(

@@ -1,4 +1,4 @@
-//===- TensorMapRules.cpp - Rules of cuTensorMapEncodeTiled ---------------===//
+//===- TensorMapRules.cpp - Rules of cuTensorMapEncode* -------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -46,7 +46,10 @@ struct Rules {
 
   void checkModes();
   void checkSizes();
+  void checkElementStrides();
   void checkBox();
+  void checkColumn();
+  void checkInnerBytes();
   void checkBoxBytes();
   void checkSwizzle();
 };
@@ -101,19 +104,43 @@ void Rules::checkSizes() {
            i, alignment, map.strides[i - 1]);
 }
 
-void Rules::checkBox() {
-  for (unsigned i = 0; i < map.rank; ++i) {
-    if (map.box[i] == 0 || map.box[i] > 256)
-      fail("copy a larger tile by several copies",
-           "expected the box to be 1 to 256 along dimension {0}, but got {1}",
-           i, map.box[i]);
-    // That of dimension 0 too, which means nothing without an interleave.
+void Rules::checkElementStrides() {
+  // That of dimension 0 too, which means nothing without an interleave.
+  for (unsigned i = 0; i < map.rank; ++i)
     if (map.elementStrides[i] == 0 || map.elementStrides[i] > 8)
       fail("use 1 where nothing is skipped",
            "expected the element stride of dimension {0} to be 1 to 8, but got "
            "{1}",
            i, map.elementStrides[i]);
-  }
+}
+
+void Rules::checkBox() {
+  for (unsigned i = 0; i < map.rank; ++i)
+    if (map.box[i] == 0 || map.box[i] > 256)
+      fail("copy a larger tile by several copies",
+           "expected the box to be 1 to 256 along dimension {0}, but got {1}",
+           i, map.box[i]);
+}
+
+/// Corners of the bounding box share 32 bits among the image's dimensions.
+void Rules::checkColumn() {
+  if (map.box[0] == 0 || map.box[0] > 256)
+    fail("copy more channels by several copies",
+         "expected 1 to 256 channels of a pixel, but got {0}", map.box[0]);
+  if (map.box[1] == 0 || map.box[1] > 1024)
+    fail("copy a longer column by several copies",
+         "expected 1 to 1024 pixels of a column, but got {0}", map.box[1]);
+  int end = map.rank == 3 ? 1 << 15 : map.rank == 4 ? 1 << 7 : 1 << 4;
+  for (unsigned i = 0; i + 2 < map.rank; ++i)
+    for (int corner : {map.lowerCorner[i], map.upperCorner[i]})
+      if (corner < -end || corner >= end)
+        fail("cut the images into parts",
+             "expected corners of the bounding box of a map of rank {0} to be "
+             "{1} to {2}, but got {3} along dimension {4}",
+             map.rank, -end, end - 1, corner, i + 1);
+}
+
+void Rules::checkInnerBytes() {
   if (isPadded(map.element) && map.box[0] != 128)
     fail("copy 128 values along dimension 0",
          "expected the box of type {0} to be 128 along dimension 0, but got "
@@ -125,8 +152,6 @@ void Rules::checkBox() {
          "expected the box to be a multiple of 16 bytes along dimension 0, but "
          "got {0} values of {1} bits",
          map.box[0], getBits(map.element));
-  if (isValid)
-    checkBoxBytes();
 }
 
 /// Of a dimension with an element stride the driver counts as many values as
@@ -135,8 +160,11 @@ void Rules::checkBox() {
 void Rules::checkBoxBytes() {
   // In shared memory, a value of a padded type has a byte.
   uint64_t bytes = isPadded(map.element) ? 1 : getBits(map.element);
-  for (unsigned i = 0; i < map.rank; ++i)
-    bytes *= map.box[i] / map.elementStrides[i];
+  if (map.mode == TensorMode::Im2col)
+    bytes *= uint64_t(map.box[0]) * map.box[1];
+  else
+    for (unsigned i = 0; i < map.rank; ++i)
+      bytes *= map.box[i] / map.elementStrides[i];
   if (!isPadded(map.element))
     bytes /= 8;
   if (bytes > kMaxBoxBytes)
@@ -176,9 +204,23 @@ bool validate(const TensorMap &map, Faults &faults) {
                map.rank);
     return false;
   }
+  bool isIm2col = map.mode == TensorMode::Im2col;
+  if (isIm2col && map.rank < 3) {
+    rules.fail("add dimensions of size 1",
+               "expected a rank of 3 to 5 of an im2col map, but got {0}",
+               map.rank);
+    return false;
+  }
   rules.checkModes();
   rules.checkSizes();
-  rules.checkBox();
+  rules.checkElementStrides();
+  if (isIm2col)
+    rules.checkColumn();
+  else
+    rules.checkBox();
+  rules.checkInnerBytes();
+  if (rules.isValid)
+    rules.checkBoxBytes();
   rules.checkSwizzle();
   return rules.isValid;
 }

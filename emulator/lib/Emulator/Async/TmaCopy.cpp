@@ -40,18 +40,22 @@ static uint32_t getSharedRowBytes(const TensorMap &map) {
                                : map.box[0] * getBits(map.element) / 8;
 }
 
-uint32_t getTransactionBytes(const TensorMap &map) {
-  uint32_t bytes = map.box[0] * getBits(map.element) / 8;
+/// Rows of the whole tile.
+static uint32_t getRowCount(const TensorMap &map) {
+  if (map.mode == TensorMode::Im2col)
+    return map.box[1];
+  uint32_t count = 1;
   for (unsigned i = 1; i < map.rank; ++i)
-    bytes *= getRowCount(map, i);
-  return bytes;
+    count *= getRowCount(map, i);
+  return count;
+}
+
+uint32_t getTransactionBytes(const TensorMap &map) {
+  return map.box[0] * getBits(map.element) / 8 * getRowCount(map);
 }
 
 uint32_t getTileBytes(const TensorMap &map) {
-  uint32_t bytes = getSharedRowBytes(map);
-  for (unsigned i = 1; i < map.rank; ++i)
-    bytes *= getRowCount(map, i);
-  return bytes;
+  return getSharedRowBytes(map) * getRowCount(map);
 }
 
 static bool refuseCopy(Faults &faults, FaultKind kind, std::string what,
@@ -74,6 +78,35 @@ static bool isModelled(const TensorMap &map, Faults &faults) {
 
 /// Bytes at whose multiples loads of tiles begin.
 static constexpr int kLoadBytes = 16;
+
+/// Whether a dimension is one that the bounding box of an im2col map has.
+static bool isOfImage(const TensorMap &map, unsigned dimension) {
+  return map.mode == TensorMode::Im2col && dimension > 0 &&
+         dimension + 1 < map.rank;
+}
+
+/// The last pixel of the bounding box of an im2col map along a dimension.
+static int64_t getLastPixel(const TensorMap &map, unsigned dimension) {
+  return int64_t(map.dims[dimension]) - 1 + map.upperCorner[dimension - 1];
+}
+
+static bool checkBoundingBox(const TensorMap &map,
+                             llvm::ArrayRef<int32_t> coordinates,
+                             Faults &faults) {
+  for (unsigned i = 1; isOfImage(map, i); ++i) {
+    int64_t first = map.lowerCorner[i - 1], last = getLastPixel(map, i);
+    if (coordinates[i] >= first && coordinates[i] <= last)
+      continue;
+    return refuseCopy(
+        faults, FaultKind::TensorMap,
+        llvm::formatv("expected coordinate {0} of an im2col copy to lie in the "
+                      "bounding box of its map, {1} to {2}, but got {3}",
+                      i, first, last, coordinates[i]),
+        "begin a column at a pixel of the bounding box; its last pixel is the "
+        "size of the dimension - 1 + the upper corner");
+  }
+  return true;
+}
 
 /// What holds for a copy of the map at these coordinates, beyond the map's own
 /// rules.
@@ -111,8 +144,8 @@ static bool checkCopy(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
         "begin it at an earlier value, and skip those in front");
   if (direction == Direction::Load)
     return true;
-  for (int32_t coordinate : coordinates)
-    if (coordinate < 0)
+  for (auto [i, coordinate] : llvm::enumerate(coordinates))
+    if (coordinate < 0 && !isOfImage(map, i))
       return refuseCopy(
           faults, FaultKind::TensorMap,
           llvm::formatv("expected the coordinates of a store not to "
@@ -148,16 +181,62 @@ static RowPart clipRow(const TensorMap &map, const Coordinates &start) {
   return part;
 }
 
+/// Moves to the next pixel of the bounding box, or to the next image.
+static void advancePixel(const TensorMap &map, Coordinates &pixel) {
+  for (unsigned i = 1; isOfImage(map, i); ++i) {
+    pixel[i] += map.elementStrides[i];
+    if (pixel[i] <= getLastPixel(map, i))
+      return;
+    pixel[i] = map.lowerCorner[i - 1];
+  }
+  ++pixel[map.rank - 1];
+}
+
+static bool checkOffsets(const TensorMap &map, llvm::ArrayRef<uint16_t> offsets,
+                         Faults &faults) {
+  unsigned bits = map.rank == 3 ? 16 : map.rank == 4 ? 8 : 5;
+  for (uint16_t offset : offsets)
+    if (offset >> bits != 0)
+      return refuseCopy(
+          faults, FaultKind::TensorMap,
+          llvm::formatv("expected im2col offsets of a map of rank {0} to be "
+                        "below {1}, but got {2}",
+                        map.rank, 1u << bits, offset),
+          "move the bounding box by its corners");
+  return true;
+}
+
+/// Calls `row(start, offset)` for each pixel of a column: the coordinates of
+/// its first value, and its offset in the dense tile.
+template <typename Fn>
+static bool forEachPixel(const TensorMap &map,
+                         llvm::ArrayRef<int32_t> coordinates,
+                         llvm::ArrayRef<uint16_t> offsets, Fn row) {
+  Coordinates pixel = {};
+  llvm::copy(coordinates, pixel.begin());
+  for (uint32_t index = 0; index < map.box[1]; ++index) {
+    Coordinates start = pixel;
+    for (auto [i, offset] : llvm::enumerate(offsets))
+      start[i + 1] += offset;
+    if (!row(start, uint64_t(index) * getSharedRowBytes(map)))
+      return false;
+    advancePixel(map, pixel);
+  }
+  return true;
+}
+
 /// Calls `row(start, offset)` for each row of the box: the coordinates of its
 /// first value, and its offset in the dense tile.
 template <typename Fn>
 static bool forEachBoxRow(const TensorMap &map,
-                          llvm::ArrayRef<int32_t> coordinates, Fn row) {
+                          llvm::ArrayRef<int32_t> coordinates,
+                          llvm::ArrayRef<uint16_t> offsets, Fn row) {
+  if (map.mode == TensorMode::Im2col)
+    return forEachPixel(map, coordinates, offsets, row);
   std::array<uint32_t, 5> counts = {1, 1, 1, 1, 1};
-  uint64_t total = 1;
   for (unsigned i = 1; i < map.rank; ++i)
-    total *= counts[i] = getRowCount(map, i);
-  for (uint64_t index = 0; index < total; ++index) {
+    counts[i] = getRowCount(map, i);
+  for (uint64_t index = 0, total = getRowCount(map); index < total; ++index) {
     Coordinates start = {};
     start[0] = coordinates[0];
     uint64_t rest = index;
@@ -277,19 +356,23 @@ static bool checkTile(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
                                     "tensor map, but got {1}",
                                     map.rank, coordinates.size()),
                       "use the .1d to .5d form of the map's rank");
-  return checkCopy(map, coordinates, direction, sharedAddress, faults);
+  return checkBoundingBox(map, coordinates, faults) &&
+         checkCopy(map, coordinates, direction, sharedAddress, faults);
 }
 
 std::optional<uint32_t> loadTile(const TensorMap &map,
                                  llvm::ArrayRef<int32_t> coordinates,
                                  const Memory &global, Memory &shared,
-                                 uint64_t to, Faults &faults) {
-  if (!checkTile(map, coordinates, Direction::Load, to, faults))
+                                 uint64_t to, Faults &faults,
+                                 llvm::ArrayRef<uint16_t> offsets) {
+  if (!checkTile(map, coordinates, Direction::Load, to, faults) ||
+      !checkOffsets(map, offsets, faults))
     return std::nullopt;
-  bool isDone = forEachBoxRow(
-      map, coordinates, [&](const Coordinates &start, uint64_t offset) {
-        return loadRow(map, start, global, shared, to + offset, faults);
-      });
+  bool isDone = forEachBoxRow(map, coordinates, offsets,
+                              [&](const Coordinates &start, uint64_t offset) {
+                                return loadRow(map, start, global, shared,
+                                               to + offset, faults);
+                              });
   if (!isDone)
     return std::nullopt;
   return getTransactionBytes(map);
@@ -299,7 +382,7 @@ bool storeTile(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
                const Memory &shared, uint64_t from, Memory &global,
                Faults &faults) {
   return checkTile(map, coordinates, Direction::Store, from, faults) &&
-         forEachBoxRow(map, coordinates,
+         forEachBoxRow(map, coordinates, /*offsets=*/{},
                        [&](const Coordinates &start, uint64_t offset) {
                          return storeRow(map, start, shared, from + offset,
                                          global, faults);
@@ -357,7 +440,7 @@ bool scatterRows(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
 
 llvm::SmallVector<GlobalRange, 0>
 getGlobalRanges(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
-                bool isByRows) {
+                bool isByRows, llvm::ArrayRef<uint16_t> offsets) {
   llvm::SmallVector<GlobalRange, 0> ranges;
   llvm::SmallVector<Fault, 1> faults;
   if (!validate(map, faults) || !isModelled(map, faults))
@@ -372,7 +455,7 @@ getGlobalRanges(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
   };
   if (!isByRows) {
     if (coordinates.size() == map.rank)
-      forEachBoxRow(map, coordinates, add);
+      forEachBoxRow(map, coordinates, offsets, add);
     return ranges;
   }
   if (map.rank == 2 && map.box[1] == 1 && coordinates.size() == 5)

@@ -9,14 +9,19 @@
 //
 // What cp.async.bulk and cp.async.bulk.tensor move, done at once; when they do
 // it, and what they signal, is the caller's. PTX ISA, sections "Bulk copy",
-// "Tensor copy" and "Tensors" (tiled mode).
+// "Tensor copy" and "Tensors" (tiled and im2col mode).
 //
 // A tile lies dense in shared memory, dimension 0 innermost, and each of its
 // atoms at the swizzled address. What lies outside the tensor is filled in
 // (loads) or left out (stores).
 //
-// Not modelled: im2col modes, interleaved layouts, reductions, and the element
-// types that flush subnormal numbers.
+// A tile of an im2col map is a column of pixels, of some channels each. They
+// are those of the bounding box of an image from the coordinates on, in steps
+// of the element strides, and behind its end those of the next image's. Offsets
+// move each of them, as the position in a filter does.
+//
+// Not modelled: im2col::w and im2col::w::128, interleaved layouts, and the
+// element types that flush subnormal numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,11 +44,13 @@ uint32_t getTileBytes(const TensorMap &map);
 
 /// Global to shared: the tile at `coordinates` (one of each dimension), to
 /// `to`. Returns the bytes for complete_tx; none, and a fault, where the copy
-/// is refused.
+/// is refused. `offsets` are those of an im2col load, one of each dimension of
+/// an image; none are zeros.
 std::optional<uint32_t> loadTile(const TensorMap &map,
                                  llvm::ArrayRef<int32_t> coordinates,
                                  const Memory &global, Memory &shared,
-                                 uint64_t to, Faults &faults);
+                                 uint64_t to, Faults &faults,
+                                 llvm::ArrayRef<uint16_t> offsets = {});
 
 /// Shared to global; false, and a fault, where the copy is refused.
 bool storeTile(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
@@ -67,7 +74,7 @@ bool scatterRows(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
 /// refused.
 llvm::SmallVector<GlobalRange, 0>
 getGlobalRanges(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
-                bool isByRows);
+                bool isByRows, llvm::ArrayRef<uint16_t> offsets = {});
 
 /// cp.async.bulk of `size` bytes. Bit i of `byteMask` (.cp_mask) says whether
 /// byte i of each 16 is copied. False, and a fault, where it is refused.

@@ -83,6 +83,45 @@ static constexpr InstructionEntry kMatrixInstructions[] = {
     {"mma", ".sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
      "v2:f64 v1:f64 v1:f64 v2:f64"},
 
+    // The metadata of A and the sparsity selector stand behind C.
+    {"mma",
+     ".sync.aligned.m16n8k64.row.col.sp|sp::ordered_metadata{.satfinite}"
+     ".s32.u8|s8.u8|s8.s32",
+     "v4:s32 v4:b32 v4:b32 v4:s32 v1:b32 i"},
+    {"mma",
+     ".sync.aligned.m16n8k64.row.col.sp|sp::ordered_metadata"
+     ".f32.e4m3|e5m2.e4m3|e5m2.f32",
+     "v4:f32 v4:b32 v4:b32 v4:f32 v1:b32 i"},
+    {"mma",
+     ".sync.aligned.m16n8k64.row.col.sp|sp::ordered_metadata"
+     ".f16.e4m3|e5m2.e4m3|e5m2.f16",
+     "v2:b32 v4:b32 v4:b32 v2:b32 v1:b32 i"},
+    {"mma",
+     ".sync.aligned.m16n8k64.row.col.sp::ordered_metadata.kind::f8f6f4.f32"
+     ".e4m3|e5m2|e3m2|e2m3|e2m1.e4m3|e5m2|e3m2|e2m3|e2m1.f32",
+     "v4:f32 v4:b32 v4:b32 v4:f32 v1:b32 i"},
+    {"mma",
+     ".sync.aligned.m16n8k64.row.col.sp::ordered_metadata.kind::f8f6f4.f16"
+     ".e4m3|e5m2|e3m2|e2m3|e2m1.e4m3|e5m2|e3m2|e2m3|e2m1.f16",
+     "v2:b32 v4:b32 v4:b32 v2:b32 v1:b32 i"},
+    {"mma",
+     ".sync.aligned.m16n8k128.row.col.sp::ordered_metadata.kind::mxf4"
+     ".block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0",
+     "v4:f32 v4:b32 v4:b32 v4:f32 v1:b32 i v1:b32 v2:b16 v1:b32 v2:b16"},
+    {"mma",
+     ".sync.aligned.m16n8k128.row.col.sp::ordered_metadata.kind::mxf4nvf4"
+     ".block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+     "v4:f32 v4:b32 v4:b32 v4:f32 v1:b32 i v1:b32 v2:b16 v1:b32 v2:b16"},
+    {"mma",
+     ".sync.aligned.m16n8k128.row.col.sp::ordered_metadata.kind::mxf4nvf4"
+     ".block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+     "v4:f32 v4:b32 v4:b32 v4:f32 v1:b32 i v1:b32 v2:b16 v1:b32 v2:b16"},
+    {"mma",
+     ".sync.aligned.m16n8k64.row.col.sp::ordered_metadata.kind::mxf8f6f4"
+     ".block_scale{.scale_vec::1X}.f32"
+     ".e4m3|e5m2|e3m2|e2m3|e2m1.e4m3|e5m2|e3m2|e2m3|e2m1.f32.ue8m0",
+     "v4:f32 v4:b32 v4:b32 v4:f32 v1:b32 i v1:b32 v2:b16 v1:b32 v2:b16"},
+
     {"wgmma.fence", ".sync.aligned", ""},
     {"wgmma.commit_group", ".sync.aligned", ""},
     {"wgmma.wait_group", ".sync.aligned", "i"},

@@ -20,6 +20,9 @@ namespace {
 struct TensorCopyData : OpData {
   enum Kind : uint8_t { Load, Store, Prefetch };
   Kind kind = Load;
+  TensorMode mode = TensorMode::Tiled;
+  /// Im2col offsets, which come first among the sources.
+  unsigned offsets = 0;
   /// gather4 and scatter4.
   bool isByRows = false;
   /// "add" and the like of a reduction.
@@ -30,6 +33,7 @@ struct TensorCopyData : OpData {
 struct Tile {
   TensorMap map;
   llvm::SmallVector<int32_t, 5> coordinates;
+  llvm::SmallVector<uint16_t, 3> offsets;
 };
 } // namespace
 
@@ -71,8 +75,10 @@ static std::optional<TensorMap> readMap(const Issuer &issuer,
 static std::optional<uint32_t> loadTo(const Tile &tile, bool isByRows,
                                       const Memory &global, Memory &shared,
                                       uint64_t to, Faults &faults) {
-  return (isByRows ? gatherRows : loadTile)(tile.map, tile.coordinates, global,
-                                            shared, to, faults);
+  if (isByRows)
+    return gatherRows(tile.map, tile.coordinates, global, shared, to, faults);
+  return loadTile(tile.map, tile.coordinates, global, shared, to, faults,
+                  tile.offsets);
 }
 
 static void issueTensorLoad(const Issuer &issuer, const Tile &tile,
@@ -82,8 +88,9 @@ static void issueTensorLoad(const Issuer &issuer, const Tile &tile,
   bool isByRows = issuer.op.get<TensorCopyData>().isByRows;
   uint64_t tiles = isByRows ? 4 : 1;
   auto bytes = uint32_t(tiles * getTransactionBytes(tile.map));
-  issuer.noteGlobalLoad(getGlobalRanges(tile.map, tile.coordinates, isByRows),
-                        /*isAsync=*/true);
+  issuer.noteGlobalLoad(
+      getGlobalRanges(tile.map, tile.coordinates, isByRows, tile.offsets),
+      /*isAsync=*/true);
   bool isRead = true;
   for (const CopyTarget &target : getTargets(issuer, named, mask)) {
     Cta *cta = issuer.findCta(target.to);
@@ -130,6 +137,22 @@ static void issueTensorStore(const Issuer &issuer, const Tile &tile,
   });
 }
 
+/// Whether the map is of the instruction's mode; a fault where it is not.
+static bool checkMode(const Issuer &issuer, const TensorMap &map) {
+  bool isIm2col = issuer.op.get<TensorCopyData>().mode == TensorMode::Im2col;
+  if (isIm2col == (map.mode == TensorMode::Im2col))
+    return true;
+  issuer.report(
+      {FaultKind::TensorMap,
+       llvm::formatv("expected a tensor map of {0} mode, but got one of {1} "
+                     "mode",
+                     isIm2col ? "im2col" : "tiled",
+                     isIm2col ? "tiled" : "im2col"),
+       "encode it with cuTensorMapEncodeIm2col for .im2col, and with "
+       "cuTensorMapEncodeTiled for .tile"});
+  return false;
+}
+
 static Step runTensorCopy(Warp &warp, const Op &op, LaneMask active) {
   const auto &data = op.get<TensorCopyData>();
   bool isLoad = data.kind == TensorCopyData::Load;
@@ -142,10 +165,15 @@ static Step runTensorCopy(Warp &warp, const Op &op, LaneMask active) {
     known = warp.readAddresses(op, op.addresses[2], known, barriers);
   for (const Source &coordinate : map.coordinates)
     known = warp.require(op, coordinate, known, "the coordinate");
+  llvm::ArrayRef<Source> sources = op.sources;
+  llvm::ArrayRef<Source> offsets = sources.take_front(data.offsets);
+  llvm::ArrayRef<Source> others = sources.drop_front(data.offsets);
+  for (const Source &offset : offsets)
+    known = warp.require(op, offset, known, "the offset");
   const uint64_t *mask = nullptr;
-  if (!op.sources.empty()) {
-    known = warp.require(op, op.sources[0], known, "the mask");
-    mask = warp.read(op.sources[0], masks);
+  if (!others.empty()) {
+    known = warp.require(op, others[0], known, "the mask");
+    mask = warp.read(others[0], masks);
   }
   for (unsigned lane : lanesOf(known)) {
     Issuer issuer{warp, op, lane};
@@ -154,8 +182,12 @@ static Step runTensorCopy(Warp &warp, const Op &op, LaneMask active) {
       LaneValues scratch;
       tile.coordinates.push_back(int32_t(warp.read(coordinate, scratch)[lane]));
     }
+    for (const Source &offset : offsets) {
+      LaneValues scratch;
+      tile.offsets.push_back(uint16_t(warp.read(offset, scratch)[lane]));
+    }
     std::optional<TensorMap> found = readMap(issuer, maps[lane]);
-    if (!found)
+    if (!found || !checkMode(issuer, *found))
       continue;
     tile.map = *found;
     uint64_t address = shared[lane] & 0xFFFFFFFF;
@@ -169,14 +201,19 @@ static Step runTensorCopy(Warp &warp, const Op &op, LaneMask active) {
   return Step::Next;
 }
 
+/// The dimensions that .1d to .5d name.
+static unsigned getRank(const Instruction &instruction) {
+  return instruction.getModifier({"1d", "2d", "3d", "4d", "5d"})[0] - '0';
+}
+
 llvm::Error decodeTensorCopy(Decoder &decoder, Op &op) {
   const Instruction &instruction = *op.instruction;
   llvm::StringRef name = instruction.form->name;
-  if (!instruction
-           .getModifier(
-               {"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs"})
-           .empty())
-    return makeError(instruction.location, "im2col copies are not modelled");
+  if (llvm::StringRef mode =
+          instruction.getModifier({"im2col::w", "im2col::w::128"});
+      !mode.empty())
+    return makeError(instruction.location,
+                     "copies with ." + mode + " are not modelled");
   auto data = std::make_unique<TensorCopyData>();
   data->kind = name == "cp.async.bulk.prefetch.tensor"
                    ? TensorCopyData::Prefetch
@@ -189,8 +226,21 @@ llvm::Error decodeTensorCopy(Decoder &decoder, Op &op) {
         {"add", "min", "max", "inc", "dec", "and", "or", "xor"});
   if (llvm::Error error = addOperands(decoder, op, 0, Type::B32))
     return error;
-  // The CTAs of a multicast stay; a cache policy means nothing.
-  op.sources.truncate(instruction.has("multicast::cluster") ? 1 : 0);
+  if (instruction.has("im2col") || instruction.has("im2col_no_offs"))
+    data->mode = TensorMode::Im2col;
+  for (const Operand &operand : instruction.operands)
+    if (operand.kind == OperandKind::Vector)
+      data->offsets = decoder.getElements(operand).size();
+  if (unsigned expected =
+          instruction.has("im2col") ? getRank(instruction) - 2 : 0;
+      data->offsets != expected)
+    return makeError(instruction.location,
+                     llvm::formatv("expected {0} im2col offsets, two less than "
+                                   "dimensions, but got {1}",
+                                   expected, data->offsets));
+  // The offsets and the CTAs of a multicast stay; a cache policy means nothing.
+  op.sources.truncate(data->offsets +
+                      (instruction.has("multicast::cluster") ? 1 : 0));
   op.handler = runTensorCopy;
   op.data = std::move(data);
   return llvm::Error::success();

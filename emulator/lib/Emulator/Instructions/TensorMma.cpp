@@ -102,7 +102,7 @@ static void issueMma(const Issuer &issuer, const MmaInstruction &instruction) {
 static Step runMmaOp(Warp &warp, const Op &op, LaneMask active) {
   const auto &data = op.get<TensorMmaData>();
   LaneMask known = active;
-  llvm::SmallVector<Values, 4> addresses(op.addresses.size());
+  llvm::SmallVector<Values, 5> addresses(op.addresses.size());
   for (auto [address, read] : llvm::zip(op.addresses, addresses))
     known = warp.readAddresses(op, address, known, read.scratch);
   llvm::SmallVector<Values, 5> sources(op.sources.size());
@@ -110,9 +110,11 @@ static Step runMmaOp(Warp &warp, const Op &op, LaneMask active) {
     known = warp.require(op, source, known, "the operand");
     read.values = warp.read(source, read.scratch);
   }
-  // A descriptor of A is a source, an address of A the second address.
+  // A descriptor of A is a source, an address of A the second address. That of
+  // a sparse A's metadata is behind it.
   unsigned b = data.isAInTensorMemory ? 0 : 1;
-  unsigned scales = data.isAInTensorMemory ? 2 : 1;
+  unsigned metadata = data.isAInTensorMemory ? 2 : 1;
+  unsigned scales = metadata + (data.variant.isSparse ? 1 : 0);
   unsigned mask = b + 2, accumulate = mask + data.maskWords;
   LaneMask accumulates = warp.getPredicate(op.sources[accumulate], known);
   for (unsigned lane : lanesOf(known)) {
@@ -126,6 +128,8 @@ static Step runMmaOp(Warp &warp, const Op &op, LaneMask active) {
                         ? uint32_t(addresses[1].scratch[lane])
                         : sources[0].values[lane];
     instruction.b = sources[b].values[lane];
+    if (data.variant.isSparse)
+      instruction.metadata = uint32_t(addresses[metadata].scratch[lane]);
     instruction.descriptor = uint32_t(sources[b + 1].values[lane]);
     instruction.accumulate = accumulates >> lane & 1;
     for (unsigned i = 0; i < data.maskWords; ++i)
@@ -270,6 +274,7 @@ static llvm::Error decodeMma(Decoder &decoder, Op &op) {
   data->variant.kind = getKind(instruction);
   data->variant.mayHaveLongK =
       decoder.getProgram().getModule().target == "sm_103a";
+  data->variant.isSparse = instruction.form->name == "tcgen05.mma.sp";
   data->variant.ctaGroup = instruction.has("cta_group::2") ? 2 : 1;
   data->isAInTensorMemory =
       instruction.operands[1].kind == OperandKind::Address;

@@ -5,9 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PTX ISA, "Matrix multiply-accumulate using mma instruction" and "Block
-// Scaling for mma.sync". Arithmetic as ProductSums.h has it; f64 adds one
+// PTX ISA, "Matrix multiply-accumulate using mma instruction", "Block Scaling
+// for mma.sync" and "mma.sp". Arithmetic as ProductSums.h has it; f64 adds one
 // product after the other, each rounded once with its sum.
+//
+// Metadata of a sparse A (SparseOperand.h), modelled for shapes to which all
+// lanes contribute: lane 4 g + t has those of row g + 8 (t % 2), for the half
+// t / 2 of K, four bits for each chunk.
 //
 // Scale factors, with g = row % 8 or column: of row r of A they are in lane
 // 4 g + 2 thread-id-a + r / 8, of column c of B in lane 4 c + thread-id-b, from
@@ -18,6 +22,7 @@
 #include "Emulator/Instructions/MatrixInstructions.h"
 
 #include "Emulator/Machine/Cluster.h"
+#include "Emulator/Matrix/SparseOperand.h"
 #include "blockscale/Emulator/InstructionSet.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -37,6 +42,9 @@ struct WarpMmaData : OpData {
   /// Scale factors of a row; 0 for none.
   unsigned scales = 0;
   ScaleFormat scaleFormat = ScaleFormat::UE8M0;
+  /// The values of K that a chunk of a sparse A has; 0 where A is dense.
+  unsigned sparseChunk = 0;
+  MetadataOrder metadataOrder = MetadataOrder::Any;
 };
 
 /// The lanes' values of each source.
@@ -132,6 +140,23 @@ static bool applyWarpScales(Warp &warp, const Op &op, const MmaSources &sources,
 // Execution
 //===----------------------------------------------------------------------===//
 
+/// Gives the values of a sparse A their places, by the lanes' metadata.
+static void placeWarpValues(Warp &warp, const Op &op, const uint64_t *words,
+                            MmaMatrix &a) {
+  const auto &data = op.get<WarpMmaData>();
+  unsigned chunks = a.k * 2 / data.sparseChunk;
+  SparseMetadata metadata;
+  for (unsigned row = 0; row < data.shape.m; ++row)
+    for (unsigned i = 0; i < chunks; ++i) {
+      unsigned lane = row % 8 * 4 + row / 8 + i / 8 * 2;
+      metadata.push_back(words[lane] >> i % 8 * 4 & 15);
+    }
+  llvm::SmallVector<Fault, 1> faults;
+  placeValues(a, data.sparseChunk, metadata, data.metadataOrder,
+              FaultKind::Descriptor, faults);
+  warp.report(op, 0, faults);
+}
+
 static Step executeMma(Warp &warp, const Op &op, LaneMask active) {
   const auto &data = op.get<WarpMmaData>();
   if (!checkWholeWarp(warp, op, active))
@@ -144,12 +169,14 @@ static Step executeMma(Warp &warp, const Op &op, LaneMask active) {
   readFragmentB(registers.slice(data.countA, data.countB), data.b, b);
   FragmentRegisters c = registers.slice(data.countA + data.countB, data.countC);
   unsigned scales = data.countA + data.countB + data.countC;
+  if (data.sparseChunk != 0)
+    placeWarpValues(warp, op, sources[scales++], a);
   if (data.scales &&
       (!applyWarpScales(warp, op, sources, a, scales, /*isA=*/true) ||
        !applyWarpScales(warp, op, sources, b, scales + 3, /*isA=*/false)))
     return Step::Next;
   ProductSums sums;
-  if (!data.scales)
+  if (!data.scales && data.sparseChunk == 0)
     sums.law = getSumLaw(warp.getCluster().getContext().sums, MmaUnit::Warp,
                          data.a.format, data.b.format, data.accumulator.type);
   sums.a = data.a.format;
@@ -217,6 +244,26 @@ static void setScales(const Instruction &instruction, llvm::StringRef type,
                                                     : 2;
 }
 
+/// Metadata and the selector of a sparse A; the selector, which has one value
+/// where all lanes have metadata, does not stay among the sources.
+static llvm::Error setSparsity(const Instruction &instruction, bool isPacked,
+                               Op &op, WarpMmaData &data) {
+  data.sparseChunk = getSparseChunk(data.a.format, isPacked);
+  data.metadataOrder = instruction.has("sp::ordered_metadata")
+                           ? MetadataOrder::Ascending
+                           : MetadataOrder::Any;
+  const Operand &selector = instruction.operands[5];
+  if (selector.value != 0)
+    return makeError(
+        selector.location,
+        llvm::formatv("expected a sparsity selector of 0 for {0}, to which all "
+                      "threads contribute metadata, but got {1}",
+                      instruction.getSpelling(), selector.value));
+  op.sources.erase(op.sources.begin() + data.countA + data.countB +
+                   data.countC + 1);
+  return llvm::Error::success();
+}
+
 llvm::Error decodeWarpMma(Decoder &decoder, Op &op) {
   const Instruction &instruction = *op.instruction;
   llvm::SmallVector<llvm::StringRef, 5> types = getElementTypes(instruction);
@@ -255,6 +302,12 @@ llvm::Error decodeWarpMma(Decoder &decoder, Op &op) {
     data->b = getWarpFormat(*findMmaFormat(types[2]), isMixed);
     if (instruction.has("block_scale"))
       setScales(instruction, types.back(), *data);
+    if (instruction.has("sp") || instruction.has("sp::ordered_metadata")) {
+      bool isPacked =
+          !instruction.getModifier({"kind::mxf4", "kind::mxf4nvf4"}).empty();
+      if (llvm::Error error = setSparsity(instruction, isPacked, op, *data))
+        return error;
+    }
   }
   op.data = std::move(data);
   return llvm::Error::success();

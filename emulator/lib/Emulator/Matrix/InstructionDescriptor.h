@@ -70,6 +70,8 @@ struct InstructionDescriptor {
   MmaFormat a, b;
   MmaAccumulator accumulator;
   bool isSparse, saturate;
+  /// Which columns have the metadata of a sparse A; 0 in block-scaled kinds.
+  unsigned sparsitySelector;
   bool negateA, negateB;
   /// MN-major operands.
   bool transposeA, transposeB;
@@ -86,6 +88,8 @@ struct MmaVariant {
   unsigned ctaGroup = 1;
   /// tcgen05.mma.ws.
   bool isWeightStationary = false;
+  /// tcgen05.mma.sp.
+  bool isSparse = false;
   /// Whether the chip has kLongK.
   bool mayHaveLongK = false;
 };
@@ -100,6 +104,11 @@ inline constexpr unsigned kLongK = 96;
 std::optional<InstructionDescriptor>
 decodeInstructionDescriptor(uint32_t bits, const MmaVariant &variant,
                             Faults &faults);
+
+/// Blocks along K that an MMA has scales of. Those of a sparse product are
+/// twice as long.
+unsigned countBlocks(const InstructionDescriptor &descriptor,
+                     unsigned blockSize);
 
 /// Whether values of a block of `blockSize` along K may share a scale in this
 /// kind: .block16 and .block32 (scale_vec::4X; 1X and 2X).

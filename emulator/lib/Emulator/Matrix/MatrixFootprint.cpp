@@ -13,7 +13,8 @@
 
 namespace blockscale::emulator {
 
-/// Bytes of K that an MMA takes of each row, but with K = 96.
+/// Bytes of K that an MMA takes of each row, but with K = 96, and of B of a
+/// sparse product, which has twice as many.
 static constexpr unsigned kRowBytes = 32;
 
 llvm::SmallVector<SharedRange, 2> getMatrixRanges(uint64_t descriptor,
@@ -64,14 +65,14 @@ static unsigned getValueBytes(MmaFormat format) {
 
 static void addOperand(AsyncWork &work, uint64_t descriptor, bool isTransposed,
                        MmaFormat format, unsigned rank, unsigned rows,
-                       unsigned k) {
+                       unsigned k, unsigned rowBytes = kRowBytes) {
   bool isLongK = k == kLongK;
   llvm::append_range(work.reads,
                      isTransposed
                          ? getMatrixRanges(descriptor, Major::MN, rank,
                                            rows * getValueBytes(format), k)
                          : getMatrixRanges(descriptor, Major::K, rank, rows,
-                                           isLongK ? kLongK / 2 : kRowBytes,
+                                           isLongK ? kLongK / 2 : rowBytes,
                                            /*mayLeadByAddress=*/isLongK));
 }
 
@@ -112,12 +113,19 @@ AsyncWork getMmaFootprint(const MmaInstruction &instruction,
                                         kAllLaneGroups, kRowBytes / 4));
     else
       addOperand(work, instruction.a, shape->transposeA, shape->a, rank, rows,
-                 shape->k);
+                 shape->isSparse ? shape->k / 2 : shape->k);
     addOperand(work, instruction.b, shape->transposeB, shape->b, rank,
-               shape->n / ranks.size(), shape->k);
+               shape->n / ranks.size(), shape->k,
+               shape->isSparse ? 2 * kRowBytes : kRowBytes);
+    if (shape->isSparse) {
+      MetadataLayout layout = {shape->kind, rows, shape->sparsitySelector};
+      work.cellReads.push_back(getCells(rank,
+                                        instruction.metadata + layout.selector,
+                                        kAllLaneGroups, layout.getColumns()));
+    }
     if (!isBlockScaled(shape->kind))
       continue;
-    unsigned blocks = shape->k / instruction.blockSize;
+    unsigned blocks = countBlocks(*shape, instruction.blockSize);
     addScales(work, rank, instruction.scaleA, shape->scaleIdA, blocks, rows);
     addScales(work, rank, instruction.scaleB, shape->scaleIdB, blocks, columns);
   }

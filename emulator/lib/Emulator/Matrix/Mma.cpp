@@ -28,6 +28,7 @@ struct Mma {
   bool isSplit() const { return isPair() && getRows() == 64; }
 
   bool readA(const MmaCta &cta, MmaMatrix &a);
+  bool placeA(const MmaCta &cta, MmaMatrix &a);
   bool collect(const MmaCta &cta, const MmaMatrix &a);
   bool readB(llvm::ArrayRef<MmaCta> ctas, MmaMatrix &b);
   bool readScalesOfB(const MmaCta &cta, MmaMatrix &scales);
@@ -77,16 +78,28 @@ bool Mma::collect(const MmaCta &cta, const MmaMatrix &a) {
   return true;
 }
 
+/// Gives the values of a sparse A their places in K.
+bool Mma::placeA(const MmaCta &cta, MmaMatrix &a) {
+  SparseMetadata metadata;
+  if (!readMetadata(cta.tensor, instruction.metadata,
+                    {shape.kind, getRows(), shape.sparsitySelector}, metadata,
+                    faults))
+    return false;
+  placeValues(a, getSparseChunk(shape.a, shape.kind >= MmaKind::MXF4), metadata,
+              MetadataOrder::Tensor, FaultKind::TensorMemory, faults);
+  return true;
+}
+
 bool Mma::readA(const MmaCta &cta, MmaMatrix &a) {
   MmaOperandLayout layout = {shape.kind, shape.a,
                              shape.transposeA ? Major::MN : Major::K, getRows(),
-                             shape.k};
+                             shape.isSparse ? shape.k / 2 : shape.k};
   bool isRead = instruction.isAInTensorMemory
                     ? readTensorOperand(cta.tensor, uint32_t(instruction.a),
                                         layout, a, faults)
                     : readSharedOperand(cta.shared, cta.rank, instruction.a,
                                         layout, a, faults);
-  if (!isRead || !collect(cta, a))
+  if (!isRead || !collect(cta, a) || (shape.isSparse && !placeA(cta, a)))
     return false;
   if (shape.negateA)
     negate(a);
@@ -95,7 +108,7 @@ bool Mma::readA(const MmaCta &cta, MmaMatrix &a) {
   MmaMatrix scales;
   if (!readScales(cta.tensor, getScaleCell(instruction.scaleA),
                   {shape.scaleFormat, shape.scaleIdA,
-                   shape.k / instruction.blockSize, getRows()},
+                   countBlocks(shape, instruction.blockSize), getRows()},
                   scales, faults))
     return false;
   applyBlockScales(a, scales);
@@ -117,7 +130,7 @@ bool Mma::readB(llvm::ArrayRef<MmaCta> ctas, MmaMatrix &b) {
 
 bool Mma::readScalesOfB(const MmaCta &cta, MmaMatrix &scales) {
   ScaleLayout layout = {shape.scaleFormat, shape.scaleIdB,
-                        shape.k / instruction.blockSize, shape.n};
+                        countBlocks(shape, instruction.blockSize), shape.n};
   if (!isSplit())
     return readScales(cta.tensor, getScaleCell(instruction.scaleB), layout,
                       scales, faults);
@@ -163,7 +176,7 @@ bool Mma::accumulate(const MmaCta &cta, const MmaMatrix &a,
       unwritten.note(lane, column);
   }
   ProductSums sums;
-  if (!isBlockScaled(shape.kind))
+  if (!isBlockScaled(shape.kind) && !shape.isSparse)
     sums.law = getSumLaw(instruction.sums, MmaUnit::Tensor, shape.a, shape.b,
                          shape.accumulator);
   sums.a = shape.a;
@@ -208,9 +221,17 @@ bool runMma(const MmaInstruction &instruction, llvm::ArrayRef<MmaCta> ctas,
       instruction.descriptor, instruction.variant, faults);
   if (!shape)
     return false;
-  if (shape->isSparse || instruction.variant.isWeightStationary)
-    return refuse("sparse and weight-stationary products are not modelled",
-                  "use a dense tcgen05.mma in what is to be emulated");
+  if (instruction.variant.isWeightStationary)
+    return refuse("weight-stationary products are not modelled",
+                  "use another tcgen05.mma in what is to be emulated");
+  if (shape->isSparse != instruction.variant.isSparse)
+    return refuse(
+        llvm::formatv("expected bit 2 (sparse) of the instruction descriptor "
+                      "{0:x} to be {1} in tcgen05.mma{2}",
+                      instruction.descriptor,
+                      instruction.variant.isSparse ? 1 : 0,
+                      instruction.variant.isSparse ? ".sp" : ""),
+        "set the bit for tcgen05.mma.sp alone");
   if (ctas.size() != instruction.variant.ctaGroup)
     return refuse(llvm::formatv("expected {0} CTAs of the group, but got {1}",
                                 instruction.variant.ctaGroup, ctas.size()),

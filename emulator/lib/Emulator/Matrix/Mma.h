@@ -37,14 +37,18 @@
 // it behind lastuse or discard, which is the default. So A must be there, and
 // be what memory holds.
 //
-// Not modelled: .ws, sparse operands.
+// With .sp, A is sparse (SparseOperand.h), K is twice that of other products,
+// and so are blocks that share a scale. All values of B that A has none for are
+// left out, NaN too. Products are added as with scales.
+//
+// Not modelled: .ws, and .sp with 64 rows of A in a CTA.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_EMULATOR_MATRIX_MMA_H
 #define BLOCKSCALE_LIB_EMULATOR_MATRIX_MMA_H
 
-#include "Emulator/Matrix/MmaOperand.h"
+#include "Emulator/Matrix/SparseOperand.h"
 #include "blockscale/Emulator/SumDevice.h"
 
 #include <array>
@@ -76,6 +80,8 @@ struct MmaInstruction {
   uint64_t a;
   bool isAInTensorMemory = false;
   uint64_t b;
+  /// The address of the metadata of a sparse A.
+  uint32_t metadata = 0;
   uint32_t descriptor;
   /// enable-input-d.
   bool accumulate;

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The operands of tcgen05.mma as numbers. Each MMA takes 32 bytes of K a row:
+// The operands of tcgen05.mma as numbers. Each MMA takes 32 bytes of K a row,
+// and of B of a sparse product 64:
 //
 //   f16, bf16               16 values of 2 bytes
 //   tf32                    8 values of 4 bytes, the lowest 13 bits ignored
@@ -43,6 +44,8 @@ double decodeMmaValue(MmaFormat format, uint32_t bits);
 struct MmaMatrix {
   unsigned k = 0;
   std::vector<double> values;
+  /// Of a sparse A, which of K each value stands for; else empty.
+  std::vector<uint8_t> places;
 
   double *row(unsigned i) { return values.data() + size_t(i) * k; }
   const double *row(unsigned i) const { return values.data() + size_t(i) * k; }

@@ -22,7 +22,8 @@ namespace blockscale::emulator {
 // The sum in f64
 //===----------------------------------------------------------------------===//
 
-/// Sums of the products of each row of A with each row of B, in the order of K.
+/// Sums of the products of each row of A with each row of B, in the order of K,
+/// or in that of the values of a sparse A.
 static std::vector<double> addInDouble(const MmaMatrix &a, const MmaMatrix &b) {
   size_t rows = a.values.size() / a.k, columns = b.values.size() / b.k;
   // B by K, so that the sums of a row advance side by side.
@@ -35,7 +36,8 @@ static std::vector<double> addInDouble(const MmaMatrix &a, const MmaMatrix &b) {
     double *row = sums.data() + m * columns;
     for (unsigned k = 0; k < a.k; ++k) {
       double factor = a.row(m)[k];
-      const double *other = byK.data() + k * columns;
+      size_t place = a.places.empty() ? k : a.places[m * a.k + k];
+      const double *other = byK.data() + place * columns;
       for (size_t n = 0; n < columns; ++n)
         row[n] += factor * other[n];
     }

@@ -27,7 +27,8 @@
 //     products of finite factors never overflow.
 //
 // How many products, how many bits and which floor is the law of the device
-// (SumLaw.h).
+// (SumLaw.h). How a sparse A is added is not known of any device: its law is
+// the sum in f64.
 //
 //===----------------------------------------------------------------------===//
 

@@ -337,6 +337,31 @@ def tensor_map(text):
     call("fill", fill=1)
 
 
+def im2col_map(text):
+    found, status = c_void_p(), c_int()
+    cuda.cudaGetDriverEntryPointByVersion(b"cuTensorMapEncodeIm2col", byref(found), 12000,
+                                          c_uint64(0), byref(status))
+    encode = ctypes.CFUNCTYPE(
+        c_int, c_void_p, c_int, c_uint, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,
+        c_uint, c_uint, c_void_p, c_int, c_int, c_int, c_int)(found.value)
+    memory = ctypes.create_string_buffer(256)
+    place = ctypes.addressof(memory) + -ctypes.addressof(memory) % 64
+
+    cuda.cudaFree(None)  # makes the context
+
+    def call(what, rank=4, lower=(-1, -1), upper=(-1, -1), channels=64, pixels=128):
+        arrays = [(c_uint64 * 5)(64, 9, 14, 64), (c_uint64 * 5)(128, 1152, 16128),
+                  (c_int * 3)(*lower), (c_int * 3)(*upper)]
+        show(what, encode(place, 6, rank, 0x700000000000, *arrays, channels, pixels,
+                          (c_uint * 5)(1, 1, 1, 1, 1), 0, 3, 0, 0))
+    call("good")
+    call("rank", rank=2)
+    call("channels", channels=512)
+    call("pixels", pixels=2048)
+    call("corner", lower=(-200, 0))
+    call("wide corner", upper=(65535, 0))
+
+
 def symbols(text):
     kernel, total, step, absent = register(fat_binary(entry(text)), ["add_step"],
                                            ["total", "step", "absent"])
