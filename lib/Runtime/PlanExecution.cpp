@@ -7,7 +7,6 @@
 
 #include "blockscale/Runtime/PlanExecution.h"
 
-#include <algorithm>
 #include <utility>
 
 using namespace blockscale::runtime;
@@ -133,31 +132,9 @@ static Result<std::vector<uint8_t>> encode(const ResolvedParameter &resolved,
                                     resolved.map.offset);
 }
 
-/// The step that does something from `number` on; null where there is none.
-static const ResolvedStep *findStep(const ResolvedFunction &function,
-                                    size_t number) {
-  while (number < function.steps.size() && function.steps[number].isEmpty)
-    ++number;
-  return number < function.steps.size() ? &function.steps[number] : nullptr;
-}
-
-static bool isProgrammatic(const ResolvedStep *step) {
-  return step && step->step->launch && step->step->launch->isProgrammatic;
-}
-
-/// Whether a call's first launch may begin before what comes before the call
-/// has ended.
-static bool mayBeginEarly(const ResolvedFunction &function) {
-  const std::vector<PlanBuffer> &buffers = function.function->buffers;
-  return std::any_of(buffers.begin(), buffers.end(),
-                     [](const PlanBuffer &buffer) { return buffer.isSettled; });
-}
-
-/// `before` is the step that was done before; null where there was none.
-static Status runLaunch(const ResolvedFunction &function, size_t number,
-                        const ResolvedStep *before,
+static Status runLaunch(const ResolvedFunction &function,
+                        const ResolvedStep &step,
                         const BufferAddresses &addresses, StepDevice &device) {
-  const ResolvedStep &step = function.steps[number];
   const ResolvedLaunch &resolved = step.launch;
   DeviceLaunch launch;
   launch.kernel = &function.plan->kernels[step.step->launch->kernel].name;
@@ -165,14 +142,8 @@ static Status runLaunch(const ResolvedFunction &function, size_t number,
   launch.block = resolved.block;
   launch.cluster = resolved.cluster;
   launch.sharedBytes = resolved.sharedBytes;
-  // What comes before the call may write what the kernels read before they
-  // wait, if no arguments are settled, and behind a copy or a reduction there
-  // is nothing to overlap.
-  bool isEarly = mayBeginEarly(function);
-  launch.isProgrammatic = isProgrammatic(&step) &&
-                          (before ? before->step->launch.has_value() : isEarly);
-  const ResolvedStep *next = findStep(function, number + 1);
-  launch.mayBeOverlapped = next ? isProgrammatic(next) : isEarly;
+  launch.isProgrammatic = resolved.isProgrammatic;
+  launch.mayBeOverlapped = resolved.mayBeOverlapped;
   for (const ResolvedParameter &parameter : resolved.parameters) {
     Result<std::vector<uint8_t>> bytes = encode(parameter, addresses, device);
     if (!bytes.ok())
@@ -257,14 +228,12 @@ Status blockscale::runtime::runSteps(const ResolvedFunction &function,
     status = checkOverlaps(function, addresses);
   if (status.ok() && function.isOfRanks)
     status = checkRankFunction(function.function->name, overRanks);
-  const ResolvedStep *before = nullptr;
   for (size_t i = 0; status.ok() && i < function.steps.size(); ++i) {
     const ResolvedStep &step = function.steps[i];
     if (step.isEmpty)
       continue;
-    const ResolvedStep *previous = std::exchange(before, &step);
     if (step.step->launch) {
-      status = runLaunch(function, i, previous, addresses, device);
+      status = runLaunch(function, step, addresses, device);
       continue;
     }
     if (step.step->reduction) {

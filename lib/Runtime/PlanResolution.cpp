@@ -43,6 +43,8 @@ private:
   void check(const PlanConstraint &constraint);
   void resolveBuffers();
   void resolveSteps(const std::vector<PlanStep> &steps);
+  /// Finds which launches begin before others have ended.
+  void resolveOverlaps();
   void resolveStep(const PlanStep &step);
   void resolveLoop(const PlanLoop &loop);
   void resolveSet(const PlanSet &set);
@@ -417,6 +419,30 @@ void Resolver::resolveSteps(const std::vector<PlanStep> &steps) {
       resolveStep(step);
 }
 
+void Resolver::resolveOverlaps() {
+  const std::vector<PlanBuffer> &buffers = function.buffers;
+  // What comes before the call may write what the kernels read before they
+  // wait, if no arguments are settled, and behind a copy or a reduction there
+  // is nothing to overlap.
+  bool isEarly =
+      std::any_of(buffers.begin(), buffers.end(),
+                  [](const PlanBuffer &buffer) { return buffer.isSettled; });
+  ResolvedStep *before = nullptr;
+  for (ResolvedStep &step : resolved.steps) {
+    if (step.isEmpty)
+      continue;
+    bool isProgrammatic =
+        step.step->launch && step.step->launch->isProgrammatic;
+    step.launch.isProgrammatic =
+        isProgrammatic && (before ? before->step->launch.has_value() : isEarly);
+    if (before)
+      before->launch.mayBeOverlapped = isProgrammatic;
+    before = &step;
+  }
+  if (before)
+    before->launch.mayBeOverlapped = isEarly;
+}
+
 Result<ResolvedFunction> Resolver::run() {
   bindArguments();
   for (const PlanConstraint &constraint : function.constraints)
@@ -427,6 +453,7 @@ Result<ResolvedFunction> Resolver::run() {
   resolveSteps(function.steps);
   if (!status.ok())
     return status;
+  resolveOverlaps();
   return std::move(resolved);
 }
 

@@ -240,7 +240,8 @@ static std::shared_ptr<ThreadPool> acquirePool() {
   ProcessPool &process = getProcessPool();
   std::lock_guard<std::mutex> lock(process.mutex);
   if (!process.pool)
-    process.pool = std::make_shared<ThreadPool>(chooseNumThreads(0));
+    process.pool =
+        std::make_shared<ThreadPool>(chooseNumThreads(processTeam.requested));
   return process.pool;
 }
 
@@ -256,10 +257,11 @@ void blockscale::runtime::setTeam(ThreadPool::Team team) {
 void blockscale::runtime::setNumThreads(int numThreads) {
   processTeam.requested = numThreads;
   chooseTeamThreads();
-  auto pool = std::make_shared<ThreadPool>(chooseNumThreads(numThreads));
+  // Loops start a pool of that size when they need one. Swapped, so that the
+  // old pool's workers are joined outside the lock.
+  std::shared_ptr<ThreadPool> pool;
   ProcessPool &process = getProcessPool();
   std::lock_guard<std::mutex> lock(process.mutex);
-  // Swapped, so that the old pool's workers are joined outside the lock.
   process.pool.swap(pool);
 }
 

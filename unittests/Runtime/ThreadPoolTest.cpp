@@ -14,6 +14,7 @@
 #include <cfenv>
 #include <condition_variable>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -270,6 +271,12 @@ void runTeam(void (*function)(void *), void *data, unsigned threads, unsigned) {
     other.join();
 }
 
+/// The threads of this process.
+size_t countThreads() {
+  std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
 class Team : public DefaultNumThreads {
 protected:
   void SetUp() override {
@@ -315,6 +322,13 @@ TEST_F(Team, HasTheThreadsThatAreAskedFor) {
   setNumThreads(0);
   countVisits(100);
   EXPECT_EQ(askedThreads, 0u);
+}
+
+// No pool waits beside the team. Threads that have ended may be counted yet.
+TEST_F(Team, IsAlone) {
+  size_t threads = countThreads();
+  setNumThreads(4);
+  EXPECT_LE(countThreads(), threads);
 }
 
 TEST_F(Team, IsNotCalledForOneThreadOrOneIndex) {

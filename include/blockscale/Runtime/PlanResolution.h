@@ -53,6 +53,10 @@ struct ResolvedLaunch {
   ResolvedDim3 cluster = {1, 1, 1};
   uint64_t sharedBytes = 0;
   std::vector<ResolvedParameter> parameters;
+  /// Whether it may begin before what was done before it has ended.
+  bool isProgrammatic = false;
+  /// Whether what is done next may begin before it has ended.
+  bool mayBeOverlapped = false;
 };
 
 struct ResolvedCopy {
