@@ -19,9 +19,10 @@ the table of the embedding, of which it reads a row a sequence, and the filled p
 The read-only stream is a kernel that only loads, over 2 GiB, in the same process.
 
 Prints for each form the time of a step and the share of the stream, then the nodes of a step by
-PyTorch's profiler: the kernels in the order of their first launch, how many a step has of each and
-how long they take; then the bytes of our layers' weights, and the time that the stream takes for
-them. Last come the bars; the exit status is 1 if one is missed.
+PyTorch's profiler: the kernels in the order of their first launch, how many a step has of each, how
+long they run, and by how much one ends behind all before it. Where launches overlap, a kernel that
+runs may wait, so that the latter is what it costs. Then come the bytes of our layers' weights, and
+the time that the stream takes for them. Last come the bars; the exit status is 1 if one is missed.
 """
 
 import argparse
@@ -120,7 +121,8 @@ def describe(model):
 
 
 def profile(replay):
-    """Kernels of a step in the order of their launches: name and microseconds."""
+    """Kernels of a step in the order of their launches: name, and microseconds from their begin
+    to their end, and from the end of all before them."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as found:
         for _ in range(PROFILED):
             replay()
@@ -128,20 +130,33 @@ def profile(replay):
     kernels = [event for event in found.events()
                if event.device_type == torch.autograd.DeviceType.CUDA]
     kernels.sort(key=lambda event: event.time_range.start)
-    return [(event.name, event.time_range.elapsed_us()) for event in kernels]
+    return measure_ends([(event.name, event.time_range.start, event.time_range.end)
+                         for event in kernels])
 
 
-def print_nodes(kernels):
+def measure_ends(kernels):
+    """Name, time and time behind all before, of kernels of PROFILED steps with begin and end."""
+    nodes, last = [], 0.0
+    for number, (name, begin, end) in enumerate(kernels):
+        if number % (len(kernels) // PROFILED) == 0:
+            last = begin  # Between steps the GPU waits for the host.
+        nodes.append((name, end - begin, max(end - last, 0.0)))
+        last = max(last, end)
+    return nodes
+
+
+def print_nodes(nodes):
     times = collections.defaultdict(list)
-    for name, us in kernels:
-        times[name].append(us)
-    total = sum(us for _, us in kernels) / PROFILED
-    print(f"  {len(kernels) / PROFILED:.0f} nodes, {total:.0f} us in them")
-    print("  | node | a step | us each | us a step |\n  | --- | --- | --- | --- |")
+    for name, *each in nodes:
+        times[name].append(each)
+    total = sum(behind for _, _, behind in nodes) / PROFILED
+    print(f"  {len(nodes) / PROFILED:.0f} nodes, {total:.0f} us from the first to the last")
+    print("  | node | a step | us each | us behind | us a step |\n"
+          "  | --- | --- | --- | --- | --- |")
     for name, each in times.items():
-        count = len(each) / PROFILED
-        print(f"  | {name[:100]} | {count:g} | {sum(each) / len(each):.2f} "
-              f"| {sum(each) / PROFILED:.1f} |")
+        us, behind = (sum(column) for column in zip(*each))
+        print(f"  | {name[:100]} | {len(each) / PROFILED:g} | {us / len(each):.2f} "
+              f"| {behind / len(each):.2f} | {behind / PROFILED:.1f} |")
     sys.stdout.flush()
 
 
@@ -171,11 +186,11 @@ def measure(options, form, stream):
                 times.append(time_calls(replay, repeats=1, calls=options.new) / options.new)
             seconds = sorted(times)[2]
             decoder.reset()
-            kernels = profile(replay)
+            nodes = profile(replay)
         print(f"  {name}: {seconds * 1e6:.0f} us, {size / seconds / stream:.2f} of the stream",
               flush=True)
         if best is None or seconds < best[0]:
-            best = seconds, kernels
+            best = seconds, nodes
     print_nodes(best[1])
     for place, each in describe(model).items() if fmt else ():
         print(f"  {place}: {each / 1e6:.2f} MB, {each / stream * 1e6:.2f} us of the stream")

@@ -13,9 +13,9 @@
 // M has the bucket of the next power of two, K and N of the next multiple of 1024.
 // CHECK: blockscale.choices = [
 // CHECK-SAME: {function = "small", key = {a = "bf16", b = "f4E2M1FN", bias = "none", block = "16", data = "row-major", epilogue = "none", globals = "none", groups = "dense", k = "4096", m = "32", matrices = "1", n = "3072", order = "free", products = "1", result = "bf16", scale_a = "none", scale_b = "f8E4M3FN"}, name = "dense-bf16-f4E2M1FN-f8E4M3FN-block16-bf16-m32-n3072-k4096", predicted_ns = {{[1-9][0-9]*}} : i64, schedule = #blockscale.gemm_schedule<{{[^>]*}}>, source = "model"}
-// Up to 16 rows are one bucket; an attribute is the source of its schedule, which the model does
+// Up to 8 rows are one bucket; an attribute is the source of its schedule, which the model does
 // not rate.
-// CHECK-SAME: {function = "written", {{.*}}name = "dense-bf16-f4E2M1FN-f8E4M3FN-block16-bf16-m16-n3072-k4096", schedule = #blockscale.gemm_schedule<rows = 16, cols = 128, stages = 2, band = 1, ctas = 2>, source = "attribute"}
+// CHECK-SAME: {function = "written", {{.*}}name = "dense-bf16-f4E2M1FN-f8E4M3FN-block16-bf16-m8-n3072-k4096", schedule = #blockscale.gemm_schedule<rows = 16, cols = 128, stages = 2, band = 1, ctas = 2>, source = "attribute"}
 // Sizes that are not known, and groups.
 // CHECK-SAME: {function = "grouped", {{.*}}name = "rows-bf16-f4E2M1FN-f8E4M3FN-block16-bf16-m_any-n128-k64-matrices8", {{.*}}source = "model"}]
 

@@ -119,6 +119,15 @@ TEST(OperandFragments, MatricesOfB) {
         });
 }
 
+TEST(OperandFragments, MatricesOfLongB) {
+  checkMatrices(
+      kMatrixRowsOfLongB, [](int64_t thread, int64_t matrix, int64_t byte) {
+        // An instruction has 32 bytes of a row.
+        Element own = kMmaOperandB.getElement({thread, matrix % 2, byte});
+        return Element{own.row, own.col + matrix / 2 * 32};
+      });
+}
+
 /// Checks what ldmatrix.x4.trans brings of elements of 16 bits, whose columns
 /// lie one after another: thread t gets elements 2 (t % 4) and the next one of
 /// column t / 4 of each matrix.

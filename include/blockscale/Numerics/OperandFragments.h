@@ -57,6 +57,11 @@ constexpr BitLayout getMatrixRowsOfB(int distance) {
           {MatrixDim::Col, 0, 0, 3, 1}};
 }
 
+/// The same for operand B of two instructions with the same rows, of which the
+/// second has the columns behind those of the first.
+inline constexpr BitLayout kMatrixRowsOfLongB = {{MatrixDim::Row, 0, 0, 0, 3},
+                                                 {MatrixDim::Col, 0, 0, 3, 2}};
+
 /// Whose scales a thread gives to mma.sync.m16n8 with block scaling, where the
 /// thread-ids of both operands are 0: of each four threads the first two for
 /// rows of A, and the first for a row of B ("Block Scaling for mma.sync").

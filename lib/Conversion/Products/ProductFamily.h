@@ -117,6 +117,11 @@ struct FamilyDefaults {
                                         const Spec &) {
     return mlir::success();
   }
+  /// Whether schedules like that of `spec` are for products of these sizes.
+  template <typename Spec>
+  static bool suits(const Spec &, const AssumedSizes &) {
+    return true;
+  }
   /// Tells a spec the length of rows, where it is known.
   template <typename Spec>
   static void setDepth(Spec &, int64_t) {}
@@ -221,7 +226,7 @@ rateSchedules(const Product &product, const typename Family::Format &format,
     };
     auto spec = createSpec({1, 1});
     RingStages stages = Family::getStages(spec, chip);
-    if (stages.most < stages.least)
+    if (stages.most < stages.least || !Family::suits(spec, sizes))
       return;
     spec = createSpec(Family::chooseRing(stages, spec, sizes, gpu));
     KernelCost cost = Family::getCost(sizes, spec, gpu);

@@ -31,7 +31,7 @@ static std::string getElement(Product::Tensor tensor) {
 
 /// The largest size of the bucket.
 static std::string getBucket(int64_t size) {
-  constexpr int64_t kSmallest = 16, kStep = 1024;
+  constexpr int64_t kSmallest = 8, kStep = 1024;
   if (ShapedType::isDynamic(size))
     return kAny;
   int64_t bucket = size <= kStep

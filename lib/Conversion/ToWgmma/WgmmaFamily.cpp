@@ -24,7 +24,7 @@ namespace blockscale::products {
 static constexpr int64_t kMaxSharers = 2;
 static constexpr int64_t kSharedRows = 128;
 /// Rows of the plain operand that tiles have.
-static constexpr int64_t kPlainRows[] = {16, 32, 64, 128, 256};
+static constexpr int64_t kPlainRows[] = {kWarpTileRows, 16, 32, 64, 128, 256};
 
 // Measured on an H100 and an H200, in microseconds. First decoding a step, by
 // whether data are packed, whether codes have eight bits, and whether tiles
@@ -40,6 +40,9 @@ static constexpr double kTwiceDecode = 0.02;
 static constexpr double kAcrossDecode = 0.03;
 static constexpr double kSplitDecode = 0.04;
 static constexpr double kDequantizeDecode = 5 * kTwiceDecode;
+/// The share of that where warps multiply by themselves, by whether tiles have
+/// 64 rows instead of 128, measured with prepacked NVFP4 on an H200.
+static constexpr double kWarpDecode[2] = {0.87, 0.6};
 /// What a step takes more where teams hand over sums, for each plain row; and
 /// where one warpgroup decodes alone.
 static constexpr double kHandOver = 0.0019;
@@ -82,6 +85,27 @@ DecodedFormat orient(DecodedFormat format, GemmScheduleAttr schedule,
   if (!format.hasScales && products == 1)
     format.isScaledA = schedule.getCols() > kMaxScaledRows;
   return format;
+}
+
+/// Whether warps can multiply tiles by themselves: the plain operand is A, and
+/// the other one is decoded.
+bool canMultiplyByWarp(const DecodedFormat &format) {
+  return format.hasScales && !format.isScaledA;
+}
+
+/// Whether such tiles with so many rows with scales gain anything: wide codes
+/// wait for memory, and teams that hand over sums of a chain wait for
+/// `mma.sync` as long as for `wgmma`.
+bool gainsByWarp(const DecodedFormat &format, int64_t scaled) {
+  return canMultiplyByWarp(format) && format.getBits() == 4 &&
+         !(format.keepsChain && scaled == kWarpgroupRows);
+}
+
+/// The most CTAs of a cluster that add the sums of a tile. Each of their teams
+/// adds those of a plain row at least.
+int64_t getMostParts(int64_t scaled, int64_t plain) {
+  int64_t teams = scaled == kMaxScaledRows ? 1 : kFewTeams;
+  return std::min(kMaxParts, plain / teams);
 }
 
 /// Whether a tile of so many rows of the first operand and plain ones keeps a
@@ -140,7 +164,9 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
                  : isOne && !isScaledA ? ", or 256 of 64 or 128 rows, but got "
                                        : ", but got ")
              << scaled;
-    int64_t least = isScaledA ? kFragment : 16;
+    int64_t least = isScaledA                   ? kFragment
+                    : canMultiplyByWarp(format) ? kWarpTileRows
+                                                : 16;
     int64_t most = 256;
     if (format.isPlainMnMajor())
       least = kMnMajorRows;
@@ -188,12 +214,13 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
              << "expected a schedule without multicast"
              << (canShare ? " or of pairs" : "") << ", but got "
              << schedule.getMulticast();
+    int64_t most = getMostParts(spec.getScaledRows(), spec.getPlainRows());
     if (!llvm::isPowerOf2_64(schedule.getSplits()) ||
-        schedule.getSplits() > kMaxParts)
+        schedule.getSplits() > most)
       return refuseProduct(product, site, ProductClause::Schedule)
              << "expected a schedule with K in a power of two of parts, of at "
                 "most "
-             << kMaxParts << ", the CTAs of a cluster, but got "
+             << most << ", the CTAs of a cluster, but got "
              << schedule.getSplits();
     return success();
   }
@@ -214,13 +241,15 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     SmallVector<TileChoice> tiles;
     for (int64_t plain : kPlainRows)
       for (int64_t scaled : {kMaxScaledRows, kWarpgroupRows}) {
-        if (!format.hasFragments(plain, products) ||
+        if ((plain == kWarpTileRows && !gainsByWarp(format, scaled)) ||
+            !format.hasFragments(plain, products) ||
             (format.isPlainMnMajor() && plain < kMnMajorRows) ||
             (products > 1 && scaled < kMaxScaledRows) ||
             (format.keepsChain && !canKeepChain(format, scaled, plain)))
           continue;
         tiles.push_back({format.isScaledA ? scaled : plain,
-                         format.isScaledA ? plain : scaled, kMaxParts});
+                         format.isScaledA ? plain : scaled,
+                         getMostParts(scaled, plain)});
       }
     if (!format.hasScales && products == 1) {
       tiles.push_back({kMaxScaledRows, 2 * kMaxScaledRows, kMaxParts});
@@ -231,6 +260,11 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
       tiles.push_back(
           {2 * kMaxScaledRows, kMaxScaledRows, /*maxSplits=*/1, kMaxSharers});
     return tiles;
+  }
+
+  /// More rows than one tile of warps has would decode weights more than once.
+  static bool suits(const WgmmaSpec &spec, const AssumedSizes &sizes) {
+    return !spec.multipliesByWarp() || sizes.rows <= kWarpTileRows;
   }
 
   /// Tiles of pairs that run at a time are as many rows as columns.
@@ -276,6 +310,8 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
       if (!isWide && !spec.format.getSumShift())
         cost.decode += more * scaled / kMaxScaledRows;
     }
+    if (spec.multipliesByWarp())
+      cost.decode *= kWarpDecode[spec.getScaledRows() == kWarpgroupRows];
     if (spec.format.isAcross())
       cost.decode += kAcrossDecode * scaled / kMaxScaledRows;
     if (spec.handsOverSums())

@@ -29,11 +29,14 @@ inline constexpr int64_t kMaxParts = 8;
 inline constexpr int64_t kWarpgroupRows = 64;
 inline constexpr int64_t kTeamWarpgroups = 2;
 inline constexpr int64_t kMaxScaledRows = kTeamWarpgroups * kWarpgroupRows;
-/// The most plain rows of a tile of four teams, whose threads have registers
-/// for no more sums, and the most CTAs that such a tile has: each team adds the
-/// sums of a row at least.
+/// Plain rows of the tiles that warps multiply by themselves, by `mma.sync`.
+inline constexpr int64_t kWarpTileRows = 8;
+/// The most teams of a tile of 64 rows with scales, the fewest of those that
+/// add their sums, and the most plain rows of a tile of so many teams, whose
+/// threads have registers for no more sums.
+inline constexpr int64_t kManyTeams = 4;
+inline constexpr int64_t kFewTeams = 2;
 inline constexpr int64_t kManyTeamsRows = 16;
-inline constexpr int64_t kManyTeamsParts = 4;
 /// The most plain rows of a tile of 64 rows with scales that keeps a chain, for
 /// whose sums one warpgroup has registers.
 inline constexpr int64_t kMaxChainRows = 128;
@@ -57,13 +60,19 @@ struct WgmmaSpec : StagedSpec {
   /// plain rows need few registers, else two; or one, where sums of a chain
   /// would take longer to hand over than to decode.
   int64_t getTeams() const {
-    if (getScaledRows() == kMaxScaledRows)
+    if (getScaledRows() == kMaxScaledRows ||
+        (format.keepsChain && multipliesByWarp()))
       return 1;
+    // Each team adds the sums of a row at least.
     bool areFew = getPlainRows() <= kManyTeamsRows;
-    if (areFew && getParts() <= kManyTeamsParts)
-      return 4;
-    return format.keepsChain ? 1 : 2;
+    if (areFew && getParts() * kManyTeams <= getPlainRows())
+      return kManyTeams;
+    return format.keepsChain ? 1 : kFewTeams;
   }
+  /// Whether each warp multiplies 16 rows with scales by `mma.sync`, which
+  /// holds the tensor cores for less time than `wgmma` where there are eight
+  /// plain rows.
+  bool multipliesByWarp() const { return getPlainRows() == kWarpTileRows; }
   /// Whether teams hand the sums of a tile on from stage to stage, so that
   /// these are those of one chain along K. Else each has sums of its own, which
   /// are added in the end.

@@ -27,11 +27,15 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "Products/Arithmetic.h"
 #include "Products/MatrixDescriptor.h"
+#include "Products/MatrixLoads.h"
 #include "WgmmaRoles.h"
 #include "blockscale/IR/Upstream.h"
+#include "blockscale/Numerics/OperandFragments.h"
+#include "blockscale/Numerics/SharedSwizzle.h"
 #include "blockscale/Numerics/SplitFactor.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -74,9 +78,11 @@ struct Pipeline {
 };
 
 /// What instructions of a step read in shared memory: the plain operand, and
-/// without scales the rows that the warpgroup has of the other one.
+/// without scales the rows that the warpgroup has of the other one. Where warps
+/// multiply by themselves, the registers of the plain operand, i32.
 struct StepDescriptors {
   Value plain, first;
+  SmallVector<Value> words;
 };
 
 class ProductEmitter {
@@ -95,6 +101,11 @@ private:
   /// is empty where they lie in shared memory.
   void emitMma(ArrayRef<Value> registers, const StepDescriptors &descriptors,
                int64_t first, int64_t number);
+  /// The same of a warp by itself.
+  void emitWarpMma(ArrayRef<Value> registers, ArrayRef<Value> words,
+                   int64_t first, int64_t number);
+  /// The registers of the plain operand of all instructions of a step.
+  SmallVector<Value> loadPlain(const WgmmaStep &step);
   /// Waits until the sums are complete but for the last `pending` steps, and
   /// `registers` are read.
   void emitWait(ArrayRef<Value> registers, int64_t pending = 0);
@@ -161,9 +172,48 @@ private:
 
 } // namespace
 
+SmallVector<Value> ProductEmitter::loadPlain(const WgmmaStep &step) {
+  const WgmmaLayout &shared = context.shared;
+  Value stage =
+      context.getShared(b, shared.plain, step.slot, shared.plainBytes);
+  Lanes ofStep = step.inStage * (kWarpTileRows * kPlainStepBytes);
+  auto [row, piece] = numerics::kMatrixRowsOfLongB.getElement({thread.lane});
+  // Pieces of eight elements, of which the instructions of a load have four.
+  constexpr int64_t pieces = kPlainStepBytes / numerics::kSwizzlePiece;
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < pieces; i += pieces / 2)
+    llvm::append_range(
+        words, loadMatrices(b,
+                            b.offset(stage, b.getI8Type(),
+                                     ofStep + numerics::getSwizzledByte(
+                                                  row, piece ^ row.like(i),
+                                                  kPlainStepBytes)),
+                            NVVM::MMALayout::row));
+  return words;
+}
+
+void ProductEmitter::emitWarpMma(ArrayRef<Value> registers,
+                                 ArrayRef<Value> words, int64_t first,
+                                 int64_t number) {
+  constexpr int64_t ofScaled = 4, ofPlain = 2;
+  StringRef type = context.spec.format.plain.isBF16() ? "bf16" : "f16";
+  std::string names = sums.getNames();
+  std::string text = llvm::formatv("mma.sync.aligned.m16n8k16.row.col.f32.{0}."
+                                   "{0}.f32 {{{1}}, {{$0, $1, $2, $3}, {{$4, "
+                                   "$5}, {{{1}};",
+                                   type, names);
+  for (int64_t i = first; i < first + number; ++i) {
+    SmallVector<Value> operands(registers.slice(ofScaled * i, ofScaled));
+    llvm::append_range(operands, words.slice(ofPlain * i, ofPlain));
+    emitInlinePtx(b, operands, text, "r,r,r,r,r,r,");
+  }
+}
+
 void ProductEmitter::emitMma(ArrayRef<Value> registers,
                              const StepDescriptors &descriptors, int64_t first,
                              int64_t number) {
+  if (context.spec.multipliesByWarp())
+    return emitWarpMma(registers, descriptors.words, first, number);
   const DecodedFormat &format = context.spec.format;
   bool hasScales = format.hasScales;
   StringRef type = format.plain.isBF16() ? "bf16" : "f16";
@@ -203,6 +253,8 @@ void ProductEmitter::emitMma(ArrayRef<Value> registers,
 }
 
 void ProductEmitter::emitWait(ArrayRef<Value> registers, int64_t pending) {
+  if (context.spec.multipliesByWarp())
+    return;
   std::string constraints;
   for (size_t i = 0; i < registers.size(); ++i)
     constraints += "r,";
@@ -213,6 +265,8 @@ void ProductEmitter::emitWait(ArrayRef<Value> registers, int64_t pending) {
 }
 
 StepDescriptors ProductEmitter::getDescriptors(const WgmmaStep &step) {
+  if (context.spec.multipliesByWarp())
+    return {Value(), Value(), loadPlain(step)};
   auto getOfStep = [&](Value base, int64_t stageBytes, int64_t stepBytes) {
     return Lanes(b, base) +
            toI64(b, step.slot) * (stageBytes / kDescriptorUnit) +
@@ -475,8 +529,9 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
 
 void ProductEmitter::emit() {
   const DecodedFormat &format = context.spec.format;
-  plain = emitDescriptor(b, context.getShared(b, context.shared.plain),
-                         getTileDescriptor(format.isPlainMnMajor()));
+  if (!context.spec.multipliesByWarp())
+    plain = emitDescriptor(b, context.getShared(b, context.shared.plain),
+                           getTileDescriptor(format.isPlainMnMajor()));
   if (!format.hasScales) {
     Lanes warpgroup = thread.warpgroup;
     firstRows = emitDescriptor(

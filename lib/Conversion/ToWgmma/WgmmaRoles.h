@@ -15,7 +15,9 @@
 // wgmma takes its first operand from registers, 64 rows a warpgroup. So the
 // scaled operand is always the first one, and where it is B, sums are those of
 // the transposed result. While one warpgroup decodes, the other multiplies.
-// Where no operand has scales, wgmma takes both from shared memory.
+// Where no operand has scales, wgmma takes both from shared memory. Where there
+// are eight plain rows, each warp multiplies its 16 rows with scales by
+// mma.sync, whose fragments are the same.
 //
 //===----------------------------------------------------------------------===//
 

@@ -30,7 +30,9 @@ from blockscale.torch import _cuda
 LOG = logging.getLogger("blockscale")
 
 #: Rows up to which a schedule is chosen for the size itself. More rows are one more bucket.
-ROW_BUCKETS = (16, 32, 64, 128, 256, 512, 1024, 2048)
+ROW_BUCKETS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+#: So few rows that a product waits for its weight alone, whichever of the smallest tiles it has.
+FEW_ROWS = 16
 _PLAN, _BUNDLE = 3, 4  # of _native.compile
 _PRODUCTS = ("blockscale.scaled_mm", "blockscale.scaled_grouped_mm")
 

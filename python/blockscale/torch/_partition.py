@@ -34,7 +34,7 @@ from blockscale._ops import ORDERS
 from blockscale.torch._attention import Rewriter, is_attention
 from blockscale.torch._elements import COPY_OPS, ELEMENT_OPS
 from blockscale.torch._few_rows import FewRowsRewriter
-from blockscale.torch._kernels import ROW_BUCKETS
+from blockscale.torch._kernels import FEW_ROWS
 from blockscale.torch._ordered_attention import OrderedRewriter, is_any_attention
 from blockscale.torch._regions import Joined, Key, get_name, is_rows, read_region, write_region
 from blockscale.torch._small_nodes import join_counters, share_arguments
@@ -98,9 +98,9 @@ def _is_tensor(node: Any) -> bool:
 
 
 def _has_few_rows(layer: fx.Node) -> bool:
-    """Whether a layer has as few rows as the smallest tiles of products, and always has."""
+    """Whether a layer has as few rows as the small tiles of products, and always has."""
     lead = layer.meta["val"].shape[:-1]
-    return all(isinstance(size, int) for size in lead) and math.prod(lead) <= ROW_BUCKETS[0]
+    return all(isinstance(size, int) for size in lead) and math.prod(lead) <= FEW_ROWS
 
 
 def _has_order(layer: fx.Node) -> bool:

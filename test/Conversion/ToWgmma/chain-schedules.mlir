@@ -15,6 +15,17 @@ func.func @row(%a: tensor<1x8192xbf16>, %b: tensor<4096x8192xf4E2M1FN>, %s: tens
   return %y : tensor<1x4096xbf16>
 }
 
+// Tiles of 128 columns have one team, which has nothing to hand over, so that warps multiply by themselves.
+// CHECK-LABEL: func.func @head
+// CHECK: order chain {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 10, band = 128, ctas = 132>}
+// REMARK: tiles of 8 x 128 in 10 stages
+// REMARK-SAME: sums are one chain along K
+func.func @head(%a: tensor<1x4096xbf16>, %b: tensor<128256x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<128256x256xf8E4M3FN, #swizzled>) -> tensor<1x128256xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16] order chain
+      : tensor<1x4096xbf16>, tensor<128256x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<128256x256xf8E4M3FN, #swizzled> -> tensor<1x128256xbf16>
+  return %y : tensor<1x128256xbf16>
+}
+
 // The same of free order is in two parts.
 // CHECK-LABEL: func.func @free_row
 // CHECK: splits = 2>

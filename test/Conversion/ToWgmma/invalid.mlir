@@ -55,7 +55,7 @@ func.func @sm90_mm_c4(%a: memref<48x64xbf16>, %b: memref<40x32xi8>, %s: memref<1
 func.func @sm90_mm_c4_plain(%a: memref<48x64xbf16>, %b: memref<40x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x40xf32>) {
   blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<40x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x40xf32>) {
   ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<40x64xf4E2M1FN>, %ls: tensor<40x4xf8E4M3FN, #swizzled>, %ly: tensor<48x40xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with tiles of a power of two from 16 to 256 rows, those of the plain operand, but got 48}}
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with tiles of a power of two from 8 to 256 rows, those of the plain operand, but got 48}}
     %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
         {blockscale.schedule = #blockscale.gemm_schedule<rows = 48, cols = 128, stages = 1, band = 1, ctas = 1>}
         : tensor<48x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN, #swizzled> -> tensor<48x40xf32>
@@ -175,6 +175,23 @@ func.func @sm90_mm_c5_mn_major(%x: memref<48x64xbf16>, %w: memref<64x24xi8>, %s:
     %0 = blockscale.scaled_mm %lx, %lw mn_major_b scales(none, %ls) block [1, 16]
         : tensor<48x64xbf16>, tensor<64x48xf4E2M1FN>, tensor<64x3xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
     blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Each team of a cluster adds the sums of a plain row at least: two teams have eight rows in four parts.
+func.func @sm90_mm_c4_few_splits(%a: memref<8x1024xbf16>, %b: memref<64x512xi8>, %s: memref<1x16x32x4x4xf8E4M3FN>, %y: memref<8x64xf32>) {
+  blockscale.kernel ins(%a, %b, %s : memref<8x1024xbf16>, memref<64x512xi8>, memref<1x16x32x4x4xf8E4M3FN>) outs(%y : memref<8x64xf32>) {
+  ^bb0(%la: tensor<8x1024xbf16>, %lb: tensor<64x1024xf4E2M1FN>, %ls: tensor<64x64xf8E4M3FN, #swizzled>, %ly: tensor<8x64xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with K in a power of two of parts, of at most 4, the CTAs of a cluster, but got 8}}
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 64, stages = 4, band = 8, ctas = 132, splits = 8>}
+        : tensor<8x1024xbf16>, tensor<64x1024xf4E2M1FN>, tensor<64x64xf8E4M3FN, #swizzled> -> tensor<8x64xf32>
+    blockscale.yield %0 : tensor<8x64xf32>
   }
   return
 }

@@ -16,11 +16,11 @@ func.func @large(%a: tensor<8192x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s:
   return %y : tensor<8192x8192xbf16>
 }
 
-// One row has the narrowest tiles, and K in two parts, so that all multiprocessors read weights.
-// REMARK: tiles of 16 x 128, K in 2 parts in 8 stages
+// One row has the smallest tiles, so that all multiprocessors read weights.
+// REMARK: tiles of 8 x 64 in 12 stages
 // REMARK-SAME: data are row-major, which take longer to decode than prepacked ones (blockscale.prepack)
 // CHECK-LABEL: func.func @row
-// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 128, stages = 8, band = 64, ctas = 132, splits = 2>
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 64, stages = 12, band = 128, ctas = 132>
 func.func @row(%a: tensor<1x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s: tensor<8192x512xf8E4M3FN, #swizzled>) -> tensor<1x8192xbf16> {
   %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
       : tensor<1x8192xbf16>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #swizzled> -> tensor<1x8192xbf16>
@@ -40,13 +40,33 @@ func.func @scaled_a(%a: tensor<4096x4096xf8E4M3FN>, %b: tensor<8x4096xbf16>, %s:
 }
 
 // The prepacked order is no reason for other tiles, but is faster.
-// REMARK: tiles of 16 x 64 in 8 stages
+// REMARK: tiles of 8 x 64 in 12 stages
 // REMARK-SAME: data are prepacked;
 // CHECK-LABEL: func.func @prepacked
-// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 64,
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 64,
 func.func @prepacked(%a: tensor<1x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<8192x512xf8E4M3FN, #swizzled>) -> tensor<1x8192xbf16> {
   %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
       : tensor<1x8192xbf16>, tensor<8192x8192xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<8192x512xf8E4M3FN, #swizzled> -> tensor<1x8192xbf16>
+  return %y : tensor<1x8192xbf16>
+}
+
+// Nine rows are no tile of eight: the rows of a second one would decode all weights again.
+// REMARK: tiles of 16 x 64, K in 2 parts
+// CHECK-LABEL: func.func @nine
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 64, stages = 8, band = 64, ctas = 132, splits = 2>
+func.func @nine(%a: tensor<9x4096xbf16>, %b: tensor<4096x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<4096x256xf8E4M3FN, #swizzled>) -> tensor<9x4096xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
+      : tensor<9x4096xbf16>, tensor<4096x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<4096x256xf8E4M3FN, #swizzled> -> tensor<9x4096xbf16>
+  return %y : tensor<9x4096xbf16>
+}
+
+// Codes of 8 bits wait for memory, whatever multiplies them.
+// REMARK: tiles of 16 x 64
+// CHECK-LABEL: func.func @wide
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 64,
+func.func @wide(%a: tensor<1x8192xbf16>, %b: tensor<8192x8192xf8E4M3FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<8192x256xf8E8M0FNU, #swizzled>) -> tensor<1x8192xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 32]
+      : tensor<1x8192xbf16>, tensor<8192x8192xf8E4M3FN, #blockscale.data_layout<fragments_64x64>>, tensor<8192x256xf8E8M0FNU, #swizzled> -> tensor<1x8192xbf16>
   return %y : tensor<1x8192xbf16>
 }
 

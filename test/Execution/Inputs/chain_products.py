@@ -22,10 +22,11 @@ SUMS = {"sm_80": ("ampere", "mma.sync"), "sm_89": ("ada", "mma.sync"),
         "sm_90a": ("hopper", "wgmma"), "sm_100a": ("blackwell", "tcgen05"),
         "sm_120a": ("blackwell", "mma.sync")}
 TURNS = ("sm_90a", "sm_80", "sm_90a", "sm_89", "sm_100a", "sm_90a", "sm_120a")
-# A tile of so many rows with scales, and of so many plain ones at most, has teams of warpgroups
-# that hand over sums, and so many stages at least. With more plain rows, up to so many, one
-# warpgroup multiplies, and a ring has two stages or, to turn unevenly, three.
-HANDED, MOST_HANDED, HANDED_STAGES = 64, 16, 8
+# A tile of so many rows with scales, and of so many plain ones, has teams of warpgroups that hand
+# over sums, and so many stages at least. With eight plain rows, whose warps multiply by themselves,
+# or more, up to so many, one warpgroup multiplies, and a ring has two stages or, to turn unevenly,
+# three.
+BY_WARP, HANDED, MOST_HANDED, HANDED_STAGES = 8, 64, 16, 8
 MOST_ALONE, ALONE_STAGES = 128, (2, 3)
 PLAIN_CASES = 4  # of so many cases, one has no scales
 LARGEST = 1 << 23  # products of a case, for which numpy takes a second
@@ -37,7 +38,7 @@ LEAST = {"nvfp4": 10, "mx": 10, "no scales": 8, "f16": 6, "rows": 5, "columns": 
 
 def keep_chain(fields, op, chip):
     """A schedule that keeps a chain, as near to `fields` as there is one. Instead of parts of K,
-    weights have teams that hand over sums."""
+    weights have teams that hand over sums, and instead of most plain rows some have eight."""
     scaled, plain = (("rows", "cols") if op.a not in PLAIN else ("cols", "rows"))
     if chip == "sm_90a" and fields["splits"] > 1 and op.a in PLAIN and op.b not in PLAIN:
         fields = fields | {plain: MOST_HANDED, scaled: HANDED}
@@ -49,8 +50,10 @@ def keep_chain(fields, op, chip):
         first = "rows" if fields["cols"] == 256 else "cols"
         return fields | {first: 2 * HANDED, "stages": 2}
     if fields[plain] > MOST_ALONE or (fields[scaled] != HANDED and fields[plain] > 32):
+        if op.a in PLAIN and fields["band"] % 2:
+            return fields | {plain: BY_WARP, scaled: HANDED << fields["ctas"] % 2, "stages": 2}
         return fields | {scaled: 2 * HANDED, "stages": 2}
-    stages = HANDED_STAGES if fields[plain] <= MOST_HANDED else ALONE_STAGES[fields["band"] % 2]
+    stages = HANDED_STAGES if fields[plain] == MOST_HANDED else ALONE_STAGES[fields["band"] % 2]
     return fields | {scaled: HANDED, "stages": stages}
 
 
@@ -65,7 +68,8 @@ def draw_deep(random, seed, number):
     op.shape |= {letter: min(op.shape[letter], most) for letter, most in (("M", 40), ("N", 96))}
     op.shape["K"] += 1024
     sm90_matmul.scale_elements(op, seed, number)
-    return op, sm90_matmul.draw_case(random, op), sm90_matmul.draw_schedule(random, op)[1]
+    case, fewest = sm90_matmul.draw_case(random, op), sm90_matmul.draw_fewest(seed, number)
+    return op, case, sm90_matmul.draw_schedule(random, op, fewest)[1]
 
 
 def draw(seed, number, chip):
@@ -110,7 +114,7 @@ def properties(op, case, fields, chip):
         return (found | {"one team"}) - {""}
     is_four = "f4E2M1FN" in (op.a, op.b)
     stage = 256 if fields[plain] <= (64 if is_four else 16) else 128
-    if fields[plain] > MOST_HANDED:
+    if fields[plain] != MOST_HANDED:
         return (found | {"one warpgroup", "one warpgroup, tail of K" if k % stage else "",
                          "one warpgroup, wide" if fields[plain] > 32 else ""}) - {""}
     return (found | {"handed over", "handed over, tail of K" if k % stage else "",

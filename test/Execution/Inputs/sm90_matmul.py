@@ -15,17 +15,21 @@ from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, add_odd_block, draw_ends
 
 # Elements of K of a stage, by the plain rows of a tile and those with scales.
 STAGE = {(plain, scaled): 128 if plain < 256 else 64
-         for plain in (16, 32, 64, 128, 256) for scaled in (64, 128)} | {(16, 64): 256}
+         for plain in (32, 64, 128, 256) for scaled in (64, 128)} | {
+             (plain, scaled): 256 for plain in (8, 16) for scaled in (64, 128)}
 # The rows of few rows, for which tiles begin at different stages, and their tile.
-FEW, FEW_TILE = 4, {"rows": 16, "cols": 64, "stages": 8}
+FEW, FEW_TILE = 4, {"cols": 64, "stages": 8}
 ELEMENTS = 5
+# Every second tile of 16 plain rows of A is one of 8, which warps multiply by themselves.
+EIGHT = 6
 # Of each property of a case, how many cases have it at least; see `properties`.
 LEAST = {"prepacked": 15, "prepacked in groups": 3, "prepacked a": 4, "prepacked mx": 5,
          "scaled a": 15, "scaled b": 30, "rows": 10, "columns": 10, "rows of scaled a": 3,
          "nvfp4": 20, "mx": 20, "f16": 5, "ring wraps twice": 10, "three tiles a cta": 10,
          "split": 10, "split group": 5, "64 scaled rows": 10, "128 scaled rows": 10,
          "tail of K": 15,
-         "stages and a tail of K": 10, "no K": 2, "16 plain rows": 3, "32 plain rows": 3,
+         "stages and a tail of K": 10, "no K": 2, "8 plain rows": 3, "16 plain rows": 3,
+         "32 plain rows": 3,
          "64 plain rows": 3, "128 plain rows": 3, "256 plain rows": 3, "rows moved apart": 8,
          "rows of groups moved apart": 3, "prepacked odd blocks": 3, "few rows": 3,
          "elements of a": 5, "elements of b": 4, "elements of groups": 5,
@@ -93,21 +97,27 @@ def scale_elements(op, seed, number):
 
 def draw_stages(random, plain, scaled):
     """Two or three for each team of warpgroups, as far as shared memory holds them."""
-    teams = 1 if scaled == 128 else 4 if plain == 16 else 2
+    teams = 1 if scaled == 128 else 4 if plain <= 16 else 2
     return teams * int(random.integers(2, 3 if teams == 4 or (teams > 1 and plain > 64) else 4))
 
 
-def draw_schedule(random, op):
-    """Its text, and its fields."""
+def draw_fewest(seed, number):
+    """The plain rows of the smallest tile of a case."""
+    return 8 if np.random.default_rng((seed, number, EIGHT)).random() < 0.5 else 16
+
+
+def draw_schedule(random, op, fewest):
+    """Its text, and its fields. `fewest` is the number of plain rows of the smallest tile."""
     is_scaled_a = op.a not in PLAIN
     plain = int(random.choice((16, 32, 64, 128, 256)[is_scaled_a:]))
+    plain = fewest if plain == 16 and not is_scaled_a else plain
     scaled = int(random.choice((64, 128)))
     rows, cols = (scaled, plain) if is_scaled_a else (plain, scaled)
     fields = {"rows": rows, "cols": cols, "stages": draw_stages(random, plain, scaled),
               "band": int(random.integers(1, 3)), "ctas": int(random.integers(1, 6)),
               "splits": int(random.choice((1, 1, 2, 4)))}
     if op.kind == "mm" and not is_scaled_a and op.shape["M"] <= FEW and plain != 64:
-        fields |= FEW_TILE
+        fields |= {"rows": fewest} | FEW_TILE
     text = ", ".join(f"{name} = {value}" for name, value in fields.items())
     return f"#blockscale.gemm_schedule<{text}>", fields
 
@@ -140,7 +150,7 @@ def draw(seed, number):
     case = draw_case(random, op)
     text, fields = op.text(), {}
     if number % 2:
-        schedule, fields = draw_schedule(random, op)
+        schedule, fields = draw_schedule(random, op, draw_fewest(seed, number))
         text = text.replace("\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
     return op, case, text, fields
 
@@ -186,7 +196,7 @@ def properties(op, case, fields):
                   "ring wraps twice" if each * stages > 2 * fields["stages"] else "",
                   "split" if fields["splits"] > 1 else "",
                   "split group" if fields["splits"] > 1 and op.kind != "mm" else "",
-                  "few rows" if plain == 16 and scaled == 64 and m <= FEW and stages >= 2 else "",
+                  "few rows" if plain <= 16 and scaled == 64 and m <= FEW and stages >= 2 else "",
                   "tail of K" if k % stage else "",
                   "stages and a tail of K" if k % stage and k > stage else ""}
     return found - {""}
