@@ -7,19 +7,13 @@
 
 #include "blockscale/Emit/Ptx.h"
 
-#include "blockscale/Conversion/Passes.h"
+#include "KernelsToLLVM.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
-#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVM/NVVM/Target.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -39,22 +33,6 @@ void registerPtxTranslations(DialectRegistry &registry) {
   registerGPUDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);
-}
-
-/// Lowers the kernels of a module to the dialects that are translated to LLVM
-/// IR.
-static LogicalResult lowerKernels(ModuleOp module) {
-  PassManager pm(module.getContext());
-  // Once at the end finds what a pass broke as well.
-  pm.enableVerifier(false);
-  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
-  kernels.addPass(createSCFToControlFlowPass());
-  kernels.addPass(createConvertGpuOpsToNVVMOps());
-  // The translation to LLVM IR knows no nvvm.inline_ptx.
-  kernels.addPass(createConvertNVVMToLLVMPass());
-  kernels.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createPassTensorMaps());
-  return success(succeeded(pm.run(module)) && succeeded(verify(module)));
 }
 
 /// Calls of CUDA's device library would be resolved here where CUDA is
@@ -82,7 +60,8 @@ static LogicalResult dropMissingLibrary(Diagnostic &diagnostic) {
 }
 
 FailureOr<std::string> emitPtx(ModuleOp module) {
-  if (failed(lowerKernels(module)) || failed(verifyNoLibraryCalls(module)))
+  if (failed(lowerKernelsToLLVM(module)) ||
+      failed(verifyNoLibraryCalls(module)))
     return failure();
   PassManager pm(module.getContext());
   GpuModuleToBinaryPassOptions options;

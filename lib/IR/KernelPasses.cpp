@@ -55,11 +55,19 @@ static void addLoopPasses(llvm::FunctionPassManager &passes, bool hasMemorySSA,
       llvm::createFunctionToLoopPassAdaptor(std::move(loops), hasMemorySSA));
 }
 
+/// LLVM's `licm` without the search for memory that a loop could keep in
+/// registers. It compares each access of a loop with all others, and kernels
+/// have none of such memory: their code generators keep sums in registers.
+static llvm::LICMPass makeHoisting(bool speculates = true) {
+  llvm::LICMOptions options;
+  options.MssaNoAccForPromotionCap = 0;
+  options.AllowSpeculation = speculates;
+  return llvm::LICMPass(options);
+}
+
 /// Passes are in O2's order.
 static void addSimplifications(llvm::FunctionPassManager &passes) {
   auto options = llvm::SimplifyCFGOptions().convertSwitchRangeToICmp(true);
-  llvm::LICMOptions noSpeculation;
-  noSpeculation.AllowSpeculation = false;
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::SCCPPass());
@@ -73,8 +81,9 @@ static void addSimplifications(llvm::FunctionPassManager &passes) {
   passes.addPass(llvm::AggressiveInstCombinePass());
   passes.addPass(llvm::ReassociatePass());
   passes.addPass(llvm::ConstraintEliminationPass());
-  addLoopPasses(passes, /*hasMemorySSA=*/true, llvm::LICMPass(noSpeculation),
-                llvm::LoopRotatePass(), llvm::LICMPass(llvm::LICMOptions()));
+  addLoopPasses(passes, /*hasMemorySSA=*/true,
+                makeHoisting(/*speculates=*/false), llvm::LoopRotatePass(),
+                makeHoisting());
   passes.addPass(llvm::SimplifyCFGPass(options));
   passes.addPass(llvm::InstCombinePass());
   addLoopPasses(passes, /*hasMemorySSA=*/false, llvm::IndVarSimplifyPass(),
@@ -85,8 +94,7 @@ static void addSimplifications(llvm::FunctionPassManager &passes) {
   passes.addPass(llvm::BDCEPass());
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::CorrelatedValuePropagationPass());
-  addLoopPasses(passes, /*hasMemorySSA=*/true,
-                llvm::LICMPass(llvm::LICMOptions()));
+  addLoopPasses(passes, /*hasMemorySSA=*/true, makeHoisting());
   options.hoistCommonInsts(true).sinkCommonInsts(true);
   passes.addPass(llvm::SimplifyCFGPass(options));
   passes.addPass(llvm::InstCombinePass());
@@ -100,8 +108,7 @@ static void addFinish(llvm::FunctionPassManager &passes) {
   passes.addPass(llvm::LoopUnrollPass());
   passes.addPass(llvm::InferAlignmentPass());
   passes.addPass(llvm::InstCombinePass());
-  addLoopPasses(passes, /*hasMemorySSA=*/true,
-                llvm::LICMPass(llvm::LICMOptions()));
+  addLoopPasses(passes, /*hasMemorySSA=*/true, makeHoisting());
   passes.addPass(llvm::DivRemPairsPass());
   passes.addPass(
       llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions()

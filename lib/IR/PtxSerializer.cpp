@@ -169,6 +169,20 @@ static std::string join(ArrayRef<std::string> texts) {
   return joined;
 }
 
+/// The numbers of kernels, the largest first: threads that take them in this
+/// order end at about the same time.
+static SmallVector<size_t> orderBySize(ArrayRef<LLVM::LLVMFuncOp> kernels) {
+  SmallVector<size_t> sizes(kernels.size()), order(kernels.size());
+  for (auto [number, kernel] : llvm::enumerate(kernels)) {
+    order[number] = number;
+    kernel->walk([&, &size = sizes[number]](Operation *) { ++size; });
+  }
+  llvm::sort(order, [&](size_t a, size_t b) {
+    return std::make_pair(sizes[b], a) < std::make_pair(sizes[a], b);
+  });
+  return order;
+}
+
 std::optional<std::string> serializePtx(gpu::GPUModuleOp module,
                                         const PtxTarget &target) {
   auto kernels = llvm::to_vector(module.getOps<LLVM::LLVMFuncOp>());
@@ -177,13 +191,14 @@ std::optional<std::string> serializePtx(gpu::GPUModuleOp module,
   std::vector<std::optional<std::string>> compiled(kernels.size());
   {
     ParallelDiagnosticHandler handler(module.getContext());
-    parallelFor(module.getContext(), 0, kernels.size(), [&](size_t number) {
-      handler.setOrderIDForThread(number);
-      OwningOpRef<gpu::GPUModuleOp> alone =
-          extract(module, kernels[number], number == 0);
-      compiled[number] = compile(*alone, target);
-      handler.eraseOrderIDForThread();
-    });
+    parallelForEach(module.getContext(), orderBySize(kernels),
+                    [&](size_t number) {
+                      handler.setOrderIDForThread(number);
+                      OwningOpRef<gpu::GPUModuleOp> alone =
+                          extract(module, kernels[number], number == 0);
+                      compiled[number] = compile(*alone, target);
+                      handler.eraseOrderIDForThread();
+                    });
   }
   std::vector<std::string> texts;
   for (std::optional<std::string> &text : compiled) {

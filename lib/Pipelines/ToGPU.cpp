@@ -10,11 +10,28 @@
 #include "blockscale/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
 namespace blockscale {
+
+/// Kernels are large. From the bottom up it takes a tenth of the time, and one
+/// look at each op and none at its regions half of that; LLVM sees the few ops
+/// that a second one would change. Threads of the context take a function each.
+static void buildCleanUp(OpPassManager &pm) {
+  GreedyRewriteConfig config;
+  config.setUseTopDownTraversal(false)
+      .setMaxIterations(1)
+      .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  for (OpPassManager *functions :
+       {&pm.nest<func::FuncOp>(),
+        &pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>()}) {
+    functions->addPass(createCanonicalizerPass(config));
+    functions->addPass(createCSEPass());
+  }
+}
 
 std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
   std::string chip = options.chip;
@@ -40,17 +57,7 @@ std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
                       pm.addNestedPass<func::FuncOp>(createExpandCopies());
                       pm.addPass(createPlainToLoops());
                       pm.addPass(createLowerKernelsToGPU({chip, overlaps}));
-                      // Kernels are large. From the bottom up it takes a tenth
-                      // of the time, and one look at each op and none at its
-                      // regions half of that; LLVM sees the few ops that a
-                      // second one would change.
-                      GreedyRewriteConfig config;
-                      config.setUseTopDownTraversal(false)
-                          .setMaxIterations(1)
-                          .setRegionSimplificationLevel(
-                              GreedySimplifyRegionLevel::Disabled);
-                      pm.addPass(createCanonicalizerPass(config));
-                      pm.addPass(createCSEPass());
+                      buildCleanUp(pm);
                     }});
   return stages;
 }

@@ -198,6 +198,32 @@ TEST_F(Ptx, CalledFunction) {
   EXPECT_EQ(StringRef(*ptx).count(".visible .entry"), 2u) << *ptx;
 }
 
+// Kernels are lowered each by itself. What upstream puts beside one of them may
+// have the name of what it puts beside another.
+TEST_F(Ptx, NamesBesideKernels) {
+  OwningOpRef<ModuleOp> module = parse(R"mlir(
+    module attributes {gpu.container_module} {
+      gpu.module @kernels [#blockscale.target<chip = "sm_90a", O = 2>] {
+        gpu.func @a(%to: !llvm.ptr<1>) kernel {
+          gpu.printf "A"
+          gpu.return
+        }
+        gpu.func @b(%to: !llvm.ptr<1>) kernel {
+          gpu.printf "B"
+          gpu.return
+        }
+      }
+    })mlir");
+  ASSERT_TRUE(module) << messages;
+  FailureOr<std::string> ptx = emitPtx(*module);
+  ASSERT_TRUE(succeeded(ptx)) << messages;
+  EXPECT_EQ(StringRef(*ptx).count(".visible .entry"), 2u) << *ptx;
+  EXPECT_EQ(StringRef(*ptx).count("vprintf\n"), 1u) << *ptx;
+  // The bytes of "A" and "B", each with a NUL.
+  EXPECT_EQ(StringRef(*ptx).count("= {65}"), 1u) << *ptx;
+  EXPECT_EQ(StringRef(*ptx).count("= {66}"), 1u) << *ptx;
+}
+
 // Memory that no thread touches any more is not kept from others.
 TEST_F(Ptx, UnusedMemory) {
   OwningOpRef<ModuleOp> module = parse(R"mlir(
