@@ -71,8 +71,7 @@ def _quantize(x: Tensor, given: Tensor | None = None, rng: Tensor | None = None,
               block: Sequence[int] | None = None, rht: bool = False
               ) -> tuple[Tensor, Tensor, Tensor]:
     quantizer = _make(x, given, rng, format, recipe, scaling, swept, block, rht)
-    y, scales, *made = run(quantizer.get(x.device, x.shape[-1]),
-                             [to_argument(x), given, rng])
+    y, scales, *made = run(quantizer.get(x.device, x.shape[-1]), [to_argument(x), given, rng])
     if quantizer.is_transposed:
         y, scales = y.transpose(-2, -1), scales.transpose(-2, -1)
     if made:
