@@ -358,8 +358,8 @@ class MissTest(TuneTest):
             choice, remark = self.compile(root)
             self.assertEqual((choice["source"], choice["schedule"]), ("tuned", schedule))
             self.assertIn("measured on NVIDIA H200", remark)
-        # One row is in the bucket of 16.
-        self.assertEqual(self.compile(folder, module("1"))[0]["source"], "tuned")
+        # Nine rows are in the bucket of 16.
+        self.assertEqual(self.compile(folder, module("9"))[0]["source"], "tuned")
         # The model's own may be the fastest.
         self.write(0)
         self.assertIn("the model's is the same", self.compile(folder)[1])
@@ -389,6 +389,7 @@ class MissTest(TuneTest):
 
     def test_other_buckets(self):
         self.write()
+        self.assertMiss("m8-n256-k4096.json' cannot be read", source=module("8"))
         self.assertMiss("m32-n256-k4096.json' cannot be read", source=module("17"))
         self.assertMiss("m16-n512-k4096.json' cannot be read", source=module(cols=257))
         self.assertMiss("m_any-n256-k4096.json' cannot be read", source=module("?"))
