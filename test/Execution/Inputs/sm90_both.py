@@ -12,7 +12,7 @@ import numpy as np
 import even_scales
 import random_cases
 from products import Case, Op
-from sm90_matmul import draw_schedule, draw_shape
+from sm90_matmul import draw_fewest, draw_schedule, draw_shape
 from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, add_odd_block, draw_ends
 
 # Of each property of a case, how many cases have it at least; see `properties`.
@@ -71,7 +71,8 @@ def draw(seed, number):
     text = op.text()
     if number % 2:
         # That of the product with A decoded.
-        schedule, _ = draw_schedule(random, dataclasses.replace(op, a="bf16"))
+        schedule, _ = draw_schedule(random, dataclasses.replace(op, a="bf16"),
+                                    draw_fewest(seed, number))
         text = text.replace("\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
     return op, case, text
 
