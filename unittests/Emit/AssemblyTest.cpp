@@ -145,12 +145,12 @@ bool isStaged(StringRef chip, StringRef kernel, int64_t k) {
     hasTime = !kernel.contains("_4over6_") &&
               (kernel.contains("_f32_") || !isNvfp4(kernel));
   return hasTime && !kernel.contains("_groups") &&
-         (kernel.contains("_swizzled") ? k >= 8 * 64 : k % 64 == 0);
+         (kernel.contains("_swizzled") ? k >= int64_t{8} * 64 : k % 64 == 0);
 }
 
 uint64_t getSharedBytes(StringRef chip, StringRef kernel, int64_t k) {
   int64_t elementBytes = kernel.contains("_f32_") ? 4 : 2;
-  return isStaged(chip, kernel, k) ? 128 * 64 * elementBytes : 0;
+  return isStaged(chip, kernel, k) ? elementBytes * 128 * 64 : 0;
 }
 
 /// The most registers of a thread. Four CTAs of 128 threads fit in the 65536

@@ -134,7 +134,7 @@ static bool checkCopy(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
   // An H200 stops with an illegal instruction otherwise; no document says so.
   unsigned bits = getBits(map.element);
   if (direction == Direction::Load &&
-      int64_t(coordinates[0]) * bits % (8 * kLoadBytes) != 0)
+      int64_t(coordinates[0]) * bits % (int64_t{8} * kLoadBytes) != 0)
     return refuseCopy(
         faults, FaultKind::TensorMap,
         llvm::formatv("expected a load to begin at a multiple of {0} bytes "
