@@ -76,26 +76,42 @@ struct TensorCopyTest : AsyncTest {
 };
 } // namespace
 
-/// Thread 0 loads the box at column 24, row 2; half of it is outside.
-static const std::string kTileLoad = R"(
-    mov.u32 %r0, 24;
-    mov.u32 %r1, 2;
+/// Thread 0 issues a load of 256 bytes, for which all threads wait.
+static std::string writeLoad(const std::string &copy) {
+  return R"(
     @%p0 bra LOADED;
     mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;
-    cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [tile], [%q0, {%r0, %r1}], [bar];
+    )" + copy +
+         R"(
     LOADED:
     WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
     @!%p1 bra WAIT;
 )";
+}
 
-/// A store of the tile to column 8, row 13: one row is outside.
-static const std::string kTileStore = R"(
+/// Thread 0 issues a store, and waits for it.
+static std::string writeStore(const std::string &copy) {
+  return R"(
     @%p0 bra STORED;
-    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%q1, {8, 13}], [tile];
+    )" + copy +
+         R"(
     cp.async.bulk.commit_group;
     cp.async.bulk.wait_group 0;
     STORED:
 )";
+}
+
+/// The box at column 24, row 2; half of it is outside.
+static const std::string kTileLoad = R"(
+    mov.u32 %r0, 24;
+    mov.u32 %r1, 2;)" + writeLoad("cp.async.bulk.tensor.2d.shared::cta.global."
+                                  "tile.mbarrier::complete_tx::"
+                                  "bytes [tile], [%q0, {%r0, %r1}], [bar];");
+
+/// The tile to column 8, row 13: one row is outside.
+static const std::string kTileStore = writeStore(
+    "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%q1, {8, 13}],"
+    " [tile];");
 
 // A tile comes in with zeros for what is outside, and goes out again. The async
 // proxy reads what it wrote itself: no fence.
@@ -291,24 +307,17 @@ struct Im2colCopyTest : TensorCopyTest {
 };
 } // namespace
 
-/// Thread 0 loads a column, moved by a line, and stores it without an offset.
-static const std::string kColumnLoad = R"(
+/// A column, moved by a line.
+static const std::string kColumnLoad =
+    R"(
     mov.b16 %h0, 0;
-    mov.b16 %h1, 1;
-    @%p0 bra LOADED;
-    mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;
-    cp.async.bulk.tensor.4d.im2col.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%q0, {16, 1, 2, 0}], [bar], {%h0, %h1};
-    LOADED:
-    WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
-    @!%p1 bra WAIT;
-)";
-static const std::string kColumnStore = R"(
-    @%p0 bra STORED;
-    cp.async.bulk.tensor.4d.im2col_no_offs.global.shared::cta.bulk_group [%q1, {0, 0, 0, 1}], [tile];
-    cp.async.bulk.commit_group;
-    cp.async.bulk.wait_group 0;
-    STORED:
-)";
+    mov.b16 %h1, 1;)" +
+    writeLoad("cp.async.bulk.tensor.4d.im2col.shared::cta.global.mbarrier::"
+              "complete_tx::"
+              "bytes [tile], [%q0, {16, 1, 2, 0}], [bar], {%h0, %h1};");
+static const std::string kColumnStore = writeStore(
+    "cp.async.bulk.tensor.4d.im2col_no_offs.global.shared::cta.bulk_group [%q1,"
+    " {0, 0, 0, 1}], [tile];");
 
 // The column begins with the last pixel of the bounding box of the first image
 // and goes on in the second one.

@@ -93,6 +93,12 @@ struct TensorMap {
   TensorFill fill = TensorFill::Zero;
 };
 
+/// The bits that a corner of the bounding box and an offset have along each
+/// dimension of an image, in im2col maps of a rank.
+constexpr unsigned getImageBits(unsigned rank) {
+  return rank == 3 ? 16 : rank == 4 ? 8 : 5;
+}
+
 /// Whether the driver would make a map of it; a fault for every rule broken.
 bool validate(const TensorMap &map, Faults &faults);
 

@@ -122,7 +122,6 @@ void Rules::checkBox() {
            i, map.box[i]);
 }
 
-/// Corners of the bounding box share 32 bits among the image's dimensions.
 void Rules::checkColumn() {
   if (map.box[0] == 0 || map.box[0] > 256)
     fail("copy more channels by several copies",
@@ -130,7 +129,7 @@ void Rules::checkColumn() {
   if (map.box[1] == 0 || map.box[1] > 1024)
     fail("copy a longer column by several copies",
          "expected 1 to 1024 pixels of a column, but got {0}", map.box[1]);
-  int end = map.rank == 3 ? 1 << 15 : map.rank == 4 ? 1 << 7 : 1 << 4;
+  int end = 1 << (getImageBits(map.rank) - 1);
   for (unsigned i = 0; i + 2 < map.rank; ++i)
     for (int corner : {map.lowerCorner[i], map.upperCorner[i]})
       if (corner < -end || corner >= end)

@@ -194,7 +194,7 @@ static void advancePixel(const TensorMap &map, Coordinates &pixel) {
 
 static bool checkOffsets(const TensorMap &map, llvm::ArrayRef<uint16_t> offsets,
                          Faults &faults) {
-  unsigned bits = map.rank == 3 ? 16 : map.rank == 4 ? 8 : 5;
+  unsigned bits = getImageBits(map.rank);
   for (uint16_t offset : offsets)
     if (offset >> bits != 0)
       return refuseCopy(

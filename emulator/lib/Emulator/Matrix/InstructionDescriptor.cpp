@@ -146,7 +146,7 @@ void DescriptorReader::checkReserved() {
   if (!isBlockScaled(variant.kind)) {
     if (!get(2, 2))
       expect(0, 1, 0, "sparsity selector of a dense product");
-    else if (variant.kind == MmaKind::F8F6F4 || variant.kind == MmaKind::I8)
+    else if (!hasSparsitySelector(variant.kind))
       expect(0, 1, 0, "sparsity selector, for kind::f16 and kind::tf32");
     if (variant.kind != MmaKind::I8)
       expect(3, 3, 0, "saturation, for kind::i8 alone");
@@ -274,9 +274,7 @@ decodeInstructionDescriptor(uint32_t bits, const MmaVariant &variant,
   result.n = in.get(17, 22) << 3;
   result.isSparse = in.get(2, 2);
   result.sparsitySelector =
-      variant.kind == MmaKind::F16 || variant.kind == MmaKind::TF32
-          ? in.get(0, 1)
-          : 0;
+      hasSparsitySelector(variant.kind) ? in.get(0, 1) : 0;
   result.k =
       in.isLongK() ? kLongK : getK(variant.kind) * (result.isSparse ? 2 : 1);
   result.a = *a;
@@ -302,7 +300,7 @@ decodeInstructionDescriptor(uint32_t bits, const MmaVariant &variant,
 
 unsigned countBlocks(const InstructionDescriptor &descriptor,
                      unsigned blockSize) {
-  return descriptor.k / (descriptor.isSparse ? 2 * blockSize : blockSize);
+  return descriptor.getStoredK() / blockSize;
 }
 
 bool checkBlockSize(const InstructionDescriptor &descriptor, unsigned blockSize,

@@ -47,6 +47,12 @@ llvm::StringRef getName(MmaKind kind);
 
 inline bool isBlockScaled(MmaKind kind) { return kind >= MmaKind::MXF8F6F4; }
 
+/// Whether the sparsity selector of a kind says which column has the metadata
+/// of a sparse A.
+inline bool hasSparsitySelector(MmaKind kind) {
+  return kind == MmaKind::F16 || kind == MmaKind::TF32;
+}
+
 enum class MmaFormat : uint8_t {
   F16,
   BF16,
@@ -70,7 +76,7 @@ struct InstructionDescriptor {
   MmaFormat a, b;
   MmaAccumulator accumulator;
   bool isSparse, saturate;
-  /// Which columns have the metadata of a sparse A; 0 in block-scaled kinds.
+  /// 0 in kinds that have none (hasSparsitySelector).
   unsigned sparsitySelector;
   bool negateA, negateB;
   /// MN-major operands.
@@ -79,6 +85,9 @@ struct InstructionDescriptor {
   /// word of tensor memory at which an MMA's factors start.
   ScaleFormat scaleFormat;
   unsigned scaleIdA, scaleIdB;
+
+  /// The values of K that A has, half of those of B if it is sparse.
+  unsigned getStoredK() const { return isSparse ? k / 2 : k; }
 };
 
 /// What the instruction itself says besides the descriptor.

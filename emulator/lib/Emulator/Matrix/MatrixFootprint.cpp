@@ -113,14 +113,14 @@ AsyncWork getMmaFootprint(const MmaInstruction &instruction,
                                         kAllLaneGroups, kRowBytes / 4));
     else
       addOperand(work, instruction.a, shape->transposeA, shape->a, rank, rows,
-                 shape->isSparse ? shape->k / 2 : shape->k);
+                 shape->getStoredK());
     addOperand(work, instruction.b, shape->transposeB, shape->b, rank,
                shape->n / ranks.size(), shape->k,
                shape->isSparse ? 2 * kRowBytes : kRowBytes);
     if (shape->isSparse) {
       MetadataLayout layout = {shape->kind, rows, shape->sparsitySelector};
       work.cellReads.push_back(getCells(rank,
-                                        instruction.metadata + layout.selector,
+                                        layout.getFirst(instruction.metadata),
                                         kAllLaneGroups, layout.getColumns()));
     }
     if (!isBlockScaled(shape->kind))

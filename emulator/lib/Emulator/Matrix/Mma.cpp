@@ -93,7 +93,7 @@ bool Mma::placeA(const MmaCta &cta, MmaMatrix &a) {
 bool Mma::readA(const MmaCta &cta, MmaMatrix &a) {
   MmaOperandLayout layout = {shape.kind, shape.a,
                              shape.transposeA ? Major::MN : Major::K, getRows(),
-                             shape.isSparse ? shape.k / 2 : shape.k};
+                             shape.getStoredK()};
   bool isRead = instruction.isAInTensorMemory
                     ? readTensorOperand(cta.tensor, uint32_t(instruction.a),
                                         layout, a, faults)

@@ -15,7 +15,7 @@ namespace blockscale::emulator {
 /// Chunks of a row in an instruction of tcgen05.mma.sp: K is 16 of tf32, 32 of
 /// 16 bits, 64 of 8 bits and 128 of packed values.
 static unsigned getChunks(const MetadataLayout &layout) {
-  return layout.hasSelector() ? 8 : 16;
+  return hasSparsitySelector(layout.kind) ? 8 : 16;
 }
 
 unsigned getSparseChunk(MmaFormat format, bool isPacked) {
@@ -87,14 +87,15 @@ bool readMetadata(const TensorMemory &memory, uint32_t address,
                                 "A a CTA, but got {0}",
                                 layout.rows),
                   "use M = 128, or 256 of a pair");
-  if (layout.selector >= (layout.hasSelector() ? 2 : 1))
+  if (layout.selector >= (hasSparsitySelector(layout.kind) ? 2 : 1))
     return refuse(
         llvm::formatv("expected the sparsity selector of kind::{0} to be {1}, "
                       "but got {2}",
                       getName(layout.kind),
-                      layout.hasSelector() ? "0 or 1" : "0", layout.selector),
+                      hasSparsitySelector(layout.kind) ? "0 or 1" : "0",
+                      layout.selector),
         "move on by two columns, and clear bits 0-1 of the descriptor");
-  address += layout.selector;
+  address = layout.getFirst(address);
   if (!memory.checkAccess(address, layout.rows, layout.getColumns(),
                           "tcgen05.mma.sp", faults))
     return false;
@@ -102,7 +103,7 @@ bool readMetadata(const TensorMemory &memory, uint32_t address,
   for (unsigned row = 0; row < layout.rows; ++row)
     for (unsigned i = 0; i < getChunks(layout); ++i) {
       unsigned lane = row, bit = 4 * i;
-      if (layout.hasSelector()) {
+      if (hasSparsitySelector(layout.kind)) {
         lane = row / 16 * 16 + row % 8 + i / 4 * 8;
         bit = row / 8 % 2 * 16 + i % 4 * 4;
       }

@@ -65,11 +65,9 @@ struct MetadataLayout {
   /// The sparsity selector of f16 and tf32; 0 for other kinds.
   unsigned selector;
 
-  bool hasSelector() const {
-    return kind == MmaKind::F16 || kind == MmaKind::TF32;
-  }
-  /// The columns that are read, from the address and the selector on.
-  unsigned getColumns() const { return hasSelector() ? 1 : 2; }
+  /// Where what is read begins, of metadata at an address, and its columns.
+  uint32_t getFirst(uint32_t address) const { return address + selector; }
+  unsigned getColumns() const { return hasSparsitySelector(kind) ? 1 : 2; }
 };
 
 /// False, and a fault, where the cells are not there.

@@ -309,26 +309,33 @@ def missing(text):
     print("cuMemCreate:", found.value, status.value)
 
 
-def tensor_map(text):
+def find_encoder(name, *more):
+    """A function of the driver that makes tensor maps; `more` are the types of what it is given
+    behind five addresses."""
     found, status = c_void_p(), c_int()
-    cuda.cudaGetDriverEntryPointByVersion(b"cuTensorMapEncodeTiled", byref(found), 12000,
-                                          c_uint64(0), byref(status))
-    encode = ctypes.CFUNCTYPE(
-        c_int, c_void_p, c_int, c_uint, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,
-        c_int, c_int, c_int, c_int)(found.value)
-    memory = ctypes.create_string_buffer(256)
-    place = ctypes.addressof(memory) + -ctypes.addressof(memory) % 64
-
+    cuda.cudaGetDriverEntryPointByVersion(name, byref(found), 12000, c_uint64(0), byref(status))
     cuda.cudaFree(None)  # makes the context
+    return ctypes.CFUNCTYPE(
+        c_int, c_void_p, c_int, c_uint, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, *more,
+        c_int, c_int, c_int, c_int)(found.value)
 
-    def call(what, place=place, kind=0, rank=2, dims=(64, 32), strides=(64,), box=(64, 8),
+
+# Memory for a tensor map, and an address in it that one may have.
+MAP = ctypes.create_string_buffer(256)
+MAP_PLACE = ctypes.addressof(MAP) + -ctypes.addressof(MAP) % 64
+
+
+def tensor_map(text):
+    encode = find_encoder(b"cuTensorMapEncodeTiled")
+
+    def call(what, place=MAP_PLACE, kind=0, rank=2, dims=(64, 32), strides=(64,), box=(64, 8),
              steps=(1, 1), interleave=0, swizzle=0, promotion=0, fill=0):
         arrays = [(c_uint64 * 5)(*dims), (c_uint64 * 5)(*strides), (c_uint * 5)(*box),
                   (c_uint * 5)(*steps)]
         show(what, encode(place, kind, rank, 0x700000000000, *arrays, interleave, swizzle,
                           promotion, fill))
     call("good")
-    call("map", place=place + 8)
+    call("map", place=MAP_PLACE + 8)
     call("rank", rank=6)
     call("type", kind=99)
     call("strides", strides=(60,))
@@ -338,21 +345,12 @@ def tensor_map(text):
 
 
 def im2col_map(text):
-    found, status = c_void_p(), c_int()
-    cuda.cudaGetDriverEntryPointByVersion(b"cuTensorMapEncodeIm2col", byref(found), 12000,
-                                          c_uint64(0), byref(status))
-    encode = ctypes.CFUNCTYPE(
-        c_int, c_void_p, c_int, c_uint, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,
-        c_uint, c_uint, c_void_p, c_int, c_int, c_int, c_int)(found.value)
-    memory = ctypes.create_string_buffer(256)
-    place = ctypes.addressof(memory) + -ctypes.addressof(memory) % 64
-
-    cuda.cudaFree(None)  # makes the context
+    encode = find_encoder(b"cuTensorMapEncodeIm2col", c_uint, c_uint, c_void_p)
 
     def call(what, rank=4, lower=(-1, -1), upper=(-1, -1), channels=64, pixels=128):
         arrays = [(c_uint64 * 5)(64, 9, 14, 64), (c_uint64 * 5)(128, 1152, 16128),
                   (c_int * 3)(*lower), (c_int * 3)(*upper)]
-        show(what, encode(place, 6, rank, 0x700000000000, *arrays, channels, pixels,
+        show(what, encode(MAP_PLACE, 6, rank, 0x700000000000, *arrays, channels, pixels,
                           (c_uint * 5)(1, 1, 1, 1, 1), 0, 3, 0, 0))
     call("good")
     call("rank", rank=2)
