@@ -126,10 +126,9 @@ void emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, LoopBody body,
   emitLoop(b, begin, end, body, getIndex(b, step));
 }
 
-SmallVector<Value>
-emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, ValueRange inits,
-              function_ref<SmallVector<Value>(Lanes, ValueRange)> body,
-              Value step) {
+SmallVector<Value> emitReduction(ImplicitLocOpBuilder &b, Value begin,
+                                 Value end, ValueRange inits,
+                                 ReductionBody body, Value step) {
   auto loop = scf::ForOp::create(b, begin, end, step, inits);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
@@ -138,10 +137,9 @@ emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, ValueRange inits,
   return SmallVector<Value>(loop.getResults());
 }
 
-SmallVector<Value>
-emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, ValueRange inits,
-              function_ref<SmallVector<Value>(Lanes, ValueRange)> body,
-              int64_t step) {
+SmallVector<Value> emitReduction(ImplicitLocOpBuilder &b, Value begin,
+                                 Value end, ValueRange inits,
+                                 ReductionBody body, int64_t step) {
   return emitReduction(b, begin, end, inits, body, getIndex(b, step));
 }
 

@@ -68,22 +68,17 @@ void emitLoop(mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
 void emitLoop(mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
               LoopBody body, int64_t step = 1);
 
+using ReductionBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+    Lanes i, mlir::ValueRange carried)>;
+
 /// Emits a loop as `emitLoop` does, with values that are carried from iteration
 /// to iteration, and returns the last ones.
-llvm::SmallVector<mlir::Value> emitReduction(
-    mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
-    mlir::ValueRange inits,
-    llvm::function_ref<llvm::SmallVector<mlir::Value>(Lanes i,
-                                                      mlir::ValueRange carried)>
-        body,
-    mlir::Value step);
-llvm::SmallVector<mlir::Value> emitReduction(
-    mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
-    mlir::ValueRange inits,
-    llvm::function_ref<llvm::SmallVector<mlir::Value>(Lanes i,
-                                                      mlir::ValueRange carried)>
-        body,
-    int64_t step = 1);
+llvm::SmallVector<mlir::Value>
+emitReduction(mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
+              mlir::ValueRange inits, ReductionBody body, mlir::Value step);
+llvm::SmallVector<mlir::Value>
+emitReduction(mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
+              mlir::ValueRange inits, ReductionBody body, int64_t step = 1);
 
 /// Emits a loop as `emitLoop` does, with one value that is carried, and returns
 /// the last one.
