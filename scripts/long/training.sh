@@ -6,7 +6,7 @@
 # beside products in f64 of the numpy reference's codes (test/Torch/check_training.py). Linear layers,
 # gated MLPs and layers of experts in each form as kernels of SM100 in the emulator, beside the CPU
 # (test/Torch/emulated_training.py). Packages are installed where they are missing (4.7 GB). The last
-# line is `N passed, N failed`.
+# line is `N passed, N failed`. Arguments are those of check_training.py.
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
@@ -14,10 +14,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 "$root/scripts/peers.sh"
 find_package
 export PYTHONPATH=$package
-logs=()
-for program in check_training emulated_training; do
-  log=$root/.cache/logs/$program.log
-  counted "$log" "$root/.cache/peers/bin/python" "$root/test/Torch/$program.py" || true
-  logs+=("$log")
-done
+python=$root/.cache/peers/bin/python
+logs=("$root"/.cache/logs/{check,emulated}_training.log)
+counted "${logs[0]}" "$python" "$root/test/Torch/check_training.py" "$@" || true
+counted "${logs[1]}" "$python" "$root/test/Torch/emulated_training.py" || true
 sum_counts "${logs[@]}"
