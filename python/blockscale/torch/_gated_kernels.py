@@ -103,7 +103,7 @@ class GatedMlp:
 
     def with_values(self, rows: torch.Tensor) -> Self:
         """For a call: so many rows decide whether products take values."""
-        return dataclasses.replace(self, has_values=takes_values(rows))
+        return dataclasses.replace(self, has_values=True) if takes_values(rows) else self
 
     @property
     def has_inner(self) -> bool:

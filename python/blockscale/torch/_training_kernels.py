@@ -202,7 +202,9 @@ class Layer:
 
     def with_values(self, rows: torch.Tensor, offsets: torch.Tensor | None) -> Self:
         """For a call: so many rows decide whether products take values."""
-        return dataclasses.replace(self, has_values=takes_values(rows, offsets))
+        if takes_values(rows, offsets):
+            return dataclasses.replace(self, has_values=True)
+        return self
 
     def multiply(self, product: str, a: tuple[Any, ...], b: tuple[Any, ...], *arguments: Any,
                  **options: Any) -> Value:
