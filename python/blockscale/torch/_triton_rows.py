@@ -177,8 +177,10 @@ def _is_left(found, AXIS: tl.constexpr):
 def _load_keys(k, v, mask, bound, chunk, k2, v2, m3, row_mask, WIDTH: tl.constexpr,
                OUT_WIDTH: tl.constexpr, BLOCK: tl.constexpr, OUT_BLOCK: tl.constexpr,
                ROWS: tl.constexpr, CHUNK: tl.constexpr, MASK: tl.constexpr,
-               SHARES_MASK: tl.constexpr):
-    """Keys and values of a chunk, which rows see them, and the bias of their scores."""
+               SHARES_MASK: tl.constexpr, keys, LOADS_ALL: tl.constexpr):
+    """Keys and values of a chunk, which rows see them, and the bias of their scores.
+
+    LOADS_ALL: those that no row sees are loaded, too, so that no load waits for the mask."""
     column, out_column = tl.arange(0, BLOCK), tl.arange(0, OUT_BLOCK)
     key = chunk * CHUNK + tl.arange(0, CHUNK)
     seen = key[None, :] < bound[:, None]
@@ -200,6 +202,8 @@ def _load_keys(k, v, mask, bound, chunk, k2, v2, m3, row_mask, WIDTH: tl.constex
             in_keys = tl.max(seen.to(tl.int32), 0) > 0
             if MASK == 2:
                 bias = found.to(tl.float32)
+    if LOADS_ALL:
+        in_keys = key < keys
     some_k = tl.load(k + at[:, None] * k2 + column[None, :],
                      in_keys[:, None] & (column < WIDTH)[None, :], 0.0)
     some_v = tl.load(v + at[:, None] * v2 + out_column[None, :],
@@ -253,7 +257,7 @@ def _attend_keys(
                               tl.minimum(segment * SEGMENT + SEGMENT, last), num_stages=STAGES):
             some_k, some_v, seen, bias = _load_keys(
                 k, v, mask, bound, chunk, k2, v2, m3, row_mask, WIDTH, OUT_WIDTH, BLOCK, OUT_BLOCK,
-                ROWS, CHUNK, MASK, SHARES_MASK)
+                ROWS, CHUNK, MASK, SHARES_MASK, keys, False)
             largest, weight, made = _attend_chunk(
                 some_q, some_k, some_v, seen, bias, v, fresh_k, fresh_v, fresh_place, chunk, keys,
                 v2, scale, OUT_WIDTH, OUT_BLOCK, CHUNK, MASK, HAS_NEW, WEIGHT_UNIT, IS_SPECIAL)
@@ -264,27 +268,16 @@ def _attend_keys(
 
 
 @triton.jit
-def _load_part(most_of, sums_of, values_of, start, part, parts, rows, in_rows, column,
-               ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """What a program has left of its keys."""
-    inside = in_rows & (part < parts)
-    place = (start + part) * ROWS + rows
-    most = tl.load(most_of + place, inside, float("-inf"), cache_modifier=".cg")
-    sums = tl.load(sums_of + place, inside, 0.0, cache_modifier=".cg")
-    values = tl.load(values_of + place[:, None] * BLOCK + column[None, :], inside[:, None], 0.0,
-                     cache_modifier=".cg")
-    return most, sums, values
-
-
-@triton.jit
-def _load_eight(most_of, sums_of, values_of, start, part, parts, rows, in_rows, column,
-                ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """What eight programs have left, from `part` on."""
+def _load_four(at_most, at_sums, at_values, left, in_rows, ROWS: tl.constexpr,
+               BLOCK: tl.constexpr):
+    """What four programs one after the other have left of their keys; there are `left` of them."""
     found = ()
-    for i in tl.static_range(8):
-        found += (_load_part(  # type: ignore[assignment]
-            most_of, sums_of, values_of, start, part + i, parts, rows, in_rows, column, ROWS,
-            BLOCK),)
+    for i in tl.static_range(4):
+        inside = in_rows & (i < left)
+        found += ((  # type: ignore[assignment]
+            tl.load(at_most + i * ROWS, inside, float("-inf"), cache_modifier=".cg"),
+            tl.load(at_sums + i * ROWS, inside, 0.0, cache_modifier=".cg"),
+            tl.load(at_values + i * ROWS * BLOCK, inside[:, None], 0.0, cache_modifier=".cg")),)
     return found
 
 
@@ -372,30 +365,36 @@ def _attention_kernel(
     v += batch * v0 + group * v1
     mask += batch * m0
     row_mask = head * m1 + query.to(tl.int64) * m2
-    if COUNT == 1:
-        # The one chunk is loaded while queries are rotated.
-        some_k, some_v, seen, bias = _load_keys(
-            k, v, mask, bound, first, k2, v2, m3, row_mask, WIDTH, OUT_WIDTH, BLOCK, OUT_BLOCK,
-            ROWS, CHUNK, MASK, SHARES_MASK)
+    # All is loaded before something waits for what was loaded. A vector whose layout changes waits
+    # at once, so that the tables are loaded as matrices for the queries, and the new value is last.
     if HAS_NEW:
         fresh_place = tl.load(at_new).to(tl.int64)
-        fresh_place = tl.where(fresh_place < 0, fresh_place + keys, fresh_place)
         is_first = column < WIDTH // 2
         other = tl.where(is_first, column + WIDTH // 2, column - WIDTH // 2)
         in_width = column < WIDTH
-        cosine = tl.load(cos + batch * t0 + column, in_width, 0.0).to(tl.float32)
-        sine = tl.load(sin + batch * t1 + column, in_width, 0.0).to(tl.float32)
-        beside = tl.load(at_q[:, None] + other[None, :], in_rows[:, None] & in_width[None, :],
-                         0.0).to(tl.float32)
-        beside = tl.where(is_first[None, :], -beside, beside)
-        some_q = (some_q.to(tl.float32) * cosine[None, :] + beside * sine[None, :]
-                  ).to(q.dtype.element_ty)
+        in_q = in_rows[:, None] & in_width[None, :]
+        same_row = tl.zeros((ROWS, 1), tl.int32) + column[None, :]
+        beside = tl.load(at_q[:, None] + other[None, :], in_q, 0.0)
+        cosines = tl.load(cos + batch * t0 + same_row, in_q, 0.0)
+        sines = tl.load(sin + batch * t1 + same_row, in_q, 0.0)
         at_k = new_k + batch * n0 + group * n1
-        beside_k = tl.load(at_k + other, in_width, 0.0).to(tl.float32)
-        beside_k = tl.where(is_first, -beside_k, beside_k)
-        fresh_k = (tl.load(at_k + column, in_width, 0.0).to(tl.float32) * cosine
-                   + beside_k * sine).to(k.dtype.element_ty)
+        own_k = tl.load(at_k + column, in_width, 0.0)
+        beside_k = tl.load(at_k + other, in_width, 0.0)
+        cosine = tl.load(cos + batch * t0 + column, in_width, 0.0)
+        sine = tl.load(sin + batch * t1 + column, in_width, 0.0)
+    if COUNT == 1:
+        some_k, some_v, seen, bias = _load_keys(
+            k, v, mask, bound, first, k2, v2, m3, row_mask, WIDTH, OUT_WIDTH, BLOCK, OUT_BLOCK,
+            ROWS, CHUNK, MASK, SHARES_MASK, keys, True)
+    if HAS_NEW:
         fresh_v = tl.load(new_v + batch * w0 + group * w1 + out_column, out_column < OUT_WIDTH, 0.0)
+        fresh_place = tl.where(fresh_place < 0, fresh_place + keys, fresh_place)
+        beside = tl.where(is_first[None, :], -beside.to(tl.float32), beside.to(tl.float32))
+        some_q = (some_q.to(tl.float32) * cosines.to(tl.float32) + beside * sines.to(tl.float32)
+                  ).to(q.dtype.element_ty)
+        beside_k = tl.where(is_first, -beside_k.to(tl.float32), beside_k.to(tl.float32))
+        fresh_k = (own_k.to(tl.float32) * cosine.to(tl.float32) + beside_k * sine.to(tl.float32)
+                   ).to(k.dtype.element_ty)
         if (fresh_place < 0) | (fresh_place >= keys):
             # As an index out of bounds ends kernels of PyTorch.
             tl.inline_asm_elementwise("trap; mov.u32 $0, 0;", "=r", [], dtype=tl.int32,
@@ -440,21 +439,22 @@ def _attention_kernel(
             zero = tl.zeros((FEW,), tl.float32)
             zeros = tl.zeros((FEW, OUT_BLOCK), tl.float32)
             x, y, z = empty, zero, zeros
-            start = tile.to(tl.int64) * splits
-            # Parts are loaded before those before them are merged.
-            found = _load_eight(most_of, sums_of, values_of, start, 0, splits, few, in_few,
-                                out_column, ROWS, OUT_BLOCK)
-            for part in range(0, splits, 8):
-                following = _load_eight(most_of, sums_of, values_of, start, part + 8, splits, few,
-                                        in_few, out_column, ROWS, OUT_BLOCK)
+            start = tile.to(tl.int64) * splits * ROWS + few
+            at_most, at_sums = most_of + start, sums_of + start
+            at_values = values_of + start[:, None] * OUT_BLOCK + out_column[None, :]
+            # Parts are loaded before those before them are merged. The loop is short, since its
+            # instructions are loaded, too.
+            found = _load_four(at_most, at_sums, at_values, splits, in_few, ROWS, OUT_BLOCK)
+            for part in range(4, splits + 4, 4):
+                following = _load_four(
+                    at_most + part * ROWS, at_sums + part * ROWS,
+                    at_values + part * (ROWS * OUT_BLOCK), splits - part, in_few, ROWS, OUT_BLOCK)
                 if COUNT == 1:
                     # Four chunks are a segment, which joins the others when it is complete.
-                    segment = _merge_four((empty, zero, zeros), found[:4])
-                    x, y, z = _merge(x, y, z, segment[0], segment[1], segment[2])
-                    segment = _merge_four((empty, zero, zeros), found[4:])
+                    segment = _merge_four((empty, zero, zeros), found)
                     x, y, z = _merge(x, y, z, segment[0], segment[1], segment[2])
                 else:
-                    x, y, z = _merge_four(_merge_four((x, y, z), found[:4]), found[4:])
+                    x, y, z = _merge_four((x, y, z), found)
                 found = following
             at_few = (batch * queries + pair // shared) * groups * shared + group * shared
             at_few = (at_few + pair % shared) * OUT_WIDTH
