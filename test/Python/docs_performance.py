@@ -295,6 +295,14 @@ def frozen_lora():
     return "".join(find_tables("frozen-lora-h200.txt"))
 
 
+def refit_layers():
+    return find_tables("refit-h200.txt")[0]
+
+
+def refit_blocks():
+    return find_tables("refit-h200.txt")[1]
+
+
 def instructions():
     # Of the first run, of sm_100a; a table of peers is behind it.
     return find_tables("instructions.txt")[0]
