@@ -12,12 +12,18 @@ listed too.
 Prints a line for each log, with the command that writes a stale one anew; the last line is
 `N passed, N failed`. Fails without git or without the history of commits, because nothing can
 be said then.
+
+  scripts/logs.py            each log
+  scripts/logs.py --release  each page with a link to a log, which is to have the figures of the
+                             code at hand, and the stale logs that it has instead
+  scripts/logs.py --list     the names of stale logs alone, without a verdict
 """
 
 import argparse
 import itertools
 import re
 import sys
+import textwrap
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +33,8 @@ from log_head import DIRTY, LOGS, UNKNOWN, ask_git, is_checkout, read_heads
 ROOT = Path(__file__).resolve().parents[1]
 MANIFEST = "manifest.toml"
 BRACES = re.compile(r"\{([^{}]*)\}")
+# A link of a page to a log, and the commit behind it, after a blank or the end of a line.
+LINK = re.compile(r"(\]\((?:(?:\.\./)*docs/)?logs/([\w./-]+\.txt)\))(?:(\s+)\(commits?\s[^)]*\))?")
 RESULT = re.compile(r"^result +\d+ passed, (\d+) failed", re.M)
 MOST_SHOWN = 3
 
@@ -124,27 +132,71 @@ def find_faults(root, log):
     return list(dict.fromkeys(filter(None, reasons)))
 
 
+def find_pages(root):
+    """Every page of the project."""
+    return [page for folder in (".", "docs", "emulator", "emulator/docs")
+            for page in sorted((root / folder).glob("*.md"))]
+
+
+def find_all_faults(root):
+    """Why logs do not hold for the code at hand, by name. The history must be there."""
+    logs = read_manifest(root)
+    return {name: find_faults(root, logs[name]) if name in logs
+            else [f"it is not in {LOGS}/{MANIFEST}"]
+            for name in sorted({*logs, *find_logs(root)})}
+
+
+def find_stale_pages(root):
+    """The names of stale logs by page, for each page that links to a log. The history must be
+    there."""
+    faults, pages = find_all_faults(root), {}
+    for page in find_pages(root):
+        cited = sorted({link[2] for link in LINK.finditer(page.read_text(encoding="utf-8"))})
+        if cited:
+            pages[str(page.relative_to(root))] = [
+                name for name in cited if faults.get(name, ["it is missing"])]
+    return pages
+
+
+def print_verdicts(verdicts):
+    """A line for each name, with what is wrong below it, and the sum; the exit status."""
+    for name, lines in verdicts.items():
+        print(f"{'FAIL' if lines else 'pass'} {name}")
+        for line in lines:
+            print(f"     {line}")
+    failed = sum(map(bool, verdicts.values()))
+    print(f"{len(verdicts) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
 def main(arguments=None, root=ROOT):
-    argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter).parse_args(arguments)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--release", action="store_true")
+    forms.add_argument("--list", action="store_true")
+    options = parser.parse_args(arguments)
     if reason := why_no_history(root):
+        if options.list:
+            print(f"   not known: {reason}")
+            return 0
         print(f"error: {reason}\n0 passed, 1 failed")
         return 1
+    if options.release:
+        return print_verdicts({
+            page: [f"{name} is stale" for name in names]
+            for page, names in find_stale_pages(root).items()})
+    found = find_all_faults(root)
+    if options.list:
+        names = ", ".join(filter(found.get, found)) or "none"
+        print(textwrap.fill(names, 100, initial_indent="   ", subsequent_indent="   ",
+                            break_on_hyphens=False))
+        return 0
     logs = read_manifest(root)
-    names = sorted({*logs, *find_logs(root)})
-    failed = 0
-    for name in names:
-        faults = (find_faults(root, logs[name]) if name in logs
-                  else [f"it is not in {LOGS}/{MANIFEST}"])
-        print(f"{'FAIL' if faults else 'pass'} {name}")
-        for fault in faults:
-            print(f"     {fault}")
+    for name, faults in found.items():
         if faults and name in logs:
-            print(f"     to write it anew: {logs[name].command}")
-        failed += bool(faults)
-    print(f"{len(names) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+            faults.append(f"to write it anew: {logs[name].command}")
+    return print_verdicts(found)
 
 
 if __name__ == "__main__":

@@ -7,16 +7,13 @@ which code a figure is, whether or not that code changed since. With --write, fi
 else lists the pages where one is wrong.
 """
 
-import re
 import sys
 
 from docs_pages import PAGES, ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 from log_head import LOGS, UNKNOWN, read_heads
-
-# The blank before the commit, which may be the end of a line, stays as it is.
-LINK = re.compile(r"(\]\((?:(?:\.\./)*docs/)?logs/([\w./-]+\.txt)\))(?:(\s+)\(commits?\s[^)]*\))?")
+from logs import LINK
 
 
 def describe_commits(name):

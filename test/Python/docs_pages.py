@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Every page of the project.
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "emulator").glob("*.md"),
-         *(ROOT / "emulator/docs").glob("*.md")]
+sys.path.insert(0, str(ROOT / "scripts"))
+from logs import find_pages
+
+PAGES = find_pages(ROOT)
 MARKER = re.compile(r"(?m)^<!-- computed: (\S+) -->\n((?:.+\n)*)")
 
 

@@ -151,6 +151,31 @@ class StaleTest(CheckoutTest):
                                                "     it is not in docs/logs/manifest.toml\n"
                                                "0 passed, 2 failed\n")))
 
+    def test_the_names_of_stale_logs(self):
+        self.write_log(self.first, name="long/b.txt")
+        with contextlib.redirect_stdout(io.StringIO()) as text:
+            self.assertEqual(logs.main(["--list"], self.root), 0)
+        self.assertEqual(text.getvalue(), "   a.txt, long/b.txt\n")
+        (self.root / "docs/logs/long/b.txt").unlink()
+        self.write_log(self.first)
+        with contextlib.redirect_stdout(io.StringIO()) as text:
+            self.assertEqual(logs.main(["--list"], self.root), 0)
+        self.assertEqual(text.getvalue(), "   none\n")
+
+    # A page without a link to a log is not listed, and a link to a log that is missing counts.
+    def test_pages_with_figures_of_stale_logs(self):
+        self.write_log(self.first)
+        self.write("README.md", "[a](docs/logs/a.txt) (commit 0123abc)\n")
+        self.write("docs/Page.md", "[a](logs/a.txt), [b](logs/long/b.txt)\n")
+        self.write("docs/Other.md", "[a](Page.md), logs/a.txt\n")
+        self.commit()
+        with contextlib.redirect_stdout(io.StringIO()) as text:
+            self.assertEqual(logs.main(["--release"], self.root), 1)
+        self.assertEqual(text.getvalue(), ("pass README.md\n"
+                                           "FAIL docs/Page.md\n"
+                                           "     long/b.txt is stale\n"
+                                           "1 passed, 1 failed\n"))
+
     def test_a_set_that_does_not_exist(self):
         self.write("docs/logs/manifest.toml", MANIFEST.replace("@library", "@libary"))
         with self.assertRaisesRegex(ValueError, "expected one of the sets library, but got @lib"):
@@ -166,6 +191,9 @@ class StaleTest(CheckoutTest):
         self.assertRegex(logs.why_no_history(self.root / "lib"), "expected a checkout of git")
         self.root = shallow
         self.assertEqual(self.run_main()[0], 1)
+        with contextlib.redirect_stdout(io.StringIO()) as text:
+            self.assertEqual(logs.main(["--list"], self.root), 0)
+        self.assertRegex(text.getvalue(), "^   not known: expected all commits, ")
         self.assertRegex(self.run_main()[1], "^error: expected all commits, .*\n0 passed, 1 failed")
 
 
