@@ -17,7 +17,7 @@ import numpy as np
 import blockscale
 import decoders
 from blockscale._native._checkpoint import lay_out
-from blockscale.checkpoint import _patterns, check
+from blockscale.checkpoint import _patterns, check, quantize
 from limited import SECONDS, Limited
 
 VALUES = np.arange(64 * 64, dtype=np.float32).reshape(64, 64) / 64 - 30
@@ -77,6 +77,20 @@ class BoundsTest(unittest.TestCase):
                            '{"text_config": {"num_hidden_layers": %s}}'):
                 with self.subTest(text[:40], config=config):
                     self.expect(["check", self.write(config=config % text)], status, message)
+
+    def test_amaxes_of_activations(self):
+        """Scales that f32 has as 0 or as infinity are errors, and leave nothing."""
+        folder, target = self.write(), self.folder / "result"
+        policy = {"version": 1, "rules": [{"format": "nvfp4"}]}
+        for amax, message in ((1e39, r"but got 1e\+39"), (1e-46, "but got 1e-46"),
+                              (10 ** 400, "but got 1000"), (float("nan"), "but got nan"),
+                              (True, "but got True"), ("3", "but got '3'")):
+            amaxes = dict.fromkeys((name.removesuffix(".weight") for name in LAYER), amax)
+            with self.subTest(amax), self.assertRaisesRegex(
+                    blockscale.ArgumentError,
+                    f"the amax of '.*gate_proj' to be positive and finite in f32, {message}"):
+                quantize(folder, target, policy, amaxes=amaxes)
+            self.assertEqual([path.name for path in self.folder.iterdir()], ["model"])
 
     def test_names_that_have_nothing_in_common(self):
         """What layers, experts and scales of the cache are held against grows with the file."""

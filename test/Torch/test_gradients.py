@@ -332,6 +332,18 @@ class OpTest(GradientTest):
                     grad_outputs=[torch.randint(-1, 2, (2, 32)).double().requires_grad_()],
                     **options_of_check))
 
+    def test_second_derivatives_under_a_global_scale(self):
+        """Of one number, as layers have it, or of one for each row."""
+        x = draw(3, WIDTH)
+        for scale in (torch.tensor(0.5), torch.full((96,), 0.5)):
+            with self.subTest(scale.dim()):
+                weight = Weight(96, "nvfp4", scale)
+                rows, factor = x.clone().requires_grad_(), draw(3, 96).requires_grad_()
+                y = OPS.linear_weight_only(rows, *weight.operands, None, **weight.options)
+                first, = torch.autograd.grad(y, rows, factor, create_graph=True)
+                second, = torch.autograd.grad(first, factor, x)
+                self.assertTrue(torch.equal(second, y.detach()))
+
     def test_opcheck(self):
         weight = Weight(96, "nvfp4", torch.tensor(0.5))
         stack = [each[None].contiguous() for each in weight.operands]

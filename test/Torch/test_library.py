@@ -3,11 +3,13 @@
 """Ops of torch.ops.blockscale: results, fakes, derivatives, and what they refuse."""
 
 import concurrent.futures
+import functools
 import unittest
 import unittest.mock
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 import blockscale
 import blockscale.torch
@@ -56,6 +58,18 @@ class QuantizeTest(unittest.TestCase):
         data, scales = OPS.quantize(torch.ones(2, 3, 5, 32), format="nvfp4", swizzled=True)
         self.assertEqual((tuple(data.shape), tuple(scales.shape)),
                          ((2, 3, 5, 16), (2, 3, 1, 1, 32, 4, 4)))
+
+
+    def test_global_scales_of_weights(self):
+        """One number, or one for each row of a matrix or each matrix of a batch."""
+        data, scales = (each.expand(2, 3, *each.shape).contiguous() for each in make("nvfp4"))
+        plain = decode(data, scales, "nvfp4")
+        for count, scale in ((2, torch.tensor(0.5)), (2, 2.0 ** -torch.arange(6.0).view(2, 3)),
+                             (1, 2.0 ** -torch.arange(3.0)), (0, 2.0 ** -torch.arange(96.0))):
+            part = (0,) * (2 - count)
+            found = decode(data[part], scales[part], "nvfp4", scale)
+            wanted = plain[part] * scale.view(*scale.shape, *[1] * (count + 2 - scale.dim()))
+            self.assertTrue(torch.equal(found, wanted))
 
 
 class IntoTest(unittest.TestCase):
@@ -311,6 +325,44 @@ class RegistrationTest(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "no derivative: call the model under"):
             y.sum().backward()
 
+    def test_forward_mode_is_refused(self):
+        """By ops with a derivative and without, for each operand that one could be for: PyTorch
+        would drop the tangent. Operands without tangents are computed as ever."""
+        operands = torch.randn(3, WIDTH), torch.randn(ROWS, WIDTH), torch.zeros(ROWS)
+        data, scales = make("mxfp8")
+        form = blockscale.get_training_form("mxfp8")
+        options = dict(out_features=ROWS, format="mxfp8")
+        functions = {
+            "linear_weight_only": ((0, 2), lambda x, _, bias: OPS.linear_weight_only(
+                x.bfloat16(), data, scales, None, bias, **options)),
+            "merged_linear_weight_only": ((0, 2), lambda x, _, bias: OPS.merged_linear_weight_only(
+                x.bfloat16(), [data], [scales], [None], [bias],
+                **options | {"out_features": [ROWS]})),
+            "linear_quantized": ((0, 2), lambda x, _, bias: OPS.linear_quantized(
+                x, data, scales, None, bias, None, input_format="mxfp8", **options)),
+            "linear": ((0, 1, 2), lambda *given: OPS.linear(*(each.bfloat16() for each in given))),
+            "hadamard": ((0,), lambda x, *_: OPS.hadamard(x.bfloat16())),
+            "fake_quantize": ((0,), lambda x, *_: blockscale.torch.fake_quantize(
+                x, format="mxfp8")),
+            "train_linear": ((0, 1, 2), functools.partial(blockscale.torch.train_linear,
+                                                          form=form)),
+            "rms_norm": ((0,), lambda x, *_: OPS.rms_norm(x)),
+        }
+        for name, (places, function) in functions.items():
+            with self.subTest(name):
+                wanted = function(*operands)
+                for place in places:
+                    def of_one(each, place=place, function=function):
+                        return function(*operands[:place], each, *operands[place + 1:])
+                    each, tangent = operands[place], torch.ones_like(operands[place])
+                    with self.assertRaisesRegex(RuntimeError, f"{name} has no derivative in forw"):
+                        torch.func.jvp(of_one, (each,), (tangent,))
+                    with (forward_ad.dual_level(),
+                          self.assertRaisesRegex(RuntimeError, "without tangents, but got one")):
+                        of_one(forward_ad.make_dual(each, tangent))
+                with forward_ad.dual_level():
+                    self.assertTrue(torch.equal(function(*operands), wanted))
+
     def test_export_has_the_op(self):
         data, scales = make("mxfp8")
 
@@ -352,6 +404,16 @@ class RefusedTest(unittest.TestCase):
              r"data of shape \[96, 64\]"),
             ("dequantize", (data, scales), dict(in_features=64, format="nvfp4",
                                                 dtype=torch.float32), "data of shape"),
+            *(("dequantize", (*codes, *scale), dict(in_features=columns, format=format,
+                                                    dtype=torch.float32), message)
+              for codes, scale, columns, format, message in (
+                  ((data, scales), [], WIDTH - 1, "nvfp4", "a multiple of 16, but got 127"),
+                  ((data[0], scales[0]), [], WIDTH, "nvfp4", r"data of rank 2 or more, .*4"),
+                  ((data, scales), [one.double()], WIDTH, "nvfp4", "global_scale of torch.float32"),
+                  ((data, scales), [one[None]], WIDTH, "nvfp4", r"global_scale of shape \[96\]"),
+                  ((data[None], scales[None]), [torch.ones(ROWS)], WIDTH, "nvfp4",
+                   r"global_scale of shape \[1\], but got \[96\]"),
+                  (make("mxfp8"), [one], WIDTH, "mxfp8", "no global_scale but of nvfp4"))),
             ("linear_weight_only", (x.float(), data, scales, None, None), linear,
              "expected x to be bfloat16, float16"),
             ("linear_weight_only", (x[:, :120], data, scales, None, None), linear,

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -450,6 +451,42 @@ class CalibrateTest(unittest.TestCase):
         self.assertNotIn("forward", vars(model.experts))
         with self.assertRaisesRegex(blockscale.ArgumentError, "Module, but got int"):
             blockscale.torch.calibrate(3, [x])
+
+    def test_layers_that_are_called_by_keyword(self):
+        class Layer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.up = nn.Linear(64, 64)
+
+            def forward(self, x):
+                return self.up(input=2 * x)
+        x = torch.randn(3, 64)
+        self.assertEqual(blockscale.torch.calibrate(Layer(), [x]), {"up": 2 * x.abs().max().item()})
+
+    def test_amaxes(self):
+        """Numbers of any package, from the least to the largest of f32; nothing else, wherever
+        amaxes are given."""
+        rules = policy({"match": {"location": "up"}, "format": "nvfp4"})
+        largest = torch.finfo(torch.float32).max
+        for amax in (2, 2.0, torch.tensor(2.0), np.float32(2), np.array(2.0), 1e-45, largest):
+            model = make()[0]
+            blockscale.torch.quantize_(model, rules, amaxes={"up": amax})
+            self.assertEqual(model.up.input_global.item(), np.float32(amax))
+        for amaxes, message in (
+                ({"up": 0}, "the amax of 'up' to be positive and finite in f32, but got 0"),
+                ({"up": -1.0}, "but got -1.0"), ({"up": float("nan")}, "but got nan"),
+                ({"up": float("inf")}, "but got inf"), ({"up": 1e-46}, "but got 1e-46"),
+                ({"up": 1e39}, r"but got 1e\+39"), ({"up": 10 ** 400}, "but got 1000"),
+                ({"up": "2"}, "but got '2'"), ({"up": True}, "but got True"),
+                ({"up": None}, "but got None"), ({"up": [2.0]}, r"but got \[2.0\]"),
+                ({2: 2.0}, "amaxes by the names of layers, but got 2"),
+                ([("up", 2.0)], "amaxes by the names of layers, but got list")):
+            for prepare in (blockscale.torch.quantize_, blockscale.torch.prepare_qat_):
+                model = make()[0]
+                with (self.subTest(amaxes, by=prepare.__name__),
+                      self.assertRaisesRegex(blockscale.ArgumentError, message)):
+                    prepare(model, rules, amaxes=amaxes)
+                self.assertIs(type(model.up), nn.Linear)
 
 
 class LeftTest(unittest.TestCase):

@@ -212,10 +212,21 @@ class RefitTest(unittest.TestCase):
                 ("q.weight", right["q.weight"].to(torch.float8_e4m3fn), "but got float8_e4m3fn of"),
                 ("q.weight", right["q.weight"].to("meta"), "'q.weight' .* on \"meta\""),
                 ("q.data", right["q.weight"], "but got 'q.data'"),
-                ("shift", right["shift"][:3], r"'shift' as bfloat16 of shape \[64\], but got .*3")):
+                ("shift", right["shift"][:3], r"'shift' as bfloat16 of shape \[64\], but got .*3"),
+                ("shift", right["shift"].int(), "'shift' as bfloat16 of .*, but got int32 of"),
+                ("shift", right["shift"] > 0, "'shift' as bfloat16 of .*, but got bool of"),
+                ("shift", right["shift"].to(torch.complex64), "but got complex64 of"),
+                ("shift", right["shift"].to(torch.float8_e4m3fn), "but got float8_e4m3fn of")):
             with self.subTest(message), self.assertRaisesRegex(blockscale.ArgumentError, message):
                 blockscale.torch.refit_(model, {**right, name: tensor})
             self.check_same(model, wanted)
+        blockscale.torch.refit_(model, {"shift": right["shift"].double()})
+        self.assertTrue(torch.equal(model.shift, right["shift"]))
+        for joint, message in (("qk", "sets of names of layers .*, but got 'q'"),
+                               (["qk"], "but got 'qk'"), ([("q", 1)], r"but got \('q', 1\)"),
+                               ([("q", "k"), ("k", "v")], "in one set .*, but got 'k' in 2")):
+            with self.subTest(joint), self.assertRaisesRegex(blockscale.ArgumentError, message):
+                blockscale.torch.refit_(model, right, joint=joint)
         model = make_plain(0)
         blockscale.torch.quantize_(model, policy(RULES[0]))
         wanted = copy.deepcopy(model)

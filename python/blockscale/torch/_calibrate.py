@@ -86,7 +86,8 @@ def _observe(model: nn.Module, recorder: _Recorder) -> Iterator[None]:
                 stacks.setdefault(id(site.owner), (site.owner, []))[1].append(site)
                 continue
             hook = site.owner.register_forward_pre_hook(
-                lambda _, args, name=site.name: recorder.record(name, args[0]))
+                lambda _, args, given, name=site.name: recorder.record(
+                    name, args[0] if args else given["input"]), with_kwargs=True)
             undo.append(hook.remove)
         for experts, sites in stacks.values():
             undo.append(_replace_forward(experts, recorder, [site.name for site in sites]))

@@ -22,6 +22,7 @@ from blockscale.torch._library import (
     check_transformed,
     check_x,
     define,
+    differentiate,
     implement,
     refuse,
 )
@@ -154,7 +155,7 @@ def _differentiate(context: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
     return _transform(gradient, dim, transposed=True) if rht else gradient, None, None
 
 
-torch.library.register_autograd(f"blockscale::{_NAME}", _differentiate, setup_context=_save)
+differentiate(_NAME, _differentiate, _save)
 
 
 def fake_quantize(x: Tensor, *, format: str, recipe: str | None = None, scaling: str = "none",

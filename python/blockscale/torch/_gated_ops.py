@@ -24,6 +24,7 @@ from blockscale.torch._library import (
     check_tensor,
     check_x,
     define,
+    differentiate,
     implement,
     refuse,
     refuse_backward,
@@ -242,7 +243,7 @@ def _propagate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
     return (*(each if need else None for each, need in zip(made, needs)), None)[:count]
 
 
-torch.library.register_autograd(f"blockscale::{_NAME}", _propagate, setup_context=_save)
+differentiate(_NAME, _propagate, _save)
 
 
 def train_gated_mlp(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, *, form: AnyForm,

@@ -22,11 +22,11 @@ from blockscale.torch._forms import ROW_MAJOR, get_storage, has_product
 from blockscale.torch._hadamard import mix_back
 from blockscale.torch._kernels import LOG, to_argument
 from blockscale.torch._library import (
-    LIBRARY,
     PLAIN,
     check_tensor,
     check_x,
     define,
+    differentiate,
     find_behind,
     find_group,
     implement,
@@ -245,8 +245,7 @@ def _differentiate(context: Any, gradient: Tensor) -> tuple[Any, ...]:
 
 
 for _name in ("linear_weight_only", "grouped_linear_weight_only"):
-    torch.library.register_autograd(f"blockscale::{_name}", _differentiate, setup_context=_save,
-                                    lib=LIBRARY)
+    differentiate(_name, _differentiate, _save)
 
 
 def _save_merged(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
@@ -277,8 +276,7 @@ def _differentiate_merged(context: Any, gradient: Tensor) -> tuple[Any, ...]:
     return x_gradient, nothing, nothing, _get_nothing(global_scale), of_biases
 
 
-torch.library.register_autograd("blockscale::merged_linear_weight_only", _differentiate_merged,
-                                setup_context=_save_merged, lib=LIBRARY)
+differentiate("merged_linear_weight_only", _differentiate_merged, _save_merged)
 
 
 def _save_transposed(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
@@ -300,9 +298,7 @@ def _differentiate_transposed(context: Any, gradient: Tensor) -> tuple[Any, ...]
     return made, nothing, nothing, _get_nothing(global_scale)
 
 
-torch.library.register_autograd("blockscale::transposed_linear_weight_only",
-                                _differentiate_transposed, setup_context=_save_transposed,
-                                lib=LIBRARY)
+differentiate("transposed_linear_weight_only", _differentiate_transposed, _save_transposed)
 
 
 def _save_grouped(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
@@ -323,8 +319,7 @@ def _differentiate_grouped(context: Any, gradient: Tensor) -> tuple[Any, ...]:
     return made, None, None, None, None
 
 
-torch.library.register_autograd("blockscale::transposed_grouped_linear_weight_only",
-                                _differentiate_grouped, setup_context=_save_grouped, lib=LIBRARY)
+differentiate("transposed_grouped_linear_weight_only", _differentiate_grouped, _save_grouped)
 
 
 # Regions.
@@ -345,5 +340,4 @@ def _differentiate_region(context: Any, gradients: list[Tensor | None]) -> tuple
     return read_region(context.region).differentiate(context.saved_tensors, needed, gradients), None
 
 
-torch.library.register_autograd("blockscale::region", _differentiate_region,
-                                setup_context=_save_region, lib=LIBRARY)
+differentiate("region", _differentiate_region, _save_region)

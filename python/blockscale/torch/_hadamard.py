@@ -11,7 +11,7 @@ from torch import Tensor
 
 from blockscale._training import SEGMENT, SIGN_MASK
 from blockscale.torch._kernels import to_argument
-from blockscale.torch._library import check_x, define, implement, refuse
+from blockscale.torch._library import check_x, define, differentiate, implement, refuse
 from blockscale.torch._products_kernels import Mixer, run
 
 _NAME = "hadamard"
@@ -48,4 +48,4 @@ def _differentiate(context: Any, gradient: Tensor) -> Tensor:
     return made
 
 
-torch.library.register_autograd(f"blockscale::{_NAME}", _differentiate, setup_context=_save)
+differentiate(_NAME, _differentiate, _save)

@@ -219,8 +219,11 @@ def to_argument(tensor: Tensor) -> Tensor:
 
 
 def join_tensors(tensors: list[Tensor]) -> Tensor | None:
-    """Tensors that lie behind one another in one piece of memory, as one; None if they do not."""
+    """Tensors that lie behind one another in one piece of memory, as one; None if they do not, or
+    are numbers, which have no dimension along which they could."""
     first = tensors[0]
+    if not first.dim():
+        return first if len(tensors) == 1 else None
     end = first.data_ptr()
     storage = first.untyped_storage().data_ptr()
     for each in tensors:

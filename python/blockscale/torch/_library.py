@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from blockscale._errors import ArgumentError
 from blockscale._forms import SCALINGS, OperandForm
@@ -23,7 +24,33 @@ from blockscale.torch._forms import LAYOUTS, ROW_MAJOR, TILES, get_storage, has_
 from blockscale.torch._kernels import LOG, Kernel, join_tensors, to_argument
 from blockscale.torch._products_kernels import Dequantizer, Linear, Packer, Quantizer, run
 
-LIBRARY = torch.library.Library("blockscale", "DEF")
+
+class _Library(torch.library.Library):
+    """Ops whose derivatives go backward alone. PyTorch's kernels of such derivatives drop the
+    tangents of forward mode without a word, so that derivatives would be 0: here tensors that
+    have tangents are refused."""
+
+    def impl(self, op_name: str, fn: Callable[..., Any], dispatch_key: str = "",
+             **options: Any) -> None:
+        super().impl(op_name, _check_tangents(op_name, fn) if dispatch_key == "Autograd" else fn,
+                     dispatch_key, **options)
+
+
+def _check_tangents(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **options: Any) -> Any:
+        if forward_ad._current_level >= 0:
+            for given in args:
+                for each in given if isinstance(given, (list, tuple)) else [given]:
+                    if (isinstance(each, Tensor)
+                            and forward_ad.unpack_dual(each).tangent is not None):
+                        raise RuntimeError(f"blockscale::{op} has no derivative in forward mode: "
+                                           "expected tensors without tangents, but got one of "
+                                           f"shape {list(each.shape)}; differentiate backward")
+        return function(*args, **options)
+    return call
+
+
+LIBRARY = _Library("blockscale", "DEF")
 PLAIN = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -68,6 +95,13 @@ def _check_format(op: str, format: str, layout: str = ROW_MAJOR, recipe: str | N
     _check_choice(op, "recipe", recipe, (None, *recipes))
 
 
+def _check_global_scale(op: str, scale: Tensor, format: str, sizes: Any, x: Tensor) -> None:
+    """That of a weight: one number, or one for each of `sizes`, its matrices or its rows."""
+    if format != "nvfp4":
+        refuse(op, "no global_scale but of nvfp4", f"one of {format}")
+    check_tensor(op, "global_scale", scale, torch.float32, sizes if scale.dim() else [], x)
+
+
 def define(schema: str) -> None:
     LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
 
@@ -79,10 +113,17 @@ def implement(name: str, function: Callable[..., Any], fake: Callable[..., Any])
     torch.library.register_fake(f"blockscale::{name}", fake, lib=LIBRARY)
 
 
+def differentiate(name: str, backward: Callable[..., Any],
+                  setup_context: Callable[..., None] | None = None) -> None:
+    """Gives an op its derivative, as torch.library.register_autograd takes it."""
+    torch.library.register_autograd(f"blockscale::{name}", backward, setup_context=setup_context,
+                                    lib=LIBRARY)
+
+
 def refuse_backward(name: str, hint: str) -> None:
     def backward(context: Any, *gradients: Any) -> NoReturn:
         raise RuntimeError(f"blockscale::{name} has no derivative: {hint}")
-    torch.library.register_autograd(f"blockscale::{name}", backward, lib=LIBRARY)
+    differentiate(name, backward)
 
 
 # Quantization.
@@ -199,12 +240,20 @@ define("dequantize(Tensor data, Tensor scales, Tensor? global_scale=None, *, int
 
 def _check_dequantize(data: Tensor, scales: Tensor, global_scale: Tensor | None,
                       in_features: int, format: str, dtype: torch.dtype) -> tuple[Any, ...]:
-    _check_format("dequantize", format)
-    _check_choice("dequantize", "dtype", dtype, PLAIN)
+    op = "dequantize"
+    _check_format(op, format)
+    _check_choice(op, "dtype", dtype, PLAIN)
+    block = FORMATS[format][2]
+    if in_features < 0 or in_features % block:
+        refuse(op, f"in_features that are a multiple of {block}", in_features)
+    if data.dim() < 2:
+        refuse(op, "data of rank 2 or more", f"shape {list(data.shape)}")
     *batch, rows, _ = data.shape
     held = get_storage(rows, in_features, format, ROW_MAJOR)
     for what, tensor, shape in (("data", data, held[0]), ("scales", scales, held[1])):
-        check_tensor("dequantize", what, tensor, torch.uint8, [*batch, *shape], data)
+        check_tensor(op, what, tensor, torch.uint8, [*batch, *shape], data)
+    if global_scale is not None:
+        _check_global_scale(op, global_scale, format, batch or [rows], data)
     return (*batch, rows, in_features)
 
 
@@ -228,9 +277,7 @@ def _dequantize(data: Tensor, scales: Tensor, global_scale: Tensor | None = None
 def _spread(global_scale: Tensor, rank: int) -> Tensor:
     """One scale, one for each row of a matrix, or one for each matrix, as it broadcasts with
     [.., N, K]."""
-    if global_scale.dim() == 0:
-        return global_scale
-    return global_scale.reshape(-1, *[1] * (rank - 1))
+    return global_scale.reshape(*global_scale.shape, *[1] * (rank - global_scale.dim()))
 
 
 implement("dequantize", _dequantize, _fake_dequantize)
@@ -278,11 +325,7 @@ def _get_linear(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: 
     for what, tensor, shape in (("data", data, held[0]), ("scales", scales, held[1])):
         check_tensor(op, what, tensor, torch.uint8, [*batch, *shape], x)
     if global_scale is not None:
-        if format != "nvfp4":
-            refuse(op, "no global_scale but of nvfp4", f"one of {format}")
-        rows = batch or [out_features]
-        check_tensor(op, "global_scale", global_scale, torch.float32,
-                      rows if global_scale.dim() else [], x)
+        _check_global_scale(op, global_scale, format, batch or [out_features], x)
     if bias is not None:
         check_tensor(op, "bias", bias, bias.dtype, [*batch, out_features], x)
         _check_choice(op, "the dtype of bias", bias.dtype, PLAIN)

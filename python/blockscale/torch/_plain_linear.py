@@ -20,6 +20,7 @@ from blockscale.torch._library import (
     check_tensor,
     check_x,
     define,
+    differentiate,
     implement,
     refuse,
     set_rows,
@@ -80,7 +81,7 @@ def _differentiate(context: Any, gradient: Tensor) -> tuple[Any, ...]:
             *(rows.sum(0) if is_needed else None for is_needed in of_bias))
 
 
-torch.library.register_autograd("blockscale::linear", _differentiate, setup_context=_save)
+differentiate("linear", _differentiate, _save)
 
 
 class OrderedLinear(nn.Linear):

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from blockscale._amaxes import read_amaxes
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm, check_order
 from blockscale._ops import ORDERS
@@ -87,7 +88,7 @@ def prepare_qat_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"expected a torch.nn.Module, but got {type(model).__name__}")
     check_order(order)
-    rules, given = Rules(policy), dict(amaxes or {})
+    rules, given = Rules(policy), read_amaxes(amaxes)
     sites = list(find_sites(model))
     last = find_last(model, sites)
     forms: dict[str, tuple[nn.Module, LayerForm]] = {}

@@ -13,9 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from blockscale import _native
+from blockscale._amaxes import read_amaxes
 from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, check_order
 from blockscale._policy import Decision, Layer, Policy, Rules
+from blockscale._text import shorten
 from blockscale._types import element_name
 from blockscale.torch._kernels import LOG
 from blockscale.torch._modules import QuantizedWeight, quantize_weight
@@ -37,19 +39,15 @@ def make_static(form: LayerForm, name: str, amaxes: Mapping[str, float]) -> Laye
     if activation is None or activation.scaling != "dynamic" or name not in amaxes or form.rht:
         return form
     return dataclasses.replace(form, activation=dataclasses.replace(
-        activation, scaling="amax", amax=float(amaxes[name])))
+        activation, scaling="amax", amax=amaxes[name]))
 
 
-def _check(model: Any, amaxes: Mapping[str, float]) -> None:
+def _check(model: Any) -> None:
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"expected a torch.nn.Module, but got {type(model).__name__}")
     if is_experts(model) or isinstance(model, nn.Linear) or find_linear(model)[0]:
         raise ArgumentError(f"expected a module with layers in it, but got a layer itself, "
                             f"{type(model).__name__}; wrap it in nn.Sequential")
-    for name, amax in amaxes.items():
-        if not amax > 0 or amax == float("inf"):
-            raise ArgumentError(f"expected the amax of '{name}' to be positive and finite, but got "
-                                f"{amax}")
 
 
 def decide_site(site: Site, rules: Rules, last: str) -> Decision:
@@ -77,6 +75,25 @@ def _check_stacks(sites: list[Site], decisions: list[Decision]) -> None:
                                          f"quantized, but {reasons[id(site.owner)]}")
 
 
+def read_joint(joint: Iterable[Collection[str]]) -> list[list[str]]:
+    """Names of layers that have one global scale, each once.
+
+    Raises: ArgumentError for what are no sets of names, and for a name in two of them.
+    """
+    read: list[list[str]] = []
+    for names in joint:
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise ArgumentError("expected sets of names of layers that have one global scale, but "
+                                f"got {shorten(names)}")
+        read.append(list(dict.fromkeys(names)))
+    counts = collections.Counter(name for names in read for name in names)
+    twice = next((name for name, count in counts.items() if count > 1), None)
+    if twice is not None:
+        raise ArgumentError("expected each layer in one set of those that have one global scale, "
+                            f"but got '{twice}' in {counts[twice]}")
+    return read
+
+
 def _find_joint_amaxes(sites: list[Site], decisions: list[Decision],
                        joint: Iterable[Collection[str]]) -> dict[str, float]:
     """The amax of each layer whose global scale is that of several, by its name."""
@@ -84,7 +101,7 @@ def _find_joint_amaxes(sites: list[Site], decisions: list[Decision],
              if decision.form is not None and decision.form.weight.scaling == "dynamic"
              and not site.is_stack and not site.weight.is_meta}
     found: dict[str, float] = {}
-    for names in joint:
+    for names in read_joint(joint):
         members = [known[name] for name in names if name in known]
         if len(members) > 1:
             amax = find_joint_amax([site.weight for site in members])
@@ -133,8 +150,8 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
     Raises: ArgumentError, FileError. The model is as it was then: plain weights stay until the
       last layer has its codes.
     """
-    given = dict(amaxes or {})
-    _check(model, given)
+    _check(model)
+    given = read_amaxes(amaxes)
     check_order(order)
     rules = Rules(policy)
     sites = list(find_sites(model))

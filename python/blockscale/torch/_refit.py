@@ -14,7 +14,7 @@ from blockscale._errors import ArgumentError
 from blockscale._types import element_name
 from blockscale.torch._library import PLAIN
 from blockscale.torch._modules import QuantizedWeight
-from blockscale.torch._quantize_model import find_joint_amax, with_amax
+from blockscale.torch._quantize_model import find_joint_amax, read_joint, with_amax
 
 Weights: TypeAlias = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
 
@@ -75,7 +75,7 @@ def _find_joint_amaxes(targets: dict[str, _Target], weights: Weights,
                        joint: Iterable[Collection[str]]) -> dict[str, float]:
     """The amax of each weight whose global scale is that of several, by its name."""
     found: dict[str, float] = {}
-    for names in joint:
+    for names in read_joint(joint):
         members = [f"{name}.weight" for name in names
                    if isinstance(targets.get(f"{name}.weight"), QuantizedWeight)]
         if len(members) < 2:
@@ -102,7 +102,9 @@ def _check_one(targets: dict[str, _Target], name: str, tensor: Tensor, amax: flo
     target = targets[name]
     if isinstance(target, QuantizedWeight):
         return _check_weight(name, target, tensor, amax)
-    if target.is_meta or target.shape != tensor.shape:
+    is_number = {target.dtype, tensor.dtype} <= {*PLAIN, torch.float64}
+    if (target.is_meta or target.shape != tensor.shape
+            or not (is_number or target.dtype == tensor.dtype)):
         raise ArgumentError(f"expected '{name}' as {_describe(target)}, but got "
                             f"{_describe(tensor)}")
 

@@ -28,6 +28,7 @@ from blockscale.torch._library import (
     check_tensor,
     check_x,
     define,
+    differentiate,
     implement,
     refuse,
     refuse_backward,
@@ -473,7 +474,7 @@ def _propagate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
     return (of_x, of_weight, of_bias, None, None, None)[:count]
 
 
-torch.library.register_autograd(f"blockscale::{_NAME}", _propagate, setup_context=_save)
+differentiate(_NAME, _propagate, _save)
 
 
 def draw_rng(form: AnyForm, device: torch.device | str | None = None,

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from blockscale._amaxes import read_amaxes
 from blockscale._errors import ArgumentError
 from blockscale._forms import OperandForm
 from blockscale._policy import Policy, Rules
@@ -34,20 +34,10 @@ from blockscale.checkpoint._summary import LayerSummary, Summary
 from blockscale.checkpoint._values import get_computed
 
 
-def read_amaxes(amaxes: Mapping[str, float] | Path | None) -> dict[str, float]:
-    """Amaxes of activations by the names of layers, of a dict or a file of JSON.
-
-    Raises: ArgumentError for what is no positive, finite number.
-    """
-    if amaxes is None:
-        return {}
-    given = amaxes if isinstance(amaxes, Mapping) else read_json(os.fspath(amaxes))
-    for name, amax in given.items():
-        if (isinstance(amax, bool) or not isinstance(amax, (int, float)) or not amax > 0
-                or math.isinf(amax)):
-            raise ArgumentError(f"expected the amax of '{name}' to be a positive, finite number, "
-                                f"but got {amax!r}")
-    return {name: float(amax) for name, amax in given.items()}
+def _read_amaxes(amaxes: Mapping[str, float] | Path | None) -> dict[str, float]:
+    """Amaxes of activations by the names of layers, of a dict or a file of JSON."""
+    return read_amaxes(amaxes if amaxes is None or isinstance(amaxes, Mapping)
+                       else read_json(os.fspath(amaxes)))
 
 
 def _find_amax(name: str, activation: OperandForm, amaxes: Mapping[str, float],
@@ -219,7 +209,7 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
     if layout not in FAMILIES or layout == "plain":
         raise ArgumentError(f"expected layout to be one of {', '.join(FAMILIES[:-1])}, but got "
                             f"{layout!r}")
-    given = read_amaxes(amaxes)
+    given = _read_amaxes(amaxes)
     family = get_family(layout)
     choices = choose(checkpoint, Rules(policy), family)
     planner = Planner(checkpoint, choices, family, given, measured, on)
