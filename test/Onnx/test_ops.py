@@ -33,6 +33,8 @@ def ints(low, high, *shape, dtype=np.int64):
     return RNG.integers(low, high, shape).astype(dtype)
 
 
+#: Numbers, the sums of whose exponentials are beyond f32.
+LARGE = np.array([[1000, 999, -5], [-1000, -1001, -1000], [200, 1, 2]], np.float32)
 #: What is computed in another order, or by other functions, than NumPy's.
 TOLERANCE = {np.dtype(np.float32): 2e-6, np.dtype(np.float16): 2e-3, np.dtype(BF16): 1.6e-2}
 
@@ -234,8 +236,18 @@ CASES = [
     Case("Gemm", [normal(3, 8)], [normal(5, 8), normal(5)], transB=1, dynamic=False),
     Case("Gemm", [X, normal(5, 4)]),
     Case("Gemm", [X, normal(5, 4), normal(4)], beta=0.0),
-    # Ops that ONNX itself has a body for.
-    Case("HardSwish", [X]), Case("Softplus", [X]), Case("Mish", [X]),
+    # Numbers whose exponentials are beyond f32.
+    *[Case(op, [np.array([-np.inf, -200, -100, 0, 100, 200, 3e38, np.inf], np.float32)])
+      for op in ("Softplus", "Mish")],
+    *[Case("ReduceLogSumExp", [LARGE], [np.array(axes)], keepdims=kept)
+      for axes in ([1], [0], [0, 1]) for kept in (0, 1)],
+    Case("ReduceLogSumExp", [LARGE], noop_with_empty_axes=1),
+    Case("ReduceLogSumExp", [LARGE], opset=17, axes=[1]),
+    Case("ReduceLogSumExp", [LARGE.astype(np.float16)]),
+    # Ops that ONNX itself has a body for, with attributes and without.
+    Case("HardSwish", [X]), Case("Softplus", [X]),
+    *[Case(op, [X]) for op in ("Celu", "Elu", "Selu", "Shrink", "ThresholdedRelu")],
+    Case("Elu", [X], alpha=0.3), Case("Selu", [X], gamma=2.0), Case("Shrink", [X], bias=0.2),
 ]
 
 
@@ -276,6 +288,27 @@ class TestOps(unittest.TestCase):
                  *test_integers.OPS}
         covered = {case.op for case in CASES} | apart
         self.assertEqual({op for domain, op in HANDLERS if not domain} - covered, set())
+
+
+class TestFunctions(unittest.TestCase):
+    def test_defaults_of_attributes(self):
+        """Those of a function of a model, and of an op in it that has a body of ONNX's own."""
+        constant = helper.make_node("Constant", [], ["c"])
+        constant.attribute.add(name="value_float", ref_attr_name="more", type=1)
+        function = helper.make_function(
+            "own", "Raised", ["x"], ["y"],
+            [constant, helper.make_node("Elu", ["x"], ["e"]),
+             helper.make_node("Add", ["e", "c"], ["y"])],
+            [helper.make_opsetid("", NEWEST)],
+            attribute_protos=[helper.make_attribute("more", 2.0)])
+        x = np.array([-1, 0, 2], np.float32)
+        for given in ({}, {"more": 5.0}):
+            model = make_model([helper.make_node("Raised", ["x"], ["y"], domain="own", **given)],
+                               {"x": ("f32", [3])}, {"y": ("f32", 1)}, domains=("own",),
+                               functions=[function])
+            found, = run_imported(model, {"x": x})
+            np.testing.assert_allclose(found, np.where(x < 0, np.expm1(x), x)
+                                       + given.get("more", 2), rtol=1e-6)
 
 
 if __name__ == "__main__":

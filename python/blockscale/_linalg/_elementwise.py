@@ -39,6 +39,13 @@ def silu(body: Body, x: str, dtype: str = "f32") -> str:
     return body.div(x, body.add(body.constant(1, dtype), exp, dtype), dtype)
 
 
+def softplus(body: Body, x: str, dtype: str = "f32") -> str:
+    """log(1 + exp(x)), of which no part overflows."""
+    below = body.op(f"arith.negf {_absolute(body, x, dtype)}", dtype)
+    small = body.op(f"math.log1p {body.op(f'math.exp {below}', dtype)}", dtype)
+    return body.add(body.maximum(x, body.constant(0, dtype), dtype), small, dtype)
+
+
 def gelu(body: Body, x: str, dtype: str = "f32") -> str:
     erf = body.op(f"math.erf {body.mul(x, body.constant(math.sqrt(0.5), dtype), dtype)}", dtype)
     half = body.mul(x, body.constant(0.5, dtype), dtype)
@@ -90,7 +97,8 @@ FLOAT_UNARY: dict[str, Callable[..., str]] = {
     **{name: _math(name) for name in (
         "exp", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos",
         "ceil", "floor", "trunc", "roundeven")},
-    "sigmoid": sigmoid, "silu": silu, "gelu": gelu, "gelu_tanh": gelu_tanh,
+    "sigmoid": sigmoid, "silu": silu, "softplus": softplus, "gelu": gelu,
+    "gelu_tanh": gelu_tanh,
     "reciprocal": _reciprocal,
 }
 #: The same of numbers of any kind.

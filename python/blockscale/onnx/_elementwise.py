@@ -51,7 +51,7 @@ _UNARY = {
     "Abs": "abs", "Neg": "neg", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Tanh": "tanh",
     "Erf": "erf", "Sigmoid": "sigmoid", "Relu": "relu", "Ceil": "ceil", "Floor": "floor",
     "Round": "roundeven", "Sign": "sign", "Sin": "sin", "Cos": "cos", "Not": "not",
-    "Reciprocal": "reciprocal",
+    "Reciprocal": "reciprocal", "Softplus": "softplus",
 }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Union
 
 import google.protobuf.message
@@ -161,6 +161,34 @@ def _find_quantizers(model: onnx.ModelProto) -> dict[str, tuple[str, str, bool]]
     return found
 
 
+def _fill_defaults(model: onnx.ModelProto, handled: Collection[str]) -> None:
+    """Writes out the defaults of attributes of calls of functions, and of ops with a body in ONNX:
+    bodies read them."""
+    functions = {(each.domain, each.name, each.overload): each for each in model.functions}
+    graphs = [(list_nodes(model.graph), model.opset_import)]
+    graphs += [(iter(function.node), function.opset_import) for function in model.functions]
+    for nodes, opsets in graphs:
+        version = next((each.version for each in opsets if each.domain in ("", "ai.onnx")), 0)
+        for node in nodes:
+            function = functions.get((node.domain, node.op_type, node.overload))
+            defaults: Iterable[onnx.AttributeProto] = ()
+            if function is not None:
+                defaults = function.attribute_proto
+            elif node.domain in ("", "ai.onnx") and node.op_type not in handled:
+                defaults = _list_defaults(node.op_type, version)
+            given = {each.name for each in node.attribute}
+            node.attribute.extend(each for each in defaults if each.name not in given)
+
+
+def _list_defaults(op: str, version: int) -> list[onnx.AttributeProto]:
+    """The attributes of an op of ONNX that have a default."""
+    try:
+        schema = onnx.defs.get_schema(op, version, "")
+    except onnx.defs.SchemaError:
+        return []
+    return [each.default_value for each in schema.attributes.values() if each.default_value.type]
+
+
 def _inline(model: onnx.ModelProto, handled: Collection[str], path: str,
             kept: Collection[str]) -> onnx.ModelProto:
     """Without functions but those to keep, and without ops that have a body in ONNX itself
@@ -176,6 +204,7 @@ def _inline(model: onnx.ModelProto, handled: Collection[str], path: str,
     if not any(map(has_body, left)) and all(
             function.domain == DOMAIN and function.name in kept for function in model.functions):
         return model
+    _fill_defaults(model, handled)
     names = [(DOMAIN, name) for name in kept]
     names += [(domain, name) for name in handled for domain in ("", "ai.onnx")]
     try:

@@ -4,19 +4,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from blockscale._linalg import (
     Array,
+    emit_binary,
+    emit_compare,
     emit_convert,
     emit_cumulative_sum,
     emit_extremum_index,
     emit_layer_norm,
     emit_reduce,
     emit_reshape,
+    emit_select,
     emit_softmax,
     emit_unary,
+    is_integer,
 )
 from blockscale.onnx._importer import Importer, Operand, get_input, handles
 from blockscale.onnx._nodes import get_type_name
@@ -58,6 +63,25 @@ def import_norm_of_axes(importer: Importer, inputs: Sequence[Operand], attribute
     if after:
         result = emit_unary(importer, after, result)
     return emit_convert(importer, result, x.dtype)
+
+
+@handles("ReduceLogSumExp")
+def import_log_sum_exp(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
+                       ) -> Array:
+    """The largest element before the others, so that no exponential overflows."""
+    x = importer.plain(inputs[0])
+    axes = take_axes(importer, inputs, 1, attributes)
+    if not axes and attributes.get("noop_with_empty_axes", 0):
+        return x
+    wide = "f64" if x.dtype == "f64" or is_integer(x.dtype) else "f32"
+    numbers = emit_convert(importer, x, wide)
+    largest = _reduce(importer, "max", numbers, axes, {})
+    is_infinite = emit_compare(importer, "eq", emit_unary(importer, "abs", largest), math.inf)
+    largest = emit_select(importer, is_infinite, 0.0, largest)
+    powers = emit_unary(importer, "exp", emit_binary(importer, "sub", numbers, largest))
+    total = emit_unary(importer, "log", _reduce(importer, "sum", powers, axes, attributes))
+    largest = emit_reshape(importer, largest, total.sizes)
+    return emit_convert(importer, emit_binary(importer, "add", total, largest), x.dtype)
 
 
 @handles("ArgMax", "ArgMin")
