@@ -3,8 +3,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A training step of a layer of Llama-3-8B's architecture: forward and backward of 8192 tokens.
 
-  python3 benchmarks/gpu/train.py [--commit ID] [--only PART,..]     # on the machine with the GPU
-  python3 benchmarks/gpu/train.py --tiny                             # a small one, on the CPU
+  python3 benchmarks/gpu/train.py [--commit ID] [--only PART,..] [--at-once]   # with the GPU
+  python3 benchmarks/gpu/train.py --tiny                                       # on the CPU
 
 Needs torch, transformers and the package blockscale with its extra for torch; torchao for its form.
 Weights and activations are bf16, of four sequences. Forms:
@@ -15,13 +15,18 @@ Weights and activations are bf16, of four sequences. Forms:
   torch-nvfp4    the form nvfp4 in ops of PyTorch (torch_nvfp4.py), eager, and by torch.compile
 
 Then come the parts of a step, each of the layer's weights alone, forward and backward (weights);
-and fake_quantize of 8192x8192 elements beside a copy of them, as CUDA graphs (fake). The last lines
-are the bars; the exit status is 1 if one is missed. Times are medians of 5 times 3 steps. --only
-names forms, weights and fake.
+the same in mxfp8 as CUDA graphs, where products take codes and where they take values (values); and
+fake_quantize of 8192x8192 elements beside a copy of them, as CUDA graphs (fake). The last lines are
+the bars; the exit status is 1 if one is missed. Times are medians of 5 times 3 steps. --only names
+forms, weights, values and fake. With --at-once, each has a process of its own: all compile at the
+same time, and are timed one after the other.
 """
 
 import argparse
+import contextlib
+import multiprocessing
 import sys
+import unittest.mock
 from pathlib import Path
 
 import torch
@@ -33,13 +38,18 @@ from torch_models import attempt, capture, free, peak_gib, print_head, report_ba
 from torch_nvfp4 import TrainLinear, make_transform
 
 FORMS = ("bf16", "mxfp8", "nvfp4", "torchao", "torch-nvfp4")
-PARTS = (*FORMS, "weights", "fake")
+PARTS = (*FORMS, "weights", "values", "fake")
 #: The most that the step of a form takes, as a multiple of another one's.
 BARS = (("mxfp8", "bf16", 1.25), ("nvfp4", "bf16", 1.35), ("mxfp8", "torchao eager", 1 / 4),
         ("mxfp8", "torchao compiled", 1.0), ("nvfp4", "torch-nvfp4 eager", 1 / 4))
 
 #: The least share of a copy's speed that fake_quantize has in one pass.
 FAKE_BARS = {"mxfp8": 0.85, "mxfp4": 0.85, "nvfp4": 0.85, "nvfp4 16x1, rht": 0.6}
+
+#: Weights of the layer that are of different shapes.
+WEIGHTS = 4
+#: Rows that products of codes and of values are compared for.
+ROWS = (2048, 4096, 6144, 8192)
 
 
 def make_layer(options):
@@ -98,8 +108,8 @@ def prepare(layer, form):
         blockscale.torch.prepare_training_(layer, form, leave_last_projection=False)
 
 
-def time_step(module, inputs, call):
-    """Seconds of forward and backward; gradients of weights are kept and added to."""
+def make_step(module, inputs, call):
+    """Forward and backward, which have run; gradients of weights are kept and added to."""
     def step():
         made = call(*inputs)
         made = made[0] if isinstance(made, tuple) else made
@@ -111,8 +121,14 @@ def time_step(module, inputs, call):
         each.grad = torch.zeros_like(each)
     for _ in range(3):
         step()
+    return step
+
+
+def time_step(step):
     return time_calls(step, calls=3) / 3
 
+
+# What measures is a generator: it yields when everything is compiled.
 
 def measure(form, options):
     """Seconds of a step by the name of the way, eager and compiled."""
@@ -126,30 +142,81 @@ def measure(form, options):
     is_ours = form in ("mxfp8", "nvfp4")
     compiled = torch.compile(call, fullgraph=is_ours)
     ways[form if form == "bf16" or is_ours else f"{form} compiled"] = compiled
+    steps = {name: attempt(name, lambda way=way: make_step(layer, (x,), way))
+             for name, way in ways.items()}
+    yield
     found = {}
-    for name, way in ways.items():
-        seconds = attempt(name, lambda way=way: time_step(layer, (x,), way))
+    for name, step in steps.items():
+        seconds = step and attempt(name, lambda step=step: time_step(step))
         if seconds:
             found[name] = seconds
             print(f"{name}: {seconds * 1e3:.2f} ms, {peak_gib():.1f} GiB", flush=True)
     return found
 
 
-def measure_weights(options):
-    """Forward and backward of each weight alone, by form."""
-    print("\n| weight | bf16 us | mxfp8 | nvfp4 |\n| --- | --- | --- | --- |")
+def list_shapes(options):
+    """The sizes of the layer's weights, by the first name of each."""
     shapes = {}
     for name, module in list_linears(make_layer(options)[0]):
         shapes.setdefault(tuple(module.weight.shape), name)
-    for (n, k), name in shapes.items():
-        times = []
+    return {name: shape for shape, name in shapes.items()}
+
+
+def measure_weights(options):
+    """Forward and backward of each weight alone, by form."""
+    steps = {}
+    for name, (n, k) in list_shapes(options).items():
         for form in ("bf16", "mxfp8", "nvfp4"):
             layer = nn.Linear(k, n, bias=False, dtype=torch.bfloat16, device=options.device)
             model = nn.Sequential(layer)
             prepare(model, form)
             x = torch.randn(options.tokens, k, device=options.device).bfloat16().requires_grad_()
-            times.append(time_step(model, (x,), model))
-        print(f"| {name} [{n}, {k}] | {times[0] * 1e6:.0f} | "
+            steps.setdefault(f"{name} [{n}, {k}]", []).append(make_step(model, (x,), model))
+    yield
+    print("\n| weight | bf16 us | mxfp8 | nvfp4 |\n| --- | --- | --- | --- |")
+    for name, of_forms in steps.items():
+        times = [time_step(step) for step in of_forms]
+        print(f"| {name} | {times[0] * 1e6:.0f} | "
+              + " | ".join(f"{each / times[0]:.2f}" for each in times[1:]) + " |", flush=True)
+
+
+@contextlib.contextmanager
+def multiplying(operands):
+    """Has products take codes, values, or values but in wgrad, whatever the numbers of rows."""
+    from blockscale.torch import _kernels, _training_kernels
+    least = 0 if operands == "values" else sys.maxsize
+    with unittest.mock.patch.multiple(_training_kernels, VALUE_ROWS=least,
+                                      takes_values=lambda *_: operands != "codes"), \
+            unittest.mock.patch.dict(_kernels._KERNELS, clear=True):
+        yield  # Kernels that were made before know of other numbers.
+
+
+def make_linear_step(shape, rows, options):
+    """A CUDA graph of forward and backward of a weight in mxfp8."""
+    from blockscale.torch import train_linear
+    x, weight, gradient = (torch.randn(*size, device=options.device).bfloat16() for size in (
+        (rows, shape[1]), shape, (rows, shape[0])))
+    inputs = x.requires_grad_(), weight.requires_grad_()
+    return capture(lambda: torch.autograd.grad(train_linear(*inputs, form="mxfp8"), inputs,
+                                               gradient), options.device)
+
+
+def measure_values(number, options):
+    """Forward and backward of a weight alone in mxfp8, where products take codes or values."""
+    ways = ("codes", "values", "values but in wgrad")
+    name, (n, k) = list(list_shapes(options).items())[number]
+    steps = {}
+    for way in ways:
+        with multiplying(way):
+            for rows in [options.tokens] if options.tiny else ROWS:
+                steps.setdefault(rows, []).append(make_linear_step((n, k), rows, options))
+    yield
+    if number == 0:
+        print(f"\n| weight | rows | {ways[0]} us | {' | '.join(ways[1:])} |\n"
+              "| --- | --- | --- | --- | --- |")
+    for rows, of_ways in steps.items():
+        times = [time_calls(step, calls=20) / 20 for step in of_ways]
+        print(f"| {name} [{n}, {k}] | {rows} | {times[0] * 1e6:.0f} | "
               + " | ".join(f"{each / times[0]:.2f}" for each in times[1:]) + " |", flush=True)
 
 
@@ -159,22 +226,85 @@ def measure_fake_quantize(options):
     size = 64 if options.tiny else 8192
     x = torch.randn(size, size, device=options.device).bfloat16()
     copy, shares = torch.empty_like(x), {}
-
-    def measure(call):
-        return time_calls(capture(call, options.device), calls=20)
-    plain = measure(lambda: copy.copy_(x))
     ways = {"mxfp8": dict(format="mxfp8"), "mxfp4": dict(format="mxfp4"),
             "nvfp4": dict(format="nvfp4"), "mxfp8 32x32": dict(format="mxfp8", block=(32, 32)),
             "nvfp4 16x1, rht": dict(format="nvfp4", block=(16, 1), rht=True),
             "mxfp8 32x1": dict(format="mxfp8", block=(32, 1)),
             "nvfp4, dynamic": dict(format="nvfp4", scaling="dynamic")}
     with torch.no_grad():
-        for name, way in ways.items():
-            def call(way=way):
-                return blockscale.torch.fake_quantize(x, **way)
-            shares[name] = plain / measure(call)
-            print(f"fake_quantize {name}: {shares[name]:.2f} of a copy's speed", flush=True)
+        plain = capture(lambda: copy.copy_(x), options.device)
+        calls = {name: capture(lambda way=way: blockscale.torch.fake_quantize(x, **way),
+                               options.device) for name, way in ways.items()}
+    yield
+    print()
+    seconds = time_calls(plain, calls=20)
+    for name, call in calls.items():
+        shares[name] = seconds / time_calls(call, calls=20)
+        print(f"fake_quantize {name}: {shares[name]:.2f} of a copy's speed", flush=True)
     return shares
+
+
+def begin(part, options):
+    """The generator that measures a part."""
+    kind, _, number = part.partition(" ")
+    if kind == "values":
+        return measure_values(int(number), options)
+    others = {"weights": measure_weights, "fake": measure_fake_quantize}
+    return others[kind](options) if kind in others else measure(kind, options)
+
+
+def finish(made):
+    """What a generator returns that has yielded."""
+    try:
+        next(made)
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError("expected a generator to yield once")
+
+
+def work(part, options, parent):
+    """Measures a part in a process of its own, when the parent says so."""
+    made = begin(part, options)
+    next(made)
+    parent.send(None)
+    parent.recv()
+    parent.send(finish(made))
+    with contextlib.suppress(EOFError):
+        parent.recv()  # What a process does at its end would take time from others.
+
+
+def measure_at_once(parts, options):
+    """What each part finds, by its name."""
+    context = multiprocessing.get_context("spawn")
+    children = {}
+    with contextlib.ExitStack() as stack:
+        for part in parts:
+            children[part], other = context.Pipe()
+            stack.enter_context(contextlib.closing(children[part]))
+            context.Process(target=work, args=(part, options, other)).start()
+            other.close()
+
+        def receive(part):
+            try:
+                return True, children[part].recv()
+            except EOFError:
+                print(f"  {part}: not measured: its process ended", flush=True)
+                return False, None
+        found = {}
+        for part in [part for part in parts if receive(part)[0]]:
+            children[part].send(None)
+            found[part] = receive(part)[1]
+    return found
+
+
+def measure_in_turn(parts, options):
+    found = {}
+    for part in parts:
+        made = begin(part, options)
+        next(made)
+        found[part] = finish(made)
+        free()
+    return found
 
 
 def main():
@@ -183,6 +313,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=8192)
     parser.add_argument("--sequences", type=int, default=4)
     parser.add_argument("--only", default=",".join(PARTS), help="parts to run")
+    parser.add_argument("--at-once", action="store_true", help="compile all parts at once")
     parser.add_argument("--tiny", action="store_true")
     options = parser.parse_args()
     options.device = "cpu" if options.tiny else "cuda"
@@ -193,16 +324,14 @@ def main():
     if unknown:
         parser.error(f"expected parts of {', '.join(PARTS)}, but got {', '.join(unknown)}")
     print_head(options.commit)
-    seconds, shares = {}, {}
-    for form in (each for each in FORMS if each in chosen):
-        seconds |= measure(form, options)
-        free()
-    if "weights" in chosen:
-        measure_weights(options)
-        print()
-    if "fake" in chosen:
-        shares = measure_fake_quantize(options)
-        print()
+    measure_parts = measure_at_once if options.at_once else measure_in_turn
+    parts = []
+    for part in (each for each in PARTS if each in chosen):
+        parts += [f"{part} {number}" for number in range(WEIGHTS)] if part == "values" else [part]
+    found = measure_parts(parts, options)
+    shares = found.get("fake") or {}
+    seconds = {name: each for form in FORMS for name, each in (found.get(form) or {}).items()}
+    print()
     met = [report_bar(f"{one} over {other}", seconds[one] / seconds[other], bar, at_most=True)
            for one, other, bar in BARS if one in seconds and other in seconds]
     met += [report_bar(f"fake_quantize {name} over a copy", shares[name], bar)
