@@ -3,11 +3,11 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles the examples 70 to 92 of CUTLASS, but for 82 (several GPUs) and 88 (Hopper), for
 sm_100a, sm_103a and sm_120a, as they are, and runs them on the emulator with their own
-verification, in two sizes at least and under both schedules. Where an example takes it, one size is
-no multiple of a tile. The versions are those of emulator/test/CudaRuntime/requirements.txt. A run
-passes where the program says so of each product; findings of the emulator are counted beside it. A
-program whose multiplications are replaced by additions must fail, so that the verification is known
-to bite.
+verification, in two sizes at least and under both schedules, on a GPU of few multiprocessors. Where
+an example takes it, one size is no multiple of a tile. The versions are those of
+emulator/test/CudaRuntime/requirements.txt. A run passes where the program says so of each product;
+findings of the emulator are counted beside it. A program whose multiplications are replaced by
+additions must fail, so that the verification is known to bite.
 
     scripts/long/cutlass.py           all of them
     scripts/long/cutlass.py NAME...   those whose names or folders begin so: 72a, 73
@@ -82,7 +82,11 @@ class Example:
                 "89": ["-DNDEBUG"], "90": ["-DNDEBUG"]}.get(self.folder[:2], [])
 
 
-#: Of examples that fill their operands on the device: 10^8 instructions and more.
+#: Of the GPU that programs find. Those that fill their operands on the device start as many threads
+#: as it holds, and each begins with 10^4 instructions for its random numbers. No cluster of the
+#: examples has more than 16 CTAs.
+MULTIPROCESSORS = 16
+#: Of examples that fill their operands on the device: 10^7 instructions and more.
 FILLS, MANY_FILLS = 1, 2
 
 
@@ -121,14 +125,14 @@ def list_examples():
             cost=FILLS)
     folder = "77_blackwell_fmha"
     add(folder, "77_blackwell_fmha", "--b=1 --h=1 --q=256 --k=256 --d=64 --verify",
-        "--b=1 --h=2 --h_k=1 --q=300 --k=384 --d=128 --verify --mask=causal,residual",
+        "--b=1 --h=2 --h_k=1 --q=512 --k=512 --d=128 --verify --mask=causal",
         cost=MANY_FILLS)
     add(folder, "77_blackwell_fmha_gen", "--b=1 --h=1 --k=128 --d=128 --verify",
         "--b=2 --h=2 --h_k=1 --k=256 --d=128 --verify --remap", cost=MANY_FILLS)
     add(folder, "77_blackwell_mla", "--b=1 --k=128 --page=128 --verify",
         "--b=2 --k=256 --split_kv=2 --page=128 --verify", cost=MANY_FILLS)
     add(folder, "77_blackwell_mla_fwd", "--b=1 --h=1 --q=128 --k=128 --verify",
-        "--b=1 --h=2 --q=256 --k=256 --verify --mask=causal,residual", cost=MANY_FILLS)
+        "--b=1 --h=2 --q=256 --k=256 --verify --mask=causal", cost=MANY_FILLS)
     add(folder, "77_blackwell_fmha_bwd", "--b=1 --h=1 --q=128 --k=128 --d=64 --verify",
         "--b=1 --h=2 --q=256 --k=256 --d=128 --verify --mask=causal", cost=MANY_FILLS)
     folder = "78_blackwell_emulated_bf16x9_gemm"
@@ -156,8 +160,8 @@ def list_examples():
                  "84b_blackwell_mixed_mxfp8_bf16_sparse_gemm"):
         add("84_blackwell_narrow_precision_sparse_gemm", name, "--m=256 --n=256 --k=256",
             "--m=384 --n=640 --k=1024")
-    add("86_blackwell_mixed_dtype_gemm", "86_blackwell_mixed_dtype", "--m=256 --n=128 --k=128",
-        "--m=384 --n=256 --k=256", cost=FILLS)
+    add("86_blackwell_mixed_dtype_gemm", "86_blackwell_mixed_dtype",
+        "--m=256 --n=128 --k=128 --verify", "--m=384 --n=256 --k=256 --verify", cost=FILLS)
     folder = "87_blackwell_geforce_gemm_blockwise"
     for name in ("87a_blackwell_geforce_fp8_bf16_gemm_blockwise",
                  "87b_blackwell_geforce_fp8_bf16_gemm_groupwise"):
@@ -251,7 +255,7 @@ def compile_example(places, example, seconds):
         [places.toolkit / "bin/nvcc", "-std=c++17", "-O2", "-no-compress", "-cudart", "shared",
          "--expt-relaxed-constexpr", *example.options(places.work), *includes, "-gencode",
          f"arch=compute_{example.chip},code=compute_{example.chip}", f"{example.name}.cu",
-         f"-L{places.work / 'stub'}", "-lcuda", "-o", new],
+         f"-L{places.work / 'stub'}", f"-L{places.toolkit / 'lib'}", "-lcuda", "-o", new],
         places.work / "said" / f"nvcc-{example.name}", seconds, cwd=sources)
     if status == 0:
         new.rename(program)
@@ -305,6 +309,7 @@ def execute(places, run, threads, seconds):
         **os.environ,
         "LD_LIBRARY_PATH": str(places.runtime),
         "BLOCKSCALE_EMULATE_CHIP": f"sm_{run.example.chip}",
+        "BLOCKSCALE_EMULATE_MULTIPROCESSORS": str(MULTIPROCESSORS),
         "BLOCKSCALE_EMULATE_SCHEDULE": run.schedule,
         "BLOCKSCALE_EMULATE_SEED": str(run.example.seed if run.schedule != PROMPT else 0),
         "BLOCKSCALE_EMULATE_JOBS": str(threads),

@@ -58,6 +58,16 @@ static void setChip(Session &session) {
   session.multiprocessors = target::findGpu(chip->gpu)->multiprocessors;
 }
 
+static void setMultiprocessors(Session &session) {
+  uint64_t number = getNumber(kMultiprocessorsVariable);
+  if (number > kMostMultiprocessors)
+    refuse(kMultiprocessorsVariable,
+           "at most " + std::to_string(kMostMultiprocessors),
+           std::to_string(number));
+  if (number != 0)
+    session.multiprocessors = static_cast<int>(number);
+}
+
 /// The file of this process; empty where findings go to standard error.
 static std::string getReportPath() {
   llvm::StringRef folder = getVariable(kReportVariable, "");
@@ -126,6 +136,7 @@ static void printReport() {
 static Session *makeSession() {
   auto *session = new Session;
   setChip(*session);
+  setMultiprocessors(*session);
   llvm::StringRef schedule = getVariable(kScheduleVariable, "prompt");
   if (auto found = emulator::findSchedule(schedule))
     session->options.schedule = *found;

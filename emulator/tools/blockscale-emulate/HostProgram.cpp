@@ -29,6 +29,8 @@ static void setEnvironment(const HostProgram &program, llvm::StringRef folder,
                            llvm::StringRef reports) {
   const emulator::RunOptions &options = program.options;
   setVariable(cuda::kChipVariable, program.chip);
+  setVariable(cuda::kMultiprocessorsVariable,
+              llvm::Twine(program.multiprocessors));
   setVariable(cuda::kScheduleVariable, emulator::getName(options.schedule));
   setVariable(cuda::kSeedVariable, llvm::Twine(options.seed));
   setVariable(cuda::kMaxStepsVariable, llvm::Twine(options.maxSteps));

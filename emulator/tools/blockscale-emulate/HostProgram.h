@@ -16,6 +16,7 @@ namespace blockscale::emulate {
 struct HostProgram {
   llvm::ArrayRef<llvm::StringRef> commandLine;
   std::string chip;
+  unsigned multiprocessors = 0; ///< 0: those of the chip's GPU
   emulator::RunOptions options;
 };
 

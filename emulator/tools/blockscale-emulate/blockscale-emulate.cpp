@@ -81,6 +81,11 @@ struct CommandLine {
   cl::opt<std::string> chipName{
       "chip", cl::desc("The GPU that a program finds (default sm_100a)"),
       cl::value_desc("chip"), cl::init(cuda::kDefaultChip), cl::cat(category)};
+  cl::opt<unsigned> multiprocessors{
+      "multiprocessors",
+      cl::desc("Multiprocessors of the GPU that a program finds (default: "
+               "those of the chip's GPU)"),
+      cl::value_desc("n"), cl::init(0), cl::cat(category)};
   cl::opt<bool> check{"check",
                       cl::desc("Parse, look up every instruction, count them; "
                                "run nothing"),
@@ -313,7 +318,8 @@ static llvm::Error checkOptions(bool runsProgram) {
     return llvm::joinErrors(
         refuse(ofKernels, " without --program, which launches for itself"),
         refuse(&cli->check, " without --program, which it would not run"));
-  if (llvm::Error error = refuse(&cli->chipName, " with --program alone"))
+  if (llvm::Error error = refuse({&cli->chipName, &cli->multiprocessors},
+                                 " with --program alone"))
     return error;
   if (!cli->check && cli->kernelNames.size() < 2)
     if (llvm::Error error = refuse(
@@ -355,7 +361,7 @@ int blockscale::tools::emulate(int argc, char **argv) {
   }
   if (!commandLine.empty()) {
     llvm::Expected<int> status = emulate::runHostProgram(
-        {commandLine, cli->chipName, getRunOptions()},
+        {commandLine, cli->chipName, cli->multiprocessors, getRunOptions()},
         llvm::sys::fs::getMainExecutable(
             argv[0], reinterpret_cast<void *>(&takeProgram)));
     if (status)

@@ -23,6 +23,10 @@ inline constexpr const char *kLibraryName = "libcudart.so.13";
 /// The chip of the device: "sm_100a".
 inline constexpr const char *kChipVariable = "BLOCKSCALE_EMULATE_CHIP";
 inline constexpr const char *kDefaultChip = "sm_100a";
+/// Its number of multiprocessors, as of a part of a GPU; 0 for that of the GPU.
+inline constexpr const char *kMultiprocessorsVariable =
+    "BLOCKSCALE_EMULATE_MULTIPROCESSORS";
+inline constexpr int kMostMultiprocessors = 1024;
 /// "prompt", "adversarial" or "random", and the seed of the latter two.
 inline constexpr const char *kScheduleVariable = "BLOCKSCALE_EMULATE_SCHEDULE";
 inline constexpr const char *kSeedVariable = "BLOCKSCALE_EMULATE_SEED";
