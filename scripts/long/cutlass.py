@@ -69,10 +69,10 @@ class Example:
 
     @property
     def seed(self):
-        """Of the adversarial schedule. In the examples for sm_120a thread 0 of the producing warp
-        says how many bytes an elected thread loads, so that they hold only where elect.sync elects
-        thread 0, as GPUs do and PTX does not promise: this seed elects it."""
-        return 61 if self.chip == "120a" else 1
+        """Of the adversarial schedule. In the examples for sm_120a, in 78 and in 86 thread 0 of the
+        producing warp says how many bytes an elected thread loads, so that they hold only where
+        elect.sync elects thread 0, as GPUs do and PTX does not promise: this seed elects it."""
+        return 61 if self.chip == "120a" or self.folder[:2] in ("78", "86") else 1
 
     def options(self, work):
         """Of nvcc. Those of 77 are of its CMakeLists.txt. An assertion of CUTLASS stops those for
