@@ -57,6 +57,11 @@ class TestOps(unittest.TestCase):
         self.assertRegex(str(found["stablehlo.custom_call @unknown_call"]),
                          r"test_refused.py:\d+: jit\(function\)/ffi_call = ")
 
+    def test_constants_of_other_types(self):
+        for number, kind in ((1j, "complex<f32>"), (jnp.array([1, 0], jnp.int4), "i4")):
+            self.refuse(f"constant: expected elements of f32, .*, but got {kind}",
+                        lambda x, number=number: (x, jnp.asarray(number)), X)
+
     def test_unknown_in_a_composite(self):
         self.refuse("stablehlo.reduce_precision", lambda x: lax.composite(
             lambda x: lax.reduce_precision(x, 5, 3), "my.round")(x), X)

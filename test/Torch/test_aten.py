@@ -68,6 +68,7 @@ class TestElementwise(unittest.TestCase):
         self.check(lambda x: -x * 0.3 / 3 + 1.75, x)
         self.check(lambda x: x + float("inf"), x)
         self.check(lambda x: x * float("nan"), x)
+        self.check(torch.sign, x)
         self.check(lambda x: x * 1e300 / float("inf"), x)
         self.check(lambda x, y: (x.float() * y).to(torch.bfloat16), x, y)
 

@@ -5,6 +5,7 @@ is left."""
 
 import copy
 import json
+import math
 import os
 import subprocess
 import sys
@@ -273,7 +274,8 @@ class ExactTest(unittest.TestCase):
                 steps = torch.ceil(x) + torch.floor(x) - torch.round(x) * torch.trunc(x)
                 waves = torch.sin(x) * torch.cos(x) + torch.expm1(x.clamp(-2, 2))
                 logs = torch.log1p(torch.abs(x)) * torch.log2(torch.abs(x) + 1)
-                return self.layer(torch.maximum(near + steps.clamp_min(-4) + waves * logs,
+                steps = steps.clamp(-4, math.inf) + torch.reciprocal(x.square() + math.inf)
+                return self.layer(torch.maximum(near + steps + waves * logs,
                                                 torch.minimum(near, steps)))
         torch.manual_seed(0)
         model = Model().bfloat16().eval()

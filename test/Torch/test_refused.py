@@ -192,6 +192,8 @@ class TestPrograms(unittest.TestCase):
                  lambda x: torch.pow(x, float("inf")), x),
                 ("expected an exponent of 0.5, -0.5, -1 or 1 to 8, but got nan",
                  lambda x: torch.pow(x, float("nan")), x),
+                ("expected an exponent of 0 or more for integers, but got -1",
+                 lambda x: torch.pow(x, -1), torch.arange(1, 4)),
                 ("expected a sequence that is sorted, but got one with a sorter",
                  lambda x, i: torch.searchsorted(x, x, sorter=i), x, torch.arange(8).expand(4, 8)),
                 ("expected input of float32, float64, bfloat16 or float16, but got i64",

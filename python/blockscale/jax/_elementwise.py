@@ -286,7 +286,7 @@ def import_bitcast(importer: Importer, node: Node) -> Known:
 
 @handles("stablehlo.constant")
 def import_constant(importer: Importer, node: Node) -> Known:
-    return importer.import_constant(importer.result, node.attribute("value"))
+    return importer.import_constant(importer.result, node)
 
 
 @handles("stablehlo.optimization_barrier")

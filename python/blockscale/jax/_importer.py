@@ -200,10 +200,11 @@ class Importer(Builder):
             array = emit_convert(self, array, "i1")
         self.values[ref] = Codes(sizes, packed=array) if element == "f4E2M1FN" else array
 
-    def import_constant(self, ref: Ref, attribute: Any) -> Known:
+    def import_constant(self, ref: Ref, node: Node) -> Known:
         """The value of a constant."""
-        self.dtype_of(ref)  # Which refuses what the module has no type for.
-        kind = DTYPES[ref.element][1]
+        # Which refuses what the module has no type for, and JAX may not read the attribute of.
+        self.dtype_of(ref)
+        kind, attribute = DTYPES[ref.element][1], node.attribute("value")
         if not isinstance(attribute, ir.DenseElementsAttr):
             self.refuse(f"expected a dense constant, but got {type(attribute).__name__}")
         sizes = get_sizes(ref)

@@ -36,8 +36,16 @@ def _leave_integers(compute: Compute) -> Compute:
     return lambda body, x, dtype: compute(body, x, dtype) if is_float(dtype) else x
 
 
+def _sign(body: Body, x: str, dtype: str) -> str:
+    """0 of NaN."""
+    zero, one, minus = (body.constant(number, dtype) for number in (0, 1, -1))
+    below = body.select(body.compare("lt", x, zero, dtype), minus, zero, dtype)
+    return body.select(body.compare("gt", x, zero, dtype), one, below, dtype)
+
+
 _UNARY: dict[str, Compute] = {
-    **{name: UNARY[name] for name in ("abs", "neg", "relu", "sign", "square")},
+    **{name: UNARY[name] for name in ("abs", "neg", "relu", "square")},
+    "sign": _sign,
     **{name: FLOAT_UNARY[name] for name in (
         "silu", "sigmoid", "tanh", "exp", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt",
         "erf", "sin", "cos", "reciprocal")},
@@ -142,7 +150,12 @@ def pow(input: Any, exponent: Any) -> Element:
         raise ArgumentError(f"expected an exponent of 0.5, -0.5, -1 or 1 to {_LARGEST_POWER}, but "
                             f"got {exponent}")
     if exponent in roots:
-        return FLOAT_UNARY[roots[exponent]], [input]
+        def root(body: Body, x: str, dtype: str) -> str:
+            if not is_float(dtype):
+                raise ArgumentError("expected an exponent of 0 or more for integers, but got "
+                                    f"{exponent}")
+            return FLOAT_UNARY[roots[exponent]](body, x, dtype)
+        return root, [input]
 
     def compute(body: Body, x: str, dtype: str) -> str:
         power = x

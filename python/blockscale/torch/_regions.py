@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -69,9 +68,7 @@ def _encode(value: Any, numbers: dict[Any, int]) -> Any:
     if isinstance(value, (list, tuple)):
         return [_encode(each, numbers) for each in value]
     if value is None or isinstance(value, (bool, int, float, str)):
-        if isinstance(value, float) and not math.isfinite(value):
-            return {"float": str(value)}
-        return value
+        return value  # JSON of Python has infinities and NaN, too.
     raise ArgumentError(f"expected arguments that are numbers, texts and dtypes, but got {value!r}")
 
 
@@ -80,8 +77,7 @@ def _decode(value: Any, nodes: list[Any]) -> Any:
         return [_decode(each, nodes) for each in value]
     if isinstance(value, dict):
         (kind, held), = value.items()
-        return (nodes[held] if kind == "node" else float(held) if kind == "float" else
-                getattr(torch, held))
+        return nodes[held] if kind == "node" else getattr(torch, held)
     return value
 
 
