@@ -122,6 +122,7 @@ Lanes emitLoadBits(KernelBuilder &b, Value pointer, Type type, Value index) {
 SmallVector<Lanes> emitLoadWords(KernelBuilder &b, Value address, int64_t bytes,
                                  int64_t access) {
   SmallVector<Lanes> words;
+  access = std::min(access, bytes);
   auto accessType = VectorType::get({access / kWordBytes}, b.getI32Type());
   for (int64_t at = 0; at < bytes; at += access) {
     Value place = b.offset(address, b.getI8Type(), b.i64(at));

@@ -56,8 +56,9 @@ mlir::Value emitAddress(KernelBuilder &b, mlir::Value pointer, mlir::Type type,
 emit::Lanes emitLoadBits(KernelBuilder &b, mlir::Value pointer, mlir::Type type,
                          mlir::Value index);
 
-/// Words (i32) of `bytes` bytes at `address`, which is aligned to `access`
-/// bytes: the words are loaded `access` bytes (4, 8 or 16) at a time.
+/// Words (i32) of `bytes` bytes at `address`: the words are loaded `access`
+/// bytes (4, 8 or 16) at a time, or all at once where there are fewer, and the
+/// address is aligned to that.
 llvm::SmallVector<emit::Lanes> emitLoadWords(KernelBuilder &b,
                                              mlir::Value address, int64_t bytes,
                                              int64_t access);

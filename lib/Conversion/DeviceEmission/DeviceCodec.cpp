@@ -24,7 +24,7 @@ SmallVector<Lanes> emitLoadCodes(KernelBuilder &b, Value address, int64_t count,
   int64_t bytes = count * bits / 8;
   SmallVector<Lanes> words, codes;
   if (bytes >= 4) {
-    words = emitLoadWords(b, address, bytes, std::min(bytes, kVectorBytes));
+    words = emitLoadWords(b, address, bytes, kVectorBytes);
   } else {
     Lanes loaded = b.load(b.getIntegerType(bytes * 8), address, bytes);
     words.push_back(extend(loaded, 32));

@@ -80,7 +80,7 @@ PlainMmaDecoder::Words PlainMmaDecoder::loadCodes(Value slot, Lanes inStage) {
   for (int64_t i = 0; i < kThreadRows; ++i) {
     SmallVector<Lanes> loaded = emitLoadWords(
         b, b.offset(base, b.getI8Type(), b.i32(i * kRowDistance * rowBytes)),
-        bytes, std::min(bytes, kCopyBytes));
+        bytes, kCopyBytes);
     llvm::append_range(words, format.keepsChain
                                   ? takeOrderedCodes(b, thread.member, loaded)
                                   : Words(loaded.begin(), loaded.end()));

@@ -6,7 +6,7 @@ by plain mma.sync, and gives the bytes of the CPU, as it does on SM100 (sm100_ep
 from dataclasses import replace
 
 from gpu_producers import GELU_TANH, SWIGLU
-from sm100_epilogue import ENDS, JOIN, ODD_COLS, SHIFT, Epilogue, main
+from sm100_epilogue import ENDS, JOIN, ODD_COLS, SHIFT, WIDE_VALUES, Epilogue, main
 
 WIDE = "rows = 128, cols = 128, stages = 3, band = 1, ctas = 2"
 NARROW = "rows = 16, cols = 64, stages = 3, band = 2, ctas = 4"
@@ -28,6 +28,7 @@ PLAIN_A = (
     Epilogue("no_groups", "mxfp8", body=SHIFT, quantize="mxfp8", recipe="rceil", layout="grouped",
              offsets=True, groups="rows", ends=(0, 0, 0), shape=(20, 64, 64)),
     *ODD_COLS,
+    *WIDE_VALUES,
 )
 PLAIN_B = (
     Epilogue("gelu_scaled_a", body=GELU_TANH, shape=(130, 288, 64), value="f32", bias=True),

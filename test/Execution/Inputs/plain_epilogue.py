@@ -6,7 +6,7 @@ them, and gives the bytes of the CPU, as it does on SM100 (sm100_epilogue.py).""
 from dataclasses import replace
 
 from gpu_producers import GELU_TANH, SWIGLU
-from sm100_epilogue import ENDS, JOIN, ODD_COLS, RELU, SHIFT, Epilogue, main
+from sm100_epilogue import ENDS, JOIN, ODD_COLS, RELU, SHIFT, WIDE_VALUES, Epilogue, main
 
 CHIPS = ("sm_80", "sm_90a", "sm_100a")
 TILE = "rows = 128, cols = 128, stages = 3, band = 1, ctas = 2"
@@ -31,6 +31,7 @@ CASES = (
     Epilogue("depth_mn_major", body=RELU, groups="columns", ends=(16, 16, 80), value="f32",
              shape=(144, 64, 96), mn_major="ab"),
     *ODD_COLS,
+    *WIDE_VALUES,
 )
 
 if __name__ == "__main__":

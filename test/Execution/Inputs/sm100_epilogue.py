@@ -63,6 +63,7 @@ class Epilogue:
     offsets: bool = False
     global_value: str = ""  # of the quantization: scalar, rank_0, each
     value: str = "bf16"
+    product_value: str = ""  # the type of the products' results, `value` unless given
     groups: str = ""
     ends: tuple = ()
     bias: bool = False
@@ -98,6 +99,14 @@ ODD_COLS = (
     Epilogue("odd_values", body=GELU_TANH, value="f32", shape=(130, 133, 64), bias=True,
              dynamic_cols=True),
 )
+# Results of f32 of products and tensors of 16 bits, of which a thread reads half as many bytes as
+# it writes: in whole columns, and in odd ones.
+WIDE_VALUES = (
+    Epilogue("wide_values", body=JOIN, inputs=("full", "columns", "rows"), value="f32",
+             product_value="bf16", shape=(70, 96, 128)),
+    Epilogue("odd_wide_values", body=JOIN, inputs=("full", "columns", "rows"), value="f32",
+             product_value="f16", shape=(130, 101, 64), bias=True),
+)
 CASES = (
     Epilogue("quantize", quantize="nvfp4", layout="swizzled", global_value="rank_0"),
     Epilogue("silu", "mxfp8", body=SWIGLU.replace("%1", "%one"), quantize="mxfp8", recipe="rceil",
@@ -129,6 +138,7 @@ CASES = (
     Epilogue("half_values", value="f16", body=SHIFT, shape=(130, 96, 64)),
     *SWIGLUS,
     *ODD_COLS,
+    *WIDE_VALUES,
     Epilogue("dynamic_swiglu", "mxfp8", products=2, body=SWIGLU, quantize="nvfp4",
              layout="linear", shape=(300, 272, 96), schedule=PAIRS, dynamic_cols=True),
     Epilogue("odd_halves", value="f16", body=JOIN, inputs=("full", "columns", "rows"),
@@ -179,14 +189,15 @@ class Text:
     def computed(self, sums):
         """What the function makes of these sums, by numpy; scales are in linear form."""
         case = self.case
-        to = {"bf16": epilogue_model.bf16, "f16": epilogue_model.f16}.get(case.value, np.float32)
+        rounding = {"bf16": epilogue_model.bf16, "f16": epilogue_model.f16, "f32": np.float32}
+        to = rounding[case.product_value or case.value]
         sums = [each.astype(np.float32) for each in sums]
         covered = self.legal[-1] if case.groups == "rows" else None
         for each, bias in zip(sums, self.biases):
             each[:covered] += from_bf16(bias)
         body = epilogue_model.bodies(RELU, SHIFT, JOIN)[case.body]
         inputs = [from_bf16(each) if each.dtype == np.uint16 else each for each in self.inputs]
-        x = to(body(*map(to, sums), *inputs))
+        x = rounding[case.value](body(*map(to, sums), *inputs))
         if not case.quantize:
             return [x]
         return epilogue_model.quantized(x, case.quantize, case.recipe, FORMATS[case.quantize][3],
@@ -248,7 +259,7 @@ class Text:
         sizes = "".join(f"{size}x" for size in ((self.count,) if is_depth else lead))
         self.cols_size = "?" if case.dynamic_cols else str(self.cols)
         self.sizes = sizes + ("?x" if not lead else f"{self.rows}x") + f"{self.cols_size}x"
-        value = f"tensor<{self.sizes}{case.value}>"
+        product = f"tensor<{self.sizes}{case.product_value or case.value}>"
         for i in range(case.products):
             of_b = (self.count,) if case.groups == "rows" else lead
             b, sb = self.operand(of_b, self.cols, case.dynamic_cols,
@@ -267,18 +278,19 @@ class Text:
             self.lines.append(f"%p{i} = blockscale.{op} {a[0]}, {b[0]}{orders}{offsets} "
                               f"scales({sa[0]}, "
                               f"{sb[0]}) block [1, {self.block}]{bias}{schedule}\n"
-                              f"      : {', '.join(types)} -> {value}")
+                              f"      : {', '.join(types)} -> {product}")
+        value = f"tensor<{self.sizes}{case.value}>"
         self.result, self.results = "%p0", [value]
         if case.body:
-            self._write_body(value)
+            self._write_body(product, value)
         if case.quantize:
             self._write_quantize(value, offsets)
 
-    def _write_body(self, value):
+    def _write_body(self, product, value):
         case, rank = self.case, self.sizes.count("x")
         dims = ", ".join(f"d{i}" for i in range(rank))
         maps = {"full": dims, "columns": f"d{rank - 1}", "rows": f"d{rank - 2}"}
-        operands = [(f"%p{i}", value, "full") for i in range(case.products)]
+        operands = [(f"%p{i}", product, "full") for i in range(case.products)]
         for spread in case.inputs:
             element = "f32" if spread == "rows" else "bf16"
             shape = {"full": (self.rows, self.cols), "columns": (self.cols,),
@@ -298,7 +310,7 @@ class Text:
         iterators = ", ".join(['"parallel"'] * rank)
         dynamic = [i for i, size in enumerate(self.sizes.split("x")[:-1]) if size == "?"]
         sizes = "".join(f"  %at{i} = arith.constant {i} : index\n"
-                        f"  %dim{i} = tensor.dim %p0, %at{i} : {value}\n" for i in dynamic)
+                        f"  %dim{i} = tensor.dim %p0, %at{i} : {product}\n" for i in dynamic)
         known = ", ".join(f"%dim{i}" for i in dynamic)
         arguments = ", ".join(f"{name}: {element}" for name, element in zip(names, elements))
         self.lines.append(f"""{sizes.lstrip()}  %init = tensor.empty({known}) : {value}

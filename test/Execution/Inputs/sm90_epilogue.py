@@ -6,7 +6,7 @@ gives the bytes of the CPU, as it does on SM100 (sm100_epilogue.py)."""
 from dataclasses import replace
 
 from gpu_producers import GELU_TANH, SWIGLU
-from sm100_epilogue import ENDS, JOIN, ODD_COLS, RELU, SHIFT, Epilogue, main
+from sm100_epilogue import ENDS, JOIN, ODD_COLS, RELU, SHIFT, WIDE_VALUES, Epilogue, main
 
 WIDE = "rows = 256, cols = 128, stages = 2, band = 1, ctas = 2"
 NARROW = "rows = 16, cols = 128, stages = 3, band = 2, ctas = 4"
@@ -36,6 +36,7 @@ PLAIN_A = (
     Epilogue("depth_values", "mxfp4", body=RELU, groups="columns", ends=(32, 96), value="f32",
              shape=(140, 64, 96)),
     *ODD_COLS,
+    *WIDE_VALUES,
 )
 PLAIN_B = (
     Epilogue("scaled_a", quantize="nvfp4", layout="swizzled", global_value="rank_0",

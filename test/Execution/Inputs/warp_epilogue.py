@@ -6,7 +6,7 @@ on SM100 (sm100_epilogue.py)."""
 from dataclasses import replace
 
 from gpu_producers import GELU_TANH, SWIGLU
-from sm100_epilogue import ENDS, JOIN, ODD_COLS, RELU, SHIFT, Epilogue, main
+from sm100_epilogue import ENDS, JOIN, ODD_COLS, RELU, SHIFT, WIDE_VALUES, Epilogue, main
 
 FEW = "rows = 128, cols = 128, stages = 2, band = 1, ctas = 2"
 CASES = (
@@ -33,6 +33,7 @@ CASES = (
     Epilogue("depth_values", "mxfp4", body=RELU, groups="columns", ends=(32, 96), value="f32",
              shape=(140, 64, 96)),
     *ODD_COLS,
+    *WIDE_VALUES,
 )
 
 if __name__ == "__main__":

@@ -39,8 +39,7 @@ static SmallVector<Lanes> emitLoadBf16(KernelBuilder &b, Value address,
     return {emit::emitDecodeFloat(b.getBF16Type(), bits)};
   }
   int64_t bytes = count * kBf16Bytes;
-  for (Lanes word :
-       emitLoadWords(b, address, bytes, std::min<int64_t>(bytes, 16))) {
+  for (Lanes word : emitLoadWords(b, address, bytes, /*access=*/16)) {
     values.push_back(toF32(word << 16));
     values.push_back(toF32(word & 0xFFFF0000u));
   }
