@@ -120,6 +120,80 @@ static void separateInits(RewriterBase &rewriter, Operation *op,
   }
 }
 
+/// Adds the values that may have the memory of a tensor because `use` takes it.
+static void addSharers(OpOperand &use, llvm::SetVector<Value> &values) {
+  Operation *user = use.getOwner();
+  if (getViewed(user)) {
+    values.insert(user->getResult(0));
+  } else if (auto writer = dyn_cast<DestinationStyleOpInterface>(user)) {
+    if (writer.isDpsInit(&use))
+      values.insert(writer.getTiedOpResult(&use));
+  } else {
+    // An op may give what it takes, and one with regions what they yield.
+    Operation *giver =
+        user->hasTrait<OpTrait::IsTerminator>() ? user->getParentOp() : user;
+    for (OpResult result : giver->getResults())
+      if (result.getType() == use.get().getType())
+        values.insert(result);
+  }
+}
+
+/// Whether something behind `move` reads another value than the one that is
+/// moved, in memory that an op has for `empty`:
+///
+///   %y = linalg.generic outs(%empty)
+///   %s = arith.select %c, %y, %x
+///   bufferization.materialize_in_destination %s in restrict writable %out
+///   bufferization.materialize_in_destination %y in restrict writable %other
+///
+/// With %out in the place of %empty, %y would be overwritten before it is read:
+/// to the analysis, a write to a buffer is no conflict.
+static bool isOverwritten(tensor::EmptyOp empty, Operation *user,
+                          bufferization::MaterializeInDestinationOp move) {
+  Value moved = move.getSource();
+  while (auto cast = moved.getDefiningOp<tensor::CastOp>())
+    moved = cast.getSource();
+  llvm::SetVector<Value> values;
+  for (OpOperand &use : empty->getUses())
+    if (use.getOwner() == user)
+      addSharers(use, values);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Value value = values[i], viewed = value;
+    while (Value whole = getViewed(viewed.getDefiningOp()))
+      viewed = whole;
+    for (OpOperand &use : value.getUses()) {
+      Operation *before =
+          move->getBlock()->findAncestorOpInBlock(*use.getOwner());
+      if (viewed != moved && !(before && before->isBeforeInBlock(move)))
+        return true;
+      addSharers(use, values);
+    }
+  }
+  return false;
+}
+
+/// Gives ops the memory in which their results are moved, in place of empty
+/// tensors.
+static LogicalResult eliminateEmptyTensors(RewriterBase &rewriter,
+                                           ModuleOp module) {
+  bufferization::OneShotBufferizationOptions options;
+  options.allowReturnAllocsFromLoops = true;
+  options.bufferizeFunctionBoundaries = true;
+  bufferization::OneShotAnalysisState state(module, options);
+  if (failed(bufferization::analyzeModuleOp(module, state)))
+    return failure();
+  auto getPlace = [](RewriterBase &rewriter, SubsetInsertionOpInterface op,
+                     tensor::EmptyOp empty, Operation *user) {
+    auto move = dyn_cast<bufferization::MaterializeInDestinationOp>(*op);
+    if (move && isa<MemRefType>(move.getDest().getType()) &&
+        isOverwritten(empty, user, move))
+      return Value();
+    return bufferization::buildSubsetExtraction(rewriter, op, empty, user);
+  };
+  return bufferization::eliminateEmptyTensors(rewriter, module, state,
+                                              getPlace);
+}
+
 namespace {
 
 struct BufferizeKernelsPass
@@ -138,7 +212,7 @@ struct BufferizeKernelsPass
     });
     resolveBranchSizes(rewriter, getOperation());
     placeBranchResults(rewriter, getOperation());
-    if (failed(bufferization::eliminateEmptyTensors(rewriter, getOperation())))
+    if (failed(eliminateEmptyTensors(rewriter, getOperation())))
       return signalPassFailure();
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
