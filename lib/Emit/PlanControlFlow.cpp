@@ -181,6 +181,12 @@ LogicalResult Builder::carryOn(scf::ForOp op, ArrayRef<Symbolic> carried) {
   return success();
 }
 
+/// Whether nothing but a loop that takes it knows a buffer, so that nothing has
+/// written to it.
+static bool isUnwritten(Value init) {
+  return init.getDefiningOp<memref::AllocOp>() && init.hasOneUse();
+}
+
 LogicalResult Builder::evaluateFor(scf::ForOp op) {
   runtime::PlanLoop loop;
   Expressions bounds;
@@ -201,7 +207,8 @@ LogicalResult Builder::evaluateFor(scf::ForOp op) {
       View from = *view;
       FailureOr<View> place =
           addCarried(op, from, cast<MemRefType>(argument.getType()));
-      if (failed(place) || failed(addCopy(op, from, *place, *steps)))
+      if (failed(place) ||
+          (!isUnwritten(init) && failed(addCopy(op, from, *place, *steps))))
         return failure();
       carried.push_back(*place);
     } else if (std::optional<Expression> value = getFlag(init)) {
