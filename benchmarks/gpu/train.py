@@ -191,11 +191,9 @@ def multiplying(operands):
         yield  # Kernels that were made before know of other numbers.
 
 
-def make_linear_step(shape, rows, options):
+def make_linear_step(x, weight, gradient, options):
     """A CUDA graph of forward and backward of a weight in mxfp8."""
     from blockscale.torch import train_linear
-    x, weight, gradient = (torch.randn(*size, device=options.device).bfloat16() for size in (
-        (rows, shape[1]), shape, (rows, shape[0])))
     inputs = x.requires_grad_(), weight.requires_grad_()
     return capture(lambda: torch.autograd.grad(train_linear(*inputs, form="mxfp8"), inputs,
                                                gradient), options.device)
@@ -205,11 +203,14 @@ def measure_values(number, options):
     """Forward and backward of a weight alone in mxfp8, where products take codes or values."""
     ways = ("codes", "values", "values but in wgrad")
     name, (n, k) = list(list_shapes(options).items())[number]
-    steps = {}
+    steps, tensors = {}, {}  # A graph reads memory that it does not keep.
+    for rows in [options.tokens] if options.tiny else ROWS:
+        tensors[rows] = [torch.randn(*size, device=options.device).bfloat16()
+                         for size in ((rows, k), (n, k), (rows, n))]
     for way in ways:
         with multiplying(way):
-            for rows in [options.tokens] if options.tiny else ROWS:
-                steps.setdefault(rows, []).append(make_linear_step((n, k), rows, options))
+            for rows, given in tensors.items():
+                steps.setdefault(rows, []).append(make_linear_step(*given, options))
     yield
     if number == 0:
         print(f"\n| weight | rows | {ways[0]} us | {' | '.join(ways[1:])} |\n"

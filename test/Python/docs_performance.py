@@ -277,7 +277,7 @@ def decode_steps():
 
 
 def fake_quantization():
-    log = (ROOT / "docs/logs/fake-quantize-h200.txt").read_text(encoding="utf-8")
+    log = (ROOT / "docs/logs/train-h200.txt").read_text(encoding="utf-8")
     return table(["of", "share of a copy's speed"], re.findall(
         r"(?m)^fake_quantize (.*): ([\d.]+) of a copy's speed$", log))
 
