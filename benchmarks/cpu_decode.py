@@ -7,9 +7,9 @@
 
 Needs torch, a C++ compiler for Inductor, and the package blockscale. The model has the
 architecture of Llama, random weights, and some 300 M parameters unless --layers says otherwise.
-All ways are in one process and are timed in turns, a few calls of each in a round; a figure is the
-median over rounds, and a ratio the median of the ratios within rounds. Threads are those that the
-process may run on.
+All ways are in one process, which compiles all of them first. They are timed in turns, a few calls
+of each in a round; a figure is the median over rounds, and a ratio the median of the ratios within
+rounds. Threads are those that the process may run on.
 
   decode    one token with a static cache of keys and values that holds --context tokens
   rows      one call of --rows tokens without a cache
@@ -184,6 +184,10 @@ def report(options, ways):
     met = True
     cases = ("decode", options.steps), (f"{options.rows} rows", 1), \
         ("layer, 1 row", 50), (f"layer, {options.rows} rows", 5)
+    for case in range(len(cases)):
+        for way in ways:
+            way.measure(case, 1)
+    print("compiled", flush=True)
     for case, (title, count) in enumerate(cases):
         for way in ways:
             way.measure(case, 2)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 from blockscale import _native
@@ -57,6 +58,13 @@ class Clause:
     found: str
 
 
+@functools.lru_cache(maxsize=256)
+def _find_clause(weight: str, activation: str | None, rht: bool, cast: str | None, dtype: str
+                 ) -> Clause | None:
+    found = check(_native.check_form(weight, activation, rht, cast, dtype))[0]
+    return Clause(found.clause, found.expected, found.found) if found.clause else None
+
+
 @dataclasses.dataclass(frozen=True)
 class LayerForm:
     """How a layer is quantized. Without a form of activations, these stay plain, and so do those
@@ -85,10 +93,9 @@ class LayerForm:
             plain = dataclasses.replace(self, activation=None, plain_rows=0).find_clause(dtype)
             if plain is not None:
                 return plain
-        found = check(_native.check_form(
+        return _find_clause(
             self.weight.format, None if self.activation is None else self.activation.format,
-            self.rht, self.cast, dtype))[0]
-        return Clause(found.clause, found.expected, found.found) if found.clause else None
+            self.rht, self.cast, dtype)
 
     def describe(self) -> str:
         """As the compiler's remarks do."""

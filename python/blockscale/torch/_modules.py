@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -14,7 +16,7 @@ from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm
 from blockscale._types import element_name
 from blockscale.torch._forms import ROW_MAJOR, get_layout, get_storage
-from blockscale.torch._kernels import join_tensors, to_argument
+from blockscale.torch._kernels import Kernel, join_tensors, to_argument
 from blockscale.torch._library import PLAIN
 from blockscale.torch._products_kernels import Quantizer, run
 from blockscale.torch._state import (
@@ -61,9 +63,16 @@ def _run_quantizer(weight: Tensor, form: LayerForm, layout: str,
     given = (torch.tensor(operand.amax, dtype=torch.float32, device=weight.device)
              if operand.scaling == "amax" else None)
     # The number itself is an argument, so that one kernel serves all.
-    key = OperandForm(operand.format, operand.recipe, operand.scaling, None, operand.is_swept)
-    kernel = Quantizer(key, weight.dtype, weight.dim(), form.rht, layout).get()
+    if operand.amax is not None:
+        operand = dataclasses.replace(operand, amax=None)
+    kernel = _get_quantizer(operand, weight.dtype, weight.dim(), form.rht, layout)
     return run(kernel, [to_argument(weight), given], out=out)
+
+
+@functools.lru_cache(maxsize=256)
+def _get_quantizer(operand: OperandForm, dtype: torch.dtype, rank: int, rht: bool, layout: str
+                   ) -> Kernel:
+    return Quantizer(operand, dtype, rank, rht, layout).get()
 
 
 class Neighbours:
