@@ -40,6 +40,7 @@
 #include "DeviceEmission/CvtEmitter.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/WarpExchange.h"
+#include "Emission/BitMoves.h"
 #include "Products/PlainPairs.h"
 #include "WgmmaRoles.h"
 #include "blockscale/Numerics/Accumulators.h"
@@ -50,7 +51,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 #include <cmath>
-#include <map>
 
 using namespace mlir;
 
@@ -345,28 +345,12 @@ Lanes DecodeEmitter::emitE2M1Bits(Lanes codes) {
 }
 
 Lanes DecodeEmitter::emitPackedBits(Lanes source, int64_t reg) {
-  constexpr int width = 8 * kWordBytes;
-  // Bits that are rotated by as many are moved together.
-  std::map<int, uint32_t> masks;
+  emit::BitMoves moves;
   for (int half = 0; half < 2; ++half)
-    for (int bit = 0; bit < 4; ++bit) {
-      int from = getCodeBit(bit, reg, half).distance + bit;
-      int to = getPlaces().bits[bit] + 16 * half;
-      masks[(to - from + width) % width] |= uint32_t(1) << to;
-    }
-  Lanes bits = source.like(0);
-  for (auto [rotation, mask] : masks) {
-    uint32_t fromLeft = (uint32_t(1) << rotation) - 1;
-    Lanes moved = source;
-    if (!(mask & fromLeft))
-      moved = rotation ? source << rotation : source;
-    else if (!(mask & ~fromLeft))
-      moved = source >> (width - rotation);
-    else
-      moved = (source << rotation) | (source >> (width - rotation));
-    bits = bits | (moved & mask);
-  }
-  return bits;
+    for (int bit = 0; bit < 4; ++bit)
+      moves.add(getCodeBit(bit, reg, half).distance + bit,
+                getPlaces().bits[bit] + 16 * half);
+  return moves.emit(source);
 }
 
 Value DecodeEmitter::emitElements(Lanes codes, bool takesFactor) {

@@ -2,8 +2,11 @@
 
 #prepacked = #blockscale.data_layout<fragments_64x64>
 
-// A thread stores 16 bytes of 4-bit codes, or loads twice as many of others.
+// A thread stores 16 bytes of 4-bit codes, which are of 32 bytes of two rows each, or loads twice
+// as many of others.
 // CHECK: gpu.func @prepack_4_bits(%{{.+}}: !llvm.ptr<1>{{.*}}, %{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: i64, %{{.+}}: i64, %{{.+}}: i64) kernel attributes {nvvm.reqntid = array<i32: 128, 1, 1>}
+// CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-COUNT-16: llvm.load %{{.+}} {alignment = 1 : i64} : !llvm.ptr<1> -> i8
 // CHECK-COUNT-1: llvm.store %{{.+}}, %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
 // CHECK: gpu.func @unpack_8_bits(%{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64},
 // CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>

@@ -5,17 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A CTA moves a block, and a thread the elements that are its fragments there:
-// 16 bytes at a time on the side of blocks, single bytes on the other one,
-// whose lines the CTA's other threads find in the cache. Weights are prepacked
-// once, so the kernel is simple rather than fast.
+// A CTA moves a block, and a thread the elements that are its fragments there,
+// a piece of 16 bytes after the other. Into blocks, it loads what its quad has
+// of rows in accesses of 16 bytes (PrepackPiece.h), where rows begin at
+// multiples of these and go on so far. At the ends of other rows, and out of
+// blocks, it moves single bytes on the side of rows, whose lines the CTA's
+// other threads find in the cache.
 //
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/GroupSearch.h"
 #include "Emission/OperandChecks.h"
 #include "Emission/PrepackedUnits.h"
 #include "Kernels.h"
+#include "PrepackPiece.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/DataLayout.h"
 
@@ -47,10 +51,15 @@ public:
   void emit();
 
 private:
-  /// Units of the thread that lie side by side.
-  static constexpr int64_t kPieceUnits =
-      kFragmentThreadBytes / (kUnitWords * kWordBytes);
+  static constexpr int64_t kAccessBytes = 16;
 
+  /// Whether all rows begin at a multiple of an access.
+  Lanes areRowsAligned();
+  /// The words of a piece of the thread, made of accesses to its rows from
+  /// `byte` on, or of single bytes of the units from `first` on.
+  SmallVector<Lanes> emitWidePiece(Lanes byte);
+  SmallVector<Lanes> emitNarrowPiece(int64_t first);
+  SmallVector<Lanes> emitLoadRow(Lanes row, Lanes byte);
   /// The words of the thread's unit `number`.
   SmallVector<Lanes> emitGather(int64_t number);
   void emitScatter(ArrayRef<Lanes> words, int64_t number);
@@ -97,6 +106,40 @@ void PrepackEmitter::emitScatter(ArrayRef<Lanes> words, int64_t number) {
       });
 }
 
+Lanes PrepackEmitter::areRowsAligned() {
+  Lanes address(b, LLVM::PtrToIntOp::create(b, b.getI64Type(), rowMajor));
+  Lanes bytes(b, arith::IndexCastOp::create(b, b.getI64Type(), units));
+  return isEqual((address | bytes) & (kAccessBytes - 1), 0);
+}
+
+SmallVector<Lanes> PrepackEmitter::emitLoadRow(Lanes row, Lanes byte) {
+  return emitIfElseZero(b, isBelow(row, rows), [&] {
+    return emitLoadWords(b, getUnitAddress(row, byte), kPieceRowBytes,
+                         kAccessBytes);
+  });
+}
+
+SmallVector<Lanes> PrepackEmitter::emitWidePiece(Lanes byte) {
+  auto getElement = [&](int64_t reg) {
+    return getFragmentElement(FragmentPlace<Lanes>{
+        thread, thread.like(0), thread.like(reg), thread.like(0)});
+  };
+  SmallVector<SmallVector<Lanes>> parts;
+  for (int64_t reg = 0; reg < 2; ++reg)
+    parts.push_back(
+        emitLoadRow(rowBlock * kFragmentRows + getElement(reg).row, byte));
+  // Two columns are the thread's, and the next ones its neighbour's.
+  Lanes inQuad = toWord(b, getElement(0).col / 2);
+  return emitGatherPiece(b, bits, inQuad, parts[0], parts[1]);
+}
+
+SmallVector<Lanes> PrepackEmitter::emitNarrowPiece(int64_t first) {
+  SmallVector<Lanes> words;
+  for (int64_t i = 0; i < kPieceUnits; ++i)
+    llvm::append_range(words, emitGather(first + i));
+  return words;
+}
+
 Value PrepackEmitter::getPieceAddress(int64_t piece) {
   Lanes index = (matrix * rowBlocks + rowBlock) * colBlocks + colBlock;
   Lanes byte = getUnitByte(thread, thread.like(piece * kPieceUnits));
@@ -115,9 +158,13 @@ void PrepackEmitter::emit() {
          first += kPieceUnits) {
       Value address = getPieceAddress(first / kPieceUnits);
       if (toBlocks) {
-        SmallVector<Lanes> words;
-        for (int64_t i = 0; i < kPieceUnits; ++i)
-          llvm::append_range(words, emitGather(first + i));
+        Lanes byte = colBlock * (kFragmentCols * bits / 8) +
+                     first / kPieceUnits * kPieceRowBytes;
+        Lanes isWide =
+            areRowsAligned() & isBelow(byte + (kPieceRowBytes - 1), units);
+        SmallVector<Lanes> words = emitIfElse(
+            b, isWide, [&] { return emitWidePiece(byte); },
+            [&] { return emitNarrowPiece(first); });
         emitStoreWords(b, words, address, kFragmentThreadBytes);
         continue;
       }
