@@ -86,8 +86,9 @@ class Explanation:
     count: int = 0
 
     def __str__(self) -> str:
+        calls = "1 call" if len(self.taken) == 1 else f"{len(self.taken)} calls"
         lines = [(f"{self.count} ops, of which {sum(len(nodes) for _, nodes in self.taken)} in "
-                  f"{len(self.taken)} calls of ours")]
+                  f"{calls} of ours")]
         lines += [f"  took {what}: {', '.join(nodes)}" for what, nodes in self.taken]
         lines += [f"  left {name}: {reason}" for name, reason in self.left.items()]
         return "\n".join(lines)
