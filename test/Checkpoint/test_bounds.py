@@ -92,6 +92,33 @@ class BoundsTest(unittest.TestCase):
                 quantize(folder, target, policy, amaxes=amaxes)
             self.assertEqual([path.name for path in self.folder.iterdir()], ["model"])
 
+    def test_numbers_that_are_not_finite(self):
+        """Also where a policy gives the amax of weights."""
+        policy = {"version": 1, "rules": [
+            {"format": "nvfp4", "weight_only": True, "cast": "bf16",
+             "global_scale": {"amax": 40.0}}]}
+        quantize(self.write(), self.folder / "finite", policy)
+        for number in (np.inf, -np.inf, np.nan):
+            name, values = "model.layers.0.mlp.up_proj.weight", VALUES.copy()
+            values[3, 5] = number
+            folder = self.write({**LAYER, name: values}, name="not")
+            with self.subTest(number), self.assertRaisesRegex(
+                    blockscale.ArgumentError, "up_proj': expected numbers that are finite"):
+                quantize(folder, self.folder / f"result{number}", policy)
+
+    def test_a_result_that_is_a_link(self):
+        """It is refused before anything is done: a folder could not take its place."""
+        folder, policy = self.write(), {"version": 1, "rules": [{"format": "mxfp8"}]}
+        (self.folder / "empty").mkdir()
+        for name, target in (("to nothing", "none"), ("to a folder", "empty")):
+            (self.folder / name).symlink_to(target)
+            for written in (name, f"{name}/"):
+                with self.subTest(written), self.assertRaisesRegex(
+                        blockscale.ArgumentError, f"'.*{written}' to be a new .*, but got a link"):
+                    quantize(folder, f"{self.folder}/{written}", policy)
+            self.assertTrue((self.folder / name).is_symlink())
+        self.assertEqual(len(list(self.folder.iterdir())), 4)
+
     def test_names_that_have_nothing_in_common(self):
         """What layers, experts and scales of the cache are held against grows with the file."""
         count, config = 8000, {"num_hidden_layers": 8000, "vocab_size": 8}

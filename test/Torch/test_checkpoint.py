@@ -279,6 +279,15 @@ class CheckpointTest(unittest.TestCase):
             (change(up__bias=torch.zeros(96, dtype=torch.int64)), "'up.bias': expected numbers"),
             (change(head__weight=state["head.weight"].to(torch.float8_e4m3fn)),
              "'head.weight': expected numbers of F32, BF16, F16, F64, but got F8_E4M3"),
+            # Biases of layers that have none, of one and of all experts, and of one alone.
+            (change(down__bias=torch.zeros(64)), "'down.bias': expected a tensor of the model"),
+            (change(**{f"experts__{number}__down_proj__bias": torch.zeros(64)
+                       for number in range(len(model.experts.down_proj))}),
+             "'experts.down_proj_bias': expected a tensor of the model, but it has no"),
+            (change(experts__1__down_proj__bias=torch.zeros(64)),
+             "expected a tensor 'experts.0.down_proj.bias', as other experts have one, but got"),
+            (change(experts__1__down_proj__input_scale=None),
+             "expected a tensor 'experts.1.down_proj.input_scale', as other experts have one"),
             (change(up__pre_quant_scale=torch.ones(64)),
              "'up.pre_quant_scale': expected a tensor of"),
         ]

@@ -228,16 +228,47 @@ def _read_experts(files: Files, site: Site) -> Part | None:
                     other: Any = part.global_scale
                     check_expert(f"{prefix}{scheme.global_scale}", first, other)
             scales = torch.stack([parts[0].global_scale for parts in rows])
-        inputs = [part.input_scale for parts in rows for part in parts]
+        flat = [part for parts in rows for part in parts]
+        has_input = _have_all(flat, "input_scale", scheme.input_scale)
         # One scale is for the tokens of all experts.
-        given = torch.stack(inputs).max() if inputs[0] is not None else None
+        given = (torch.stack([part.input_scale for part in flat]).max()
+                 if has_input else None)
         biases = [[part.bias for part in parts] for parts in rows]
-        has_bias = all(bias is not None for each in biases for bias in each)
+        has_bias = _have_all(flat, "bias", ".bias")
         return Part(prefixes[0][0], scheme,
                     _join([[part.data for part in parts] for parts in rows]),
                     _join([[part.scales for part in parts] for parts in rows]), scales, given,
                     _join(biases) if has_bias else None)
     return None
+
+
+def _have_all(parts: Sequence[Part], member: str, ending: str) -> bool:
+    """Whether all experts have a tensor that none needs.
+
+    Raises: ArgumentError where some have it.
+    """
+    lack = [part for part in parts if getattr(part, member) is None]
+    if lack and len(lack) < len(parts):
+        raise ArgumentError(f"expected a tensor '{lack[0].path}{ending}', as other experts have "
+                            "one, but got none")
+    return not lack
+
+
+def check_bias(site: Site, bias: Tensor | None) -> None:
+    """That a layer of a model has a bias where its checkpoint does.
+
+    Raises: ArgumentError, with the name of the bias.
+    """
+    name = f"{site.name}{'_bias' if site.is_stack else '.bias'}"
+    if site.bias is None:
+        if bias is not None:
+            raise ArgumentError(f"'{name}': expected a tensor of the model, but it has no such "
+                                "parameter")
+    elif bias is None:
+        raise ArgumentError(f"expected a tensor '{name}', but got none")
+    elif bias.shape != site.bias.shape:
+        raise ArgumentError(f"'{name}': expected shape {list(site.bias.shape)}, but got "
+                            f"{list(bias.shape)}")
 
 
 def read_site(files: Files, site: Site) -> Part | None:
@@ -397,13 +428,8 @@ def place_part(site: Site, part: Part, form: LayerForm) -> Any:
 
     def move(tensor: Tensor | None) -> Tensor | None:
         return None if tensor is None else tensor.to(device)
-    if site.bias is not None:
-        name = f"{site.name}{'_bias' if site.is_stack else '.bias'}"
-        if part.bias is None:
-            raise ArgumentError(f"expected a tensor '{name}', but got none")
-        if part.bias.shape != site.bias.shape:
-            raise ArgumentError(f"'{name}': expected shape {list(site.bias.shape)}, but got "
-                                f"{list(part.bias.shape)}")
+    check_bias(site, part.bias)
+    if site.bias is not None and part.bias is not None:
         site.bias = nn.Parameter(part.bias.to(device, site.bias.dtype), requires_grad=False)
     is_scaled = form.activation is not None and form.activation.scaling == "scale"
     return make_module(site, move(part.data), move(part.scales), move(part.global_scale), form,

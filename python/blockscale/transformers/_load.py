@@ -23,6 +23,7 @@ from blockscale.checkpoint._names import split_expert
 from blockscale.torch._checkpoint import (
     NUMBERS,
     Files,
+    check_bias,
     fit_form,
     make_form,
     place_part,
@@ -101,16 +102,12 @@ def _read_own(files: Files, site: Site, order: str | None) -> QuantizedWeight | 
         name: files.read(prefix + name) if files.get_dtype(prefix + name) else None
         for name in (*OWN_TENSORS, "bias")}
     lost = [name for name in ("data", "scales") if found[name] is None]
-    if site.bias is not None and found["bias"] is None:
-        lost.append("bias")
     if lost:
         raise ArgumentError("\n".join(f"expected a tensor '{prefix}{name}', but got none"
                                       for name in lost))
     bias = found.pop("bias")
+    check_bias(site, bias)
     if site.bias is not None and bias is not None:
-        problem = check_tensor(prefix + "bias", bias, (bias.dtype, list(site.bias.shape)))
-        if problem:
-            raise ArgumentError(problem)
         site.bias = nn.Parameter(bias.to(site.bias.dtype), requires_grad=False)
     form = fit_form(form, site.weight.dtype, site.name).with_order(order)
     module = make_module(site, found["data"], found["scales"], found["global_scale"], form,

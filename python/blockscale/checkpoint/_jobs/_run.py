@@ -122,6 +122,9 @@ def check_destination(destination: str, resume: bool) -> str:
     Raises: ArgumentError where there is something, or nothing to resume.
     """
     folder = os.path.normpath(destination) + ".partial"
+    if os.path.islink(os.path.normpath(destination)):
+        raise ArgumentError(f"expected '{destination}' to be a new or empty folder, or a new "
+                            "file, but got a link")
     if os.path.exists(destination) and (not os.path.isdir(destination)
                                         or os.listdir(destination)):
         raise ArgumentError(f"expected '{destination}' to be a new or empty folder, or a new "

@@ -118,7 +118,7 @@ def _write_member(member: Mapping[str, Any], rows: Rows, layout: Layout, how: Ma
     tiles = np.empty((rows.count, blocks), np.uint8) if member["is_swizzled"] else None
     for begin, end in list_chunks(rows.count, rows.row_bytes):
         x = rows.read(begin, end)
-        if amax is None:
+        if how["scaling"] != "dynamic":  # Whose amax was computed.
             _check_finite(_kernels.compute_amax(x, rows.dtype), rows)
         codes, scales = _get_buffers(end - begin, columns, blocks)
         packed = _quantize_rows(x, rows.dtype, layout, how, amax, codes, scales)
