@@ -97,6 +97,29 @@ class QatTest(unittest.TestCase):
                     self.assertTrue(torch.equal(model(x), wanted))
                     self.assertTrue(torch.equal(model(x[:1]), wanted[:1]))
 
+    def test_activations_that_are_rounded_first(self):
+        """By `cast` in a model of f32, and by torch.autocast: the deployed model has the results of
+        the trained one, with the codes of what was rounded."""
+        x = torch.randn(33, 128)
+        for rule, is_autocast in (({"format": "mxfp8", "cast": "bf16"}, False),
+                                  ({"format": "mxfp4", "weight_only": True, "cast": "bf16"}, False),
+                                  ({"format": "mxfp8", "cast": "f16"}, True),
+                                  ({"format": "mxfp8"}, True)):
+            for order in ("chain", "free"):
+                with (self.subTest(rule, order=order), torch.no_grad(),
+                      torch.autocast("cpu", torch.bfloat16, enabled=is_autocast)):
+                    # A bias of f32 is rounded before sums with an order.
+                    model = make(torch.float32, bias=order == "free")
+                    prepare_qat_(model, policy(rule), order=order)
+                    wanted = model(x)
+                    convert_qat_(model)
+                    found = model(x)
+                    self.assertEqual(found.dtype, wanted.dtype)
+                    if order == "chain":
+                        self.assertTrue(torch.equal(found, wanted))
+                    difference = (found - wanted).float().norm() / wanted.float().norm()
+                    self.assertLess(difference, 0.004)
+
     def test_transformed(self):
         """With the Hadamard transform of both operands, or beside plain activations, which are
         transformed, too: the deployed model has the codes and the results of the trained one."""

@@ -18,7 +18,7 @@ from blockscale._ops import ORDERS
 from blockscale._policy import Policy, Rules
 from blockscale.torch._fake_quantize import fake_quantize
 from blockscale.torch._kernels import LOG
-from blockscale.torch._modules import quantize_weight
+from blockscale.torch._modules import autocast, quantize_weight
 from blockscale.torch._quantize_model import decide_site, make_static
 from blockscale.torch._sites import Installer, find_last, find_sites, make_module
 from blockscale.torch._summary import Ledger, Summary
@@ -53,8 +53,12 @@ class FakeQuantizedLinear(nn.Linear):
         return _imitate(weight, self.form.weight, self.form.rht)
 
     def forward(self, input: Tensor) -> Tensor:
-        activation = self.form.activation
+        input = autocast(input)
+        activation, dtype = self.form.activation, input.dtype
         rows = input.shape[:-1].numel()
+        cast = _CAST.get(self.form.cast or "") if dtype == torch.float32 else None
+        if cast is not None:
+            input = input.to(cast)
         if activation is not None and rows > self.form.plain_rows:
             flat = input.reshape(-1, input.shape[-1])
             input = _imitate(flat, activation, self.form.rht).reshape(input.shape)
@@ -62,10 +66,14 @@ class FakeQuantizedLinear(nn.Linear):
             input = torch.ops.blockscale.hadamard(input)
         weight = self.imitate_weight().to(input.dtype)
         if self.form.order != ORDERS[0]:
-            made: Tensor = torch.ops.blockscale.linear(input, weight, self.bias,
-                                                       order=self.form.order)
-            return made
-        return nn.functional.linear(input, weight, self.bias)
+            bias = None if self.bias is None else self.bias.to(input.dtype)
+            made: Tensor = torch.ops.blockscale.linear(input, weight, bias, order=self.form.order)
+        elif cast is not None:
+            # The bias is f32, and what is behind it is rounded.
+            made = nn.functional.linear(input.float(), weight.float(), self.bias).to(input.dtype)
+        else:
+            made = nn.functional.linear(input, weight, self.bias)
+        return made.to(dtype)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, trained for {self.form.describe()}"
