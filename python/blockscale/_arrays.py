@@ -95,8 +95,11 @@ def _view_numpy(slot: Slot, array: np.ndarray) -> View:
         raise ArgumentError(f"{slot.name}: expected strides that are multiples of "
                             f"{size} bytes, but got {array.strides}; give "
                             "numpy.ascontiguousarray of it")
+    name = array.dtype.name
+    if not array.dtype.isnative:
+        name += f" of the other byte order, '{array.dtype.str}'"
     return View(array.ctypes.data, array.shape,
-                tuple(stride // size for stride in array.strides), array.dtype.name,
+                tuple(stride // size for stride in array.strides), name,
                 array.dtype in slot.numpy_dtypes, array.flags.writeable, CPU, array)
 
 

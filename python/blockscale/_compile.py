@@ -260,6 +260,8 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
 
     Raises: CompileError, ArgumentError, FileError.
     """
+    if not isinstance(target, str):
+        raise ArgumentError(f"expected target to be cpu or the name of a chip, but got {target!r}")
     place = on or ("cpu" if target == "cpu" else "emulator")
     if place not in PLACES:
         raise ArgumentError(f"expected on to be cpu, emulator or cuda, but got {on!r}")
@@ -276,7 +278,13 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
 
 def set_num_threads(threads: int) -> None:
     """Sets the threads of calls on the CPU; 0 for $BLOCKSCALE_NUM_THREADS or one for
-    each hardware thread."""
+    each hardware thread.
+
+    Raises: ArgumentError for what is no number of threads.
+    """
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 0 <= threads < 1 << 31:
+        raise ArgumentError(f"expected threads to be a number from 0 to {(1 << 31) - 1}, but got "
+                            f"{threads!r}")
     _native.set_num_threads(threads)
 
 

@@ -351,6 +351,7 @@ class CompileErrorTest(unittest.TestCase):
         module = quantize.trace()
         for options, part in (
                 ({"target": "sm_1000"}, "but got 'sm_1000'"),
+                ({"target": 90}, "expected target to be cpu or the name of a chip, but got 90"),
                 ({"on": "gpu"}, "expected on to be cpu, emulator or cuda"),
                 ({"on": "cuda"}, "expected on to be cpu with target cpu"),
                 ({"target": "sm_90a", "on": "cpu"}, "emulator or cuda with target sm_90a")):
@@ -358,6 +359,14 @@ class CompileErrorTest(unittest.TestCase):
                 bs.compile(module, **options)
         with self.assertRaisesRegex(bs.ArgumentError, "expected entry to name"):
             bs.compile(module, entry="other")(make())
+
+    def test_numbers_of_threads(self):
+        self.addCleanup(bs.set_num_threads, 0)
+        for threads in (-1, 1 << 31, 1 << 40, 2.0, True, "2", None):
+            with self.subTest(threads), self.assertRaisesRegex(
+                    bs.ArgumentError, f"threads to be a number from 0 .*, but got {threads!r}"):
+                bs.set_num_threads(threads)
+        bs.set_num_threads(2)
 
     def test_what_a_target_has_not(self):
         compiled = bs.compile(COPY)
