@@ -163,22 +163,40 @@ void emitStoreBytes(KernelBuilder &b, ArrayRef<Value> words, Value address,
 // NVPTX address space
 static constexpr unsigned kSharedMemory = 3;
 
-Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
-                        int64_t count, int64_t alignment) {
+/// The function that the code of a kernel is in.
+static gpu::GPUFuncOp getKernelFunction(KernelBuilder &b) {
   Operation *parent = b.getBlock()->getParentOp();
   auto function = dyn_cast<gpu::GPUFuncOp>(parent);
-  if (!function)
-    function = parent->getParentOfType<gpu::GPUFuncOp>();
-  // Code of several x in one kernel has arrays of one name.
-  std::string own = name.str();
-  for (int64_t i = 1; SymbolTable::lookupSymbolIn(function->getParentOp(), own);
-       ++i)
-    own = (name + "_" + Twine(i)).str();
-  OpBuilder outside(function);
+  return function ? function : parent->getParentOfType<gpu::GPUFuncOp>();
+}
+
+/// An array in shared memory of a name that the module does not have.
+static Value addSharedArray(KernelBuilder &b, StringRef name, Type element,
+                            int64_t count, int64_t alignment) {
+  OpBuilder outside(getKernelFunction(b));
   LLVM::GlobalOp::create(outside, b.getLoc(),
                          LLVM::LLVMArrayType::get(element, count),
-                         /*isConstant=*/false, LLVM::Linkage::Internal, own,
+                         /*isConstant=*/false, LLVM::Linkage::Internal, name,
                          Attribute(), alignment, kSharedMemory);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedMemory);
+  return LLVM::AddressOfOp::create(b, pointer, name);
+}
+
+Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
+                        int64_t count, int64_t alignment) {
+  Operation *module = getKernelFunction(b)->getParentOp();
+  // Code of several x in one kernel has arrays of one name.
+  std::string own = name.str();
+  for (int64_t i = 1; SymbolTable::lookupSymbolIn(module, own); ++i)
+    own = (name + "_" + Twine(i)).str();
+  return addSharedArray(b, own, element, count, alignment);
+}
+
+Value getSharedArray(KernelBuilder &b, StringRef name, Type element,
+                     int64_t count, int64_t alignment) {
+  std::string own = (name + Twine(count)).str();
+  if (!SymbolTable::lookupSymbolIn(getKernelFunction(b)->getParentOp(), own))
+    return addSharedArray(b, own, element, count, alignment);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedMemory);
   return LLVM::AddressOfOp::create(b, pointer, own);
 }

@@ -77,6 +77,12 @@ mlir::Value createSharedArray(KernelBuilder &b, llvm::StringRef name,
                               mlir::Type element, int64_t count,
                               int64_t alignment = 16);
 
+/// The same, but one array for all code of the kernel that asks for this name
+/// and size, one after the other or in CTAs of its own.
+mlir::Value getSharedArray(KernelBuilder &b, llvm::StringRef name,
+                           mlir::Type element, int64_t count,
+                           int64_t alignment);
+
 /// The shared memory whose size the launch says.
 mlir::Value getDynamicSharedMemory(KernelBuilder &b);
 

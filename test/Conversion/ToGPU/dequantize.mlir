@@ -2,17 +2,16 @@
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// A thread has 32 elements where rows are a multiple of that: 16 bytes of codes, two
-// scales, and four stores.
-// CHECK: gpu.func @dequantize_e2m1_torchao_bf16_1x16_by32_swizzled_scaled(%{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 2 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: i64, %{{.+}}: i64, %{{.+}}: i64, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}) kernel
-// CHECK: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
-// CHECK: llvm.load %{{.+}} {alignment = 2 : i64} : !llvm.ptr<1> -> i16
-// CHECK: llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> i32
-// CHECK-NOT: llvm.load
+// A thread has 32 elements where rows are a multiple of that, in four pieces of 16 bytes of the
+// result: the same piece of the elements of four threads. All are loaded before one is stored.
+// CHECK: gpu.func @dequantize_e2m1_torchao_bf16_1x16_by32_swizzled_scaled(%{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 1 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: i64, %{{.+}}: i64, %{{.+}}: i64, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}) kernel
+// CHECK-NOT: llvm.store
+// CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 1 : i64} : !llvm.ptr<1> -> i8
+// CHECK-NOT: alignment = 1 :
 // CHECK-COUNT-4: llvm.store %{{.+}}, %{{.+}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
 // CHECK-NOT: llvm.store
 // Scales of columns: as many as elements.
-// CHECK: gpu.func @dequantize_e4m3_f32_32x1_by8(%{{.+}}: !llvm.ptr<1> {llvm.align = 8 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 8 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64},
+// CHECK: gpu.func @dequantize_e4m3_f32_32x1_by8(%{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64},
 // CHECK: gpu.func @dequantize_e4m3_f32_1x32_by32(
 
 // CHECK-LABEL: func.func @rows

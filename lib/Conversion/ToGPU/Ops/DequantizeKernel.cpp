@@ -5,10 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A thread has up to 32 elements of a row: as many as divide every row.
+// A thread has up to 32 elements of a row: as many as divide every row. It
+// loads and stores them in pieces of 16 bytes of the result. As many threads as
+// there are pieces share their elements, so that threads beside each other
+// store pieces beside each other: a thread has the same piece of the elements
+// of all of them.
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceEmission/CvtEmitter.h"
+#include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/DeviceCodec.h"
 #include "DeviceEmission/ScaleStore.h"
 #include "Emission/GlobalFactors.h"
@@ -50,18 +56,23 @@ struct DequantizeSpec {
   }
   /// Whether a thread has half a byte.
   bool hasHalfBytes() const { return elements * getBits() < 8; }
+  int64_t getResultBytes() const {
+    return resultType.getIntOrFloatBitWidth() / 8;
+  }
+  /// Elements of a piece.
+  int64_t getPieceElements() const {
+    return std::gcd(elements, kDequantizeBytes / getResultBytes());
+  }
+  int64_t getPieces() const { return elements / getPieceElements(); }
   int64_t getDataAlignment() const {
-    return hasHalfBytes()
-               ? 1
-               : std::min(elements * getBits() / 8, kDequantizeBytes);
+    return hasHalfBytes() ? 1 : getPieceElements() * getBits() / 8;
   }
   int64_t getResultAlignment() const {
-    return std::min<int64_t>(elements * resultType.getIntOrFloatBitWidth() / 8,
-                             kDequantizeBytes);
+    return getPieceElements() * getResultBytes();
   }
-  /// Scales of a thread, which lie together.
+  /// Scales of a piece, which lie together.
   int64_t getScales() const {
-    return std::max<int64_t>(elements / blockCols, 1);
+    return std::max<int64_t>(getPieceElements() / blockCols, 1);
   }
   int64_t getScaleAlignment() const {
     return std::min(getScales(), kDequantizeBytes);
@@ -74,6 +85,12 @@ struct DequantizeSpec {
   std::string getKernelName() const;
 };
 
+/// The position of a piece. `rowNumber` counts the rows of the matrices before
+/// it as well.
+struct DequantizePlace {
+  Lanes row, rowNumber, col;
+};
+
 /// The operands of the kernel. `global` is null where there is no global scale.
 struct DequantizeOperands {
   Value data, scale, result;
@@ -84,27 +101,30 @@ struct DequantizeOperands {
 class DequantizeEmitter {
 public:
   DequantizeEmitter(KernelBuilder &b, const DequantizeSpec &spec,
+                    const target::Chip &chip,
                     const DequantizeOperands &operands)
-      : b(b), spec(spec), data(operands.data), scale(operands.scale),
-        result(operands.result), global(operands.global),
+      : b(b), spec(spec), chip(chip), data(operands.data),
+        scale(operands.scale), result(operands.result), global(operands.global),
         rows(toIndex(b, operands.rows)), cols(toIndex(b, operands.cols)),
         matrices(toIndex(b, operands.matrices)) {}
 
   void emit();
 
 private:
-  SmallVector<Lanes> emitLoadData();
-  SmallVector<Lanes> emitLoadScales();
+  /// The elements and the scales of a piece, as f32.
+  SmallVector<Lanes> emitLoadElements(const DequantizePlace &place);
+  SmallVector<Lanes> emitLoadScales(const DequantizePlace &place);
   /// Loads the global scale; null where there is none.
-  Value emitLoadGlobal();
+  Value emitLoadGlobal(const DequantizePlace &place);
+  /// The values of a piece.
+  SmallVector<Lanes> emitValues(const DequantizePlace &place);
 
   KernelBuilder &b;
   const DequantizeSpec &spec;
+  const target::Chip &chip;
   Value data, scale, result, global;
   Lanes rows, cols, matrices;
-  /// The position of the thread's first element. `rowNumber` counts the rows of
-  /// the matrices before it as well.
-  Lanes matrix, row, rowNumber, col;
+  Lanes matrix;
 };
 
 } // namespace
@@ -138,24 +158,44 @@ std::string DequantizeSpec::getKernelName() const {
   return name + getGlobalName(global);
 }
 
-SmallVector<Lanes> DequantizeEmitter::emitLoadData() {
-  if (!spec.hasHalfBytes()) {
-    Lanes first = rowNumber * cols + col;
-    if (spec.getBits() == 4)
-      first = first / 2;
-    return emitLoadCodes(b, emitAddress(b, data, b.getI8Type(), first),
-                         spec.elements, spec.getBits());
+SmallVector<Lanes>
+DequantizeEmitter::emitLoadElements(const DequantizePlace &place) {
+  int64_t count = spec.getPieceElements();
+  auto decode = [&](Lanes code) {
+    return Lanes(numerics::decodeByProduct(spec.format, code));
+  };
+  if (spec.hasHalfBytes()) {
+    // Rows of an odd number of codes end with half a byte.
+    Lanes byte = place.rowNumber * emit::ceilDiv(b, cols, 2) + place.col / 2;
+    Lanes pair = extend(emitLoadBits(b, data, b.getI8Type(), byte), 32);
+    return {decode(select(isEqual(place.col % 2, 1), pair >> 4, pair & 0xF))};
   }
-  // Rows of an odd number of codes end with half a byte.
-  Lanes byte = rowNumber * emit::ceilDiv(b, cols, 2) + col / 2;
-  Lanes pair = extend(emitLoadBits(b, data, b.getI8Type(), byte), 32);
-  return {select(isEqual(col % 2, 1), pair >> 4, pair & 0xF)};
+  Lanes first = place.rowNumber * cols + place.col;
+  if (spec.getBits() == 4)
+    first = first / 2;
+  Value address = emitAddress(b, data, b.getI8Type(), first);
+  SmallVector<Lanes> elements;
+  if (spec.format == numerics::ElementFormat::E4M3 && chip.hasFp8Cvt() &&
+      count % 4 == 0) {
+    std::unique_ptr<CvtEmitter> cvt = createCvtEmitter(chip);
+    for (Lanes word : emitLoadWords(b, address, count, count))
+      for (int shift : {0, 16}) {
+        auto [low, high] = cvt->decodeE4M3Pair(b, truncate(word >> shift, 16));
+        elements.append({low, high});
+      }
+    return elements;
+  }
+  for (Lanes code : emitLoadCodes(b, address, count, spec.getBits()))
+    elements.push_back(decode(code));
+  return elements;
 }
 
-SmallVector<Lanes> DequantizeEmitter::emitLoadScales() {
+SmallVector<Lanes>
+DequantizeEmitter::emitLoadScales(const DequantizePlace &place) {
   Lanes scaleCols = emit::ceilDiv(b, cols, spec.blockCols);
   Lanes scaleRows = emit::ceilDiv(b, rows, spec.blockRows);
-  Lanes scaleRow = row / spec.blockRows, scaleCol = col / spec.blockCols;
+  Lanes scaleRow = place.row / spec.blockRows;
+  Lanes scaleCol = place.col / spec.blockCols;
   const numerics::ScaleLayout &layout = spec.layout;
   Lanes before = matrix * layout.getRowTiles(scaleRows);
   Lanes tile = layout.getTileNumber(before, scaleRow, scaleCol,
@@ -168,40 +208,65 @@ SmallVector<Lanes> DequantizeEmitter::emitLoadScales() {
   return scales;
 }
 
-Value DequantizeEmitter::emitLoadGlobal() {
+Value DequantizeEmitter::emitLoadGlobal(const DequantizePlace &place) {
   if (!global || spec.global.byValue)
     return global;
-  Lanes index = spec.global.extent == GlobalExtent::Row      ? rowNumber
+  Lanes index = spec.global.extent == GlobalExtent::Row      ? place.rowNumber
                 : spec.global.extent == GlobalExtent::Matrix ? matrix
                                                              : getIndex(b, 0);
   return toF32(emitLoadBits(b, global, b.getF32Type(), index));
 }
 
+SmallVector<Lanes> DequantizeEmitter::emitValues(const DequantizePlace &place) {
+  SmallVector<Lanes> values = emitLoadElements(place);
+  SmallVector<Lanes> scales = emitLoadScales(place);
+  Lanes decode = emit::emitGlobalFactors(b, spec.recipe, spec.global.kind,
+                                         emitLoadGlobal(place))
+                     .decode;
+  for (Lanes &factor : scales)
+    factor = numerics::getBlockFactor(spec.recipe, factor, decode);
+  for (auto [i, value] : llvm::enumerate(values)) {
+    Lanes factor =
+        scales[std::min<size_t>(i / spec.blockCols, scales.size() - 1)];
+    value = numerics::dequantizeValue(spec.recipe, value, factor, decode);
+  }
+  return values;
+}
+
 void DequantizeEmitter::emit() {
   matrix = emitMatrixNumber(b);
-  Lanes fragment;
-  std::tie(row, fragment) = numerics::split(
-      emitGlobalThreadNumber(b, kDequantizeThreads), cols / spec.elements);
-  col = fragment * spec.elements;
-  rowNumber = matrix * rows + row;
-  emit::emitIf(b, isBelow(row, rows) & isBelow(matrix, matrices), [&] {
-    SmallVector<Lanes> codes = emitLoadData(), scales = emitLoadScales();
-    Lanes decode = emit::emitGlobalFactors(b, spec.recipe, spec.global.kind,
-                                           emitLoadGlobal())
-                       .decode;
-    for (Lanes &factor : scales)
-      factor = numerics::getBlockFactor(spec.recipe, factor, decode);
-    SmallVector<Lanes> values;
-    for (auto [i, code] : llvm::enumerate(codes)) {
-      Lanes factor =
-          scales[std::min<size_t>(i / spec.blockCols, scales.size() - 1)];
-      values.push_back(numerics::dequantizeValue(
-          spec.recipe, numerics::decodeByProduct(spec.format, code), factor,
-          decode));
+  int64_t count = spec.getPieces();
+  auto [team, piece] =
+      numerics::split(emitGlobalThreadNumber(b, kDequantizeThreads), count);
+  DequantizePlace place;
+  std::tie(place.row, place.col) =
+      numerics::split(team * count, cols / spec.elements);
+  place.col = place.col * spec.elements + piece * spec.getPieceElements();
+  emit::emitIf(b, isBelow(place.row, rows) & isBelow(matrix, matrices), [&] {
+    SmallVector<DequantizePlace> places;
+    SmallVector<SmallVector<Lanes>> pieces;
+    for (int64_t i = 0; i < count; ++i) {
+      if (i > 0) {
+        Lanes reached = place.col + spec.elements;
+        Lanes isBehind = isBelow(cols, reached + 1);
+        place.row = select(isBehind, place.row + 1, place.row);
+        place.col = select(isBehind, reached - cols, reached);
+      }
+      // All pieces are loaded before one is stored: behind the last row, of it.
+      DequantizePlace loaded = place;
+      loaded.row = select(isBelow(place.row, rows), place.row, rows - 1);
+      for (DequantizePlace *each : {&place, &loaded})
+        each->rowNumber = matrix * rows + each->row;
+      places.push_back(place);
+      pieces.push_back(emitValues(loaded));
     }
-    emitStoreRounded(
-        b, values, spec.resultType,
-        emitAddress(b, result, spec.resultType, rowNumber * cols + col));
+    for (auto [stored, values] : llvm::zip_equal(places, pieces))
+      emit::emitIf(
+          b, isBelow(stored.row, rows), [&, &at = stored, &of = values] {
+            emitStoreRounded(b, of, spec.resultType,
+                             emitAddress(b, result, spec.resultType,
+                                         at.rowNumber * cols + at.col));
+          });
   });
 }
 
@@ -227,18 +292,19 @@ LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site) {
                               cols,
                               matrices,
                               site.lookup(spec.global.value)};
-  site.launch(
-      spec.getKernelName(),
-      {kDequantizeThreads, getCeilDiv(b, items, kDequantizeThreads), matrices,
-       spec.elements * spec.getBits() / 8},
-      {{operands.data, spec.getDataAlignment()},
-       {operands.scale, spec.getScaleAlignment()},
-       {operands.result, spec.getResultAlignment()},
-       {operands.rows},
-       {operands.cols},
-       {operands.matrices},
-       {operands.global, sizeof(float)}},
-      [&](KernelBuilder &b) { DequantizeEmitter(b, spec, operands).emit(); });
+  site.launch(spec.getKernelName(),
+              {kDequantizeThreads, getCeilDiv(b, items, kDequantizeThreads),
+               matrices, spec.elements * spec.getBits() / 8},
+              {{operands.data, spec.getDataAlignment()},
+               {operands.scale, spec.getScaleAlignment()},
+               {operands.result, spec.getResultAlignment()},
+               {operands.rows},
+               {operands.cols},
+               {operands.matrices},
+               {operands.global, sizeof(float)}},
+              [&](KernelBuilder &b) {
+                DequantizeEmitter(b, spec, site.getChip(), operands).emit();
+              });
   return success();
 }
 

@@ -8,6 +8,9 @@
 #include "StripData.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/WarpExchange.h"
+#include "blockscale/Numerics/SharedSwizzle.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 
@@ -49,7 +52,11 @@ private:
   SmallVector<Value> drawRow(int64_t row) {
     return random ? random->drawRow(row) : SmallVector<Value>();
   }
-  SmallVector<SmallVector<Value>> roundColumns();
+  SmallVector<SmallVector<Value>> drawRows();
+  SmallVector<SmallVector<Value>>
+  roundColumns(int64_t part, ArrayRef<SmallVector<Value>> drawn);
+  void storeRoundedColumns();
+  void storeSharedColumns();
   /// Stores the words of 16 bytes in accesses of `width`, those that `exists`,
   /// given the first byte, says. It may give null for all.
   void store(ArrayRef<Value> words, Value address, int64_t width,
@@ -280,45 +287,119 @@ void StripDataEmitter::storeColumns(const StripPosition &place,
   });
 }
 
-/// The values of each column, as words, computed without codes. A word has the
-/// values of one row and two columns first, where values are of 16 bits.
-SmallVector<SmallVector<Value>> StripDataEmitter::roundColumns() {
-  SmallVector<SmallVector<Value>> columns;
-  bool isPacked = spec.decoding->getValueBits() == 16;
-  auto pair = VectorType::get({2}, b.getI16Type());
+/// The random words of all rows.
+SmallVector<SmallVector<Value>> StripDataEmitter::drawRows() {
   SmallVector<SmallVector<Value>> drawn;
   for (int64_t i = 0; i < spec.shape->fragmentRows; ++i)
     drawn.push_back(drawRow(i));
-  for (int64_t part = 0; part < countParts(); ++part) {
-    SmallVector<SmallVector<Value>> ofPart(FragmentElements::kPartColumns);
-    SmallVector<Value> above;
-    for (int64_t i = 0; i < spec.shape->fragmentRows; ++i) {
-      SmallVector<Value> words = scales.getRoundedPart(i, part, drawn[i]);
-      if (!isPacked) {
-        for (auto [column, word] : llvm::zip_equal(ofPart, words))
-          column.push_back(word);
-        continue;
-      }
-      if (i % 2 == 0) {
-        above = words;
-        continue;
-      }
-      for (auto [j, upper, lower] : llvm::enumerate(above, words))
-        for (int32_t half : {0, 1})
-          ofPart[2 * j + half].push_back(b.toBits(LLVM::ShuffleVectorOp::create(
-              b, b.bitcast(pair, upper), b.bitcast(pair, lower),
-              ArrayRef<int32_t>{half, 2 + half})));
+  return drawn;
+}
+
+/// The values of each column of a part, as words, computed without codes. A
+/// word has the values of one row and two columns first, where values are of 16
+/// bits.
+SmallVector<SmallVector<Value>>
+StripDataEmitter::roundColumns(int64_t part,
+                               ArrayRef<SmallVector<Value>> drawn) {
+  SmallVector<SmallVector<Value>> columns(FragmentElements::kPartColumns);
+  bool isPacked = spec.decoding->getValueBits() == 16;
+  auto pair = VectorType::get({2}, b.getI16Type());
+  SmallVector<Value> above;
+  for (int64_t i = 0; i < spec.shape->fragmentRows; ++i) {
+    SmallVector<Value> words = scales.getRoundedPart(i, part, drawn[i]);
+    if (!isPacked) {
+      for (auto [column, word] : llvm::zip_equal(columns, words))
+        column.push_back(word);
+      continue;
     }
-    llvm::append_range(columns, ofPart);
+    if (i % 2 == 0) {
+      above = words;
+      continue;
+    }
+    for (auto [j, upper, lower] : llvm::enumerate(above, words))
+      for (int32_t half : {0, 1})
+        columns[2 * j + half].push_back(b.toBits(LLVM::ShuffleVectorOp::create(
+            b, b.bitcast(pair, upper), b.bitcast(pair, lower),
+            ArrayRef<int32_t>{half, 2 + half})));
   }
   return columns;
 }
 
+void StripDataEmitter::storeRoundedColumns() {
+  SmallVector<SmallVector<Value>> drawn = drawRows(), columns;
+  for (int64_t part = 0; part < countParts(); ++part)
+    llvm::append_range(columns, roundColumns(part, drawn));
+  storeColumns(position, columns, buffers.decoded,
+               spec.decoding->getValueBits(), spec.getDecodedStoreBytes());
+}
+
+/// The same, where the threads of a warp store together. Row
+/// `i * laneColumns + c` of shared memory has column i of the part of those
+/// threads that are number c along a row of x.
+void StripDataEmitter::storeSharedColumns() {
+  const StripShape &shape = *spec.shape;
+  constexpr int64_t piece = numerics::kSwizzlePiece;
+  int64_t elements = piece * 8 / spec.decoding->getValueBits();
+  int64_t ofFragment = shape.fragmentRows / elements;
+  int64_t ofColumn = shape.getWarpRows() / elements;
+  int64_t laneColumns = shape.getLaneColumns();
+  auto getStaged = [&](Lanes row, Lanes number) {
+    return emitAddress(
+        b, buffers.stage, b.getI8Type(),
+        numerics::getSwizzledByte(row, number, ofColumn * piece));
+  };
+  // In a step the warp stores the pieces of so many columns.
+  int64_t ofStep = kWarpThreads / ofColumn;
+  auto [step, pieceNumber] = numerics::split(position.lane, ofColumn);
+  Lanes column = position.warpColumn + step * shape.fragmentColumns;
+  Lanes row = position.warpRow + pieceNumber * elements;
+  Lanes rowBytes = position.rows * piece / elements;
+  Lanes first = position.matrix * position.columns + column;
+  Value address = emitAddress(b, buffers.decoded, b.getI8Type(),
+                              first * rowBytes + row * piece / elements);
+  bool hasTails = shape.columnUnit % shape.getWarpColumns() != 0;
+  auto type = VectorType::get({piece / kWordBytes}, b.getI32Type());
+  auto storePart = [&, mine = step, number = pieceNumber](int64_t part) {
+    for (int64_t i = 0; i < FragmentElements::kPartColumns; ++i)
+      for (int64_t c = 0; c < laneColumns; c += ofStep) {
+        Lanes staged = mine + (i * laneColumns + c);
+        int64_t behind = c * shape.fragmentColumns +
+                         part * FragmentElements::kPartColumns + i;
+        auto storePiece = [&] {
+          b.store(b.load(type, getStaged(staged, number), piece),
+                  emitAddress(b, address, b.getI8Type(), rowBytes * behind),
+                  piece);
+        };
+        if (hasTails)
+          emit::emitIf(b, isBelow(column + behind, position.columns),
+                       storePiece);
+        else
+          storePiece();
+      }
+  };
+  SmallVector<SmallVector<Value>> drawn = drawRows();
+  for (int64_t part = 0; part < countParts(); ++part) {
+    SmallVector<SmallVector<Value>> columns = roundColumns(part, drawn);
+    // Others may still read what these values replace.
+    NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+    for (auto [i, words] : llvm::enumerate(columns))
+      for (int64_t j = 0; j < ofFragment; ++j) {
+        ArrayRef<Value> ofPiece = ArrayRef(words)
+                                      .slice(j * type.getNumElements())
+                                      .take_front(type.getNumElements());
+        b.store(b.pack(ofPiece),
+                getStaged(position.laneColumn + i * laneColumns,
+                          position.laneRow * ofFragment + j),
+                piece);
+      }
+    NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+    emit::emitIf(b, isBelow(row, position.rowEnd), [&] { storePart(part); });
+  }
+}
+
 void StripDataEmitter::emitColumns() {
   if (spec.roundsValues)
-    return storeColumns(position, roundColumns(), buffers.decoded,
-                        spec.decoding->getValueBits(),
-                        spec.getDecodedStoreBytes());
+    return buffers.stage ? storeSharedColumns() : storeRoundedColumns();
   bool splitsBytes = spec.rowTails && spec.getDataBits() < 8;
   SmallVector<Value> hasRow;
   for (int64_t i = 0; splitsBytes && i < spec.shape->fragmentRows; ++i)

@@ -20,6 +20,9 @@ using PartVisitor = llvm::function_ref<void(int64_t)>;
 /// null where they are not.
 struct StripBuffers {
   mlir::Value data, decoded;
+  /// The shared memory of the warp for values that its threads store together,
+  /// where `sharesColumns`.
+  mlir::Value stage;
 };
 
 /// Stores the codes of a fragment, and what they are decoded to, in rows of x

@@ -28,6 +28,7 @@
 #include "StripRequest.h"
 #include "StripScales.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/SharedSwizzle.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -300,7 +301,14 @@ void StripKernelEmitter::emitResult(const StripResult &result,
   std::optional<StripRandom> random;
   if (result.rng)
     random.emplace(b, spec, position, result.rng);
-  emitStripData(b, spec, position, *cvt, {result.data, result.decoded}, scales,
+  StripBuffers buffers = {result.data, result.decoded, {}};
+  if (spec.sharesColumns()) {
+    int64_t bytes = spec.getStageBytes();
+    Value all = getSharedArray(b, "values", b.getI8Type(),
+                               request.warps * bytes, numerics::kSwizzleLine);
+    buffers.stage = emitAddress(b, all, b.getI8Type(), warp * bytes);
+  }
+  emitStripData(b, spec, position, *cvt, buffers, scales,
                 random ? &*random : nullptr, afterPart);
   table.emitStore();
 }

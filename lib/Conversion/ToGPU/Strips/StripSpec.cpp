@@ -7,6 +7,7 @@
 
 #include "StripSpec.h"
 #include "DeviceEmission/ScaleStore.h"
+#include "FragmentElements.h"
 #include "StripKernel.h"
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
@@ -129,6 +130,19 @@ int64_t StripSpec::getDecodedStoreBytes() const {
   if (transposed && groupRows != 0)
     width = std::gcd(width, groupRows * bytes);
   return transposed ? width : std::gcd(shape->columnUnit * bytes, width);
+}
+
+bool StripSpec::sharesColumns() const {
+  // A warp stores the pieces of whole columns at a time.
+  return roundsValues && transposed && !rowTails &&
+         decoding->getValueBits() == 16 &&
+         getDecodedStoreBytes() == kAccessBytes &&
+         shape->getWarpRows() * 2 <= kWarpThreads * kAccessBytes;
+}
+
+int64_t StripSpec::getStageBytes() const {
+  return kWarpThreads * FragmentElements::kPartColumns * shape->fragmentRows *
+         decoding->getValueBits() / 8;
 }
 
 StripShape::StripShape(RankedTensorType x, bool batched, bool hasTransforms)

@@ -27,6 +27,11 @@
 // that are half as high, and a warp has them beside each other as far as x is
 // wide, so that it reads and writes few long pieces of memory.
 //
+// Values of 16 bits of columns are 32 bytes of a thread, which two stores of 16
+// bytes would write in halves of sectors. So the threads of a warp exchange
+// them in shared memory, four columns of each thread at a time, and store whole
+// sectors.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSPEC_H
@@ -161,6 +166,13 @@ struct StripSpec {
 
   /// Bytes of the widest store of values that are decoded.
   int64_t getDecodedStoreBytes() const;
+
+  /// Whether the threads of a warp store values of columns together: through
+  /// shared memory, so that those beside each other store pieces beside each
+  /// other.
+  bool sharesColumns() const;
+  /// Bytes of the shared memory of a warp for that.
+  int64_t getStageBytes() const;
 
   /// The part of the name of a kernel that stands for it, for example
   /// `quantize_32x1_e4m3_rceil_bf16_k4096`.
