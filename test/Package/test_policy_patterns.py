@@ -17,6 +17,7 @@ class PolicyPatternsTest(unittest.TestCase):
                 ("a*b*c", ["abc", "abbcc", "a.b.c"], ["acb", "ac"]),
                 ("*ab*ba*", ["abba", "xab.bax"], ["aba", "baab"]),
                 ("[ab]x", ["ax", "bx"], ["cx", "x"]), ("[!ab]", ["c"], ["a", "b", ""]),
+                ("[^ab]", ["c"], ["a", "b", ""]), ("[a^]", ["a", "^"], ["b"]),
                 ("{up,down}_proj", ["up_proj", "down_proj"], ["gate_proj", "_proj"]),
                 ("{a,b*}.{c,}", ["a.c", "a.", "bxx.c", "b."], ["c.", "a"]),
                 (r"\*", ["*"], ["a"]), (r"\{a,b\}", ["{a,b}"], ["a"]), ("a,b", ["a,b"], ["a"]),

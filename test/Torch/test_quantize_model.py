@@ -462,6 +462,8 @@ class CalibrateTest(unittest.TestCase):
                 return self.up(input=2 * x)
         x = torch.randn(3, 64)
         self.assertEqual(blockscale.torch.calibrate(Layer(), [x]), {"up": 2 * x.abs().max().item()})
+        with self.assertRaisesRegex(blockscale.ArgumentError, "numbers of the batches, but none"):
+            blockscale.torch.calibrate(Layer(), [x[:0]])
 
     def test_amaxes(self):
         """Numbers of any package, from the least to the largest of f32; nothing else, wherever

@@ -125,6 +125,9 @@ def calibrate(model: nn.Module, batches: Iterable[Any],
                 model(batch)
     if not count:
         raise ArgumentError("expected at least one batch, but got none")
+    if not recorder.amaxes:
+        raise ArgumentError("expected a linear layer that reads numbers of the batches, but none "
+                            "did")
     amaxes = {name: float(amax) for name, amax in recorder.amaxes.items()}
     for name, amax in amaxes.items():
         if not 0 < amax < float("inf"):
