@@ -123,6 +123,8 @@ static void separateInits(RewriterBase &rewriter, Operation *op,
 /// Adds the values that may have the memory of a tensor because `use` takes it.
 static void addSharers(OpOperand &use, llvm::SetVector<Value> &values) {
   Operation *user = use.getOwner();
+  if (isa<bufferization::AllocTensorOp>(user))
+    return;
   if (getViewed(user)) {
     values.insert(user->getResult(0));
   } else if (auto writer = dyn_cast<DestinationStyleOpInterface>(user)) {
@@ -135,6 +137,49 @@ static void addSharers(OpOperand &use, llvm::SetVector<Value> &values) {
     for (OpResult result : giver->getResults())
       if (result.getType() == use.get().getType())
         values.insert(result);
+  }
+}
+
+/// Whether `other` may have the memory of `value`.
+static bool mayShare(Value value, Value other) {
+  while (Value viewed = getViewed(value.getDefiningOp()))
+    value = viewed;
+  llvm::SetVector<Value> values;
+  values.insert(value);
+  for (size_t i = 0; i < values.size(); ++i)
+    for (OpOperand &use : values[i].getUses())
+      addSharers(use, values);
+  return values.contains(other);
+}
+
+/// Copies tensors that a function, a branch or a loop gives a second time, in
+/// the memory of another one that it gives:
+///
+///   scf.yield %a, %a
+/// becomes
+///   %c = bufferization.alloc_tensor() copy(%a)
+///   scf.yield %a, %c
+///
+/// The analysis does not see that two results of one op are the same memory,
+/// and would let an op overwrite one before the other one is read.
+static void separateGiven(RewriterBase &rewriter, Operation *terminator) {
+  if (terminator->getParentOfType<KernelOp>())
+    return;
+  MutableArrayRef<OpOperand> given = terminator->getOpOperands();
+  for (size_t i = 0; i < given.size(); ++i) {
+    OpOperand &operand = given[i];
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    Value value = operand.get();
+    if (!type || llvm::none_of(given.take_front(i), [&](OpOperand &other) {
+          return isa<RankedTensorType>(other.get().getType()) &&
+                 (mayShare(other.get(), value) || mayShare(value, other.get()));
+        }))
+      continue;
+    rewriter.setInsertionPoint(terminator);
+    Value copy = bufferization::AllocTensorOp::create(
+        rewriter, terminator->getLoc(), type, /*dynamicSizes=*/ValueRange(),
+        /*copy=*/value);
+    rewriter.modifyOpInPlace(terminator, [&] { operand.set(copy); });
   }
 }
 
@@ -209,6 +254,10 @@ struct BufferizeKernelsPass
         separateInits(rewriter, op, loop.getInitsMutable());
       else if (isa<AmaxOverRanksOp>(op))
         separateInits(rewriter, op, op->getOpOperands());
+    });
+    getOperation().walk([&](Operation *op) {
+      if (isa<scf::YieldOp, scf::ConditionOp, func::ReturnOp>(op))
+        separateGiven(rewriter, op);
     });
     resolveBranchSizes(rewriter, getOperation());
     placeBranchResults(rewriter, getOperation());
