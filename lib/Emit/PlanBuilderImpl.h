@@ -108,6 +108,9 @@ private:
   llvm::LogicalResult evaluateSelect(mlir::arith::SelectOp op);
   llvm::LogicalResult selectBuffer(mlir::arith::SelectOp op,
                                    const PlanCondition &condition);
+  /// Copies the buffers that are selected in the block of `user` to their
+  /// places if it is the first to take them.
+  llvm::LogicalResult copySelected(mlir::Operation &user);
   llvm::LogicalResult evaluateFor(mlir::scf::ForOp op);
   llvm::LogicalResult evaluateIf(mlir::scf::IfOp op);
 
@@ -168,6 +171,8 @@ private:
   PlanFunction plan;
   llvm::DenseMap<mlir::Value, Symbolic> values;
   llvm::StringMap<size_t> constants;
+  /// Selected buffers that nothing has taken yet, and when the first one is.
+  llvm::SmallVector<std::pair<mlir::arith::SelectOp, PlanCondition>> selected;
   /// What @NAME__result_sizes stores, by position.
   Expressions stored;
   /// Where steps go: those of the function, or of the loop or branch.

@@ -241,23 +241,46 @@ LogicalResult Builder::evaluateFor(scf::ForOp op) {
 // Branches
 //===----------------------------------------------------------------------===//
 
-/// A copy of one of two buffers.
+/// A place for a copy of one of two buffers. A branch that gives buffers from
+/// before it is a select in front of it, and may write to them: they are copied
+/// where the first op takes what is selected.
 LogicalResult Builder::selectBuffer(arith::SelectOp op,
                                     const PlanCondition &condition) {
   const View *first = find<View>(op.getTrueValue());
-  const View *second = find<View>(op.getFalseValue());
-  if (!first || !second)
+  if (!first || !find<View>(op.getFalseValue()))
     return refuse(op, "has an operand that has no form");
   FailureOr<View> place =
       addCarried(op, *first, cast<MemRefType>(op.getType()));
-  runtime::PlanBranch branch{condition, {}, {}};
-  if (failed(place) || failed(addCopy(op, *first, *place, branch.thenSteps)))
+  if (failed(place))
     return failure();
-  addSizeChecks(*second, *place, branch.elseSteps);
-  if (failed(addCopy(op, *second, *place, branch.elseSteps)))
-    return failure();
-  add(std::move(branch));
   set(op.getResult(), std::move(*place));
+  selected.emplace_back(op, condition);
+  return success();
+}
+
+LogicalResult Builder::copySelected(Operation &user) {
+  auto isTaken = [&](arith::SelectOp op) {
+    return op->getBlock() == user.getBlock() &&
+           llvm::any_of(op->getUsers(), [&](Operation *each) {
+             return !isa<memref::DimOp>(each) && user.isAncestor(each);
+           });
+  };
+  for (auto &[op, condition] : selected) {
+    if (!isTaken(op))
+      continue;
+    const View &first = *find<View>(op.getTrueValue());
+    const View &second = *find<View>(op.getFalseValue());
+    const View &place = *find<View>(op.getResult());
+    runtime::PlanBranch branch{condition, {}, {}};
+    if (failed(addCopy(op, first, place, branch.thenSteps)))
+      return failure();
+    addSizeChecks(second, place, branch.elseSteps);
+    if (failed(addCopy(op, second, place, branch.elseSteps)))
+      return failure();
+    add(std::move(branch));
+  }
+  llvm::erase_if(selected,
+                 [&](const auto &each) { return isTaken(each.first); });
   return success();
 }
 

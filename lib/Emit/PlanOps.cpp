@@ -55,8 +55,9 @@ static uint32_t getNumber(ArrayRef<std::string_view> names,
 }
 
 LogicalResult Builder::evaluate(Block &block) {
-  for (Operation &op : block.without_terminator())
-    if (failed(evaluate(&op)))
+  for (Operation &op : block)
+    if (failed(copySelected(op)) ||
+        (&op != &block.back() && failed(evaluate(&op))))
       return failure();
   return success();
 }
