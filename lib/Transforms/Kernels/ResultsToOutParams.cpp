@@ -97,6 +97,11 @@ static void addResultSizes(func::FuncOp function) {
   auto copy = cast<func::FuncOp>(builder.clone(*function));
   copy.setName((function.getName() + kResultSizesSuffix).str());
   copy->removeAttr(kSignatureAttrName);
+  // Arguments that callers give away are the other function's to overwrite.
+  for (auto [i, type] : llvm::enumerate(copy.getArgumentTypes()))
+    if (isa<TensorType>(type))
+      copy.setArgAttr(i, bufferization::BufferizationDialect::kWritableAttrName,
+                      builder.getBoolAttr(false));
   // What is asserted where no size is computed is asserted by the function
   // itself, and would keep the computation alive.
   IRRewriter rewriter(builder);
