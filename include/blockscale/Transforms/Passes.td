@@ -601,7 +601,8 @@ def ExpandMath : Pass<"blockscale-expand-math"> {
     - `math.tanh`, `math.erf`, `math.log`, `math.log2`, `math.log1p` and
       `math.expm1` become upstream's polynomials, and `math.rsqrt`, `math.clampf`
       and `math.fpowi` become upstream's expansions; square roots and other
-      divisions are kept and are IEEE's;
+      divisions are kept and are IEEE's. `math.log` and `math.log2` of a subnormal
+      number are those of one that is 2^24 times as large, less 24 binary digits;
     - `math.absi` becomes a maximum;
     - `arith.maxnumf` and `arith.minnumf` get a defined sign of zero;
     - `math.fma` of bf16 and f16 becomes one of f32, whose result is rounded again;

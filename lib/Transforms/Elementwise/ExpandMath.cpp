@@ -208,6 +208,38 @@ static bool isApproximated(StringRef name) {
                                        name);
 }
 
+/// Upstream's polynomials of logarithms take subnormal numbers for 2^-126. So
+/// these get a number that is 2^24 times as large:
+///
+///   %y = math.log %x
+///
+/// becomes
+///
+///   %s = select(%x < 2^-126, 2^24 %x, %x)
+///   %l = math.log %s
+///   %y = select(%x < 2^-126, %l - log(2^24), %l)
+static void scaleSubnormals(Operation *root) {
+  root->walk([](Operation *op) {
+    if (!isa<math::LogOp, math::Log2Op>(op) ||
+        !op->getResult(0).getType().isF32())
+      return;
+    ScalarBuilder b(op->getLoc(), op);
+    Value x = op->getOperand(0);
+    Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x,
+                                          b.f32(0x1p-126f));
+    Value large = arith::MulFOp::create(b, x, b.f32(0x1p24f));
+    op->setOperand(0, arith::SelectOp::create(b, isSmall, large, x));
+    b.setInsertionPointAfter(op);
+    Value y = op->getResult(0);
+    Value less = arith::SubFOp::create(
+        b, y, b.f32(isa<math::LogOp>(op) ? 16.6355324f : 24.0f));
+    Value result = arith::SelectOp::create(b, isSmall, less, y);
+    SmallPtrSet<Operation *, 2> made{less.getDefiningOp(),
+                                     result.getDefiningOp()};
+    y.replaceAllUsesExcept(result, made);
+  });
+}
+
 static LogicalResult expandLogistic(Operation *root) {
   RewritePatternSet patterns(root->getContext());
   patterns.add<ExpandLogistic>(root->getContext());
@@ -216,6 +248,7 @@ static LogicalResult expandLogistic(Operation *root) {
 }
 
 static LogicalResult expandMath(Operation *root) {
+  scaleSubnormals(root);
   RewritePatternSet patterns(root->getContext());
   patterns.add<ExpandExp, ExpandAbsI, WidenFma,
                ExpandNumberOf<arith::MaxNumFOp, arith::MaximumFOp>,

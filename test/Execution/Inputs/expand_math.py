@@ -26,6 +26,8 @@ FUNCTIONS = {
     "erf": ("%y = math.erf %x : f32", np.vectorize(erf, otypes=[float]), 8),
     "rsqrt": ("%a = math.absf %x : f32\n    %y = math.rsqrt %a : f32",
               lambda x: 1 / np.sqrt(np.abs(x)), 1.5),
+    "log": ("%y = math.log %x : f32", np.log, 2),
+    "log2": ("%y = math.log2 %x : f32", np.log2, 3),
     "sin": ("%y = math.sin %x : f32", np.sin, 0.5001),
     "cos": ("%y = math.cos %x : f32", np.cos, 0.5001),
 }
@@ -38,7 +40,7 @@ def get_inputs():
     random = np.random.default_rng(0)
     limits = [np.float32(limit) + np.arange(-2000, 2000, dtype=np.float32) * np.spacing(
         np.float32(limit)) for limit in (-87.4, -86.99, 88.7228, 89, 87, 0.3466, -0.3466, 0.5,
-                                         -0.5)]
+                                         -0.5, 1, 2, 2.0 ** -126, 2.0 ** -148)]
     # Next to whole and odd quarter turns, small and large.
     turns = np.concatenate([np.arange(2000), random.integers(0, 2 ** 24, 20000)])
     bits = random.integers(0, 2 ** 32, 40000, np.uint32)
