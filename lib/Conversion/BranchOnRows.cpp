@@ -9,6 +9,7 @@
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/MatrixProduct.h"
 #include "blockscale/Conversion/Passes.h"
+#include "blockscale/IR/PassOptions.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,6 +17,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -220,6 +223,16 @@ namespace {
 
 struct BranchOnRowsPass : public impl::BranchOnRowsBase<BranchOnRowsPass> {
   using BranchOnRowsBase::BranchOnRowsBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    if (failed(verifyChipOption(context, chip)))
+      return failure();
+    if (gain >= 1 && std::isfinite(gain))
+      return success();
+    return emitError(UnknownLoc::get(context))
+           << "expected option 'gain' to be finite and at least 1, but got "
+           << gain;
+  }
 
   void runOnOperation() override;
 

@@ -9,6 +9,7 @@
 #include "TunedSchedules.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Conversion/Passes.h"
+#include "blockscale/IR/PassOptions.h"
 #include "blockscale/IR/VerifyText.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -78,6 +79,10 @@ namespace {
 struct ChooseSchedulesPass
     : public impl::ChooseSchedulesBase<ChooseSchedulesPass> {
   using ChooseSchedulesBase::ChooseSchedulesBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    return verifyChipOption(context, chip);
+  }
 
   void runOnOperation() override;
 

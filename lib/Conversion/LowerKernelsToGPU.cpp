@@ -17,6 +17,7 @@
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/Conversion/Passes.h"
 #include "blockscale/IR/KernelOptLevel.h"
+#include "blockscale/IR/PassOptions.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -212,12 +213,9 @@ struct LowerKernelsToGPUPass
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
-    if (!target) {
-      getOperation().emitError()
-          << "expected the chip to be one of " << target::listChips()
-          << ", but got '" << chip << "'";
+    auto emitError = [&] { return getOperation().emitError(); };
+    if (failed(verifyChip(emitError, chip)))
       return signalPassFailure();
-    }
     if (failed(verifyNoHostLoops(getOperation(), *target)))
       return signalPassFailure();
     SmallVector<Operation *> ops;

@@ -8,6 +8,7 @@
 #include "PtxSerializer.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/IR/KernelOptLevel.h"
+#include "blockscale/IR/PassOptions.h"
 #include "blockscale/Target/Chip.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -20,9 +21,8 @@ namespace blockscale {
 
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  StringRef chip, StringRef, int optLevel) {
-  if (!target::findChip(chip))
-    return emitError() << "expected the chip to be one of "
-                       << target::listChips() << ", but got '" << chip << "'";
+  if (failed(verifyChip(emitError, chip)))
+    return failure();
   if (optLevel < 0 || optLevel > 3)
     return emitError() << "expected O to be 0 to 3, but got " << optLevel;
   return success();

@@ -5,9 +5,8 @@
 // RUN: blockscale-opt %s --blockscale-choose-schedules='chip=sm_90a candidates=2' | FileCheck %s --check-prefix=BEST
 // RUN: blockscale-opt %s --blockscale-choose-schedules='chip=sm_90a schedule=#blockscale.gemm_schedule<rows=16,cols=128,stages=1,band=1,ctas=2>' | FileCheck %s --check-prefix=GIVEN
 // RUN: blockscale-opt %s --pass-pipeline='builtin.module(func.func(blockscale-choose-schedules{chip=sm_90a}))' | FileCheck %s --check-prefix=FUNCTION
-// RUN: blockscale-opt %s --blockscale-choose-schedules='chip=sm_75' | FileCheck %s --check-prefix=FUNCTION
 
-// The attribute is a module's, and on chips without products there is none.
+// The attribute is a module's.
 // FUNCTION-NOT: blockscale.choices
 
 // M has the bucket of the next power of two, K and N of the next multiple of 1024.

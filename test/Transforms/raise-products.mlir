@@ -2,14 +2,11 @@
 // RUN: blockscale-opt %s --blockscale-raise-products=chip=sm_100a --canonicalize 2>/dev/null | FileCheck %s --check-prefix=SM100
 // RUN: blockscale-opt %s --blockscale-raise-products=chip=sm_90a --canonicalize 2>/dev/null | FileCheck %s --check-prefix=SM90
 // RUN: blockscale-opt %s --blockscale-raise-products=chip=sm_80 --canonicalize 2>/dev/null | FileCheck %s --check-prefix=SM90
-// RUN: blockscale-opt %s --blockscale-raise-products=chip=sm_75 --canonicalize | FileCheck %s --check-prefix=OTHER
 // RUN: blockscale-opt %s --blockscale-to-cpu=to=canonicalize | FileCheck %s --check-prefix=CPU
 // RUN: blockscale-opt %s --blockscale-to-sm100=to=canonicalize 2>/dev/null | FileCheck %s --check-prefix=PIPELINE
 // RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_90a to=canonicalize' 2>/dev/null | FileCheck %s --check-prefix=HOPPER
 
-// Products of dequantized operands become scaled_mm. On a GPU that has none they
-// stay.
-// OTHER-NOT: blockscale.scaled_mm
+// Products of dequantized operands become scaled_mm.
 // CPU-NOT: = linalg.matmul
 // CPU-NOT: linalg.batch_matmul
 

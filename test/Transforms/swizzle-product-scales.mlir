@@ -1,13 +1,9 @@
 // RUN: blockscale-opt %s --blockscale-swizzle-product-scales | FileCheck %s
 // RUN: blockscale-opt %s --blockscale-swizzle-product-scales --canonicalize | FileCheck %s --check-prefix=FOLDED
-// RUN: blockscale-opt %s --blockscale-swizzle-product-scales=chip=sm_75 | FileCheck %s --check-prefix=OTHER
 // RUN: blockscale-opt %s --blockscale-swizzle-product-scales=chip=sm_90a | FileCheck %s
 // RUN: blockscale-opt %s --blockscale-swizzle-product-scales=chip=sm_89 | FileCheck %s
 
 #swizzled = #blockscale.layout<swizzle_128x4>
-
-// For a chip without kernels of products, nothing is swizzled.
-// OTHER-NOT: blockscale.swizzle
 
 // Linear scales are swizzled before the product; the quantizer that makes them for the
 // product alone writes them so.

@@ -427,7 +427,7 @@ def DecodeProductOperands : Pass<"blockscale-decode-product-operands"> {
                            "::mlir::tensor::TensorDialect"];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_90a\"",
-           "GPU to generate code for">];
+           "GPU to generate code for; none for the CPU">];
 }
 
 def RelayoutScales : Pass<"blockscale-relayout-scales"> {

@@ -8,6 +8,7 @@
 #include "KernelBody.h"
 #include "ToGPU/Strips/StripChoice.h"
 #include "blockscale/Conversion/Passes.h"
+#include "blockscale/IR/PassOptions.h"
 
 using namespace mlir;
 
@@ -20,6 +21,10 @@ namespace {
 
 struct ChooseStripsPass : public impl::ChooseStripsBase<ChooseStripsPass> {
   using ChooseStripsBase::ChooseStripsBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    return verifyChipOption(context, chip);
+  }
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);

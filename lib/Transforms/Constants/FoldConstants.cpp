@@ -7,6 +7,7 @@
 
 #include "blockscale/Transforms/FoldConstants.h"
 #include "ConstantEvaluation.h"
+#include "blockscale/IR/PassOptions.h"
 #include "blockscale/Transforms/Passes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -113,6 +114,10 @@ private:
 
 struct FoldConstantsPass : public impl::FoldConstantsBase<FoldConstantsPass> {
   using FoldConstantsBase::FoldConstantsBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    return verifyCountOption(context, "max-elements", maxElements);
+  }
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());

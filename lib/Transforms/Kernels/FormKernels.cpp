@@ -12,6 +12,7 @@
 #include "blockscale/Analysis/Fusion/FusionPlan.h"
 #include "blockscale/Analysis/Fusion/KernelGroups.h"
 #include "blockscale/Analysis/Fusion/PaddingLegality.h"
+#include "blockscale/IR/PassOptions.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 
@@ -145,12 +146,9 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
       return signalPassFailure();
     FusionOptions options{target::findChip(chip), fuse, recompute, transforms,
                           llvm::to_vector(dynamicSizes)};
-    if (!chip.empty() && !options.chip) {
-      emitError(getOperation()->getLoc())
-          << "expected the chip to be one of " << target::listChips()
-          << ", but got '" << chip << "'";
+    auto emitError = [&] { return getOperation()->emitError(); };
+    if (!chip.empty() && failed(verifyChip(emitError, chip)))
       return signalPassFailure();
-    }
     if (options.chip && fuse)
       getOperation()->walk(takeOwnEnds);
     for (AmaxOp amax : findSplitAmaxes(getOperation(), options))

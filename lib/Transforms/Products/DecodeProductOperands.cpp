@@ -8,6 +8,7 @@
 #include "blockscale/Transforms/DecodeProductOperands.h"
 #include "LinearScales.h"
 #include "RowMajorData.h"
+#include "blockscale/IR/PassOptions.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Target/Chip.h"
 #include "blockscale/Transforms/Passes.h"
@@ -156,6 +157,10 @@ struct DecodeMnMajor : public OpRewritePattern<OpTy> {
 struct DecodeProductOperandsPass
     : public impl::DecodeProductOperandsBase<DecodeProductOperandsPass> {
   using DecodeProductOperandsBase::DecodeProductOperandsBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    return chip.empty() ? success() : verifyChipOption(context, chip);
+  }
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "blockscale/IR/PassOptions.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Target/Chip.h"
 #include "blockscale/Transforms/Passes.h"
@@ -75,6 +76,12 @@ private:
 struct PrepackProductWeightsPass
     : public impl::PrepackProductWeightsBase<PrepackProductWeightsPass> {
   using PrepackProductWeightsBase::PrepackProductWeightsBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    return success(
+        succeeded(verifyChipOption(context, chip)) &&
+        succeeded(verifyCountOption(context, "max-elements", maxElements)));
+  }
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);

@@ -7,6 +7,7 @@
 
 #include "LinearScales.h"
 #include "blockscale/Analysis/Fusion/KernelFamily.h"
+#include "blockscale/IR/PassOptions.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 
@@ -134,6 +135,10 @@ struct SplitSwizzle : public OpRewritePattern<SwizzleOp> {
 struct RelayoutScalesPass
     : public impl::RelayoutScalesBase<RelayoutScalesPass> {
   using RelayoutScalesBase::RelayoutScalesBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    return chip.empty() ? success() : verifyChipOption(context, chip);
+  }
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());

@@ -7,6 +7,7 @@
 
 #include "LinearScales.h"
 #include "blockscale/Analysis/Fusion/KernelFamily.h"
+#include "blockscale/IR/PassOptions.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Target/Chip.h"
 #include "blockscale/Transforms/Passes.h"
@@ -202,6 +203,10 @@ private:
 struct SwizzleProductScalesPass
     : public impl::SwizzleProductScalesBase<SwizzleProductScalesPass> {
   using SwizzleProductScalesBase::SwizzleProductScalesBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    return verifyChipOption(context, chip);
+  }
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);

@@ -11,6 +11,7 @@
 #include "RaisedFactor.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/Fusion/FusionLegality.h"
+#include "blockscale/IR/PassOptions.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/BlockFormat.h"
 #include "blockscale/Numerics/Dequantize.h"
@@ -617,6 +618,10 @@ struct ReshapeBeforeDequantize : public OpRewritePattern<OpTy> {
 
 struct RaiseProductsPass : public impl::RaiseProductsBase<RaiseProductsPass> {
   using RaiseProductsBase::RaiseProductsBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    return chip.empty() ? success() : verifyChipOption(context, chip);
+  }
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
