@@ -138,9 +138,9 @@ def find_pages(root):
             for page in sorted((root / folder).glob("*.md"))]
 
 
-def find_all_faults(root):
-    """Why logs do not hold for the code at hand, by name. The history must be there."""
-    logs = read_manifest(root)
+def find_all_faults(root, logs):
+    """Why `logs` and those that no manifest lists do not hold for the code at hand, by name. The
+    history must be there."""
     return {name: find_faults(root, logs[name]) if name in logs
             else [f"it is not in {LOGS}/{MANIFEST}"]
             for name in sorted({*logs, *find_logs(root)})}
@@ -149,7 +149,7 @@ def find_all_faults(root):
 def find_stale_pages(root):
     """The names of stale logs by page, for each page that links to a log. The history must be
     there."""
-    faults, pages = find_all_faults(root), {}
+    faults, pages = find_all_faults(root, read_manifest(root)), {}
     for page in find_pages(root):
         cited = sorted({link[2] for link in LINK.finditer(page.read_text(encoding="utf-8"))})
         if cited:
@@ -186,13 +186,13 @@ def main(arguments=None, root=ROOT):
         return print_verdicts({
             page: [f"{name} is stale" for name in names]
             for page, names in find_stale_pages(root).items()})
-    found = find_all_faults(root)
+    logs = read_manifest(root)
+    found = find_all_faults(root, logs)
     if options.list:
         names = ", ".join(filter(found.get, found)) or "none"
         print(textwrap.fill(names, 100, initial_indent="   ", subsequent_indent="   ",
                             break_on_hyphens=False))
         return 0
-    logs = read_manifest(root)
     for name, faults in found.items():
         if faults and name in logs:
             faults.append(f"to write it anew: {logs[name].command}")

@@ -348,21 +348,27 @@ class Pool:
         self._queue = queue.PriorityQueue()
         self._order = itertools.count()
         self._jobs = jobs
+        self._failures = []
 
     def add(self, rank, function, *arguments):
         self._queue.put((rank, next(self._order), function, arguments))
 
     def work(self):
-        """Returns once all are done."""
+        """Returns once all are done. Raises what one of them raises, and calls no other then."""
         for _ in range(self._jobs):
             threading.Thread(target=self._serve, daemon=True).start()
         self._queue.join()
+        if self._failures:
+            raise self._failures[0]
 
     def _serve(self):
         while True:
             *_, function, arguments = self._queue.get()
             try:
-                function(*arguments)
+                if not self._failures:
+                    function(*arguments)
+            except Exception as failure:
+                self._failures.append(failure)
             finally:
                 self._queue.task_done()
 
@@ -438,6 +444,9 @@ def main():
         parser.error(f"no libcudart.so.13 in {options.runtime}: run scripts/build.sh")
     if bool(options.toolkit) != bool(options.cutlass):
         parser.error("expected both of --toolkit and --cutlass, or none")
+    for folder, what in ((options.toolkit, "bin/nvcc"), (options.cutlass, "examples")):
+        if folder and not (folder / what).exists():
+            parser.error(f"expected {what} in {folder}, but there is none")
     examples = [example for example in list_examples()
                 if not options.names or example.name.startswith(tuple(options.names))
                 or example.folder.startswith(tuple(options.names))]

@@ -55,6 +55,21 @@ class ListTest(unittest.TestCase):
                                          for schedule in ("prompt", "adversarial")})
 
 
+class PoolTest(unittest.TestCase):
+    # With one thread nobody would be left to take the second call.
+    def test_a_call_that_raises_ends_the_work(self):
+        called = []
+
+        def fail():
+            raise FileNotFoundError("no such program")
+        pool = cutlass.Pool(1)
+        pool.add(1, called.append, "later")
+        pool.add(0, fail)
+        with self.assertRaisesRegex(FileNotFoundError, "no such program"):
+            pool.work()
+        self.assertEqual(called, [])
+
+
 class RunTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -62,6 +77,7 @@ class RunTest(unittest.TestCase):
         self.folder = Path(folder.name)
         self.write("toolkit/bin/nvcc", NVCC).chmod(0o755)
         self.write("runtime/libcudart.so.13", "")
+        (self.folder / "cutlass/examples").mkdir(parents=True)
 
     def write(self, name, text):
         path = self.folder / name
@@ -124,7 +140,11 @@ class RunTest(unittest.TestCase):
 
     def test_arguments_that_name_nothing(self):
         for arguments, fault in ((["93"], "no example begins with 93"),
-                                 (["--runtime=/nowhere"], "no libcudart.so.13 in /nowhere")):
+                                 (["--runtime=/nowhere"], "no libcudart.so.13 in /nowhere"),
+                                 (["--toolkit=/nowhere"],
+                                  "expected bin/nvcc in /nowhere, but there is none"),
+                                 (["--cutlass=/nowhere"],
+                                  "expected examples in /nowhere, but there is none")):
             with self.subTest(arguments=arguments):
                 status, _, errors = self.run_script(*arguments)
                 self.assertEqual(status, 2)
