@@ -274,7 +274,7 @@ void BranchOnRowsPass::visit(KernelOp kernel, const target::Chip &chip) {
 
 void BranchOnRowsPass::runOnOperation() {
   const target::Chip *target = target::findChip(chip);
-  if (!target || !target->hasProducts())
+  if (!target->hasProducts())
     return;
   SmallVector<KernelOp> kernels;
   getOperation()->walk([&](KernelOp kernel) { kernels.push_back(kernel); });

@@ -180,7 +180,7 @@ void ChooseSchedulesPass::choose(const products::Product &product,
 
 void ChooseSchedulesPass::runOnOperation() {
   const target::Chip *target = target::findChip(chip);
-  if (!target || !target->hasProducts())
+  if (!target->hasProducts())
     return;
   FailureOr<GemmScheduleAttr> parsed = parseGiven();
   if (failed(parsed))

@@ -35,4 +35,14 @@ LogicalResult verifyCountOption(MLIRContext *context, StringRef name,
          << count;
 }
 
+LogicalResult verifyDynamicSizesOption(MLIRContext *context,
+                                       ArrayRef<int64_t> sizes) {
+  for (int64_t size : sizes)
+    if (size <= 0)
+      return emitError(UnknownLoc::get(context))
+             << "expected option 'dynamic-sizes' to be positive sizes, but got "
+             << size;
+  return success();
+}
+
 } // namespace blockscale

@@ -52,7 +52,7 @@ static LogicalResult checkChip(const ToCPUOptions &, ErrorHandler) {
   return success();
 }
 
-/// `blockscale-form-kernels` refuses chips that are not in the table.
+/// The passes refuse chips that are not in the table.
 static LogicalResult checkChip(const ToGPUOptions &, ErrorHandler) {
   return success();
 }

@@ -34,6 +34,11 @@ mlir::LogicalResult verifyChipOption(mlir::MLIRContext *context,
 mlir::LogicalResult verifyCountOption(mlir::MLIRContext *context,
                                       llvm::StringRef name, int64_t count);
 
+/// Fails where one of the sizes of the option `dynamic-sizes` of a pass is not
+/// positive.
+mlir::LogicalResult verifyDynamicSizesOption(mlir::MLIRContext *context,
+                                             llvm::ArrayRef<int64_t> sizes);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_IR_PASSOPTIONS_H

@@ -170,14 +170,17 @@ static gpu::GPUFuncOp getKernelFunction(KernelBuilder &b) {
   return function ? function : parent->getParentOfType<gpu::GPUFuncOp>();
 }
 
-/// An array in shared memory of a name that the module does not have.
-static Value addSharedArray(KernelBuilder &b, StringRef name, Type element,
-                            int64_t count, int64_t alignment) {
+/// Adds an array in shared memory of a name that the module does not have.
+static void addSharedArray(KernelBuilder &b, StringRef name, Type element,
+                           int64_t count, int64_t alignment) {
   OpBuilder outside(getKernelFunction(b));
   LLVM::GlobalOp::create(outside, b.getLoc(),
                          LLVM::LLVMArrayType::get(element, count),
                          /*isConstant=*/false, LLVM::Linkage::Internal, name,
                          Attribute(), alignment, kSharedMemory);
+}
+
+static Value getSharedAddress(KernelBuilder &b, StringRef name) {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedMemory);
   return LLVM::AddressOfOp::create(b, pointer, name);
 }
@@ -189,16 +192,16 @@ Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
   std::string own = name.str();
   for (int64_t i = 1; SymbolTable::lookupSymbolIn(module, own); ++i)
     own = (name + "_" + Twine(i)).str();
-  return addSharedArray(b, own, element, count, alignment);
+  addSharedArray(b, own, element, count, alignment);
+  return getSharedAddress(b, own);
 }
 
 Value getSharedArray(KernelBuilder &b, StringRef name, Type element,
                      int64_t count, int64_t alignment) {
   std::string own = (name + Twine(count)).str();
   if (!SymbolTable::lookupSymbolIn(getKernelFunction(b)->getParentOp(), own))
-    return addSharedArray(b, own, element, count, alignment);
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedMemory);
-  return LLVM::AddressOfOp::create(b, pointer, own);
+    addSharedArray(b, own, element, count, alignment);
+  return getSharedAddress(b, own);
 }
 
 Value getDynamicSharedMemory(KernelBuilder &b) {

@@ -28,8 +28,6 @@ struct ChooseStripsPass : public impl::ChooseStripsBase<ChooseStripsPass> {
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
-    if (!target)
-      return;
     WalkResult result = getOperation()->walk([&](KernelOp kernel) {
       if (kernel->hasAttr(kStripAttrName) ||
           getFamily(kernel) != KernelFamily::Strips)

@@ -65,12 +65,17 @@ static Value getViewed(Operation *op) {
   return {};
 }
 
+/// What `value` is a view of, at last.
+static Value getWhole(Value value) {
+  while (Value viewed = getViewed(value.getDefiningOp()))
+    value = viewed;
+  return value;
+}
+
 /// Whether an op that may execute behind `op` reads `value`, or what is the
 /// same tensor in another shape.
 static bool isReadBehind(Value value, Operation *op) {
-  while (Value viewed = getViewed(value.getDefiningOp()))
-    value = viewed;
-  SmallVector<Value> values = {value};
+  SmallVector<Value> values = {getWhole(value)};
   while (!values.empty())
     for (Operation *user : values.pop_back_val().getUsers()) {
       if (getViewed(user))
@@ -140,15 +145,18 @@ static void addSharers(OpOperand &use, llvm::SetVector<Value> &values) {
   }
 }
 
-/// Whether `other` may have the memory of `value`.
-static bool mayShare(Value value, Value other) {
-  while (Value viewed = getViewed(value.getDefiningOp()))
-    value = viewed;
-  llvm::SetVector<Value> values;
-  values.insert(value);
+/// Adds all values that may have the memory of those that are there.
+static void addAllSharers(llvm::SetVector<Value> &values) {
   for (size_t i = 0; i < values.size(); ++i)
     for (OpOperand &use : values[i].getUses())
       addSharers(use, values);
+}
+
+/// Whether `other` may have the memory of `value`.
+static bool mayShare(Value value, Value other) {
+  llvm::SetVector<Value> values;
+  values.insert(getWhole(value));
+  addAllSharers(values);
   return values.contains(other);
 }
 
@@ -202,19 +210,15 @@ static bool isOverwritten(tensor::EmptyOp empty, Operation *user,
   for (OpOperand &use : empty->getUses())
     if (use.getOwner() == user)
       addSharers(use, values);
-  for (size_t i = 0; i < values.size(); ++i) {
-    Value value = values[i], viewed = value;
-    while (Value whole = getViewed(viewed.getDefiningOp()))
-      viewed = whole;
-    for (OpOperand &use : value.getUses()) {
-      Operation *before =
-          move->getBlock()->findAncestorOpInBlock(*use.getOwner());
-      if (viewed != moved && !(before && before->isBeforeInBlock(move)))
-        return true;
-      addSharers(use, values);
-    }
-  }
-  return false;
+  addAllSharers(values);
+  return llvm::any_of(values, [&](Value value) {
+    return getWhole(value) != moved &&
+           llvm::any_of(value.getUsers(), [&](Operation *reader) {
+             Operation *before =
+                 move->getBlock()->findAncestorOpInBlock(*reader);
+             return !before || !before->isBeforeInBlock(move);
+           });
+  });
 }
 
 /// Gives ops the memory in which their results are moved, in place of empty

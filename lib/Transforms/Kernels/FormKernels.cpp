@@ -132,13 +132,7 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
   using FormKernelsBase::FormKernelsBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    for (int64_t size : dynamicSizes)
-      if (size <= 0)
-        return emitError(UnknownLoc::get(context))
-               << "expected option 'dynamic-sizes' to be positive sizes, but "
-                  "got "
-               << size;
-    return success();
+    return verifyDynamicSizesOption(context, dynamicSizes);
   }
 
   void runOnOperation() override {

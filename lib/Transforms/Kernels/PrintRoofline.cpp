@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Analysis/Cost/CostModel.h"
+#include "blockscale/IR/PassOptions.h"
 #include "blockscale/Transforms/Passes.h"
 
 using namespace mlir;
@@ -30,12 +31,7 @@ struct PrintRooflinePass : public impl::PrintRooflineBase<PrintRooflinePass> {
       return emitError(location)
              << "expected option 'model' to be one of " << listModels()
              << ", but got '" << model << "'";
-    for (int64_t size : dynamicSizes)
-      if (size <= 0)
-        return emitError(location) << "expected option 'dynamic-sizes' to be "
-                                      "positive sizes, but got "
-                                   << size;
-    return success();
+    return verifyDynamicSizesOption(context, dynamicSizes);
   }
 
   void runOnOperation() override {

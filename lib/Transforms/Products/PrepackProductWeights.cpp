@@ -85,7 +85,7 @@ struct PrepackProductWeightsPass
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
-    if (!target || !target->hasWgmma() || target->hasTcgen05())
+    if (!target->hasWgmma() || target->hasTcgen05())
       return;
     RewritePatternSet patterns(&getContext());
     populatePrepackProductWeightPatterns(patterns, maxElements);

@@ -210,7 +210,7 @@ struct SwizzleProductScalesPass
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
-    if (!target || !target->hasProducts())
+    if (!target->hasProducts())
       return;
     RewritePatternSet patterns(&getContext());
     patterns.add<SwizzleScales, SwizzleGroupedScales, TakeOffsets>(

@@ -625,7 +625,7 @@ struct RaiseProductsPass : public impl::RaiseProductsBase<RaiseProductsPass> {
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
-    if (!chip.empty() && !(target && target->hasProducts()))
+    if (target && !target->hasProducts())
       return;
     RewritePatternSet patterns(&getContext());
     // Drops global scales of 1.0.
