@@ -18,7 +18,7 @@ in bf16, and in the linear layers of the blocks those of a form:
   nvfp4-rows           nvfp4 with weights in blocks of a row of 16, not 16x16
   nvfp4-last1, -last2  nvfp4 with the last block, or the last two, of plain layers
 
-A step is AdamW's with 32 sequences of 256 bytes, drawn from the first 16 MiB of the text by the
+A step is AdamW's with 64 sequences of 256 bytes, drawn from the first 32 MiB of the text by the
 seed, in each form the same. The model is compiled whole, once for all seeds of a form, and a step
 is one CUDA graph. Forms are processes, all at once, spread over the GPUs. `nvfp4` is trained with
 its first seed twice.
@@ -62,7 +62,7 @@ BARS = {"mxfp8": 0.01, "nvfp4": 0.02}
 #: The least share of its first loss that bf16 loses.
 LEAST_FALL = 0.5
 TEXT = Path("/usr/share/dictd/gcide.dict.dz")
-TEXT_BYTES = 16 << 20
+TEXT_BYTES = 32 << 20
 LAST = 100
 #: How many steps a point of a curve is the mean of.
 SPAN = 20
@@ -74,7 +74,7 @@ class Sizes:
     width: int = 512
     heads: int = 8
     length: int = 256
-    batch: int = 32
+    batch: int = 64
 
 
 TINY = Sizes(layers=3, width=64, heads=2, length=32, batch=4)
