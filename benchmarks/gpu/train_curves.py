@@ -58,7 +58,7 @@ FORMS = ("bf16", "mxfp8", "nvfp4", "nvfp4-plain", "nvfp4-nearest", "nvfp4-rows",
 #: How many of the last blocks have plain layers.
 PLAIN_BLOCKS = {"last1": 1, "last2": 2}
 #: The most that the mean loss of the last steps is above that of bf16, as a share of it.
-BARS = {"mxfp8": 0.01, "nvfp4": 0.02}
+BARS = {"mxfp8": 0.01, "nvfp4": 0.02, "nvfp4-last1": 0.02}
 #: The least share of its first loss that bf16 loses.
 LEAST_FALL = 0.5
 TEXT = Path("/usr/share/dictd/gcide.dict.dz")
