@@ -28,6 +28,10 @@ def training_losses_last():
     return make_losses("train-curves-last-h200.txt")
 
 
+def training_losses_64():
+    return make_losses("train-curves-64-h200.txt")
+
+
 def make_ranks(number):
     rows = read_rows("ranks-h200.txt", number)
     shown = ("step ms", "compute", "sent", "hidden")
