@@ -9,9 +9,10 @@
 // examines what is in them. Any thread may call anything here. Functions over
 // tensors use the threads of blockscale_set_num_threads (Run.h), take memory of
 // any alignment, and get the bytes of each buffer, which must be those that the
-// shape asks for. A file that breaks a rule of its format gives
-// BLOCKSCALE_INVALID_CHECKPOINT, and blockscale_last_error() the rule, what was
-// expected and found, the tensor, and the byte of the file.
+// shape asks for. Results overlap no other buffer of a call. A file that breaks
+// a rule of its format gives BLOCKSCALE_INVALID_CHECKPOINT, and
+// blockscale_last_error() the rule, what was expected and found, the tensor,
+// and the byte of the file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -222,7 +223,6 @@ blockscale_status blockscale_mxfp4_max_exponent(const void *scales,
 /// exponent K, at most 124, of all that shares it. Blocks of 2^k stay exact
 /// where K - k is at most 17; others are quantized anew, as ModelOpt does.
 /// `changed` becomes the number of blocks of 32 with other values than before.
-/// The results may not overlap the arguments.
 blockscale_status blockscale_mxfp4_to_nvfp4(
     int64_t rows, int64_t cols, const void *codes, size_t code_bytes,
     const void *scales, size_t scale_bytes, int32_t max_exponent,

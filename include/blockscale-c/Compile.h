@@ -67,8 +67,9 @@ const char *blockscale_chips(void);
 /// The one whose kernels suit a GPU best, by its compute capability: "sm_90a"
 /// for 9 and 0. Null where it runs those of none.
 const char *blockscale_chip_for_capability(int major, int minor);
-/// Not 0: there are kernels of matrix products for the chip, whose operands
-/// both have scales, or of which one is plain.
+/// Not 0: there are kernels of matrix products for the chip, of two operands
+/// with scales, or with `weight_only` of one beside a plain one. A chip that
+/// has the one kind has the other one, too; 0 for a name of no chip.
 int blockscale_chip_has_products(const char *chip, int weight_only);
 
 //===-- Compilation -------------------------------------------------------===//

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The reference arithmetic (docs/Numerics.md) on buffers, without compilation:
-// one element after the other. Any thread may call anything here.
+// one element after the other. Any thread may call anything here. Results
+// overlap no other buffer of a call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,8 +42,8 @@ typedef struct blockscale_quantize_config {
   /// The recipe, as "torchao" or "rceil"; null for the default of the block:
   /// torchao for blocks of 16, rceil for those of 32.
   const char *recipe;
-  /// The format of elements: "e2m1", "e2m3", "e3m2", "e4m3" or "e5m2"; null for
-  /// e2m1.
+  /// The format of elements: "e2m1", "e2m3", "e3m2", "e4m3", "e5m2" or "int8";
+  /// null for e2m1.
   const char *format;
   /// The shape of x.
   int64_t rows, cols;

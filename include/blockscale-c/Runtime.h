@@ -13,8 +13,9 @@
 // BLOCKSCALE_OK, blockscale_last_error() says more, and what the function was
 // to give is not written. Pointers that functions return belong to the object
 // that they were asked of. Objects may be closed in any order and used by
-// several threads; closing one that is null does nothing. A number that is too
-// large gives null or 0.
+// several threads; closing one that is null does nothing. A question about an
+// object that is null, or with a number that is too large, is answered by null
+// or 0, and by -1 where 0 is a number.
 //
 //===----------------------------------------------------------------------===//
 

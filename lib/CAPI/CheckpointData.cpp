@@ -7,6 +7,7 @@
 
 #include "blockscale-c/Checkpoint.h"
 
+#include "Buffers.h"
 #include "Sizes.h"
 
 #include "../Runtime/CApi.h"
@@ -21,6 +22,8 @@
 #include "blockscale/Numerics/Pack.h"
 #include "blockscale/Runtime/FloatEnvironment.h"
 
+using blockscale::capi::CallBuffer;
+using blockscale::capi::checkApart;
 using blockscale::capi::kMaxSize;
 using blockscale::checkpoint::alternateRows;
 using blockscale::checkpoint::CodeStatistics;
@@ -99,6 +102,12 @@ public:
             std::to_string(bytes));
     if (bytes)
       requirePointer(name, buffer);
+  }
+  /// Results that overlap nothing.
+  void requireApart(std::initializer_list<CallBuffer> read,
+                    std::initializer_list<CallBuffer> written) {
+    if (status.ok())
+      status = checkApart(read, written);
   }
   bool ok() const { return status.ok(); }
   blockscale_status report() const {
@@ -230,6 +239,9 @@ blockscale_status blockscale_gguf_pack(const char *type, int64_t rows,
   GgufBlockFormat format =
       takeBothOrders(arguments, type, rows, cols, codes, code_bytes, scales,
                      scale_bytes, blocks, block_bytes, changed);
+  arguments.requireApart(
+      {{"codes", codes, code_bytes}, {"scales", scales, scale_bytes}},
+      {{"blocks", blocks, block_bytes}});
   if (!arguments.ok())
     return arguments.report();
   *changed = packGgufBlocks(format, countBlocks(format, rows, cols),
@@ -247,6 +259,9 @@ blockscale_status blockscale_gguf_unpack(const char *type, int64_t rows,
   GgufBlockFormat format =
       takeBothOrders(arguments, type, rows, cols, codes, code_bytes, scales,
                      scale_bytes, blocks, block_bytes, changed);
+  arguments.requireApart(
+      {{"blocks", blocks, block_bytes}},
+      {{"codes", codes, code_bytes}, {"scales", scales, scale_bytes}});
   if (!arguments.ok())
     return arguments.report();
   *changed = unpackGgufBlocks(format, countBlocks(format, rows, cols),
@@ -265,6 +280,7 @@ static Arguments checkRows(int64_t count, int64_t rows, int64_t rowBytes,
   arguments.requireBuffer(fromName, from, bytes, {count, rows, rowBytes});
   if (bytes)
     arguments.requirePointer(toName, to);
+  arguments.requireApart({{fromName, from, bytes}}, {{toName, to, bytes}});
   return arguments;
 }
 
@@ -308,6 +324,8 @@ blockscale_status blockscale_gguf_quantize(const char *type,
   arguments.requireBuffer("x", x, x_bytes,
                           {rows, cols, getElementBytes(input)});
   requireBlocks(arguments, format, rows, cols, blocks, block_bytes);
+  arguments.requireApart({{"x", x, x_bytes}},
+                         {{"blocks", blocks, block_bytes}});
   if (!arguments.ok())
     return arguments.report();
   DefaultFloatEnvironment environment;
@@ -351,6 +369,10 @@ blockscale_status blockscale_mxfp4_to_nvfp4(
                           {rows, cols / size});
   arguments.requirePointer("global_scale", global_scale);
   arguments.requirePointer("changed", changed);
+  arguments.requireApart(
+      {{"codes", codes, code_bytes}, {"scales", scales, scale_bytes}},
+      {{"out_codes", out_codes, out_code_bytes},
+       {"out_scales", out_scales, out_scale_bytes}});
   if (!arguments.ok())
     return arguments.report();
   DefaultFloatEnvironment environment;
@@ -388,6 +410,9 @@ blockscale_status blockscale_mxfp4_to_fp8(
                            ceilDivide(cols, block_cols),
                            static_cast<int64_t>(sizeof(float))});
   arguments.requirePointer("changed", changed);
+  arguments.requireApart(
+      {{"codes", codes, code_bytes}, {"scales", scales, scale_bytes}},
+      {{"data", data, data_bytes}, {"block_scales", block_scales, count}});
   if (!arguments.ok())
     return arguments.report();
   DefaultFloatEnvironment environment;
@@ -455,6 +480,16 @@ blockscale_scan_codes(int64_t rows, int64_t cols, int64_t block_cols,
   return BLOCKSCALE_OK;
 }
 
+/// A number for each column.
+static void requireSquares(Arguments &arguments, int64_t cols,
+                           const double *squares, size_t count) {
+  arguments.require(count == static_cast<size_t>(cols),
+                    "count to be " + std::to_string(cols) + ", that of columns",
+                    std::to_string(count));
+  if (count)
+    arguments.requirePointer("squares", squares);
+}
+
 blockscale_status blockscale_column_squares(const char *type, int64_t rows,
                                             int64_t cols, const void *x,
                                             size_t bytes, double *squares,
@@ -465,7 +500,7 @@ blockscale_status blockscale_column_squares(const char *type, int64_t rows,
   arguments.requireSize("cols", cols);
   arguments.requireBuffer("x", x, bytes,
                           {rows, cols, getElementBytes(element)});
-  arguments.requireBuffer("squares", squares, count, {cols});
+  requireSquares(arguments, cols, squares, count);
   if (!arguments.ok())
     return arguments.report();
   DefaultFloatEnvironment environment;
@@ -487,7 +522,7 @@ blockscale_status blockscale_column_squares_of_codes(
   requireBlockCols(arguments, block_cols);
   requireCodes(arguments, rows, cols, block_cols, codes, code_bytes, scales,
                scale_bytes);
-  arguments.requireBuffer("squares", squares, count, {cols});
+  requireSquares(arguments, cols, squares, count);
   if (!arguments.ok())
     return arguments.report();
   DefaultFloatEnvironment environment;

@@ -7,6 +7,7 @@
 
 #include "blockscale-c/Numerics.h"
 
+#include "Buffers.h"
 #include "Config.h"
 #include "Sizes.h"
 
@@ -34,6 +35,7 @@ struct Quantizer {
   Recipe recipe;
   ScaleFormat scale;
   ElementFormat format;
+  InputFormat input;
   GlobalFactors global;
   int64_t rows, cols, blockRows, blockCols;
 
@@ -44,6 +46,9 @@ struct Quantizer {
   }
   size_t getDataBytes() const { return rows * getRowBytes(); }
   size_t getScaleBytes() const { return countBands() * countBlocks(); }
+  size_t getInputBytes() const {
+    return rows * cols * (input == InputFormat::F32 ? 4 : 2);
+  }
 };
 
 } // namespace
@@ -134,11 +139,18 @@ static Result<GlobalScale> getGlobal(const blockscale_quantize_config &config,
              : GlobalScale::fromDecodeScale(config.global_value);
 }
 
-/// The type of x; f32 for a number that is none, which `quantize` refuses.
-static InputFormat getInput(blockscale_input input) {
-  return input == BLOCKSCALE_INPUT_BF16  ? InputFormat::BF16
-         : input == BLOCKSCALE_INPUT_F16 ? InputFormat::F16
-                                         : InputFormat::F32;
+/// The type of x.
+static Result<InputFormat> getInput(blockscale_input input) {
+  switch (input) {
+  case BLOCKSCALE_INPUT_F32:
+    return InputFormat::F32;
+  case BLOCKSCALE_INPUT_BF16:
+    return InputFormat::BF16;
+  case BLOCKSCALE_INPUT_F16:
+    return InputFormat::F16;
+  }
+  return Status::failure("expected input to be 0, 1 or 2, but got " +
+                         std::to_string(static_cast<int>(input)));
 }
 
 static Result<Quantizer> getQuantizer(const blockscale_quantize_config *given) {
@@ -167,14 +179,20 @@ static Result<Quantizer> getQuantizer(const blockscale_quantize_config *given) {
   Result<GlobalScale> global = getGlobal(config, *recipe, scale);
   if (!global.ok())
     return global.status();
+  Result<InputFormat> input = getInput(config.input);
+  if (!input.ok())
+    return input.status();
   Recipe arithmetic =
-      findVariant(*recipe, scale, *format, getInput(config.input))
-          .value_or(*recipe);
-  Quantizer quantizer = {
-      arithmetic,        scale,
-      *format,           getGlobalFactors(arithmetic, *global),
-      config.rows,       config.cols,
-      config.block_rows, config.block_cols};
+      findVariant(*recipe, scale, *format, *input).value_or(*recipe);
+  Quantizer quantizer = {arithmetic,
+                         scale,
+                         *format,
+                         *input,
+                         getGlobalFactors(arithmetic, *global),
+                         config.rows,
+                         config.cols,
+                         config.block_rows,
+                         config.block_cols};
   status = checkBlock(quantizer);
   if (!status.ok())
     return status;
@@ -229,12 +247,12 @@ static Result<Quantizer> prepare(const blockscale_quantize_config *config,
 }
 
 /// Rows of a band as f32.
-static void readBand(blockscale_input input, const void *x, int64_t first,
+static void readBand(InputFormat input, const void *x, int64_t first,
                      std::vector<float> &values) {
   const auto *halves = static_cast<const uint16_t *>(x);
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = input == BLOCKSCALE_INPUT_BF16 ? decodeBF16(halves[first + i])
-                : input == BLOCKSCALE_INPUT_F16
+    values[i] = input == InputFormat::BF16 ? decodeBF16(halves[first + i])
+                : input == InputFormat::F16
                     ? decodeF16(halves[first + i])
                     : static_cast<const float *>(x)[first + i];
 }
@@ -249,13 +267,13 @@ blockscale_status blockscale_quantize(const blockscale_quantize_config *config,
     return report(prepared.status());
   const Quantizer &q = *prepared;
   DefaultFloatEnvironment environment;
-  blockscale_quantize_config read;
-  Status status = readConfig(config, read);
-  if (status.ok() && data_bytes)
+  Status status = Status::success();
+  if (data_bytes)
     status = checkNotNull({{"x", x}});
-  if (status.ok() && static_cast<unsigned>(read.input) > BLOCKSCALE_INPUT_F16)
-    status = Status::failure("expected input to be 0, 1 or 2, but got " +
-                             std::to_string(static_cast<int>(read.input)));
+  if (status.ok())
+    status = checkApart(
+        {{"x", x, q.getInputBytes()}},
+        {{"data", data, data_bytes}, {"scales", scales, scale_bytes}});
   if (!status.ok())
     return report(status);
   auto *rows = static_cast<uint8_t *>(data);
@@ -264,7 +282,7 @@ blockscale_status blockscale_quantize(const blockscale_quantize_config *config,
     int64_t count = std::min(q.blockRows, q.rows - first);
     std::vector<float> values(count * q.cols);
     std::vector<uint8_t> codes(values.size());
-    readBand(read.input, x, first * q.cols, values);
+    readBand(q.input, x, first * q.cols, values);
     for (int64_t col = 0; col < q.cols; col += q.blockCols) {
       Tile tile{count, std::min(q.blockCols, q.cols - col), q.cols, 1};
       *scale++ = quantizeTile(q.recipe, q.format, q.global, &values[col], tile,
@@ -292,6 +310,10 @@ blockscale_dequantize(const blockscale_quantize_config *config,
   Status status = checkBytes("count", count, q.rows * q.cols);
   if (status.ok() && count)
     status = checkNotNull({{"x", x}});
+  if (status.ok())
+    status = checkApart(
+        {{"data", data, data_bytes}, {"scales", scales, scale_bytes}},
+        {{"x", x, count * sizeof(float)}});
   if (!status.ok())
     return report(status);
   const auto *codes = static_cast<const uint8_t *>(data);
@@ -347,13 +369,13 @@ blockscale_status blockscale_global_encode_scale(const char *recipe,
   Result<Recipe> found = findGlobalRecipe(recipe, amax, scale);
   if (!found.ok())
     return report(found.status());
-  if (static_cast<unsigned>(input) > BLOCKSCALE_INPUT_F16)
-    return report(Status::failure("expected input to be 0, 1 or 2, but got " +
-                                  std::to_string(static_cast<int>(input))));
+  Result<InputFormat> type = getInput(input);
+  if (!type.ok())
+    return report(type.status());
   DefaultFloatEnvironment environment;
-  Recipe arithmetic = findVariant(*found, ScaleFormat::E4M3,
-                                  ElementFormat::E2M1, getInput(input))
-                          .value_or(*found);
+  Recipe arithmetic =
+      findVariant(*found, ScaleFormat::E4M3, ElementFormat::E2M1, *type)
+          .value_or(*found);
   *scale = getGlobalFactors(arithmetic, GlobalScale::fromAmax(amax)).encode;
   return BLOCKSCALE_OK;
 }
@@ -413,7 +435,7 @@ int64_t blockscale_swizzled_offset(int64_t rows, int64_t cols, int64_t row,
 }
 
 /// Checks the buffers of a matrix, of which `tilesName` names the buffer of its
-/// tiles.
+/// tiles. One of the two is written.
 static Status checkLayout(const ScaleLayout &layout, const void *linear,
                           int64_t rows, int64_t cols, const char *tilesName,
                           const void *tiles, size_t tilesBytes) {
@@ -425,6 +447,9 @@ static Status checkLayout(const ScaleLayout &layout, const void *linear,
                              tilesBytes, layout.getBytes(rows, cols));
   if (status.ok() && tilesBytes)
     status = checkNotNull({{"linear", linear}, {tilesName, tiles}});
+  if (status.ok())
+    status = checkApart({{"linear", linear, static_cast<size_t>(rows * cols)}},
+                        {{tilesName, tiles, tilesBytes}});
   return status;
 }
 

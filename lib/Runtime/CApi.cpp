@@ -100,13 +100,13 @@ blockscale::runtime::findBuffer(const PlanFunction &function,
   return numbers[number];
 }
 
-static const PlanBuffer &get(const blockscale_buffer *buffer) {
-  return *reinterpret_cast<const PlanBuffer *>(buffer);
+static const PlanBuffer *get(const blockscale_buffer *buffer) {
+  return reinterpret_cast<const PlanBuffer *>(buffer);
 }
 
 /// A scalar's dim is no dimension.
-static size_t getRank(const PlanBuffer &buffer) {
-  return buffer.isScalar ? 0 : buffer.shape.size();
+static size_t getRank(const PlanBuffer *buffer) {
+  return !buffer || buffer->isScalar ? 0 : buffer->shape.size();
 }
 
 const char *blockscale_status_name(blockscale_status status) {
@@ -152,20 +152,21 @@ blockscale_status blockscale_bundle_open_memory(const void *bytes, size_t size,
 void blockscale_bundle_close(blockscale_bundle *bundle) { delete bundle; }
 
 size_t blockscale_bundle_target_count(const blockscale_bundle *bundle) {
-  return bundle->functions.size();
+  return bundle ? bundle->functions.size() : 0;
 }
 
 const char *blockscale_bundle_chip(const blockscale_bundle *bundle,
                                    size_t target) {
-  if (target >= bundle->functions.size())
+  if (target >= blockscale_bundle_target_count(bundle))
     return nullptr;
   return bundle->bundle->getTargets()[target].plan.chip.c_str();
 }
 
 size_t blockscale_function_count(const blockscale_bundle *bundle,
                                  size_t target) {
-  return target < bundle->functions.size() ? bundle->functions[target].size()
-                                           : 0;
+  return target < blockscale_bundle_target_count(bundle)
+             ? bundle->functions[target].size()
+             : 0;
 }
 
 const blockscale_function *
@@ -196,25 +197,28 @@ blockscale_function_find(const blockscale_bundle *bundle, size_t target,
 }
 
 const char *blockscale_function_name(const blockscale_function *function) {
-  return function->function->name.c_str();
+  return function ? function->function->name.c_str() : nullptr;
 }
 
 size_t blockscale_function_dim_count(const blockscale_function *function) {
-  return function->function->dims.size();
+  return function ? function->function->dims.size() : 0;
 }
 
 const char *blockscale_function_dim(const blockscale_function *function,
                                     size_t number) {
-  const std::vector<std::string> &dims = function->function->dims;
-  return number < dims.size() ? dims[number].c_str() : nullptr;
+  return number < blockscale_function_dim_count(function)
+             ? function->function->dims[number].c_str()
+             : nullptr;
 }
 
 int blockscale_function_reduces(const blockscale_function *function) {
-  return function->function->reducesOverRanks();
+  return function && function->function->reducesOverRanks();
 }
 
 size_t blockscale_function_buffer_count(const blockscale_function *function,
                                         blockscale_role role) {
+  if (!function)
+    return 0;
   return function->function->getBuffers(static_cast<PlanBuffer::Role>(role))
       .size();
 }
@@ -222,6 +226,8 @@ size_t blockscale_function_buffer_count(const blockscale_function *function,
 const blockscale_buffer *
 blockscale_function_buffer(const blockscale_function *function,
                            blockscale_role role, size_t number) {
+  if (!function)
+    return nullptr;
   std::optional<size_t> found = findBuffer(*function->function, role, number);
   return found ? reinterpret_cast<const blockscale_buffer *>(
                      &function->function->buffers[*found])
@@ -229,27 +235,28 @@ blockscale_function_buffer(const blockscale_function *function,
 }
 
 const char *blockscale_buffer_name(const blockscale_buffer *buffer) {
-  return get(buffer).name.c_str();
+  return buffer ? get(buffer)->name.c_str() : nullptr;
 }
 
 const char *blockscale_buffer_type(const blockscale_buffer *buffer) {
-  return get(buffer).type.c_str();
+  return buffer ? get(buffer)->type.c_str() : nullptr;
 }
 
 const char *blockscale_buffer_element(const blockscale_buffer *buffer) {
-  return get(buffer).element.c_str();
+  return buffer ? get(buffer)->element.c_str() : nullptr;
 }
 
 const char *blockscale_buffer_layout(const blockscale_buffer *buffer) {
-  return get(buffer).layout.c_str();
+  return buffer ? get(buffer)->layout.c_str() : nullptr;
 }
 
 blockscale_dtype blockscale_buffer_dtype(const blockscale_buffer *buffer) {
-  return static_cast<blockscale_dtype>(get(buffer).dtype);
+  return buffer ? static_cast<blockscale_dtype>(get(buffer)->dtype)
+                : BLOCKSCALE_BOOL;
 }
 
 int blockscale_buffer_is_scalar(const blockscale_buffer *buffer) {
-  return get(buffer).isScalar;
+  return buffer && get(buffer)->isScalar;
 }
 
 size_t blockscale_buffer_rank(const blockscale_buffer *buffer) {
@@ -259,22 +266,23 @@ size_t blockscale_buffer_rank(const blockscale_buffer *buffer) {
 const char *blockscale_buffer_size(const blockscale_buffer *buffer,
                                    size_t dimension) {
   return dimension < getRank(get(buffer))
-             ? get(buffer).shape[dimension].getText().c_str()
+             ? get(buffer)->shape[dimension].getText().c_str()
              : nullptr;
 }
 
 uint64_t blockscale_buffer_alignment(const blockscale_buffer *buffer) {
-  return get(buffer).alignment;
+  return buffer ? get(buffer)->alignment : 0;
 }
 
 int blockscale_buffer_is_writable(const blockscale_buffer *buffer) {
-  return get(buffer).isWritable;
+  return buffer && get(buffer)->isWritable;
 }
 
 int64_t blockscale_buffer_argument(const blockscale_buffer *buffer) {
   // Arguments are the first buffers.
-  std::optional<size_t> argument = get(buffer).argument;
-  return argument ? static_cast<int64_t>(*argument) : -1;
+  if (!buffer || !get(buffer)->argument)
+    return -1;
+  return static_cast<int64_t>(*get(buffer)->argument);
 }
 
 static bool isDType(blockscale_dtype dtype) {
@@ -343,6 +351,8 @@ void blockscale_call_destroy(blockscale_call *call) { delete call; }
 
 uint64_t blockscale_call_bytes(const blockscale_call *call,
                                blockscale_role role, size_t number) {
+  if (!call)
+    return 0;
   std::optional<size_t> found =
       findBuffer(*call->resolved.function, role, number);
   return found ? call->resolved.buffers[*found].bytes : 0;
@@ -350,11 +360,13 @@ uint64_t blockscale_call_bytes(const blockscale_call *call,
 
 const int64_t *blockscale_call_shape(const blockscale_call *call,
                                      blockscale_role role, size_t number) {
+  if (!call)
+    return nullptr;
   std::optional<size_t> found =
       findBuffer(*call->resolved.function, role, number);
   return found ? call->resolved.buffers[*found].shape.data() : nullptr;
 }
 
 uint64_t blockscale_call_workspace_bytes(const blockscale_call *call) {
-  return getWorkspaceBytes(call->resolved);
+  return call ? getWorkspaceBytes(call->resolved) : 0;
 }

@@ -41,20 +41,22 @@ blockscale_status blockscale_device_open(int ordinal, const char *driver,
 void blockscale_device_close(blockscale_device *device) { delete device; }
 
 const char *blockscale_device_name(const blockscale_device *device) {
-  return device->context->getName().c_str();
+  return device ? device->context->getName().c_str() : nullptr;
 }
 
 int blockscale_device_capability(const blockscale_device *device) {
+  if (!device)
+    return 0;
   ComputeCapability capability = device->context->getCapability();
   return capability.major * 10 + capability.minor;
 }
 
 int blockscale_device_driver_version(const blockscale_device *device) {
-  return device->context->getDriverVersion();
+  return device ? device->context->getDriverVersion() : 0;
 }
 
 int blockscale_device_multiprocessors(const blockscale_device *device) {
-  return device->context->getMultiprocessors();
+  return device ? device->context->getMultiprocessors() : 0;
 }
 
 blockscale_status blockscale_device_allocate(const blockscale_device *device,
@@ -71,7 +73,8 @@ blockscale_status blockscale_device_allocate(const blockscale_device *device,
 }
 
 void blockscale_device_free(const blockscale_device *device, uint64_t address) {
-  device->context->release(address);
+  if (device)
+    device->context->release(address);
 }
 
 blockscale_status blockscale_device_upload(const blockscale_device *device,
@@ -132,13 +135,14 @@ blockscale_status blockscale_module_load(const blockscale_bundle *bundle,
 void blockscale_module_unload(blockscale_module *module) { delete module; }
 
 size_t blockscale_module_target(const blockscale_module *module) {
-  return module->module->getTarget();
+  return module ? module->module->getTarget() : 0;
 }
 
 void blockscale_module_set_reduce(blockscale_module *module,
                                   blockscale_reduce_callback reduce,
                                   void *user) {
-  module->overRanks = toRankFunction(reduce, user);
+  if (module)
+    module->overRanks = toRankFunction(reduce, user);
 }
 
 /// Puts the addresses of a role in their places.

@@ -167,6 +167,9 @@ TEST(CheckpointSizes, AreChecked) {
   EXPECT_EQ(
       fail(blockscale_alternate_rows(most, most, most, nullptr, nullptr, 0)),
       "expected sizes of less than 2^63 bytes, but got more");
+  EXPECT_EQ(
+      fail(blockscale_column_squares("F32", 0, 2, nullptr, 0, &squares, 1)),
+      "expected count to be 2, that of columns, but got 1");
   float scale = 0;
   EXPECT_EQ(
       fail(blockscale_mxfp4_to_fp8(0, 0, 1, 32, nullptr, 0, nullptr, 0, nullptr,
@@ -177,6 +180,37 @@ TEST(CheckpointSizes, AreChecked) {
   EXPECT_EQ(
       fail(blockscale_scan_codes(1, 3, INT64_MAX - 1, "ab", 2, &statistics)),
       "expected block_cols from 0 to 2^31, but got 9223372036854775806");
+}
+
+// A conversion in place would read what it has written.
+TEST(CheckpointConversions, ResultsOverlapNothing) {
+  std::vector<uint8_t> memory(256), other(64);
+  uint8_t *first = memory.data(), *second = other.data();
+  uint64_t changed = 0;
+  float global = 0, scale = 0;
+  std::string rule = " in memory of its own, but it overlaps ";
+  EXPECT_EQ(fail(blockscale_gguf_pack("MXFP4", 1, 32, first, 16, second, 1,
+                                      first + 15, 17, &changed)),
+            "expected blocks" + rule + "codes");
+  EXPECT_EQ(fail(blockscale_gguf_unpack("MXFP4", 1, 32, first, 17, first, 16,
+                                        second, 1, &changed)),
+            "expected codes" + rule + "blocks");
+  EXPECT_EQ(fail(blockscale_split_rows(1, 2, 8, first, first, 16)),
+            "expected split" + rule + "alternating");
+  EXPECT_EQ(fail(blockscale_alternate_rows(1, 2, 8, first, first + 8, 16)),
+            "expected alternating" + rule + "split");
+  EXPECT_EQ(fail(blockscale_gguf_quantize("MXFP4", "F32", 1, 32, first, 128,
+                                          first, 17)),
+            "expected blocks" + rule + "x");
+  EXPECT_EQ(
+      fail(blockscale_mxfp4_to_nvfp4(1, 32, first, 16, second, 1, 0, first, 16,
+                                     second + 1, 2, &global, &changed)),
+      "expected out_codes" + rule + "codes");
+  EXPECT_EQ(fail(blockscale_mxfp4_to_fp8(1, 32, 1, 32, first, 16, second, 1,
+                                         first, 32, &scale, 1, &changed)),
+            "expected data" + rule + "codes");
+  EXPECT_EQ(blockscale_split_rows(1, 2, 8, first, first + 16, 16),
+            BLOCKSCALE_OK);
 }
 
 TEST(CheckpointFacts, AreThoseOfTheLibrary) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -105,6 +106,12 @@ TEST(Chips, SayWhichProductsTheyHave) {
   EXPECT_TRUE(blockscale_chip_has_products("sm_100a", 1));
   EXPECT_FALSE(blockscale_chip_has_products("sm_100", 0));
   EXPECT_FALSE(blockscale_chip_has_products(nullptr, 0));
+  // A chip has both kinds of products or none.
+  std::istringstream names(blockscale_chips());
+  for (std::string name; std::getline(names >> std::ws, name, ',');)
+    EXPECT_EQ(blockscale_chip_has_products(name.c_str(), 0),
+              blockscale_chip_has_products(name.c_str(), 1))
+        << name;
 }
 
 // Bytecode is read by the program that is beside the library, or by the one

@@ -233,6 +233,15 @@ TEST(NumericsTest, ConfigurationsAreChecked) {
   expectError(config, "but got NaN");
   config.global = static_cast<blockscale_global>(7);
   expectError(config, "but got 7");
+  config = getConfig("te", nullptr, 1, 16, 1, 16);
+  config.input = static_cast<blockscale_input>(5);
+  expectError(config, "expected input to be 0, 1 or 2, but got 5");
+  float x[16] = {}, scale = 0;
+  uint8_t codes[8] = {}, scales[1] = {};
+  EXPECT_EQ(blockscale_dequantize(&config, codes, 8, scales, 1, x, 16),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_EQ(blockscale_global_encode_scale("te", config.input, 1, &scale),
+            BLOCKSCALE_INVALID_ARGUMENT);
   config = getConfig("floor", nullptr, 1, 32, 1, 32);
   config.global = BLOCKSCALE_GLOBAL_DECODE_SCALE;
   expectError(config, "no global scale");
@@ -254,13 +263,54 @@ TEST(NumericsTest, BuffersAreChecked) {
   EXPECT_EQ(run(nullptr, data, 8, scales), BLOCKSCALE_INVALID_ARGUMENT);
   EXPECT_EQ(run(x, nullptr, 8, scales), BLOCKSCALE_INVALID_ARGUMENT);
   EXPECT_EQ(run(x, data, 8, nullptr), BLOCKSCALE_INVALID_ARGUMENT);
-  config.input = static_cast<blockscale_input>(5);
-  EXPECT_EQ(run(x, data, 8, scales), BLOCKSCALE_INVALID_ARGUMENT);
   config.rows = 0;
   EXPECT_EQ(blockscale_dequantize(&config, nullptr, 0, nullptr, 0, nullptr, 0),
             BLOCKSCALE_OK);
   EXPECT_EQ(blockscale_dequantize(&config, nullptr, 0, nullptr, 0, x, 16),
             BLOCKSCALE_INVALID_ARGUMENT);
+}
+
+// Codes would be computed of codes, and tiles brought from zeros.
+TEST(NumericsTest, ResultsOverlapNothing) {
+  blockscale_quantize_config config = getConfig("te", nullptr, 1, 16, 1, 16);
+  float x[16 + 1] = {};
+  auto *bytes = reinterpret_cast<uint8_t *>(x);
+  uint8_t data[8] = {}, scales[1] = {};
+  EXPECT_EQ(blockscale_quantize(&config, x, bytes + 60, 8, scales, 1),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected data in memory of its own, but it overlaps x");
+  EXPECT_EQ(blockscale_quantize(&config, x, data, 8, data + 7, 1),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected scales in memory of its own, but it overlaps data");
+  EXPECT_EQ(blockscale_quantize(&config, x, bytes + 64, 4, scales, 1),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  // What is read may overlap, and neighbours do not.
+  EXPECT_EQ(blockscale_quantize(&config, x, data, 8, bytes + 64, 1),
+            BLOCKSCALE_OK);
+  EXPECT_EQ(blockscale_dequantize(&config, bytes, 8, scales, 1, x, 16),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_EQ(blockscale_dequantize(&config, data, 8, data, 1, x, 16),
+            BLOCKSCALE_OK);
+
+  std::vector<uint8_t> tiles(512, 1);
+  EXPECT_EQ(blockscale_swizzle(tiles.data(), 128, 4, tiles.data(), 512),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(
+      blockscale_last_error(),
+      "expected swizzled in memory of its own, but it overlaps linear");
+  EXPECT_EQ(blockscale_unswizzle(tiles.data(), 512, 128, 4, tiles.data()),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  for (const char *layout : {"swizzle_128x4", "swizzle_8x4"}) {
+    EXPECT_EQ(
+        blockscale_to_layout(layout, tiles.data(), 128, 4, tiles.data(), 512),
+        BLOCKSCALE_INVALID_ARGUMENT);
+    EXPECT_EQ(
+        blockscale_from_layout(layout, tiles.data(), 512, 128, 4, tiles.data()),
+        BLOCKSCALE_INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(tiles, std::vector<uint8_t>(512, 1));
 }
 
 // The list of recipes has each once, and ends.

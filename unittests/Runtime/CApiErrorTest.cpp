@@ -35,6 +35,42 @@ TEST_F(CApiTest, AddressesAreChecked) {
   blockscale_call_destroy(call);
 }
 
+// A question about nothing has an answer, as a number that is too large has.
+TEST(CApiNulls, AreNothing) {
+  EXPECT_EQ(blockscale_bundle_target_count(nullptr), 0u);
+  EXPECT_EQ(blockscale_bundle_chip(nullptr, 0), nullptr);
+  EXPECT_EQ(blockscale_function_count(nullptr, 0), 0u);
+  EXPECT_EQ(blockscale_function_get(nullptr, 0, 0), nullptr);
+  EXPECT_EQ(blockscale_function_name(nullptr), nullptr);
+  EXPECT_EQ(blockscale_function_dim_count(nullptr), 0u);
+  EXPECT_EQ(blockscale_function_dim(nullptr, 0), nullptr);
+  EXPECT_EQ(blockscale_function_reduces(nullptr), 0);
+  EXPECT_EQ(blockscale_function_buffer_count(nullptr, BLOCKSCALE_ARGUMENT), 0u);
+  EXPECT_EQ(blockscale_function_buffer(nullptr, BLOCKSCALE_ARGUMENT, 0),
+            nullptr);
+  EXPECT_EQ(blockscale_buffer_name(nullptr), nullptr);
+  EXPECT_EQ(blockscale_buffer_type(nullptr), nullptr);
+  EXPECT_EQ(blockscale_buffer_element(nullptr), nullptr);
+  EXPECT_EQ(blockscale_buffer_layout(nullptr), nullptr);
+  EXPECT_EQ(blockscale_buffer_dtype(nullptr), 0);
+  EXPECT_EQ(blockscale_buffer_is_scalar(nullptr), 0);
+  EXPECT_EQ(blockscale_buffer_rank(nullptr), 0u);
+  EXPECT_EQ(blockscale_buffer_size(nullptr, 0), nullptr);
+  EXPECT_EQ(blockscale_buffer_alignment(nullptr), 0u);
+  EXPECT_EQ(blockscale_buffer_is_writable(nullptr), 0);
+  EXPECT_EQ(blockscale_buffer_argument(nullptr), -1);
+  EXPECT_EQ(blockscale_call_bytes(nullptr, BLOCKSCALE_ARGUMENT, 0), 0u);
+  EXPECT_EQ(blockscale_call_shape(nullptr, BLOCKSCALE_ARGUMENT, 0), nullptr);
+  EXPECT_EQ(blockscale_call_workspace_bytes(nullptr), 0u);
+  EXPECT_EQ(blockscale_device_name(nullptr), nullptr);
+  EXPECT_EQ(blockscale_device_capability(nullptr), 0);
+  EXPECT_EQ(blockscale_device_driver_version(nullptr), 0);
+  EXPECT_EQ(blockscale_device_multiprocessors(nullptr), 0);
+  EXPECT_EQ(blockscale_module_target(nullptr), 0u);
+  blockscale_device_free(nullptr, 256);
+  blockscale_module_set_reduce(nullptr, nullptr, nullptr);
+}
+
 TEST_F(CApiTest, ArgumentsAreChecked) {
   openBundle();
   const int64_t n = 1000001;
