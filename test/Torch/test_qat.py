@@ -222,6 +222,16 @@ class QatTest(unittest.TestCase):
         summary = convert_qat_(model)
         self.assertEqual(len(summary.quantized), 2)
 
+    def test_weights_that_became_no_numbers(self):
+        model = make()
+        prepare_qat_(model, policy({"format": "mxfp8"}))
+        model[2].weight.data[1, 2] = float("nan")
+        with self.assertRaisesRegex(blockscale.ArgumentError,
+                                    "'2': expected numbers that are finite, but got an amax of "
+                                    "nan"):
+            convert_qat_(model)
+        self.assertTrue(all(type(model[i]) is FakeQuantizedLinear for i in (0, 2)))
+
 
 if __name__ == "__main__":
     unittest.main()

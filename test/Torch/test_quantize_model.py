@@ -560,6 +560,39 @@ class LeftTest(unittest.TestCase):
                 blockscale.torch.quantize_(given, BOTH, amaxes=amaxes)
         self.assertIsInstance(model.up, nn.Linear)
 
+    def test_weights_that_are_no_numbers(self):
+        """As quantize() of checkpoints refuses them: also where no amax is computed, and where the
+        type that weights are rounded to before has no such number."""
+        given = {"format": "nvfp4", "weights": {"global_scale": {"amax": 4.0}}}
+        for rule in ({"format": "nvfp4"}, given, {"format": "mxfp8", "weight_only": True},
+                     {"format": "nvfp4", "weights": {"global_scale": "none"}}):
+            for number in (float("inf"), float("-inf"), float("nan")):
+                for place in ("up", "experts"):
+                    with self.subTest(rule, number=number, place=place):
+                        model, _ = make()
+                        weight = (model.up.weight if place == "up" else
+                                  model.experts.gate_up_proj)
+                        weight.data.view(-1)[7] = number
+                        name = "up" if place == "up" else "experts.gate_up_proj"
+                        with self.assertRaisesRegex(
+                                blockscale.ArgumentError, f"'{name}': expected numbers that are "
+                                f"finite, but got an amax of {abs(number)}"):
+                            blockscale.torch.quantize_(model, policy(rule))
+                        self.assertIsInstance(model.up, nn.Linear)
+                        self.assertIsInstance(model.experts, Experts)
+        for cast, most, beyond in (("bf16", 3.38e38, 3.4e38), ("f16", 65504.0, 65520.0)):
+            for number, is_taken in ((most, True), (beyond, False)):
+                with self.subTest(cast, number=number):
+                    model = nn.Sequential(nn.Linear(64, 32))
+                    model[0].weight.data[3, 5] = number
+                    rule = policy({"format": "nvfp4", "cast": cast, "weight_only": True})
+                    if is_taken:
+                        blockscale.torch.quantize_(model, rule)
+                        self.assertTrue(model[0].weight.dequantize().isfinite().all())
+                        continue
+                    with self.assertRaisesRegex(blockscale.ArgumentError, "'0': .* amax of inf"):
+                        blockscale.torch.quantize_(model, rule)
+
 
 class PolicyTest(unittest.TestCase):
     """Layers are decided as the compiler decides for the products of a program."""

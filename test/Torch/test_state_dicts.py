@@ -353,6 +353,53 @@ class RefusedTest(unittest.TestCase):
         self.assertEqual(sorted(model.load_state_dict({}, strict=False).missing_keys),
                          sorted(state))
 
+    def test_numbers(self):
+        """Codes, scales and global scales that are no numbers are refused, as in files."""
+        def with_byte(tensor, byte):
+            tensor = tensor.clone()
+            tensor.view(torch.uint8)[3, 1] = byte
+            return tensor
+        nan, infinite = float("nan"), float("inf")
+        number = "expected a positive, finite number, but got "
+        codes = "expected codes that are numbers, but got "
+        for rule, name, change, message in (
+                (WEIGHTS, "scales", 0x7F, "expected scales that are numbers, but got 1 NaN"),
+                (WEIGHTS, "scales", 0xFF, "expected scales that are numbers, but got 1 NaN"),
+                (WEIGHTS, "scales", 0x80, "expected scales that are not negative, but got some"),
+                (WEIGHTS, "global_scale", nan, f"{number}nan"),
+                (WEIGHTS, "global_scale", infinite, f"{number}inf"),
+                (WEIGHTS, "global_scale", 0.0, f"{number}0.0"),
+                (WEIGHTS, "global_scale", -1.0, f"{number}-1.0"),
+                ({"format": "nvfp4", "activations": {"global_scale": {"amax": 4.0}}},
+                 "input_global", nan, f"{number}nan"),
+                ({"format": "mxfp8"}, "data", 0x7F, f"{codes}1 NaN"),
+                ({"format": "mxfp8_e5m2"}, "data", 0xFE, f"{codes}1 infinite or NaN"),
+                ({"format": "mxfp8_e5m2"}, "data", 0x7C, f"{codes}1 infinite or NaN"),
+                *(({"format": format}, "scales", 0xFF, "expected scales that are numbers, but got")
+                  for format in FORMATS[1:])):
+            with self.subTest(rule, name=name, change=change):
+                model = make(rule)
+                state = {each: tensor.clone() for each, tensor in model.state_dict().items()}
+                before = {each: tensor.clone() for each, tensor in state.items()}
+                key = f"0.{name}"
+                state[key] = (torch.full_like(state[key], change) if isinstance(change, float)
+                              else with_byte(state[key], change))
+                for options in ({}, {"strict": False}, {"assign": True}):
+                    with self.assertRaisesRegex(RuntimeError, f"'{key}': {message}"):
+                        model.load_state_dict(state, **options)
+                for each, tensor in model.state_dict().items():
+                    self.assertTrue(torch.equal(tensor, before[each]), each)
+        # The largest numbers, and codes of formats that have no other.
+        for rule, name, byte in ((WEIGHTS, "scales", 0x7E), ({"format": "mxfp8"}, "data", 0xFE),
+                                 ({"format": "mxfp8_e5m2"}, "data", 0x7B),
+                                 ({"format": "mxfp8"}, "scales", 0xFE),
+                                 ({"format": "mxint8"}, "data", 0x80), (WEIGHTS, "data", 0xFF)):
+            with self.subTest(rule, name=name, byte=byte):
+                model = make(rule)
+                state = model.state_dict()
+                state[f"0.{name}"] = with_byte(state[f"0.{name}"], byte)
+                model.load_state_dict(state)
+
     def test_a_refused_weight_stays(self):
         model, x = make_blocks(WEIGHTS), torch.randn(5, 64).bfloat16()
         wanted = model(x)

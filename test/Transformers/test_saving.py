@@ -103,6 +103,24 @@ class SavingTest(unittest.TestCase):
         blockscale.torch.load_quantized_(plain, self.save(model))
         self.assertTrue(torch.equal(plain(**self.x).logits, model(**self.x).logits))
 
+    def test_numbers_of_our_own_files(self):
+        """Codes and scales that are no numbers are refused, as those of other families are."""
+        model = self.quantize(NVFP4)
+        blockscale.transformers.set_family(model, "blockscale")
+        folder = self.save(model)
+        tensors = read_tensors(folder)
+        name = "model.layers.1.mlp.up_proj"
+        for member, change, message in (
+                ("scales", lambda each: torch.full_like(each, 0x7F), "that are numbers, but got"),
+                ("scales", lambda each: each | 0x80, "scales that are not negative, but got some"),
+                ("global_scale", lambda each: each * 0, "a positive, finite number, but got 0.0")):
+            with self.subTest(member, message=message):
+                key = f"{name}.{member}"
+                write_tensors({**tensors, key: change(tensors[key])}, folder)
+                with self.assertRaisesRegex(blockscale.ArgumentError,
+                                            f"'{key}': expected .*{message}"):
+                    load(folder)
+
     def test_shards(self):
         """Several files and their index."""
         model = self.quantize(NVFP4, "mixtral")

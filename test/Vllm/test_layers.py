@@ -272,6 +272,11 @@ class LayersTest(unittest.TestCase):
                    lambda each: torch.full_like(each.view(torch.uint8), 0x7F).view(each.dtype),
                    "expected scales that are numbers, but got 512 NaN")
         self.check(f"{name}_scale_2", lambda each: -each, "expected a positive, finite number")
+        self.layout, name = "blockscale", f"{PATH}.self_attn.k_proj"
+        self.check(f"{name}.scales", lambda each: torch.full_like(each, 0x7F),
+                   "expected scales that are numbers, but got 512 NaN")
+        self.check(f"{name}.global_scale", lambda each: each * 0,
+                   "expected a positive, finite number, but got 0.0")
 
     def check(self, name, change, message):
         with self.subTest(name, message=message):

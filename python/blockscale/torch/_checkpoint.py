@@ -24,6 +24,7 @@ from blockscale.checkpoint._layouts import EXPERTS, IGNORED, Layout
 from blockscale.torch._forms import ROW_MAJOR, get_storage
 from blockscale.torch._kernels import LOG
 from blockscale.torch._sites import Installer, Site, find_sites, make_module
+from blockscale.torch._state import find_wrong_codes, find_wrong_scale
 from blockscale.torch._summary import Ledger, Summary
 
 Source = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
@@ -109,17 +110,6 @@ def _check_dtype(files: Files, name: str) -> None:
                             f"{files.get_dtype(name)}")
 
 
-def _count_nan(codes: Tensor, element: str) -> int:
-    """How many bytes are NaN of an element type of FORMATS."""
-    if element == "f8E8M0FNU":
-        return int((codes == 0xFF).sum())
-    if element == "f8E4M3FN":
-        return int(((codes & 0x7F) == 0x7F).sum())
-    if element == "f8E5M2":
-        return int(((codes & 0x7F) > 0x7C).sum())
-    return 0
-
-
 def _read_scalar(files: Files, name: str, is_reciprocal: bool) -> Tensor:
     _check_dtype(files, name)
     return get_decode_scale(name, files.read(name), is_reciprocal)
@@ -134,22 +124,17 @@ def get_decode_scale(name: str, value: Tensor, is_reciprocal: bool) -> Tensor:
     if value.numel() != 1:
         raise ArgumentError(f"'{name}': expected one number, but got shape {list(value.shape)}")
     value = value.reshape(())
-    if not 0 < value.item() < float("inf"):
-        raise ArgumentError(f"'{name}': expected a positive, finite number, but got {value.item()}")
+    problem = find_wrong_scale(value)
+    if problem:
+        raise ArgumentError(f"'{name}': {problem}")
     return value.reciprocal() if is_reciprocal else value
 
 
 def check_codes(prefix: str, scheme: Layout, data: Tensor, scales: Tensor) -> None:
     """Raises ArgumentError for codes or scales, as bytes, that are none of a layout."""
-    for (end, _), what, tensor, element in zip((scheme.data, scheme.scales), ("codes", "scales"),
-                                               (data, scales), FORMATS[scheme.format][:2]):
-        count = _count_nan(tensor, element)
-        if count:
-            raise ArgumentError(f"'{prefix}{end}': expected {what} that are numbers, but got "
-                                f"{count} NaN")
-    if scheme.format == "nvfp4" and ((scales & 0x80) != 0).any():
-        raise ArgumentError(f"'{prefix}{scheme.scales[0]}': expected scales that are not negative, "
-                            "but got some")
+    ends = {"data": scheme.data[0], "scales": scheme.scales[0]}
+    for member, problem in find_wrong_codes(scheme.format, data, scales):
+        raise ArgumentError(f"'{prefix}{ends[member]}': {problem}")
 
 
 def _read_part(files: Files, prefix: str, scheme: Layout, sizes: Sequence[int]) -> Part:

@@ -53,6 +53,21 @@ def quantize_weight(weight: Tensor, form: LayerForm) -> tuple[Tensor, Tensor, Te
     return data, scales, made[0].expand(batch).contiguous() if batch else made[0]
 
 
+def check_finite(name: str, weight: Tensor, form: LayerForm) -> None:
+    """That a weight has numbers alone, also in the type that it is quantized in. Infinity and NaN
+    would make blocks, rows or all of a layer NaN, or become the largest number of a format.
+
+    Raises: ArgumentError, with the name.
+    """
+    if weight.is_meta or not weight.numel():
+        return
+    dtype = _CAST[form.cast] if form.cast and weight.dtype == torch.float32 else weight.dtype
+    ends = torch.stack(torch.aminmax(weight.detach())).to(dtype)
+    if not ends.isfinite().all():
+        raise ArgumentError(f"'{name}': expected numbers that are finite, but got an amax of "
+                            f"{ends.abs().max().item()}")
+
+
 def _run_quantizer(weight: Tensor, form: LayerForm, layout: str,
                    out: Sequence[Tensor] | None = None) -> list[Tensor]:
     """Data and scales in an order, and the global scale if there is one: of a stack, one for each

@@ -18,7 +18,7 @@ from blockscale._ops import ORDERS
 from blockscale._policy import Policy, Rules
 from blockscale.torch._fake_quantize import fake_quantize
 from blockscale.torch._kernels import LOG
-from blockscale.torch._modules import autocast, quantize_weight
+from blockscale.torch._modules import autocast, check_finite, quantize_weight
 from blockscale.torch._quantize_model import decide_site, make_static
 from blockscale.torch._sites import Installer, find_last, find_sites, make_module
 from blockscale.torch._summary import Ledger, Summary
@@ -150,6 +150,7 @@ def convert_qat_(model: nn.Module, *,
                 reasons[site] = "expected a layer of prepare_qat_"
                 continue
             form: LayerForm = owner.form
+            check_finite(site.name, site.weight, form)
             module = make_module(site, *quantize_weight(site.get_weight(), form), form)
             made[site] = form.describe(), module
             installer.add(site, module)

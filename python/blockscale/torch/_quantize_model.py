@@ -20,7 +20,7 @@ from blockscale._policy import Decision, Layer, Policy, Rules
 from blockscale._text import shorten
 from blockscale._types import element_name
 from blockscale.torch._kernels import LOG
-from blockscale.torch._modules import QuantizedWeight, quantize_weight
+from blockscale.torch._modules import QuantizedWeight, check_finite, quantize_weight
 from blockscale.torch._sites import (
     Installer,
     Site,
@@ -178,6 +178,7 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
         key, text = (id(site.weight), form, site.is_transposed, amax), form.describe()
         module = shared.get(key) if site.bias is None else None
         if module is None:
+            check_finite(site.name, site.weight, form)
             module = make_module(site, *quantize_weight(site.get_weight(), with_amax(form, amax)),
                                  form)
             shared[key] = module

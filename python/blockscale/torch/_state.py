@@ -10,11 +10,12 @@ have nothing else, and of one size because loaders that copy into place ask for 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 
 from blockscale._errors import ArgumentError
 from blockscale._forms import SCALINGS, LayerForm, OperandForm
@@ -157,6 +158,54 @@ def check_tensor(name: str, found: Any, expected: tuple[torch.dtype, list[int]] 
     return f"'{name}': expected {expected[0]} of shape {expected[1]}, but got {text}"
 
 
+def _find_no_numbers(codes: Tensor, element: str) -> str:
+    """How many bytes are no numbers of an element type of FORMATS; "" if all are."""
+    if element == "f8E8M0FNU":
+        wrong, what = codes == 0xFF, "NaN"
+    elif element == "f8E4M3FN":
+        wrong, what = (codes & 0x7F) == 0x7F, "NaN"
+    elif element == "f8E5M2":
+        wrong, what = (codes & 0x7F) >= 0x7C, "infinite or NaN"
+    else:
+        return ""
+    count = int(wrong.sum())
+    return f"{count} {what}" if count else ""
+
+
+def find_wrong_codes(format: str, data: Tensor, scales: Tensor) -> Iterator[tuple[str, str]]:
+    """What is wrong with the bytes of codes and block scales, behind "data" or "scales": weights
+    are numbers, and scales are not negative."""
+    for member, what, tensor, element in zip(("data", "scales"), ("codes", "scales"),
+                                             (data, scales), FORMATS[format][:2]):
+        found = _find_no_numbers(tensor, element)
+        if found:
+            yield member, f"expected {what} that are numbers, but got {found}"
+    if format == "nvfp4" and ((scales & 0x80) != 0).any():
+        yield "scales", "expected scales that are not negative, but got some"
+
+
+def find_wrong_scale(value: Tensor) -> str:
+    """What is wrong with global scales, or with amaxes that stand for them; "" if nothing is."""
+    wrong = ~((value > 0) & value.isfinite())
+    if not wrong.any():
+        return ""
+    return f"expected a positive, finite number, but got {value[wrong][0].item()}"
+
+
+def find_wrong_numbers(format: str, tensors: Mapping[str, Tensor | None]) -> Iterator[
+        tuple[str, str]]:
+    """What is wrong with the numbers of a quantized weight, behind the name of the tensor. Tensors
+    without memory have none."""
+    known = {name: tensor for name, tensor in tensors.items()
+             if tensor is not None and not tensor.is_meta and not isinstance(tensor, FakeTensor)}
+    empty = torch.empty(0, dtype=torch.uint8)
+    yield from find_wrong_codes(format, known.get("data", empty), known.get("scales", empty))
+    for name in ("global_scale", "input_global"):
+        problem = find_wrong_scale(known[name]) if name in known else ""
+        if problem:
+            yield name, problem
+
+
 def is_no_mark(value: Any) -> bool:
     """Whether it is what torch.distributed has in the place of a mark that it was not given."""
     return type(value).__name__ == "_EXTRA_STATE"
@@ -203,6 +252,9 @@ def check_state(module: QuantizedWeight, state: Mapping[str, Any], prefix: str) 
         problems.append(f"'{prefix}{unmarked[0]}': expected a mark '{prefix}{MARK}', which says "
                         f"in which form its codes are, but got none; {_HINT}")
     problems = [each for each in problems if each]
+    if not problems:
+        problems = [f"'{prefix}{each}': {problem}" for each, problem in find_wrong_numbers(
+            module.form.weight.format, {each: entries[each] for each in tensors})]
     if not problems:
         module.awaited = awaited - set(tensors)
     return problems

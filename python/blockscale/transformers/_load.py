@@ -39,7 +39,13 @@ from blockscale.torch._sites import (
     make_module,
     write_ties_out,
 )
-from blockscale.torch._state import MARK, check_tensor, list_tensors, read_form
+from blockscale.torch._state import (
+    MARK,
+    check_tensor,
+    find_wrong_numbers,
+    list_tensors,
+    read_form,
+)
 from blockscale.transformers._fp8 import Fp8Files
 from blockscale.transformers._names import Names
 
@@ -114,7 +120,9 @@ def _read_own(files: Files, site: Site, order: str | None) -> QuantizedWeight | 
                          found["input_global"])
     problems = [check_tensor(prefix + name, tensor, list_tensors(module).get(name))
                 for name, tensor in found.items() if tensor is not None]
-    problems = [each for each in problems if each]
+    problems = [each for each in problems if each] or [
+        f"'{prefix}{name}': {problem}" for name, problem in find_wrong_numbers(
+            form.weight.format, found)]
     if problems:
         raise ArgumentError("\n".join(problems))
     return module

@@ -32,7 +32,7 @@ from blockscale.torch._checkpoint import check_codes, find_form, fit_form, get_d
 from blockscale.torch._forms import has_product
 from blockscale.torch._fp8 import Fp8Linear, check_fp8, check_fp8_options
 from blockscale.torch._modules import QuantizedLinear
-from blockscale.torch._state import read_form
+from blockscale.torch._state import find_wrong_codes, read_form
 from blockscale.vllm._files import FORM, OWN, VARIABLES, WEIGHT_ONLY, Options, Part
 from blockscale.vllm._parameters import Loader, add_parameter, list_parts, take
 
@@ -153,6 +153,10 @@ class BlockScaleLinearMethod(LinearMethodBase):
             rows = sum(self.rows[first:end])
             own = slice(begin, begin + rows)
             form = forms[first]
+            if self.layout is OWN:
+                for member, problem in find_wrong_codes(form.weight.format, data[own],
+                                                        scales[own]):
+                    raise ArgumentError(f"'{self._get_part(first).name}.{member}': {problem}")
             check_device(self.name, data.device, form)
             is_static = form.activation is not None and form.activation.scaling in ("amax", "scale")
             made.append(QuantizedLinear(
