@@ -10,6 +10,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import jax
+
+import blockscale.jax
 from blockscale.jax._importer import HANDLERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +34,20 @@ class TestPage(unittest.TestCase):
         for part in ("blockscale.scaled_mm", "recipe rceil", "%x: tensor<100x256xf32>"):
             self.assertIn(part, output.getvalue())
         self.assertTrue(output.getvalue().endswith("True\n"))
+
+    def test_refused_ops(self):
+        """The errors that the page shows, but for lines."""
+        def f(x):
+            call = jax.ffi.ffi_call("mine", jax.ShapeDtypeStruct(x.shape, x.dtype))
+            return call(call(jax.lax.reduce_precision(x, 5, 10)))
+        checks = [jax.export.DisabledSafetyCheck.custom_call("mine")]
+        exported = jax.export.export(jax.jit(f), disabled_checks=checks)(jax.numpy.ones((4, 8)))
+        with self.assertRaises(blockscale.jax.UnsupportedError) as raised:
+            blockscale.jax.from_export(exported)
+        place = re.compile(r"(?m)^\S+\.py:\d+: ")
+        shown, = re.findall(r"(?ms)^```text\n(.*?)^```$", PAGE.read_text(encoding="utf-8"))
+        self.assertEqual(place.sub("", shown).splitlines(),
+                         place.sub("", str(raised.exception)).splitlines())
 
     def test_the_list_of_ops(self):
         page = docs_doors.PAGE.read_text(encoding="utf-8")

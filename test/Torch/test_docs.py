@@ -19,6 +19,7 @@ from pathlib import Path
 
 import torch
 
+import blockscale.torch
 from blockscale.torch._importer import COMPLEX_HANDLERS, HANDLERS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -62,6 +63,36 @@ class TestPage(unittest.TestCase):
         for name in {name.split(".")[1] for name in (*HANDLERS, *COMPLEX_HANDLERS)} - quiet:
             with self.subTest(name):
                 self.assertIn(f"`{name}`", table)
+
+
+class TestRefusedOps(unittest.TestCase):
+    """The errors that pages show, but for files and lines."""
+
+    def test_messages(self):
+        class Inner(torch.nn.Module):
+            def forward(self, x):
+                return x.erfinv()
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = Inner()
+
+            def forward(self, x):
+                return self.inner(x) + x.pow(2.5) + x.lgamma()
+
+        with self.assertRaises(blockscale.torch.UnsupportedError) as raised:
+            blockscale.torch.from_export(torch.export.export(Model().eval(), (torch.rand(3, 4),)))
+        place = re.compile(r"(?m)^(?:blockscale-import: error: )?\S+\.py:\d+: ")
+        found = place.sub("", str(raised.exception)).splitlines()
+        for name in ("Torch.md", "BringYourModel.md"):
+            text = (DOCS / name).read_text(encoding="utf-8")
+            shown = [place.sub("", line) for block in re.findall(r"(?ms)^```text\n(.*?)^```$", text)
+                     for line in block.splitlines() if place.match(line)]
+            self.assertEqual(len(shown), 2, name)
+            for line in shown:
+                with self.subTest(name, line=line):
+                    self.assertIn(line, found)
 
 
 class TestBringYourModel(unittest.TestCase):
