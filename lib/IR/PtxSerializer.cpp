@@ -8,6 +8,7 @@
 #include "PtxSerializer.h"
 
 #include "KernelPasses.h"
+#include "KernelTexts.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -72,6 +73,20 @@ extract(gpu::GPUModuleOp module, LLVM::LLVMFuncOp kernel, bool isFirst) {
   return alone;
 }
 
+/// What LLVM makes of a module with one kernel.
+static std::optional<std::string> generate(llvm::Module &module,
+                                           llvm::TargetMachine &machine) {
+  runKernelPasses(module, machine);
+  llvm::SmallString<0> ptx;
+  llvm::raw_svector_ostream os(ptx);
+  llvm::legacy::PassManager backend;
+  if (machine.addPassesToEmitFile(backend, os, /*DwoOut=*/nullptr,
+                                  llvm::CodeGenFileType::AssemblyFile))
+    return std::nullopt;
+  backend.run(module);
+  return ptx.str().str();
+}
+
 /// PTX of a module with one kernel.
 static std::optional<std::string> compile(gpu::GPUModuleOp module,
                                           const PtxTarget &target) {
@@ -96,17 +111,15 @@ static std::optional<std::string> compile(gpu::GPUModuleOp module,
   }
   translated->setTargetTriple(triple);
   translated->setDataLayout(machine->createDataLayout());
-  runKernelPasses(*translated, *machine);
-  llvm::SmallString<0> ptx;
-  llvm::raw_svector_ostream os(ptx);
-  llvm::legacy::PassManager backend;
-  if (machine->addPassesToEmitFile(backend, os, /*DwoOut=*/nullptr,
-                                   llvm::CodeGenFileType::AssemblyFile)) {
+  std::string hash = hashKernel(*translated, target);
+  if (std::optional<std::string> known = getKernelTexts().find(hash))
+    return known;
+  std::optional<std::string> ptx = generate(*translated, *machine);
+  if (ptx)
+    getKernelTexts().add(hash, *ptx);
+  else
     module.emitError("the backend emits no text");
-    return std::nullopt;
-  }
-  backend.run(*translated);
-  return ptx.str().str();
+  return ptx;
 }
 
 //===----------------------------------------------------------------------===//
