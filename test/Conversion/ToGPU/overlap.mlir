@@ -64,21 +64,21 @@ func.func @two(%x: tensor<16x256xbf16>) -> (tensor<16x256xf8E4M3FN>, tensor<256x
 #row = affine_map<(i, j) -> (i)>
 #column = affine_map<(i, j) -> (j)>
 #both = affine_map<(i, j) -> (i, j)>
-func.func @norm(%x: tensor<4x1024xbf16>, %weight: tensor<1024xbf16>) -> tensor<4x1024xbf16> {
+func.func @norm(%x: tensor<4x4096xbf16>, %weight: tensor<4096xbf16>) -> tensor<4x4096xbf16> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<4xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
   %squares = linalg.generic {indexing_maps = [#both, #row], iterator_types = ["parallel", "reduction"]}
-      ins(%x : tensor<4x1024xbf16>) outs(%f : tensor<4xf32>) {
+      ins(%x : tensor<4x4096xbf16>) outs(%f : tensor<4xf32>) {
   ^bb0(%v: bf16, %sum: f32):
     %v32 = arith.extf %v : bf16 to f32
     %p = arith.mulf %v32, %v32 : f32
     %s = arith.addf %sum, %p : f32
     linalg.yield %s : f32
   } -> tensor<4xf32>
-  %e2 = tensor.empty() : tensor<4x1024xbf16>
+  %e2 = tensor.empty() : tensor<4x4096xbf16>
   %n = linalg.generic {indexing_maps = [#both, #row, #column, #both], iterator_types = ["parallel", "parallel"]}
-      ins(%x, %squares, %weight : tensor<4x1024xbf16>, tensor<4xf32>, tensor<1024xbf16>) outs(%e2 : tensor<4x1024xbf16>) {
+      ins(%x, %squares, %weight : tensor<4x4096xbf16>, tensor<4xf32>, tensor<4096xbf16>) outs(%e2 : tensor<4x4096xbf16>) {
   ^bb0(%v: bf16, %sum: f32, %w: bf16, %out: bf16):
     %v32 = arith.extf %v : bf16 to f32
     %w32 = arith.extf %w : bf16 to f32
@@ -87,8 +87,8 @@ func.func @norm(%x: tensor<4x1024xbf16>, %weight: tensor<1024xbf16>) -> tensor<4
     %m = arith.mulf %d, %w32 : f32
     %r = arith.truncf %m : f32 to bf16
     linalg.yield %r : bf16
-  } -> tensor<4x1024xbf16>
-  return %n : tensor<4x1024xbf16>
+  } -> tensor<4x4096xbf16>
+  return %n : tensor<4x4096xbf16>
 }
 
 // -----

@@ -250,7 +250,11 @@ LogicalResult RowKernel::analyze() {
     return strips->verify();
   }
   if (!quantize) {
-    layout.emplace(elements.getShape().back(), inputBytes);
+    ArrayRef<int64_t> shape = elements.getShape();
+    int64_t rows = ShapedType::isDynamicShape(shape)
+                       ? ShapedType::kDynamic
+                       : ShapedType::getNumElements(shape.drop_back());
+    layout.emplace(shape.back(), inputBytes, RowLayout::areFew(rows));
     return success();
   }
   FailureOr<QuantizeSpec> found =

@@ -17,6 +17,9 @@ using emit::Lanes;
 /// Warps of a CTA that goes through its rows in several passes.
 static constexpr int64_t kPassWarps = 8;
 
+/// The most rows that leave multiprocessors idle if a CTA has one of them.
+static constexpr int64_t kFewRows = 128;
+
 RowLayout::RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping)
     : rowElements(spec.rowElements), fragmentElements(mapping.fragmentElements),
       fragments(llvm::divideCeil(rowElements, fragmentElements)),
@@ -34,18 +37,29 @@ bool RowLayout::hasLongFragments(int64_t rowElements, int64_t inputBytes) {
   return inputBytes <= 8 && rowElements >= kRunLanes * kLongFragment;
 }
 
-RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes)
+bool RowLayout::areFew(int64_t rows) {
+  return !ShapedType::isDynamic(rows) && rows <= kFewRows;
+}
+
+RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes, bool areFew)
     : rowElements(rowElements),
       fragmentElements(hasLongFragments(rowElements, inputBytes)
                            ? kLongFragment
                            : kShortFragment),
       rowStride(1) {
+  bool hasBlock = areFew && rowElements >= kWarpThreads * kShortFragment;
+  int64_t mostLanes = kRunLanes;
+  if (hasBlock) {
+    fragmentElements = kShortFragment;
+    mostLanes = kWarpThreads;
+  }
   fragments = llvm::divideCeil(rowElements, fragmentElements);
-  int64_t warps = llvm::divideCeil(fragments, kRunLanes);
+  int64_t warps = llvm::divideCeil(fragments, mostLanes);
   passes = countPasses(warps, inputBytes);
   warpsPerRowSet = llvm::divideCeil(warps, passes);
-  rowSetsPerBlock = std::max<int64_t>(1, kFewestWarps / warpsPerRowSet);
-  runLanes = std::min<int64_t>(llvm::PowerOf2Ceil(fragments), kRunLanes);
+  rowSetsPerBlock =
+      hasBlock ? 1 : std::max<int64_t>(1, kFewestWarps / warpsPerRowSet);
+  runLanes = std::min<int64_t>(llvm::PowerOf2Ceil(fragments), mostLanes);
 }
 
 RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes, int64_t warps)

@@ -38,13 +38,15 @@ struct RowLayout {
   int64_t rowSetsPerBlock;
   int64_t passes;
   /// Lanes of a warp that have fragments of one row: as many as a row set of
-  /// four rows leaves, or fewer where rows have fewer fragments.
+  /// four rows leaves, fewer where rows have fewer fragments, or all of them
+  /// where a row has a CTA.
   int64_t runLanes = kRunLanes;
 
   /// The layout of rows that are quantized.
   RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping);
-  /// The layout of rows that are not quantized.
-  RowLayout(int64_t rowElements, int64_t inputBytes);
+  /// The layout of rows that are not quantized. Where there are few of them and
+  /// they are long, each has a CTA, so that a thread has fewer elements.
+  RowLayout(int64_t rowElements, int64_t inputBytes, bool areFew = false);
   /// The layout of such rows for CTAs of so many warps, a power of two.
   RowLayout(int64_t rowElements, int64_t inputBytes, int64_t warps);
 
@@ -65,6 +67,8 @@ struct RowLayout {
   /// of 64 elements. Elements that are read in a single pass stay in registers.
   static int64_t countPasses(int64_t warps, int64_t inputBytes);
   static bool hasLongFragments(int64_t rowElements, int64_t inputBytes);
+  /// Whether `rows` rows are few, which may be unknown (ShapedType::kDynamic).
+  static bool areFew(int64_t rows);
 
   /// Lanes of a warp for each of the rows of a row set of four.
   static constexpr int64_t kRunLanes =
