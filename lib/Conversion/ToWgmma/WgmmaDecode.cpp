@@ -165,7 +165,7 @@ private:
   /// branch costs a warp more than it saves, unless others run meanwhile.
   bool takesFactorMostly() const {
     return isE2M1() && format.scale == numerics::ScaleFormat::E8M0 &&
-           context.spec.getTeams() > 2;
+           context.spec.getWarpgroups() > kFewTeams;
   }
 
   KernelBuilder &b;

@@ -40,9 +40,13 @@ static constexpr double kTwiceDecode = 0.02;
 static constexpr double kAcrossDecode = 0.03;
 static constexpr double kSplitDecode = 0.04;
 static constexpr double kDequantizeDecode = 5 * kTwiceDecode;
-/// The share of that where warps multiply by themselves, by whether tiles have
-/// 64 rows instead of 128, measured with prepacked NVFP4 on an H200.
-static constexpr double kWarpDecode[2] = {0.87, 0.6};
+/// The share of that where warps multiply by themselves, measured with
+/// prepacked data on an H200: of one team with tiles of 128 rows, of two, and
+/// with tiles of 64. Two teams take longer at the end of the last tile. With
+/// row-major data they were not measured, and count as one.
+static constexpr double kWarpDecode = 0.87, kTwoTeamsWarpDecode = 0.705,
+                        kNarrowWarpDecode = 0.6;
+static constexpr double kTwoTeamsEnd = 1.1;
 /// What a step takes more where teams hand over sums, for each plain row; and
 /// where one warpgroup decodes alone.
 static constexpr double kHandOver = 0.0019;
@@ -104,7 +108,8 @@ bool gainsByWarp(const DecodedFormat &format, int64_t scaled) {
 /// The most CTAs of a cluster that add the sums of a tile. Each of their teams
 /// adds those of a plain row at least.
 int64_t getMostParts(int64_t scaled, int64_t plain) {
-  int64_t teams = scaled == kMaxScaledRows ? 1 : kFewTeams;
+  bool isOne = scaled == kMaxScaledRows && plain != kWarpTileRows;
+  int64_t teams = isOne ? 1 : kFewTeams;
   return std::min(kMaxParts, plain / teams);
 }
 
@@ -310,8 +315,15 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
       if (!isWide && !spec.format.getSumShift())
         cost.decode += more * scaled / kMaxScaledRows;
     }
-    if (spec.multipliesByWarp())
-      cost.decode *= kWarpDecode[spec.getScaledRows() == kWarpgroupRows];
+    if (spec.multipliesByWarp()) {
+      bool isNarrow = spec.getScaledRows() == kWarpgroupRows;
+      bool areTwo = !isNarrow && spec.getTeams() > 1 && spec.format.isPacked;
+      cost.decode *= isNarrow ? kNarrowWarpDecode
+                     : areTwo ? kTwoTeamsWarpDecode
+                              : kWarpDecode;
+      if (areTwo)
+        cost.hiddenWrite = kTwoTeamsEnd;
+    }
     if (spec.format.isAcross())
       cost.decode += kAcrossDecode * scaled / kMaxScaledRows;
     if (spec.handsOverSums())

@@ -144,10 +144,10 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
       arguments.emitPrefetch(b);
       context.stageFull.emitInit(b);
       context.stageEmpty.emitInit(b);
-      if (spec.getParts() > 1) {
+      if (spec.getParts() > 1)
         context.sumsFull.emitInit(b);
+      if (spec.readsSumsLate())
         context.sumsEmpty.emitInit(b);
-      }
       NVVM::FenceMbarrierInitOp::create(b);
     });
   });

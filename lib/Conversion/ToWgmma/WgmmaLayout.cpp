@@ -44,9 +44,9 @@ WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec)
     : StagedLayout(spec, std::min(spec.getPlainRows(), kSumPart)) {
   sums = take(spec.countSums() * sumBytes);
   takeStageBarriers(spec);
-  int64_t rings = spec.getParts() > 1 ? kTeamWarpgroups : 0;
-  sumsFull = take(rings * kBarrierBytes);
-  sumsEmpty = take(rings * kBarrierBytes);
+  constexpr int64_t bytes = kTeamWarpgroups * kBarrierBytes;
+  sumsFull = take(spec.getParts() > 1 ? bytes : 0);
+  sumsEmpty = take(spec.readsSumsLate() ? bytes : 0);
 }
 
 } // namespace blockscale::products

@@ -55,14 +55,16 @@ struct WgmmaSpec : StagedSpec {
   /// CTAs of a cluster. They share a tile, or rows of A.
   int64_t getClusterBlocks() const { return getParts() * getSharers(); }
   /// Teams, which take turns at the stages. A tile of 128 rows with scales has
-  /// one of two warpgroups. One of 64, so that few rows of weights are enough
-  /// for all multiprocessors, has several of one warpgroup: four where few
-  /// plain rows need few registers, else two; or one, where sums of a chain
-  /// would take longer to hand over than to decode.
+  /// one of two warpgroups, or two of them where warps multiply by themselves.
+  /// One of 64, so that few rows of weights are enough for all multiprocessors,
+  /// has several of one warpgroup: four where few plain rows need few
+  /// registers, else two; or one, where sums of a chain would take longer to
+  /// hand over than to decode.
   int64_t getTeams() const {
-    if (getScaledRows() == kMaxScaledRows ||
-        (format.keepsChain && multipliesByWarp()))
+    if (format.keepsChain && multipliesByWarp())
       return 1;
+    if (getScaledRows() == kMaxScaledRows)
+      return multipliesByWarp() ? kFewTeams : 1;
     // Each team adds the sums of a row at least.
     bool areFew = getPlainRows() <= kManyTeamsRows;
     if (areFew && getParts() * kManyTeams <= getPlainRows())
@@ -79,6 +81,9 @@ struct WgmmaSpec : StagedSpec {
   bool handsOverSums() const { return format.keepsChain && getTeams() > 1; }
   /// The sums of a tile that a CTA adds in the end.
   int64_t countSums() const { return handsOverSums() ? 1 : getTeams(); }
+  /// Whether warps go on while others still read their sums: CTAs of a cluster
+  /// read those of each other, and of few rows few warps make results.
+  bool readsSumsLate() const { return getParts() > 1 || multipliesByWarp(); }
   /// Warpgroups that multiply.
   int64_t getWarpgroups() const {
     return getTeams() * getScaledRows() / kWarpgroupRows;
@@ -93,7 +98,7 @@ inline bool needsBothWarpgroups(const WgmmaSpec &spec) {
 struct WgmmaLayout : StagedLayout {
   explicit WgmmaLayout(const WgmmaSpec &spec);
 
-  /// Barriers of sums of CTAs that add them.
+  /// Barriers of sums of CTAs that add them, and of sums that are read late.
   int64_t sumsFull, sumsEmpty;
 };
 

@@ -83,9 +83,11 @@ void WgmmaResults::emitArrive(const BarrierRing &barriers,
 }
 
 void WgmmaResults::emitBegin(ValueRange carried) {
-  if (context.cluster.parts > 1)
+  if (context.spec.readsSumsLate())
     context.sumsEmpty.emitWaitEmpty(b, {ring, carried.front()},
-                                    NVVM::MemScopeKind::CLUSTER);
+                                    context.cluster.parts > 1
+                                        ? NVVM::MemScopeKind::CLUSTER
+                                        : NVVM::MemScopeKind::CTA);
 }
 
 void WgmmaResults::emitStored(ValueRange carried) {
@@ -101,7 +103,7 @@ void WgmmaResults::emitStored(ValueRange carried) {
 SmallVector<Value> WgmmaResults::emitRead(ValueRange carried) {
   // Nothing that was written has to be seen by other CTAs: in the scope of the
   // cluster an arrival would wait for all results.
-  if (context.cluster.parts > 1)
+  if (context.spec.readsSumsLate())
     emitArrive(context.sumsEmpty, NVVM::MemScopeKind::CTA);
   else
     emitBarrier();

@@ -50,6 +50,26 @@ func.func @prepacked(%a: tensor<1x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN, #bl
   return %y : tensor<1x8192xbf16>
 }
 
+// With so many columns that all multiprocessors have several tiles, these have 128.
+// REMARK: tiles of 8 x 128 in 8 stages
+// CHECK-LABEL: func.func @head
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 8,
+func.func @head(%a: tensor<1x4096xbf16>, %b: tensor<128256x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<128256x256xf8E4M3FN, #swizzled>) -> tensor<1x128256xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
+      : tensor<1x4096xbf16>, tensor<128256x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<128256x256xf8E4M3FN, #swizzled> -> tensor<1x128256xbf16>
+  return %y : tensor<1x128256xbf16>
+}
+
+// One such tile for each takes longer than two of 64.
+// REMARK: tiles of 8 x 64 in 12 stages
+// CHECK-LABEL: func.func @once
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 64, stages = 12,
+func.func @once(%a: tensor<1x4096xbf16>, %b: tensor<14336x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<14336x256xf8E4M3FN, #swizzled>) -> tensor<1x14336xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
+      : tensor<1x4096xbf16>, tensor<14336x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<14336x256xf8E4M3FN, #swizzled> -> tensor<1x14336xbf16>
+  return %y : tensor<1x14336xbf16>
+}
+
 // Nine rows are no tile of eight: the rows of a second one would decode all weights again.
 // REMARK: tiles of 16 x 64, K in 2 parts
 // CHECK-LABEL: func.func @nine

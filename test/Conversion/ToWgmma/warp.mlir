@@ -26,6 +26,30 @@ func.func @few(%x: tensor<8x1024xbf16>, %w: tensor<128x1024xf4E2M1FN, #prepacked
 
 // -----
 
+// Tiles of 128 columns have two teams of two warpgroups, which take turns at the stages. Warps of a
+// team go on to the next tile while others make results of its sums: they wait at a barrier of
+// hardware until all have stored theirs, and by one in memory until the sums of the tile before
+// have been read.
+// CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_packed_bf16_8x128_stages8
+// CHECK-SAME: nvvm.reqntid = array<i32: 640, 1, 1>
+// CHECK: mma.sync.aligned.m16n8k16
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK: llvm.store %{{.+}} : f32, !llvm.ptr<3>
+// CHECK: nvvm.barrier id
+// CHECK-NOT: nvvm.barrier id
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: gpu.return
+#prepacked = #blockscale.data_layout<fragments_64x64>
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @wide(%x: tensor<8x1024xbf16>, %w: tensor<256x1024xf4E2M1FN, #prepacked>, %s: tensor<256x64xf8E4M3FN, #swizzled>) -> tensor<8x256xbf16> {
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16]
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 8, band = 1, ctas = 2>}
+      : tensor<8x1024xbf16>, tensor<256x1024xf4E2M1FN, #prepacked>, tensor<256x64xf8E4M3FN, #swizzled> -> tensor<8x256xbf16>
+  return %y : tensor<8x256xbf16>
+}
+
+// -----
+
 // Beside f16, too. In clusters of four there are two teams, so that each adds the sums of a row.
 // CHECK-LABEL: gpu.func @scaled_mm_f16_e2m1_e4m3_bf16_8x64_stages4_band1_splits4
 // CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>

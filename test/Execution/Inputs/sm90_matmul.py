@@ -27,7 +27,7 @@ LEAST = {"prepacked": 15, "prepacked in groups": 3, "prepacked a": 4, "prepacked
          "scaled a": 15, "scaled b": 30, "rows": 10, "columns": 10, "rows of scaled a": 3,
          "nvfp4": 20, "mx": 20, "f16": 5, "ring wraps twice": 10, "three tiles a cta": 10,
          "split": 10, "split group": 5, "64 scaled rows": 10, "128 scaled rows": 10,
-         "tail of K": 15,
+         "8 plain and 128 scaled rows": 2, "tail of K": 15,
          "stages and a tail of K": 10, "no K": 2, "8 plain rows": 3, "16 plain rows": 3,
          "32 plain rows": 3,
          "64 plain rows": 3, "128 plain rows": 3, "256 plain rows": 3, "rows moved apart": 8,
@@ -97,8 +97,10 @@ def scale_elements(op, seed, number):
 
 def draw_stages(random, plain, scaled):
     """Two or three for each team of warpgroups, as far as shared memory holds them."""
-    teams = 1 if scaled == 128 else 4 if plain <= 16 else 2
-    return teams * int(random.integers(2, 3 if teams == 4 or (teams > 1 and plain > 64) else 4))
+    few, many = (1, 2) if scaled == 128 else (2, 4)
+    teams = many if plain <= (8 if scaled == 128 else 16) else few
+    is_large = teams > 1 and (scaled == 128 or plain > 64)
+    return teams * int(random.integers(2, 3 if teams == 4 or is_large else 4))
 
 
 def draw_fewest(seed, number):
@@ -192,6 +194,7 @@ def properties(op, case, fields):
         stage = STAGE[plain, scaled]
         stages = -(-k // stage) / fields["splits"]
         found |= {f"{plain} plain rows", f"{scaled} scaled rows",
+                  f"{plain} plain and {scaled} scaled rows",
                   "three tiles a cta" if each >= 3 else "",
                   "ring wraps twice" if each * stages > 2 * fields["stages"] else "",
                   "split" if fields["splits"] > 1 else "",
