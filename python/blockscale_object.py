@@ -8,7 +8,7 @@
 
 The linker makes an object a shared library, with the serial runtime that it holds,
 and ctypes passes memref descriptors ("The ABI of compiled functions" in
-docs/Lowering.md). Nothing here checks sizes: what a kernel refuses ends the process.
+docs/Lowering.md). Nothing here checks sizes and types: what a kernel refuses ends the process.
 """
 
 import ctypes
@@ -34,7 +34,15 @@ def build_library(compiler, text, stem, cpu="x86-64"):
 
 
 def descriptor(array):
-    """A dense memref descriptor: allocated, aligned, offset, sizes, strides."""
+    """A dense memref descriptor: allocated, aligned, offset, sizes, strides. Code does not read
+    the strides.
+
+    Raises: ValueError for an array that is not dense, row-major and in the machine's byte order.
+    """
+    if not (array.flags.c_contiguous and array.dtype.isnative):
+        raise ValueError("expected a dense row-major array in the byte order of this machine, but "
+                         f"got {array.dtype.str} of shape {array.shape} with strides "
+                         f"{array.strides}")
     strides = [stride // array.itemsize for stride in array.strides]
     words = [array.ctypes.data, array.ctypes.data, 0, *array.shape, *strides]
     return (ctypes.c_int64 * len(words))(*words)

@@ -224,6 +224,16 @@ class Function:
         return Call(self, arguments)
 
 
+def _check_bytes(array, is_written=False):
+    """That the bytes of an array are those of its elements in the memory of the machine."""
+    if not array.dtype.isnative:
+        raise TypeError("expected an array in the byte order of this machine, but got "
+                        f"{array.dtype.str}")
+    if is_written and not (array.flags.c_contiguous and array.flags.writeable):
+        what = "a read-only one" if array.flags.c_contiguous else f"strides {array.strides}"
+        raise TypeError("expected a dense array that can be written to, but got " + what)
+
+
 class Call(_Handle):
     """A function with sizes and values of scalars."""
 
@@ -236,6 +246,7 @@ class Call(_Handle):
                 dtype, shape = argument
             else:
                 value = np.ascontiguousarray(argument).reshape(np.shape(argument))
+                _check_bytes(value)
                 dtype, shape = value.dtype.name, value.shape
                 slot.scalar = value.ctypes.data
                 kept.append(value)
@@ -300,9 +311,11 @@ class Device(_Handle):
 
     def upload(self, address, array):
         data = np.ascontiguousarray(array)
+        _check_bytes(data)
         self.runtime.device_upload(self.handle, address, data.ctypes.data, data.nbytes)
 
     def download(self, address, array):
+        _check_bytes(array, is_written=True)
         self.runtime.device_download(self.handle, array.ctypes.data, address, array.nbytes)
 
     def synchronize(self, stream=None):

@@ -15,6 +15,7 @@ compiler reads these files and never measures. docs/Tuning.md has the details.
 """
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -79,6 +80,10 @@ def compile_candidate(compiler, module, target, about, choice, candidate, bundle
         raise Failure(f"expected {module} to be compiled with {candidate['schedule']}")
 
 
+def compute_sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def pack(options):
     compiler = find_tool(options, "blockscale-compile")
     if options.candidates < 1:
@@ -113,6 +118,9 @@ def pack(options):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda work: compile_candidate(compiler, work[0], options.target,
                                                      *work[1:]), works))
+    for case in cases:
+        for candidate in case["candidates"]:
+            candidate["sha256"] = compute_sha256(folder / candidate["bundle"])
     library = options.runtime or Path(compiler).resolve().parents[1] / "lib" / LIBRARY
     carried = [HERE / f"blockscale_{name}.py"
                for name in ("tune", "choices", "operands", "runtime")]
@@ -137,6 +145,8 @@ def read_pack(folder):
             for candidate in case["candidates"]:
                 if not isinstance(candidate["predicted_ns"], int):
                     raise ValueError("expected predicted_ns to be an integer")
+                if not isinstance(candidate["sha256"], str):
+                    raise ValueError("expected sha256 to be a text")
                 if not (folder / candidate["bundle"]).exists():
                     raise ValueError(f"expected {candidate['bundle']} beside it")
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -257,6 +267,11 @@ def measure_case(options, folder, environment, place, case):
     if not options.again and choices.read_choice(environment, name):
         print(f"{name}: is there")
         return
+    for each in candidates:
+        # The bundle of another schedule would be measured as this one.
+        if compute_sha256(folder / each["bundle"]) != each["sha256"]:
+            raise Failure(f"expected {folder / each['bundle']} to be the file that was packed, but "
+                          "got another one")
     measured = place.measure([folder / each["bundle"] for each in candidates],
                              case["function"], case)
     results = [{"schedule": each["schedule"], "predicted_ns": each["predicted_ns"],
@@ -342,7 +357,11 @@ def table(options):
 # --- options ------------------------------------------------------------------------------------
 
 def parse_sizes(text):
-    return [int(each) for each in text.split(",")]
+    try:
+        return [int(each) for each in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError("expected sizes with commas between, but got "
+                                         f"'{text}'") from None
 
 
 def parse(arguments):

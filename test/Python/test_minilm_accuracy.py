@@ -105,6 +105,14 @@ class AccuracyTest(unittest.TestCase):
             with self.assertRaisesRegex(blockscale_object.ObjectError, "No such file"):
                 blockscale_object.Object("/nonexistent", "", f"{folder}/f")
 
+    def test_arrays_that_code_would_misread(self):
+        for array in (np.zeros((4, 4), np.float32).T, np.zeros(8, np.float32)[::2],
+                      np.zeros(4, np.dtype(np.float32).newbyteorder())):
+            with self.assertRaisesRegex(ValueError, "a dense row-major array in the byte order"):
+                blockscale_object.descriptor(array)
+        words = blockscale_object.descriptor(np.zeros((2, 3), np.int8))
+        self.assertEqual(words[2:], [0, 2, 3, 3, 1])
+
     def test_page_is_filled_in(self):
         try:
             docs_accuracy.tables()

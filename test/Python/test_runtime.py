@@ -309,6 +309,31 @@ class EmulatorTest(RuntimeTest):
             scale.call(("float32", (3,)))
         with self.assertRaisesRegex(TypeError, "expected a dtype of bool, .* but got <U1"):
             scale.call(("<U1", (3,)), np.float32(1))
+        other = np.ones((), np.float32).astype(np.dtype(np.float32).newbyteorder())
+        with self.assertRaisesRegex(TypeError, "the byte order of this machine, but got .f4"):
+            scale.call(("float32", (3,)), other)
+
+    def test_arrays_whose_bytes_are_others(self):
+        """Bytes of another order would be other numbers, and a copy into an array with gaps would
+        fill these."""
+        address = self.device.allocate(64)
+        self.addCleanup(self.device.free, address)
+        numbers = np.arange(8, dtype=np.int32)
+        swapped = numbers.astype(numbers.dtype.newbyteorder())
+        fixed = numbers.copy()
+        fixed.flags.writeable = False
+        with self.assertRaisesRegex(TypeError, "the byte order of this machine, but got .i4"):
+            self.device.upload(address, swapped)
+        self.device.upload(address, np.repeat(numbers, 2)[::2])
+        for array, message in ((swapped, "the byte order of this machine, but got .i4"),
+                               (np.zeros(16, np.int32)[::2], r"to, but got strides \(8,\)"),
+                               (np.zeros((8, 2), np.int32).T[:1], r"to, but got strides \(4, 8\)"),
+                               (fixed, "to, but got a read-only one")):
+            with self.assertRaisesRegex(TypeError, message):
+                self.device.download(address, array)
+        found = np.zeros(8, np.int32)
+        self.device.download(address, found)
+        self.assertEqual(found.tolist(), numbers.tolist())
 
     def test_device(self):
         self.assertEqual(self.device.name, "BlockScale emulator of sm_100a")

@@ -149,15 +149,14 @@ class EmulatorTest(TuneTest):
 
         # What is there is not measured again, unless that is asked for.
         before = (folder / f"{NAME}.json").stat().st_mtime_ns
-        for bundle in pack.glob("*.bundle"):
-            bundle.write_bytes(b"no bundle")
+        shutil.copy(pack / "0_1.bundle", pack / "0_0.bundle")
         status, out, err = self.tune(*measure)
         self.assertEqual((status, err), (0, ""))
         self.assertIn(f"{NAME}: is there", out)
         self.assertEqual((folder / f"{NAME}.json").stat().st_mtime_ns, before)
         status, out, err = self.tune(*measure, "--again")
         self.assertEqual(status, 1)
-        self.assertIn("expected", err)
+        self.assertIn("0_0.bundle to be the file that was packed, but got another one", err)
 
         # The table has a line for each candidate; counts are no times.
         status, out, err = self.tune("table", self.choices)
@@ -586,7 +585,8 @@ class FilesTest(TuneTest):
                 (["pack", new, self.module, "--target=sm_90a", "--candidates=x"], 2, "invalid"),
                 (["pack", new, self.module, "--target=sm_90a", "--dynamic-sizes=1,0", bin], 1,
                  "expected --dynamic-sizes to be positive, but got 1,0"),
-                (["pack", new, self.module, "--target=sm_90a", "--dynamic-sizes=a"], 2, "invalid"),
+                (["pack", new, self.module, "--target=sm_90a", "--dynamic-sizes=8,a"], 2,
+                 "expected sizes with commas between, but got '8,a'"),
                 (["pack", new, self.module, "--target=sm_1", bin], 1, "sm_1"),
                 (["pack", new, self.folder / "none.mlir", "--target=sm_90a", bin], 1, "none.mlir"),
                 (["pack", new, plain, "--target=sm_90a", bin], 1, "expected a product"),
@@ -607,7 +607,7 @@ class FilesTest(TuneTest):
     def test_packs_that_are_none(self):
         pack = self.folder / "pack"
         pack.mkdir()
-        case = {"candidates": [{"predicted_ns": 1, "bundle": "0.bundle"}]}
+        case = {"candidates": [{"predicted_ns": 1, "bundle": "0.bundle", "sha256": ""}]}
         for text, reason in (("[", "JSONDecodeError"), ("[]", "TypeError"),
                              ('{"version": 1}', "cases"), ('{"version": 2, "cases": []}',
                                                            "version 1, but got 2"),
