@@ -94,6 +94,15 @@ def example():
             f"{min(mxfp8):.0f}", f"{max(mxfp8):.0f}"]
 
 
+def memory():
+    """The bar of the memory that a model is loaded in, and the megabytes of the model."""
+    folder = ROOT / "test/Transformers"
+    program, test = ((folder / name).read_text(encoding="utf-8")
+                     for name in ("measure_memory.py", "test_use.py"))
+    return [*re.findall(r"^MOST = ([\d.]+)$", program, re.M),
+            *re.findall(r'"""A model of (\d+) MB,', test)]
+
+
 def kinds():
     text = (ROOT / "test/Execution/sm100-kernels.test").read_text(encoding="utf-8")
     count, = re.findall(r"^# CHECK: .*?(\d+) kinds of kernels", text, re.M)
@@ -141,6 +150,8 @@ TRANSFORMED = [f"NVFP4 rows and transformed columns, swizzled, {shape}"
                for shape in ("8192x11328", "11328x8192")]
 
 SENTENCES = [
+    Sentence("docs/Transformers.md", "The peak is at most {} of the bytes of a Llama of {} MB",
+             memory),
     Sentence("README.md",
              "with {} products for each format. Every byte equals the numpy reference. NVFP4 "
              "saves {} % of the bf16 bytes at a signal-to-noise ratio of {} to {} dB, MXFP8 saves "
