@@ -11,9 +11,11 @@
 #include "ToGPU/Ops/Kernels.h"
 #include "ToGPU/Plain/PlainKernel.h"
 #include "ToGPU/RowPrograms/RowKernel.h"
+#include "ToGPU/Rows/QuadKernel.h"
 #include "ToGPU/Rows/QuantizeLaunch.h"
 #include "ToGPU/Strips/StripChoice.h"
 #include "blockscale/Analysis/Epilogue.h"
+#include "blockscale/Analysis/PrepackedCodes.h"
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/Conversion/Passes.h"
 #include "blockscale/IR/KernelOptLevel.h"
@@ -75,6 +77,9 @@ static LogicalResult lowerRows(KernelOp kernel, const KernelBody &body,
   // Rows without elements have neither data nor scales.
   if (spec->rowElements == 0)
     return success();
+  // What comes before has read x already, and x may be read before it ends.
+  spec->isInQuads |= spec->globalPrologue.hasParts() && canHaveQuads(*spec) &&
+                     site.canLoadBeforeWait(operands.x);
   launchQuantize(site, *spec, operands);
   return success();
 }
@@ -174,6 +179,12 @@ static LogicalResult lowerKernel(KernelOp kernel, KernelTable &kernels,
             family == KernelFamily::Strips ? ArrayRef<Operation *>()
                                            : ArrayRef(body.others)))
       return decoder.emitOpError() << "does not share its kernel " << *obstacle;
+  SmallVector<Operation *> computed(body.producers);
+  llvm::append_range(computed, body.others);
+  for (PrepackOp prepack : body.prepacks)
+    if (std::optional<FusionObstacle> obstacle = findPrepackObstacle(
+            prepack.getSource().getDefiningOp<QuantizeOp>(), prepack, computed))
+      return prepack.emitOpError() << "does not share its kernel " << *obstacle;
   LaunchSite site(kernel, kernels, chip, places);
   return success(
       succeeded(kLowerings[static_cast<size_t>(family)](kernel, body, site)) &&

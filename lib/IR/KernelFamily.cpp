@@ -37,6 +37,11 @@ struct OpCounts {
         ++decoders;
         continue;
       }
+      auto prepack = dyn_cast<PrepackOp>(op);
+      if (prepack && prepack.getSource().getDefiningOp<QuantizeOp>()) {
+        ++prepacks;
+        continue;
+      }
       ofDialect += isa_and_present<BlockScaleDialect>(op.getDialect());
     }
   }
@@ -51,6 +56,8 @@ struct OpCounts {
   int64_t products = 0;
   /// Dequantizations of what the body quantizes.
   int64_t decoders = 0;
+  /// What prepacks the codes of these.
+  int64_t prepacks = 0;
   /// What global operands of the body's quantizations are computed from.
   int64_t globals = 0;
   /// All other ops of the dialect, those above and others.
@@ -68,6 +75,7 @@ static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
                          : family == KernelFamily::Strips ? count.quantizes
                                                           : 0;
   if (count.decoders > mostDecoders ||
+      count.prepacks > (family == KernelFamily::Rows ? 1 : 0) ||
       (count.globals > 0 && family != KernelFamily::Rows &&
        family != KernelFamily::Strips))
     return false;
@@ -97,8 +105,8 @@ static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
 static StringRef describeOps(KernelFamily family) {
   switch (family) {
   case KernelFamily::Rows:
-    return "one quantization, which may be decoded, what its global operand is "
-           "computed from, and elementwise ops";
+    return "one quantization, which may be decoded or prepacked, what its "
+           "global operand is computed from, and elementwise ops";
   case KernelFamily::Strips:
     return "quantizations, which may be decoded, with what their global "
            "operands are computed from, or amaxes, or amax_parts alone, with "

@@ -197,7 +197,7 @@ func.func @kernel_c5_cost(%o: tensor<f32>) {
 // -----
 
 func.func @kernel_c6_rows(%x: tensor<32x32xbf16>, %o: tensor<f32>) {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'rows' to have one quantization, which may be decoded, what its global operand is computed from, and elementwise ops, but got blockscale.amax}}
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'rows' to have one quantization, which may be decoded or prepacked, what its global operand is computed from, and elementwise ops, but got blockscale.amax}}
   %r = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%o : tensor<f32>) family rows {
   ^bb0(%lx: tensor<32x32xbf16>, %lo: tensor<f32>):
     %0 = blockscale.amax %lx : tensor<32x32xbf16> -> tensor<f32>

@@ -16,9 +16,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import blockscale
 import blockscale.torch
+from blockscale._forms import OperandForm
+from blockscale.torch import _modules
 from blockscale.torch._forms import LAYOUTS
 from blockscale.torch._kernels import Kernel
 from blockscale.torch._modules import QuantizedWeight
+from blockscale.torch._products_kernels import Quantizer
 from test_quantize_model import Model as ExpertsModel
 
 WIDTH = 128
@@ -169,6 +172,32 @@ class RefitTest(unittest.TestCase):
         self.assertEqual([each.args[0].name for each in call.call_args_list], ["quantize to nvfp4"])
         self.assertLessEqual(ops.names, {"aten::detach"})
         self.assertGreater(model.out.data._version, before)
+
+    def test_settled(self):
+        """Of a mapping, other tensors are copied first, and kernels of all layers but the first may
+        begin early, if they read what was given. Of pairs none may."""
+        model, other = make_plain(0), make_plain(1)
+        blockscale.torch.quantize_(model, policy(RULES[0]))
+        weights = {name: other.state_dict()[name] for name in (
+            "q.weight", "norm.weight", "k.weight", "shift", "out.weight")}
+        weights["k.weight"] = weights["k.weight"].t().contiguous().t()
+        run, norm = _modules._run_quantizer, other.norm.weight
+
+        def check_copied(*args):
+            self.assertTrue(torch.equal(model.norm.weight, norm))
+            return run(*args)
+        for given, function, wanted in ((weights, check_copied, [False, False, True]),
+                                        (iter(weights.items()), run, [False, False, False])):
+            with unittest.mock.patch.object(_modules, "_run_quantizer",
+                                            side_effect=function) as call:
+                blockscale.torch.refit_(model, given)
+            self.assertEqual([each.args[4] for each in call.call_args_list], wanted)
+
+    def test_settled_kernel(self):
+        """A module says of which argument this is so."""
+        form = OperandForm("nvfp4", None, "dynamic")
+        text = Quantizer(form, torch.bfloat16, 2, False, "fragments", 128, True).build(None).source
+        self.assertRegex(text.decode(), r"\(%x: tensor<\?x128xbf16> {blockscale.settled}\)")
 
     def test_a_part(self):
         """What `weights` does not have stays, and is named if it is quantized."""

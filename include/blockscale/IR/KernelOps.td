@@ -48,7 +48,8 @@ def BlockScale_KernelOp : BlockScale_Op<"kernel", [
       `product` products and at most one quantization; `elementwise` no op of the
       dialect; `op` one op of the dialect, but no quantization and no product.
       Linalg ops reduce in `program` only, and `op` has none. In `rows`, `program`
-      and `product` one dequantize may decode what is quantized.
+      and `product` one dequantize may decode what is quantized, and in `rows` one
+      prepack may take the codes instead.
 
     A kernel without a family gets the one that blockscale-form-kernels would
     give it.

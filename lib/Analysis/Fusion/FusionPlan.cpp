@@ -14,6 +14,7 @@
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/Fusion/KernelFamily.h"
 #include "blockscale/Analysis/OnlyUser.h"
+#include "blockscale/Analysis/PrepackedCodes.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
@@ -113,6 +114,32 @@ static void planRoundTrips(FunctionOpInterface function, FusionDraft &draft) {
   }
 }
 
+/// Lets kernels that quantize store codes prepacked:
+///
+///   %q, %s = blockscale.quantize %x ..
+///   %p = blockscale.prepack %q ..
+/// becomes
+///   %p, %s = blockscale.kernel ins(%x) { .. }
+static void planPrepackedCodes(FunctionOpInterface function,
+                               FusionDraft &draft) {
+  for (Operation *op : draft.collectOps(function)) {
+    auto prepack = dyn_cast<PrepackOp>(op);
+    auto quantize = prepack ? prepack.getSource().getDefiningOp<QuantizeOp>()
+                            : QuantizeOp();
+    if (!quantize)
+      continue;
+    const PlannedKernel *kernel = draft.findKernel(quantize);
+    SmallVector<Operation *> alone = {quantize};
+    if (std::optional<FusionObstacle> obstacle = findPrepackObstacle(
+            quantize, prepack, kernel ? kernel->ops : alone))
+      draft.remark(op, "is not computed where x is quantized", *obstacle);
+    else if (kernel)
+      draft.extend(quantize, op);
+    else
+      draft.take({quantize, op}, {quantize, {}});
+  }
+}
+
 FusionPlan planFusion(FunctionOpInterface function,
                       const FusionOptions &options) {
   FusionDraft draft(options);
@@ -126,6 +153,7 @@ FusionPlan planFusion(FunctionOpInterface function,
     if (options.fuse) {
       planGlobalChains(function, draft);
       planRoundTrips(function, draft);
+      planPrepackedCodes(function, draft);
     }
   }
   for (Operation *op : draft.collectOps(function)) {

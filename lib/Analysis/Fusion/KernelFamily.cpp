@@ -8,6 +8,7 @@
 #include "blockscale/Analysis/Fusion/KernelFamily.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/Fusion/FusionLegality.h"
+#include "blockscale/Analysis/PrepackedCodes.h"
 #include "blockscale/IR/GlobalChain.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,6 +47,10 @@ KernelBody::KernelBody(ArrayRef<Operation *> ops) {
              return other.getQuantizer() == quantize;
            });
   };
+  auto prepacksCodes = [&](PrepackOp op) {
+    auto quantize = op.getSource().getDefiningOp<QuantizeOp>();
+    return quantize && isMember(quantize) && findPrepack(quantize) == op;
+  };
   for (Operation *op : ops)
     if (isa<linalg::LinalgOp>(op))
       producers.push_back(op);
@@ -54,6 +59,9 @@ KernelBody::KernelBody(ArrayRef<Operation *> ops) {
     else if (auto dequantize = dyn_cast<DequantizeOp>(op);
              dequantize && isFirstDecoder(dequantize))
       decoders.push_back(dequantize);
+    else if (auto prepack = dyn_cast<PrepackOp>(op);
+             prepack && prepacksCodes(prepack))
+      prepacks.push_back(prepack);
     else if (!llvm::is_contained(globals, op) &&
              !isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op))
       others.push_back(op);

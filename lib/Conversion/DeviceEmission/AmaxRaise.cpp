@@ -72,7 +72,8 @@ Lanes getPartBlocks(ImplicitLocOpBuilder &b, Value pieces, int64_t parts) {
 
 void emitParts(KernelBuilder &b, Value pieces, ArrayRef<Value> results,
                int64_t parts, Lanes thread, int64_t warps,
-               function_ref<SmallVector<Value>(Lanes)> emitPiece) {
+               function_ref<SmallVector<Value>(Lanes)> emitPiece,
+               function_ref<void()> emitWait) {
   Lanes block = emitBlockNumber(b);
   SmallVector<Value> zeros(results.size(), b.i32(0));
   SmallVector<Value> bits = emit::emitReduction(
@@ -84,6 +85,8 @@ void emitParts(KernelBuilder &b, Value pieces, ArrayRef<Value> results,
         return larger;
       },
       parts);
+  if (emitWait)
+    emitWait();
   auto store = [&](Value value, Value result, Value part) {
     b.store(value, emitAddress(b, result, b.getI32Type(), part), sizeof(float));
   };

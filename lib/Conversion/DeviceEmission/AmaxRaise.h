@@ -54,11 +54,13 @@ emit::Lanes getPartBlocks(mlir::ImplicitLocOpBuilder &b, mlir::Value pieces,
 /// Emits what a CTA of these does for the parts of one amax or of several,
 /// each with a buffer of `results`: `emitPiece` gives the bits that a thread
 /// has of each amax in one of `pieces`, an i64 parameter, and all threads come
-/// there. `thread` is an index.
+/// there. `thread` is an index. `emitWait`, if there is one, comes before the
+/// first store.
 void emitParts(
     KernelBuilder &b, mlir::Value pieces, llvm::ArrayRef<mlir::Value> results,
     int64_t parts, emit::Lanes thread, int64_t warps,
-    llvm::function_ref<llvm::SmallVector<mlir::Value>(emit::Lanes)> emitPiece);
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(emit::Lanes)> emitPiece,
+    llvm::function_ref<void()> emitWait = {});
 
 /// Raises results to the largest of the CTA's values. All threads, which are
 /// `warps` warps, must come here. `partial` is shared memory of a word for each

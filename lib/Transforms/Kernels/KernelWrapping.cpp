@@ -8,6 +8,7 @@
 #include "KernelWrapping.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/Epilogue.h"
+#include "blockscale/Analysis/PrepackedCodes.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/Analysis/RowMoves.h"
@@ -157,10 +158,11 @@ static LogicalResult replaceSizes(OpBuilder &builder, OpResult result) {
   return success();
 }
 
-LogicalResult replaceDecodedSizes(OpBuilder &builder, ArrayRef<Operation *> ops,
-                                  Operation *op) {
+LogicalResult replaceUnstoredSizes(OpBuilder &builder,
+                                   ArrayRef<Operation *> ops, Operation *op) {
   auto quantize = dyn_cast<QuantizeOp>(op);
-  if (!quantize || !llvm::is_contained(ops, findDecoder(quantize)))
+  if (!quantize || (!llvm::is_contained(ops, findDecoder(quantize)) &&
+                    !llvm::is_contained(ops, findPrepack(quantize))))
     return success();
   for (OpResult result : op->getResults())
     if (failed(replaceSizes(builder, result)))
@@ -219,7 +221,7 @@ FailureOr<KernelOp> wrapInKernel(ArrayRef<Operation *> ops, ValueRange results,
     if (ops.size() > 1 && isProduct(op) &&
         failed(replaceSizes(builder, op->getResult(0))))
       return failure();
-    if (failed(replaceDecodedSizes(builder, ops, op)))
+    if (failed(replaceUnstoredSizes(builder, ops, op)))
       return failure();
     if (ops.size() > 1 &&
         (isa<PadGroupsOp, tensor::ConcatOp>(op) || getGatheredRows(op)))

@@ -21,11 +21,11 @@ mlir::Value createEmptyTensor(mlir::OpBuilder &builder, mlir::OpResult result,
                               llvm::ArrayRef<mlir::OpFoldResult> sizes);
 
 /// Computes the sizes that ops take from results of `op` from its operands, if
-/// `op` is a quantization whose codes another one of `ops` decodes: memory need
-/// not hold these results.
-llvm::LogicalResult replaceDecodedSizes(mlir::OpBuilder &builder,
-                                        llvm::ArrayRef<mlir::Operation *> ops,
-                                        mlir::Operation *op);
+/// `op` is a quantization whose codes another one of `ops` decodes or prepacks:
+/// memory need not hold these results.
+llvm::LogicalResult replaceUnstoredSizes(mlir::OpBuilder &builder,
+                                         llvm::ArrayRef<mlir::Operation *> ops,
+                                         mlir::Operation *op);
 
 /// Puts a kernel where the builder stands and erases `ops`, which are in an
 /// order in which they can be computed. Values that are used elsewhere are

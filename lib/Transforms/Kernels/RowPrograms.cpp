@@ -104,7 +104,7 @@ KernelOp wrapRowProgram(ArrayRef<Operation *> ops, ValueRange results) {
   });
   for (Operation *op : ops)
     // Quantizations have sizes.
-    (void)replaceDecodedSizes(builder, ops, op);
+    (void)replaceUnstoredSizes(builder, ops, op);
   replaceSizes(ops);
   return replaceByKernel(
       builder, ops.back()->getLoc(), ops, collectInputs(ops).getArrayRef(),

@@ -150,7 +150,7 @@ class Function:
         workspace = self._allocate([call.workspace], torch.uint8) if call.workspace else None
         addresses = (c_uint64 * len(tensors))(*[each.data_ptr() for each in tensors])
         made = (c_uint64 * len(results))(*[each.data_ptr() for each in results])
-        stream = torch.cuda.current_stream(self._device).cuda_stream
+        stream = torch._C._cuda_getCurrentRawStream(self._device.index)
         _check(LIBRARY.blockscale_launch(
             self._module, call.handle, addresses, len(tensors), made, len(results),
             0 if workspace is None else workspace.data_ptr(), call.workspace, stream))

@@ -69,10 +69,11 @@ def check_finite(name: str, weight: Tensor, form: LayerForm) -> None:
 
 
 def _run_quantizer(weight: Tensor, form: LayerForm, layout: str,
-                   out: Sequence[Tensor] | None = None) -> list[Tensor]:
+                   out: Sequence[Tensor] | None = None, is_settled: bool = False) -> list[Tensor]:
     """Data and scales in an order, and the global scale if there is one: of a stack, one for each
-    matrix or for all. They are in the memory of `out`, if that is given."""
-    operand = form.weight
+    matrix or for all. They are in the memory of `out`, if that is given. `is_settled` says that
+    nothing which may still run writes the weight."""
+    operand, address = form.weight, weight.data_ptr()
     if form.cast and weight.dtype == torch.float32:
         weight = weight.to(_CAST[form.cast])
     given = (torch.tensor(operand.amax, dtype=torch.float32, device=weight.device)
@@ -80,14 +81,19 @@ def _run_quantizer(weight: Tensor, form: LayerForm, layout: str,
     # The number itself is an argument, so that one kernel serves all.
     if operand.amax is not None:
         operand = dataclasses.replace(operand, amax=None)
-    kernel = _get_quantizer(operand, weight.dtype, weight.dim(), form.rht, layout)
-    return run(kernel, [to_argument(weight), given], out=out)
+    x = to_argument(weight)
+    # On the CPU one kernel serves all. On a GPU those of rows of a static length write any order.
+    is_on_gpu = weight.device.type == "cuda"
+    kernel = _get_quantizer(operand, weight.dtype, weight.dim(), form.rht, layout,
+                            (weight.shape[-1] or None) if is_on_gpu else None,
+                            is_on_gpu and is_settled and x.data_ptr() == address)
+    return run(kernel, [x, given], out=out)
 
 
 @functools.lru_cache(maxsize=256)
-def _get_quantizer(operand: OperandForm, dtype: torch.dtype, rank: int, rht: bool, layout: str
-                   ) -> Kernel:
-    return Quantizer(operand, dtype, rank, rht, layout).get()
+def _get_quantizer(operand: OperandForm, dtype: torch.dtype, rank: int, rht: bool, layout: str,
+                   columns: int | None, is_settled: bool) -> Kernel:
+    return Quantizer(operand, dtype, rank, rht, layout, columns, is_settled).get()
 
 
 class Neighbours:
@@ -223,21 +229,24 @@ class QuantizedWeight(nn.Module):
                                  before=self.layout, after=layout)
         return data, scales
 
-    def take_plain(self, weight: Tensor, form: LayerForm) -> None:
+    def take_plain(self, weight: Tensor, form: LayerForm, is_settled: bool = False
+                   ) -> tuple[Tensor, Tensor] | None:
         """Quantizes another weight, [N, K] or a stack of them, in a form that has the layer's
-        formats, where this one is. Kernels write into its memory; a global scale that each row
-        has is spread behind them."""
+        formats, where this one is. Kernels write into its memory. `is_settled` says that nothing
+        which may still run writes the weight.
+
+        Returns: the global scale of each row and the one number that is still to be copied there,
+          if rows have one each."""
         out, scale = [self.data, self.scales], self.global_scale
         if scale is None:
-            _run_quantizer(weight, form, self.layout, out)
-            return
+            _run_quantizer(weight, form, self.layout, out, is_settled)
+            return None
         made = scale
         shape = weight.shape[:-2] if form.weight.scaling == "dynamic" else torch.Size()
         if scale.shape != shape:
             made = scale.new_empty(shape)
-        _run_quantizer(weight, form, self.layout, [*out, made])
-        if made is not scale:
-            scale.copy_(made)
+        _run_quantizer(weight, form, self.layout, [*out, made], is_settled)
+        return None if made is scale else (scale, made)
 
     def _set_layout(self, layout: str) -> None:
         self.data, self.scales = self._convert(layout)

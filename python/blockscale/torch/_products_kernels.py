@@ -83,16 +83,21 @@ def emit_product(a: tuple[Any, ...], b: tuple[Any, ...], dtype: torch.dtype,
 
 @dataclasses.dataclass(frozen=True)
 class Quantizer:
-    """Of tensors [.., M, K] with dynamic sizes, to codes and scales in an order of weights."""
+    """Of tensors [.., M, K] with dynamic sizes, to codes and scales in an order of weights.
+    `columns` are K, or None for any. `is_settled` is for an x that nothing writes which may still
+    run when a call begins (docs/LaunchPlan.md): the call need not wait for it to read x."""
 
     form: OperandForm
     dtype: torch.dtype
     rank: int
     rht: bool = False
     layout: str = ROW_MAJOR
+    columns: int | None = None
+    is_settled: bool = False
 
     def build(self, _: int | None) -> Module:
-        specs = {"x": Spec((None,) * self.rank, element_name(self.dtype))}
+        shape = (*(None,) * (self.rank - 1), self.columns)
+        specs = {"x": Spec(shape, element_name(self.dtype))}
         if self.form.scaling in ("amax", "scale"):
             specs["given"] = Spec((), "f32")
 
@@ -105,7 +110,10 @@ class Quantizer:
                 data = _ops.prepack(data, get_data_layout(self.layout))
             is_made = scale is not None and scale is not given
             return (data, scales, scale) if is_made else (data, scales)
-        return trace_named("quantize", quantize, specs)
+        module = trace_named("quantize", quantize, specs)
+        if self.is_settled:
+            module.settled = frozenset({module.arguments[0].name})
+        return module
 
     def get(self) -> Kernel:
         is_made = self.form.scaling in ("dynamic", "amax")

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
@@ -12,6 +14,7 @@ from torch import Tensor, nn
 
 from blockscale._errors import ArgumentError
 from blockscale._types import element_name
+from blockscale.torch._kernels import join_tensors
 from blockscale.torch._library import PLAIN
 from blockscale.torch._modules import QuantizedWeight
 from blockscale.torch._quantize_model import find_joint_amax, read_joint, with_amax
@@ -45,14 +48,48 @@ def refit_(model: nn.Module, weights: Weights, *, joint: Iterable[Collection[str
     left = {name: None for name, target in targets.items() if isinstance(target, QuantizedWeight)}
     amaxes = _find_joint_amaxes(targets, weights, joint)
     pairs = weights.items() if isinstance(weights, Mapping) else weights
+    is_whole = isinstance(weights, Mapping)
+    state = _State(set() if is_whole else None)
     with torch.no_grad():
-        for write in _check(targets, pairs, amaxes, whole=isinstance(weights, Mapping)):
-            left.pop(write(), None)
+        try:
+            for write in _check(targets, pairs, amaxes, is_whole):
+                left.pop(write(state), None)
+        finally:
+            state.spread()
     return list(left)
+
+
+@dataclasses.dataclass
+class _State:
+    """What calls of kernels have left to know and to do for those behind them.
+
+    Attributes:
+      begun: devices where a layer's kernels began when all that comes before refit_ had ended, so
+        that those of later layers may overlap; None if new weights are made meanwhile.
+      scales: global scales of each row, and the numbers that are copied there in the end: a copy
+        between kernels would keep these from overlapping.
+    """
+
+    begun: set[torch.device] | None
+    scales: list[tuple[Tensor, Tensor]] = dataclasses.field(default_factory=list)
+
+    def spread(self) -> None:
+        """One op for those that lie behind one another."""
+        runs: list[list[tuple[Tensor, Tensor]]] = []
+        for pair in sorted(self.scales, key=lambda pair: pair[0].data_ptr()):
+            if not runs or join_tensors([runs[-1][-1][0], pair[0]]) is None:
+                runs.append([])
+            runs[-1].append(pair)
+        for run in runs:
+            joined = join_tensors([scale for scale, _ in run])
+            assert joined is not None
+            torch.cat([made.expand_as(scale) for scale, made in run], out=joined)
 
 
 #: What a tensor is written into: a layer or stack, whose codes it becomes, or a tensor.
 _Target: TypeAlias = QuantizedWeight | Tensor
+#: Writes a tensor and gives its name.
+_Write: TypeAlias = Callable[[_State], str]
 
 
 def _find_targets(model: nn.Module) -> dict[str, _Target]:
@@ -88,15 +125,17 @@ def _find_joint_amaxes(targets: dict[str, _Target], weights: Weights,
 
 
 def _check(targets: dict[str, _Target], pairs: Iterable[tuple[str, Tensor]],
-           amaxes: dict[str, float], whole: bool) -> Iterator[Callable[[], str]]:
-    """Calls that write a tensor each and give its name; all are checked before the first one if
-    `whole` says so."""
-    checked = (_check_one(targets, name, tensor, amaxes.get(name)) for name, tensor in pairs)
-    return iter(list(checked)) if whole else checked
+           amaxes: dict[str, float], whole: bool) -> Iterator[_Write]:
+    """Calls that write a tensor each. If `whole` says so, all are checked before the first one, and
+    those of layers come last: no copy may still run behind the first of them."""
+    checked = ((_check_one(targets, name, tensor, amaxes.get(name)),
+                isinstance(targets[name], QuantizedWeight)) for name, tensor in pairs)
+    ordered = sorted(checked, key=operator.itemgetter(1)) if whole else checked
+    return (write for write, _ in ordered)
 
 
 def _check_one(targets: dict[str, _Target], name: str, tensor: Tensor, amax: float | None
-               ) -> Callable[[], str]:
+               ) -> _Write:
     if name not in targets:
         raise ArgumentError(f"expected names of the model's weights, but got '{name}'")
     target = targets[name]
@@ -108,7 +147,7 @@ def _check_one(targets: dict[str, _Target], name: str, tensor: Tensor, amax: flo
         raise ArgumentError(f"expected '{name}' as {_describe(target)}, but got "
                             f"{_describe(tensor)}")
 
-    def copy() -> str:
+    def copy(_: _State) -> str:
         target.copy_(tensor)
         return name
     return copy
@@ -120,7 +159,7 @@ def _describe(tensor: Tensor) -> str:
 
 
 def _check_weight(name: str, layer: QuantizedWeight, tensor: Tensor, amax: float | None
-                  ) -> Callable[[], str]:
+                  ) -> _Write:
     shape = [layer.out_features, layer.in_features]
     if layer.is_plain_transposed:
         shape.reverse()
@@ -135,10 +174,18 @@ def _check_weight(name: str, layer: QuantizedWeight, tensor: Tensor, amax: float
         raise ArgumentError(f"'{name}': {unmet.name}: expected {unmet.expected} for a layer in "
                             f"{layer.form.describe()}, but got {unmet.found}")
 
-    def quantize() -> str:
+    def quantize(state: _State) -> str:
         plain = tensor.detach().to(layer.data.device)
         if layer.is_plain_transposed:
             plain = plain.transpose(-2, -1)
-        layer.take_plain(plain.contiguous(), with_amax(layer.form, amax))
+        plain = plain.contiguous()
+        is_given = plain.data_ptr() == tensor.data_ptr()
+        begun = state.begun
+        left = layer.take_plain(plain, with_amax(layer.form, amax),
+                                begun is not None and is_given and plain.device in begun)
+        if left is not None:
+            state.scales.append(left)
+        if begun is not None:
+            begun.add(plain.device)
         return name
     return quantize

@@ -27,6 +27,8 @@ struct KernelBody {
   /// The first dequantization of what each of `others` quantizes, which that
   /// one's code computes along with it.
   llvm::SmallVector<DequantizeOp> decoders;
+  /// What prepacks the codes of one of `others`, whose code stores them so.
+  llvm::SmallVector<PrepackOp> prepacks;
   /// The chains (GlobalChain.h) of the global operands of what is quantized.
   llvm::SmallVector<mlir::Operation *> globals;
 };

@@ -204,24 +204,30 @@ static void launchParts(LaunchSite &site, const Twine &name, Type element,
                         Value x, Value result, int64_t parts, Lanes count) {
   int64_t blockElements = getBlockElements(element);
   Lanes pieces = getCeilDiv(site.b, count, blockElements);
-  site.launch(name,
-              {kAmaxThreads,
-               getPartBlocks(site.b, pieces, parts),
-               {},
-               kVectorsInFlight * kAmaxBytes},
-              {{x, kAmaxBytes}, {result, sizeof(float)}, {count}, {pieces}},
-              [&](KernelBuilder &b) {
-                Lanes thread = emitThreadNumber(b, kAmaxThreads);
-                AmaxEmitter emitter(b, element, x, thread);
-                emitParts(b, pieces, {result}, parts, thread, kAmaxWarps,
-                          [&](Lanes piece) -> SmallVector<Value> {
-                            Lanes begin = piece * blockElements;
-                            Lanes end = minSigned(begin + blockElements,
-                                                  toIndex(b, count));
-                            return {emitter.emitRange(begin, end, thread,
-                                                      kAmaxThreads)};
-                          });
-              });
+  Launcher::Shape shape = {kAmaxThreads,
+                           getPartBlocks(site.b, pieces, parts),
+                           {},
+                           kVectorsInFlight * kAmaxBytes};
+  // All that is read may be read before the launch before has ended.
+  shape.waitsInBody = site.canLoadBeforeWait(x);
+  site.launch(
+      name, shape,
+      {{x, kAmaxBytes}, {result, sizeof(float)}, {count}, {pieces}},
+      [&](KernelBuilder &b) {
+        Lanes thread = emitThreadNumber(b, kAmaxThreads);
+        AmaxEmitter emitter(b, element, x, thread);
+        emitParts(
+            b, pieces, {result}, parts, thread, kAmaxWarps,
+            [&](Lanes piece) -> SmallVector<Value> {
+              Lanes begin = piece * blockElements;
+              Lanes end = minSigned(begin + blockElements, toIndex(b, count));
+              return {emitter.emitRange(begin, end, thread, kAmaxThreads)};
+            },
+            [&] {
+              if (shape.waitsInBody)
+                emitLaunchWait(b);
+            });
+      });
 }
 
 /// Launches the kernel for an amax of each row. A warp has a row.

@@ -16,10 +16,10 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/GroupSearch.h"
+#include "DeviceEmission/PrepackPiece.h"
 #include "Emission/OperandChecks.h"
 #include "Emission/PrepackedUnits.h"
 #include "Kernels.h"
-#include "PrepackPiece.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/DataLayout.h"
 

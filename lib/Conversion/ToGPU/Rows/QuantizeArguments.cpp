@@ -8,6 +8,7 @@
 #include "QuantizeArguments.h"
 #include "DeviceEmission/ScaleStore.h"
 #include "ThreadMapping.h"
+#include "blockscale/Numerics/DataLayout.h"
 
 #include <numeric>
 
@@ -29,7 +30,8 @@ int64_t getLoadBytes(const QuantizeSpec &spec, int64_t accessBytes) {
 }
 
 int64_t getDataStoreBytes(const QuantizeSpec &spec, int64_t accessBytes) {
-  return std::gcd(spec.getRowBytes(), accessBytes);
+  return spec.isPrepacked ? numerics::kFragmentThreadBytes
+                          : std::gcd(spec.getRowBytes(), accessBytes);
 }
 
 int64_t getDecodedStoreBytes(const QuantizeSpec &spec, int64_t accessBytes) {

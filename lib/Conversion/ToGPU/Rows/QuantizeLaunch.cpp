@@ -9,6 +9,7 @@
 #include "DeviceEmission/GroupedScales.h"
 #include "DeviceEmission/LaunchModel.h"
 #include "DeviceEmission/ScaleStore.h"
+#include "QuadKernel.h"
 #include "QuantizeArguments.h"
 #include "QuantizeKernel.h"
 #include "ThreadMapping.h"
@@ -68,6 +69,8 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
     operands.rows = operands.rows / spec.blockElements;
   operands.matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
   spec.source->emitSizeAsserts(site);
+  if (spec.isInQuads)
+    return launchQuadQuantize(site, spec, operands);
 
   ThreadMapping mapping(spec, chip);
   mapping.remark(b.getLoc(), spec, chip);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "QuantizeSpec.h"
+#include "blockscale/Analysis/PrepackedCodes.h"
 #include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/ProductSwizzle.h"
@@ -26,6 +27,10 @@ std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
      << numerics::getName(recipe) << '_' << inputType << "_k" << rowElements;
   if (swizzled)
     os << "_swizzled";
+  if (isPrepacked)
+    os << "_prepacked";
+  else if (isInQuads)
+    os << "_quads";
   if (batched)
     os << "_batched";
   os << getGlobalName(global) << globalPrologue.getName();
@@ -79,11 +84,13 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
   operands.global =
       getOperand(chain.isEmpty() ? quantize.getGlobal() : chain.getSource());
   DequantizeOp decoder = findDecoder(quantize);
+  PrepackOp prepack = findPrepack(quantize);
+  Value data = prepack ? Value(prepack.getResult()) : quantize.getData();
   auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
   bool isDense = true;
   for (auto [output, value] :
        llvm::zip_equal(kernel.getOutputs(), yield.getValues())) {
-    if (value == quantize.getData())
+    if (value == data)
       operands.data = output;
     else if (value == quantize.getScale())
       operands.scale = output;
@@ -104,7 +111,7 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
     isOnce &= count <= 1;
     stored += count;
   }
-  for (Value value : {Value(quantize.getData()), Value(quantize.getScale()),
+  for (Value value : {data, Value(quantize.getScale()),
                       decoder ? Value(decoder.getResult()) : Value()}) {
     if (!value)
       continue;
@@ -213,8 +220,11 @@ FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
       operands.offsets && !quantize->hasAttr(kEndsCheckedAttrName);
   if (operands.decoded)
     spec.decoding.emplace(findDecoder(quantize));
-  spec.batched = x.getRank() > 2 &&
-                 (spec.swizzled || spec.global.extent == GlobalExtent::Matrix);
+  spec.isPrepacked = findPrepack(quantize) != nullptr;
+  spec.isInQuads = spec.isPrepacked;
+  spec.batched =
+      x.getRank() > 2 && (spec.swizzled || spec.isPrepacked ||
+                          spec.global.extent == GlobalExtent::Matrix);
   return spec;
 }
 

@@ -58,6 +58,10 @@ struct QuantizeSpec {
   GroupDim groupDim;
   /// Whether the kernel checks the ends of groups.
   bool checksEnds;
+  /// Whether codes are stored in the prepacked layout rather than in rows.
+  bool isPrepacked = false;
+  /// Whether threads are quads (QuadKernel.h), as those of prepacked codes are.
+  bool isInQuads = false;
   /// How the values of the codes are computed, if they are stored.
   std::optional<BlockDecoding> decoding;
   /// Bytes that CTAs load for each element where they compute x from whole

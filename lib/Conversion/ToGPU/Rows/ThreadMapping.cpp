@@ -9,6 +9,7 @@
 #include "DeviceEmission/LaunchModel.h"
 #include "DeviceEmission/ScaleStore.h"
 #include "DeviceEmission/WarpBuffer.h"
+#include "QuadKernel.h"
 #include "RowLayout.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -36,7 +37,7 @@ static QuantizeModel getModel(const QuantizeSpec &spec,
 /// must not part, as they do between groups.
 static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
   if (chip.hasWideGlobalAccess() || !spec.source->isMemory() ||
-      spec.groupDim != GroupDim::None ||
+      spec.isInQuads || spec.groupDim != GroupDim::None ||
       spec.getRowBytes() % WarpBuffer::kPartBytes != 0)
     return false;
   if (spec.ownsRows() &&
@@ -55,6 +56,8 @@ static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
 /// most time, so that more loads are under way.
 static int64_t getFragmentElements(const QuantizeSpec &spec,
                                    const target::Chip &chip, bool isStaged) {
+  if (spec.isInQuads)
+    return getQuadFragment(spec);
   bool isLong =
       chip.hasWideGlobalAccess() && getModel(spec, chip).isMemoryBound();
   // With longer fragments, values that a thread computes once for its row cost

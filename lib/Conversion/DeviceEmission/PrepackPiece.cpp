@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PrepackPiece.h"
-#include "DeviceEmission/DeviceCode.h"
+#include "DeviceCode.h"
 #include "Emission/BitMoves.h"
 
 #include <array>

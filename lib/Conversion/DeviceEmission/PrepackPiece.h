@@ -13,10 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_OPS_PREPACKPIECE_H
-#define BLOCKSCALE_LIB_CONVERSION_TOGPU_OPS_PREPACKPIECE_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_PREPACKPIECE_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_PREPACKPIECE_H
 
-#include "DeviceEmission/KernelBuilder.h"
+#include "KernelBuilder.h"
 #include "blockscale/Numerics/DataLayout.h"
 
 namespace blockscale {
@@ -35,4 +35,4 @@ emitGatherPiece(KernelBuilder &b, int64_t bits, emit::Lanes inQuad,
 
 } // namespace blockscale
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_OPS_PREPACKPIECE_H
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_PREPACKPIECE_H
