@@ -15,13 +15,15 @@
 #include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Target/Chip.h"
 
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/StringSaver.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdio>
+#include <memory>
 #include <optional>
 
 using namespace mlir;
@@ -181,7 +183,8 @@ static constexpr const char *kOverview =
     "lines and\nthose that begin with '#' say nothing. After each run `line N: "
     "exit status S` is\nprinted, and the next one follows, also where that "
     "failed. Runs of the same module,\nentry, place and chip that follow each "
-    "other are compiled once.\n\n"
+    "other are compiled once. Lines of standard input\n('-') are taken as they "
+    "come.\n\n"
     "BLOCKSCALE_NUM_THREADS in the environment sets the number of threads "
     "(default: one\nfor each hardware thread).\n\n"
     "Exit status: 0 success, 1 an error in the module, its arguments or the "
@@ -483,28 +486,57 @@ static llvm::Error runLine(StringRef line, Runs &runs, MLIRContext &context) {
   return toError(runs.run(sources));
 }
 
+namespace {
+struct FileCloser {
+  void operator()(FILE *file) const {
+    if (file != stdin)
+      fclose(file);
+  }
+};
+} // namespace
+
+/// Gives `take` each line of a file, or of standard input ("-"), with its
+/// number, but for empty lines and comments. A line is taken as soon as it is
+/// there: who writes to standard input may wait for the end of a run.
+static std::error_code
+readLines(const std::string &name,
+          function_ref<void(StringRef line, int64_t number)> take) {
+  std::unique_ptr<FILE, FileCloser> file(
+      name == "-" ? stdin : fopen(name.c_str(), "r"));
+  if (!file)
+    return llvm::errnoAsErrorCode();
+  char *line = nullptr;
+  size_t capacity = 0;
+  auto release = llvm::scope_exit([&] { free(line); });
+  ssize_t length = 0;
+  for (int64_t number = 1;
+       (length = getline(&line, &capacity, file.get())) >= 0; ++number) {
+    StringRef text = StringRef(line, length).rtrim("\r\n");
+    if (!text.empty() && !text.starts_with("#"))
+      take(text, number);
+  }
+  return ferror(file.get()) ? llvm::errnoAsErrorCode() : std::error_code();
+}
+
 /// Makes the runs of the lines of `file`; says after each how it ended.
 static llvm::Error runBatch(const std::string &file, Runs &runs,
                             MLIRContext &context) {
-  auto text = llvm::MemoryBuffer::getFileOrSTDIN(file, /*IsText=*/true);
-  if (!text)
-    return llvm::createStringError("'" + file +
-                                   "': " + text.getError().message());
   int64_t failed = 0;
   int64_t count = 0;
-  for (llvm::line_iterator line(**text, /*SkipBlanks=*/true, '#');
-       !line.is_at_eof(); ++line) {
-    llvm::Error error = runLine(*line, runs, context);
+  std::error_code status = readLines(file, [&](StringRef line, int64_t number) {
+    llvm::Error error = runLine(line, runs, context);
     bool isWrong = static_cast<bool>(error);
     if (isWrong)
       llvm::WithColor::error(llvm::errs(), "blockscale-run")
           << llvm::toString(std::move(error)) << "\n";
-    llvm::outs() << "line " << line.line_number() << ": exit status "
-                 << (isWrong ? 1 : 0) << "\n";
+    llvm::outs() << "line " << number << ": exit status " << (isWrong ? 1 : 0)
+                 << "\n";
     llvm::outs().flush();
     failed += isWrong;
     ++count;
-  }
+  });
+  if (status)
+    return llvm::createStringError("'" + file + "': " + status.message());
   if (!failed)
     return llvm::Error::success();
   return llvm::createStringError(std::to_string(failed) + " of " +

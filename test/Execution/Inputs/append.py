@@ -10,12 +10,14 @@ Usage: append.py FOLDER CHIP..
 """
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from batches import run_lines
 from expect import Expectations
 
 MORE = 128
@@ -87,20 +89,20 @@ def run(folder, form, kind, caches, number, target):
     (folder / "m.mlir").write_text(write_module(form, kind))
     place = ["--on=cpu"] if target == "cpu" else ["--on=emulator", f"--target={target}",
                                                   "--profile"]
-    command = ["blockscale-run", "m.mlir", *place]
+    line = [folder / "m.mlir", *place]
     for i, array in enumerate([*caches, draw_row(), make_position(kind, number)]):
         np.save(folder / f"in{i}.npy", array)
-        command += ["--in", f"in{i}.npy"]
+        line += ["--in", folder / f"in{i}.npy"]
     outs = [folder / name for name in ("data.npy", "scale.npy")[:len(caches)]]
     for out in outs:
         out.unlink(missing_ok=True)
-        command += ["--out", out.name]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        assert not any(out.exists() for out in outs), done
-        return done.stderr
-    assert LINE.sub("", done.stdout) == "", done.stdout
-    return [np.load(out) for out in outs], LINE.findall(done.stdout)
+        line += ["--out", out]
+    [(status, printed)] = run_lines([line])
+    if status:
+        assert not any(out.exists() for out in outs), printed
+        return LINE.sub("", printed)
+    assert LINE.sub("", printed) == "", printed
+    return [np.load(out) for out in outs], LINE.findall(printed)
 
 
 def check_traffic(what, launches, caches, kind, expect):

@@ -1,8 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls of ops that run in the emulator, as kernels of two chips under two schedules,
-and give the bytes of the CPU. The calls of a batch are one function, so each place
-runs one process. Where $BLOCKSCALE_TEST_CHIPS names chips, separated by commas, the
+and give the bytes of the CPU. The calls of a batch are one function, which runs once
+at each place. Where $BLOCKSCALE_TEST_CHIPS names chips, separated by commas, the
 kernels are those of these, each under both schedules."""
 
 import argparse

@@ -7,12 +7,14 @@ with one text on all targets, and no file is written; other calls give the same 
 Usage: group_ends.py FOLDER [CHIP..]
 """
 
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from batches import run_lines
 from reference import group_fault
 
 ROWS = "#blockscale.layout<swizzle_128x4, groups = 3, dim = 0>"
@@ -215,19 +217,19 @@ def make(kind, shape):
 
 def run(name, target, arrays, results):
     """The results, or the text of the error."""
-    command = ["blockscale-run", folder / "m.mlir", f"--entry={name}"]
-    command += [] if target == "cpu" else ["--on=emulator", f"--target={target}"]
+    line = [folder / "m.mlir", f"--entry={name}"]
+    line += [] if target == "cpu" else ["--on=emulator", f"--target={target}"]
     for i, array in enumerate(arrays):
         np.save(folder / f"in{i}.npy", array)
-        command += ["--in", folder / f"in{i}.npy"]
+        line += ["--in", folder / f"in{i}.npy"]
     outputs = [folder / f"out{i}.npy" for i in range(results)]
     for path in outputs:
         path.unlink(missing_ok=True)
-        command += ["--out", path]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    if done.returncode:
+        line += ["--out", path]
+    [(status, printed)] = run_lines([line])
+    if status:
         written = [path for path in outputs if path.exists()]
-        return f"{done.stderr}{' and wrote a file' if written else ''}"
+        return f"{printed}{' and wrote a file' if written else ''}"
     return [np.load(path) for path in outputs]
 
 

@@ -9,13 +9,15 @@ kernel for each op.
 Usage: padded_traffic.py FOLDER
 """
 
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from batches import run_lines
 from expect import Expectations
 from gpu_traffic import LINE, SECTOR
 
@@ -78,15 +80,16 @@ def run(folder, case, fuse):
     random = np.random.default_rng(7)
     arrays = (random.integers(0x3C00, 0x4000, (case.rows, case.cols), dtype=np.uint16),
               np.array(case.ends, np.int32))
-    command = ["blockscale-run", folder / "module.mlir", "--on=emulator", "--target=sm_100a",
-               "--profile", f"--fuse={fuse}"]
+    line = [folder / "module.mlir", "--on=emulator", "--target=sm_100a", "--profile",
+            f"--fuse={fuse}"]
     for i, array in enumerate(arrays):
         np.save(folder / f"in{i}.npy", array)
-        command += ["--in", folder / f"in{i}.npy"]
+        line += ["--in", folder / f"in{i}.npy"]
     outputs = [folder / f"out{i}.npy" for i in range(3)]
     for path in outputs:
-        command += ["--out", path]
-    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+        line += ["--out", path]
+    [(status, printed)] = run_lines([line])
+    assert status == 0, printed
     launches = [SECTOR * (int(read) + int(written))
                 for _, _, read, _, written in LINE.findall(printed)]
     return launches, [np.load(path) for path in outputs]

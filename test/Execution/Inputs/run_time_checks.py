@@ -7,13 +7,15 @@ Usage: run_time_checks.py FOLDER
 """
 
 import re
-import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from batches import run_lines
 from expect import Expectations
 from module import Module, ModuleError
 
@@ -363,11 +365,10 @@ def run_on(target, case, arguments):
         files.append(folder / f"{number}.npy")
         np.save(files[-1], np.asarray(argument))
     out = folder / "out.npy"
-    command = ["blockscale-run", folder / f"{case.name}.mlir", f"--entry={case.name}",
-               "--on=emulator", f"--target={target}",
-               *(f"--in={file}" for file in files), f"--out={out}"]
-    run = subprocess.run(command, capture_output=True, text=True)
-    return run.stderr if run.returncode else np.load(out)
+    [(status, printed)] = run_lines([[
+        folder / f"{case.name}.mlir", f"--entry={case.name}", "--on=emulator", f"--target={target}",
+        *(f"--in={file}" for file in files), f"--out={out}"]])
+    return printed if status else np.load(out)
 
 
 for number, case in enumerate(case for case in CASES if case.on_chip):

@@ -13,13 +13,17 @@ import itertools
 import os
 import re
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
 import values
+from batches import run_lines
 from expect import Expectations, first_difference
 from module import Module
 from ops import function_of
@@ -186,13 +190,12 @@ def emulate(calls, folder, options):
     module = folder / "module.mlir"
     module.write_text(text)
     outputs = [folder / f"out{i}.npy" for i in range(2 * len(calls))]
-    command = ["blockscale-run", module, "--on=emulator", *options]
-    command += itertools.chain.from_iterable(("--in", path) for path in inputs)
-    command += itertools.chain.from_iterable(("--out", path) for path in outputs)
-    run = subprocess.run(command, capture_output=True, text=True,
-                         env={**os.environ, "BLOCKSCALE_NUM_THREADS": "1"})
-    if run.returncode or run.stderr:
-        return f"exit status {run.returncode}: {run.stderr[-2000:]}", []
+    line = [module, "--on=emulator", *options]
+    line += itertools.chain.from_iterable(("--in", path) for path in inputs)
+    line += itertools.chain.from_iterable(("--out", path) for path in outputs)
+    [(status, printed)] = run_lines([line], env={**os.environ, "BLOCKSCALE_NUM_THREADS": "1"})
+    if status or printed:
+        return f"exit status {status}: {printed[-2000:]}", []
     arrays = [np.load(path) for path in outputs]
     for path in outputs:
         path.unlink()

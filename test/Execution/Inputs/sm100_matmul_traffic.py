@@ -8,13 +8,15 @@ Usage: sm100_matmul_traffic.py FOLDER MxNxK SCHEDULE...
 """
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
 import even_scales
+from batches import run_lines
 from expect import Expectations
 from products import Case, Op
 
@@ -42,16 +44,16 @@ def main():
     sa, sb = (even_scales.scales(random, op.scale, (rows, k // op.block), range(-2, 3))
               for rows in (m, n))
     case = Case(op, random, sa=sa, sb=sb)
-    command = ["blockscale-run", folder / "mm.mlir", "--on=emulator", "--profile",
-               f"--out={folder / 'y.npy'}"]
+    line = [folder / "mm.mlir", "--on=emulator", "--profile", f"--out={folder / 'y.npy'}"]
     for i, array in enumerate(case.arguments):
         np.save(folder / f"{i}.npy", array)
-        command.append(f"--in={folder / f'{i}.npy'}")
+        line.append(f"--in={folder / f'{i}.npy'}")
     expect = Expectations()
     for schedule in sys.argv[3:]:
         attribute = f"{{blockscale.schedule = #blockscale.gemm_schedule<{schedule}>}}"
         (folder / "mm.mlir").write_text(op.text().replace("\n      : ", f" {attribute} : ", 1))
-        printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+        [(status, printed)] = run_lines([line])
+        assert status == 0, printed
         [(_, read, written)] = LINE.findall(printed)
         values = {name: int(value) for name, value in re.findall(r"(\w+) ?= ?(\d+)", schedule)}
         said = tiling(m, n, k, values["rows"], values["cols"], values.get("multicast", 1))

@@ -3,12 +3,14 @@
 """Sizes that TOSA's types leave open are compared when a program runs: a call with sizes that
 agree gives a result, and one with others an error, never a read beyond an array."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from batches import run_lines
 from expect import Expectations
 
 BLOCK = "{block_size = BLOCK_SIZE_32}"
@@ -82,18 +84,18 @@ CASES = {
 def call(folder, text, shapes, results):
     """What blockscale-run says of arrays of these shapes, and whether results were written."""
     (folder / "m.mlir").write_text(text, encoding="utf-8")
-    command = ["blockscale-run", folder / "m.mlir"]
+    line = [folder / "m.mlir"]
     rng = np.random.default_rng(1)
     for i, shape in enumerate(shapes):
         array = rng.integers(110, 126, shape).astype(np.uint8)
         np.save(folder / f"{i}.npy", array if results == 1 else array.astype(np.float32))
-        command.append(f"--in={folder / f'{i}.npy'}")
+        line.append(f"--in={folder / f'{i}.npy'}")
     outputs = [folder / f"out{i}.npy" for i in range(results)]
     for path in outputs:
         path.unlink(missing_ok=True)
-        command.append(f"--out={path}")
-    done = subprocess.run(command, capture_output=True, text=True)
-    return done.returncode, done.stderr, [path.exists() for path in outputs]
+        line.append(f"--out={path}")
+    [(status, printed)] = run_lines([line])
+    return status, printed, [path.exists() for path in outputs]
 
 
 def main():
