@@ -7,11 +7,14 @@ end at a page that nobody may touch (see host.cpp), so a byte that is not writte
 and an access out of bounds both show.
 """
 
+import atexit
 import ctypes
 import faulthandler
+import functools
 import re
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,8 +66,8 @@ class Module:
         _call("blockscale-opt", passed, f"--blockscale-to-cpu={stages}", "-o", stored)
         _call("blockscale-compile", stored, "--target=cpu", f"--cpu={cpu}",
               f"--optimize={int(optimize)}", "--emit=object", "-o", stem.with_suffix(".o"))
-        _call(CLANG, "-O1", "-shared", "-fPIC", "-fuse-ld=lld", "-Wl,--wrap=malloc,--wrap=free",
-              Path(__file__).with_name("host.cpp"), stem.with_suffix(".o"), "-o", library)
+        _call(CLANG, "-shared", "-fuse-ld=lld", "-Wl,--wrap=malloc,--wrap=free", _compile_host(),
+              stem.with_suffix(".o"), "-o", library)
         self.text = passed.read_text()
         self._library = ctypes.CDLL(str(library))
         self._library.hostTakeReport.restype = ctypes.c_char_p
@@ -131,6 +134,16 @@ class Module:
         if problems:
             raise ModuleError(f"@{name}: {'; '.join(problems)}")
         return arrays
+
+
+@functools.cache
+def _compile_host():
+    """The object of host.cpp, which every module of this process links."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    host = Path(folder.name) / "host.o"
+    _call(CLANG, "-O1", "-fPIC", "-c", Path(__file__).with_name("host.cpp"), "-o", host)
+    return host
 
 
 class _Memory:
