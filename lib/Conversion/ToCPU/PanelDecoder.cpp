@@ -21,6 +21,10 @@ namespace blockscale::cpu {
 /// Blocks of a row that are decoded in a step.
 static constexpr int64_t kBlocksPerStep = 2;
 
+/// Columns whose scales are transposed at a time.
+static constexpr int64_t kScaleRows = 16;
+static_assert(kPairTileCols % kScaleRows == 0);
+
 /// Elements of a column that are decoded in a step: a part of any block.
 static constexpr int64_t kTransposedDepth = 16;
 
@@ -103,8 +107,8 @@ PanelDecoder::PanelDecoder(ImplicitLocOpBuilder &b,
                        paddedBlocks);
   colScales = allocate(b, {ShapedType::kDynamic, kPanelCols}, getScaleType(),
                        paddedBlocks);
-  scaleRow =
-      allocate(b, {1, ShapedType::kDynamic}, getScaleType(), paddedBlocks);
+  scaleRows = allocate(b, {kScaleRows, ShapedType::kDynamic}, getScaleType(),
+                       paddedBlocks);
   if (!op.getScaleB() || !numbers.mayBePairs(getElementTypeOrSelf(op.getA())))
     return;
   rowPairs = allocate(b, {kPanelRows, kChunkDepth / 2}, b.getI32Type());
@@ -116,7 +120,7 @@ PanelDecoder::PanelDecoder(ImplicitLocOpBuilder &b,
 
 void PanelDecoder::emitFree() {
   for (Value buffer : {rowBuffer, colBuffer, transposed, rowScales, colScales,
-                       scaleRow, rowPairs, colPairs})
+                       scaleRows, rowPairs, colPairs})
     if (buffer)
       memref::DeallocOp::create(b, buffer);
 }
@@ -163,14 +167,29 @@ void PanelDecoder::emitColScales(const MatmulOperand &operand, const Span &cols,
     return numbers.scalesSums ? extendToF64(scales)
                               : operand.getBlockFactors(scales);
   };
-  emitRowLoop(b, cols, kPairCols, [&](Value i, Value col) {
-    emitDecodeScaleRow(b, *operand.scales, numbers.scaleFormat, col,
-                       blocks.first, blocks.count, {scaleRow, {zero}},
-                       toScaleType);
-    emitLoop(b, zero, blocks.count, [&](Value block) {
-      storeBits(loadBits(b, scaleRow, {zero, block}), colScales, {block, i});
+  Value last = sub(b, cols.count, getIndex(b, 1));
+  auto emitSquares = [&](Value firstCol) {
+    emitLoop(b, zero, getIndex(b, kScaleRows), [&](Value i) {
+      Value col = add(b, cols.first, min(b, add(b, firstCol, i), last));
+      emitDecodeScaleRow(b, *operand.scales, numbers.scaleFormat, col,
+                         blocks.first, blocks.count, {scaleRows, {i}},
+                         toScaleType);
     });
-  });
+    emitLoop(
+        b, zero, blocks.count,
+        [&](Value block) {
+          SmallVector<Lanes> rows;
+          for (int64_t i = 0; i < kScaleRows; ++i)
+            rows.push_back(loadLanes(b, scaleRows, {getIndex(b, i), block},
+                                     numerics::kTileCols));
+          for (auto [i, scales] : llvm::enumerate(transposeLanes(rows)))
+            storeLanes(scales, colScales,
+                       {add(b, block, getIndex(b, i)), firstCol});
+        },
+        numerics::kTileCols);
+  };
+  emitLoop(b, zero, roundUp(b, cols.count, kPairTileCols), emitSquares,
+           kScaleRows);
 }
 
 Lanes PanelDecoder::emitScaleProduct(Value row, Value tile, Value block) const {
@@ -223,7 +242,7 @@ void PanelDecoder::emitRows(const MatmulOperand &operand, const Span &rows,
 
 void PanelDecoder::emitRowPairs(const MatmulOperand &operand, const Span &rows,
                                 const Span &chunk, Value firstBlock) {
-  emitRowLoop(b, rows, kPairRows, [&](Value i, Value row) {
+  emitRowLoop(b, rows, kRegisterRows, [&](Value i, Value row) {
     emitRow(operand, row, chunk, firstBlock, i, [&](Lanes values, Lanes first) {
       Lanes words = truncate(toBits(values) >> 16, 16);
       storeLanes(bitcastLanes(words, b.getI32Type()), rowPairs,
@@ -295,6 +314,21 @@ void PanelDecoder::emitTiles(const MatmulOperand &operand, const Span &cols,
                ? scales * (1 / numerics::getMagnification(element))
                : scales;
   };
+  Value tiles =
+      div(b, roundUp(b, cols.count, ofPairs ? kPairTileCols : tileCols), width);
+  // The codes of a tile lie in many rows, which hardware does not foresee.
+  auto emitPrefetchNext = [&](Value tile, Value step) {
+    Value next = add(b, tile, getIndex(b, 1));
+    Lanes isLast =
+        compare(arith::CmpIPredicate::eq, Lanes(b, next), Lanes(b, tiles));
+    Value row = select(isLast, Lanes(b, zero), mul(b, next, width));
+    Value element = select(isLast, Lanes(b, getIndex(b, kChunkDepth)), zero);
+    emitPrefetch(b, operand.data,
+                 append(operand.batch,
+                        {add(b, cols.first, add(b, row, step)),
+                         div(b, add(b, firstElement, element), perVector)}),
+                 kChunkDepth / perVector);
+  };
   auto emitTile = [&](Value tile) {
     Value firstCol = mul(b, tile, width);
     SmallVector<Value> rows;
@@ -306,6 +340,7 @@ void PanelDecoder::emitTiles(const MatmulOperand &operand, const Span &cols,
       if (operand.scales && !numbers.scalesSums)
         scales = loadScales(k, firstCol);
       emitTranspose(operand, rows, add(b, firstElement, k));
+      emitPrefetchNext(tile, div(b, k, kTransposedDepth));
       emitLoop(
           b, zero, getIndex(b, kTransposedDepth / perVector),
           [&](Value i) {
@@ -324,7 +359,7 @@ void PanelDecoder::emitTiles(const MatmulOperand &operand, const Span &cols,
     emitLoop(b, zero, mul(b, chunk.count, numbers.blockSize), emitStep,
              kTransposedDepth);
   };
-  emitLoop(b, zero, ceilDiv(b, cols.count, width), emitTile);
+  emitLoop(b, zero, tiles, emitTile);
 }
 
 void PanelDecoder::emitCols(const MatmulOperand &operand, const Span &cols,

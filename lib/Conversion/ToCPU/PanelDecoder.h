@@ -33,15 +33,18 @@ inline constexpr int64_t kPanelRows = 192;
 inline constexpr int64_t kPanelCols = 128;
 
 /// Rows of a register tile. With 16 columns of f32, its sums, a row of B and a
-/// number of A fill the registers of AVX2.
+/// number of A fill the registers of AVX2. With 32 columns of pairs, two sums
+/// of each fit into those of AVX-512.
 inline constexpr int64_t kRegisterRows = 6;
 
 /// Elements of K that are decoded at a time. The columns of a tile stay in a
 /// first-level cache, and all decoded numbers in a second-level cache.
 inline constexpr int64_t kChunkDepth = 256;
 
-/// Rows and columns of a register tile of pairs of bf16.
-inline constexpr int64_t kPairRows = 8, kPairCols = 16;
+/// Columns of a vector of pairs of bf16, and of a register tile of them. A
+/// number of A, which comes from the second-level cache, is multiplied by all
+/// columns of a tile.
+inline constexpr int64_t kPairCols = 16, kPairTileCols = 2 * kPairCols;
 
 /// The product of a bf16 in this range by any magnified element of MX is in the
 /// range of f32, and so is the sum of a few. With scales of MX in that range,
@@ -184,8 +187,9 @@ private:
   std::optional<CpuFunction> decodeE2M1;
   /// Codes of a step, [element or pair of elements, column].
   mlir::Value transposed;
-  /// Decoded scales [row, block] and [block, column], and of one column.
-  mlir::Value rowScales, colScales, scaleRow;
+  /// Decoded scales [row, block] and [block, column], and of some columns
+  /// [column, block].
+  mlir::Value rowScales, colScales, scaleRows;
 };
 
 } // namespace blockscale::cpu

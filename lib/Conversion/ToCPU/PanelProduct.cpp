@@ -19,7 +19,8 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
-/// Elements of K whose products are added without a branch between them.
+/// Elements of K, or pairs of them, whose products are added without a branch
+/// between them.
 static constexpr int64_t kUnrolledDepth = 2;
 
 /// The products that a register may add up for each `kDepthOfBound` elements of
@@ -27,11 +28,7 @@ static constexpr int64_t kUnrolledDepth = 2;
 static constexpr int64_t kRegisterDepth = 16;
 static constexpr int64_t kDepthOfBound = 256;
 
-/// Rows of both kinds of register tiles fit into a multiple of this.
-static constexpr int64_t kRowsOfAnyTile = 24;
-static_assert(kRowsOfAnyTile % kRegisterRows == 0 &&
-              kRowsOfAnyTile % kPairRows == 0 &&
-              kPanelRows % kRowsOfAnyTile == 0);
+static_assert(kPanelRows % kRegisterRows == 0);
 
 /// The part of K that a register of pairs adds up, and the elements of K from
 /// which on that is as much as a register adds up at least. From there on it is
@@ -101,18 +98,17 @@ void PanelProduct::emitClearSums(const PanelTask &task) {
   auto type = VectorType::get({tileCols}, b.getF64Type());
   Lanes zeros(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
   Value zero = getIndex(b, 0);
-  emitLoop(
-      b, zero, roundUp(b, task.rows.count, kRowsOfAnyTile), [&](Value row) {
-        emitLoop(
-            b, zero, roundUp(b, task.cols.count, kPairCols),
-            [&](Value col) { storeLanes(toBits(zeros), sums, {row, col}); },
-            tileCols);
-      });
+  emitLoop(b, zero, roundUp(b, task.rows.count, kRegisterRows), [&](Value row) {
+    emitLoop(
+        b, zero, roundUp(b, task.cols.count, kPairTileCols),
+        [&](Value col) { storeLanes(toBits(zeros), sums, {row, col}); },
+        tileCols);
+  });
 }
 
 /// Adds the products of the decoded numbers of a tile.
 void PanelProduct::emitTile(const ChunkTile &at, Value registerDepth) {
-  Value row = at.row, tile = at.tile, depth = at.depth;
+  Value row = at.row, tile = at.tile;
   auto registerType = VectorType::get({tileCols}, numbers.type);
   Value zeros = arith::ConstantOp::create(b, b.getZeroAttr(registerType));
   SmallVector<Value> rows;
@@ -133,7 +129,7 @@ void PanelProduct::emitTile(const ChunkTile &at, Value registerDepth) {
   Value col = mul(b, tile, tileCols);
   auto sumType = VectorType::get({tileCols}, b.getF64Type());
   auto emitRegisters = [&](Value first) {
-    Value end = min(b, add(b, first, registerDepth), depth);
+    Value end = min(b, add(b, first, registerDepth), at.end);
     SmallVector<Value> registers =
         emitReduction(b, first, end, SmallVector<Value>(kRegisterRows, zeros),
                       addProducts, kUnrolledDepth);
@@ -149,17 +145,17 @@ void PanelProduct::emitTile(const ChunkTile &at, Value registerDepth) {
       storeLanes(toBits(sum), sums, {row, col});
     }
   };
-  emitLoop(b, getIndex(b, 0), depth, emitRegisters, registerDepth);
+  emitLoop(b, at.first, at.end, emitRegisters, registerDepth);
 }
 
 /// The same of a tile of one row, whose sums are those of a chain.
 void PanelProduct::emitChain(const ChunkTile &at) {
-  Value row = at.row, tile = at.tile, depth = at.depth;
+  Value row = at.row, tile = at.tile;
   Value col = mul(b, tile, tileCols);
   auto sumType = VectorType::get({tileCols}, b.getF64Type());
   Lanes sum(b, vector::LoadOp::create(b, sumType, sums, ValueRange{row, col}));
   Lanes last = emitReduction(
-      b, getIndex(b, 0), depth, toBits(roundToF32(sum)),
+      b, at.first, at.end, toBits(roundToF32(sum)),
       [&](Value k, Lanes accumulators) {
         SmallVector<Lanes> left, right;
         for (int64_t i = 0; i < numbers.chain->getProducts(); ++i) {
@@ -173,55 +169,63 @@ void PanelProduct::emitChain(const ChunkTile &at) {
   storeLanes(toBits(extendToF64(fromBits(last))), sums, {row, col});
 }
 
-/// As emitTile, with pairs of bf16.
-void PanelProduct::emitPairTile(const ChunkTile &at, const PairDepths &depths) {
-  Value row = at.row, tile = at.tile, depth = at.depth;
+/// As emitTile, with pairs of bf16. The registers of a row follow each other.
+void PanelProduct::emitPairTile(const ChunkTile &at, Value registerDepth) {
+  constexpr int64_t kVectors = kPairTileCols / kPairCols;
   auto registerType = VectorType::get({kPairCols}, b.getF32Type());
   Value zeros = arith::ConstantOp::create(b, b.getZeroAttr(registerType));
-  SmallVector<Value> noSums(kPairRows, zeros), rows;
-  for (int64_t i = 0; i < kPairRows; ++i)
-    rows.push_back(add(b, row, getIndex(b, i)));
-  auto addPair = [&](Value k, ValueRange carried) {
-    Value pair = div(b, k, 2);
-    Lanes right =
-        bitcastLanes(decoder->loadColPairs(tile, pair), b.getI16Type());
+  SmallVector<Value> noSums(kRegisterRows * kVectors, zeros), rows, vectors;
+  for (int64_t i = 0; i < kRegisterRows; ++i)
+    rows.push_back(add(b, at.row, getIndex(b, i)));
+  for (int64_t i = 0; i < kVectors; ++i)
+    vectors.push_back(add(b, mul(b, at.tile, kVectors), getIndex(b, i)));
+  auto addPair = [&](Value pair, ValueRange carried) {
+    SmallVector<Lanes> right;
+    for (Value vector : vectors)
+      right.push_back(
+          bitcastLanes(decoder->loadColPairs(vector, pair), b.getI16Type()));
     SmallVector<Value> next;
-    for (auto [row, sum] : llvm::zip_equal(rows, carried)) {
-      Lanes number = decoder->loadRowPair(row, pair);
-      Lanes left(b,
-                 vector::BroadcastOp::create(
-                     b, VectorType::get({kPairCols}, b.getI32Type()), number));
-      next.push_back(addBF16Products->emitCall(
-          b, {sum, bitcastLanes(left, b.getI16Type()), right}));
+    for (Value row : rows) {
+      Lanes left(b, vector::BroadcastOp::create(
+                        b, VectorType::get({kPairCols}, b.getI32Type()),
+                        decoder->loadRowPair(row, pair)));
+      for (const Lanes &numbers : right)
+        next.push_back(addBF16Products->emitCall(
+            b, {carried[next.size()], bitcastLanes(left, b.getI16Type()),
+                numbers}));
     }
     return next;
   };
   auto addRegisters = [&](Value first, Value end, ValueRange carried) {
-    SmallVector<Value> registers =
-        emitReduction(b, first, end, noSums, addPair, 2);
+    SmallVector<Value> registers = emitReduction(
+        b, div(b, first, 2), div(b, end, 2), noSums,
+        [&](Value pair, ValueRange carried) {
+          SmallVector<Value> next(carried);
+          for (int64_t i = 0; i < kUnrolledDepth; ++i)
+            next = addPair(add(b, pair, getIndex(b, i)), next);
+          return next;
+        },
+        kUnrolledDepth);
     SmallVector<Value> next;
     for (auto [sum, part] : llvm::zip_equal(carried, registers))
       next.push_back(Lanes(b, sum) + Lanes(b, part));
     return next;
   };
-  Value col = mul(b, tile, kPairCols);
   auto sumType = VectorType::get({kPairCols}, b.getF64Type());
-  auto emitSums = [&](Value first) {
-    Value end = min(b, add(b, first, depths.ofSum), depth);
-    SmallVector<Value> parts = emitReduction(
-        b, first, end, noSums,
-        [&](Value k, ValueRange carried) {
-          Value next = min(b, add(b, k, depths.ofRegister), end);
-          return addRegisters(k, next, carried);
-        },
-        depths.ofRegister);
-    for (auto [row, part] : llvm::zip_equal(rows, parts)) {
-      Lanes sum(b,
-                vector::LoadOp::create(b, sumType, sums, ValueRange{row, col}));
-      storeLanes(toBits(sum + extendToF64(Lanes(b, part))), sums, {row, col});
-    }
-  };
-  emitLoop(b, getIndex(b, 0), depth, emitSums, depths.ofSum);
+  SmallVector<Value> parts = emitReduction(
+      b, at.first, at.end, noSums,
+      [&](Value k, ValueRange carried) {
+        Value next = min(b, add(b, k, registerDepth), at.end);
+        return addRegisters(k, next, carried);
+      },
+      registerDepth);
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    Value row = rows[i / kVectors],
+          col = mul(b, vectors[i % kVectors], kPairCols);
+    Lanes sum(b,
+              vector::LoadOp::create(b, sumType, sums, ValueRange{row, col}));
+    storeLanes(toBits(sum + extendToF64(Lanes(b, part))), sums, {row, col});
+  }
 }
 
 /// How many products registers of pairs add up in a sum over `blocks`: with the
@@ -238,9 +242,12 @@ PanelProduct::PairDepths PanelProduct::getPairDepths(Value blocks) {
 }
 
 /// For each chunk of the task, which begins at a block that is counted within
-/// it: decodes the chunk, and adds it tile by tile.
+/// it: decodes the chunk, and adds it tile by tile; all of it at once, or
+/// `depthOfSum` elements at a time. A loop over these within a tile would keep
+/// all sums of the tile, for which there are not enough registers.
 void PanelProduct::emitChunks(
     const PanelTask &task, int64_t rowsOfTile, int64_t colsOfTile,
+    Value depthOfSum,
     function_ref<void(const Span &chunk, Value firstBlock)> decode,
     function_ref<void(const ChunkTile &tile)> addTile) {
   Value zero = getIndex(b, 0);
@@ -253,13 +260,25 @@ void PanelProduct::emitChunks(
             min(b, getIndex(b, most), sub(b, task.blocks.count, firstBlock))};
         decode(chunk, firstBlock);
         Value depth = mul(b, chunk.count, numbers.blockSize);
+        auto addTiles = [&](Value first, Value end) {
+          Value tiles = ceilDiv(b, task.cols.count, colsOfTile);
+          emitLoop(b, zero, tiles, [&](Value tile) {
+            emitLoop(
+                b, zero, task.rows.count,
+                [&](Value row) {
+                  addTile({row, tile, firstBlock, first, end});
+                },
+                rowsOfTile);
+          });
+        };
+        if (!depthOfSum)
+          return addTiles(zero, depth);
         emitLoop(
-            b, zero, ceilDiv(b, task.cols.count, colsOfTile), [&](Value tile) {
-              emitLoop(
-                  b, zero, task.rows.count,
-                  [&](Value row) { addTile({row, tile, firstBlock, depth}); },
-                  rowsOfTile);
-            });
+            b, zero, depth,
+            [&](Value first) {
+              addTiles(first, min(b, add(b, first, depthOfSum), depth));
+            },
+            depthOfSum);
       },
       most);
 }
@@ -267,12 +286,12 @@ void PanelProduct::emitChunks(
 void PanelProduct::emitPairChunks(const PanelTask &task) {
   PairDepths depths = getPairDepths(task.blocks.count);
   emitChunks(
-      task, kPairRows, kPairCols,
+      task, kRegisterRows, kPairTileCols, depths.ofSum,
       [&](const Span &chunk, Value firstBlock) {
         decoder->emitRowPairs(task.a, task.rows, chunk, firstBlock);
         decoder->emitColPairs(task.b, task.cols, chunk, firstBlock);
       },
-      [&](const ChunkTile &tile) { emitPairTile(tile, depths); });
+      [&](const ChunkTile &tile) { emitPairTile(tile, depths.ofRegister); });
 }
 
 void PanelProduct::emitNumberChunks(const PanelTask &task) {
@@ -281,10 +300,10 @@ void PanelProduct::emitNumberChunks(const PanelTask &task) {
     decoder->emitCols(task.b, task.cols, chunk, firstBlock);
   };
   if (numbers.chain)
-    return emitChunks(task, 1, tileCols, decode,
+    return emitChunks(task, 1, tileCols, /*depthOfSum=*/{}, decode,
                       [&](const ChunkTile &tile) { emitChain(tile); });
   Value registerDepth = getRegisterDepth(task.blocks.count);
-  emitChunks(task, kRegisterRows, tileCols, decode,
+  emitChunks(task, kRegisterRows, tileCols, /*depthOfSum=*/{}, decode,
              [&](const ChunkTile &tile) { emitTile(tile, registerDepth); });
 }
 

@@ -20,7 +20,7 @@
 //
 // Pairs. A CPU that multiplies pairs of bf16 ("Conversion/BF16Products.h") does
 // so where decoded numbers are bf16 and far from the ends of f32's range, also
-// those of MX beside a plain bf16, by tiles of 8 x 16 sums. A register adds up
+// those of MX beside a plain bf16, by tiles of 6 x 32 sums. A register adds up
 // 16 products, or K / 32 from K = 512 on, and is then added to a second one,
 // which has the sum over a chunk in f32, or over these 16. That is added to the
 // sum in f64. There are at most K / 32 + 16 roundings, or 16.
@@ -79,13 +79,15 @@ private:
   void emitDots(const PanelTask &task);
   mlir::Value getRegisterDepth(mlir::Value blocks);
   void emitClearSums(const PanelTask &task);
-  /// The sums of a register tile, and what a decoded chunk adds to them:
-  /// `depth` elements from `firstBlock` of the decoded scales on.
+  /// The sums of a register tile, and what a decoded chunk adds to them: its
+  /// elements from `first` to `end`. Its scales begin at `firstBlock` of the
+  /// decoded ones.
   struct ChunkTile {
-    mlir::Value row, tile, firstBlock, depth;
+    mlir::Value row, tile, firstBlock, first, end;
   };
   void
   emitChunks(const PanelTask &task, int64_t rowsOfTile, int64_t colsOfTile,
+             mlir::Value depthOfSum,
              llvm::function_ref<void(const Span &chunk, mlir::Value firstBlock)>
                  decode,
              llvm::function_ref<void(const ChunkTile &tile)> addTile);
@@ -96,7 +98,7 @@ private:
     mlir::Value ofRegister, ofSum;
   };
   PairDepths getPairDepths(mlir::Value blocks);
-  void emitPairTile(const ChunkTile &at, const PairDepths &depths);
+  void emitPairTile(const ChunkTile &at, mlir::Value registerDepth);
   void emitPairChunks(const PanelTask &task);
   void emitChain(const ChunkTile &at);
   void emitStoreRow(const PanelTask &task, mlir::Value bufferRow);

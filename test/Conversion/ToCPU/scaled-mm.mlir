@@ -2,12 +2,15 @@
 
 // Panels of 192 rows and 128 columns in each batch element. Of a chunk of 256
 // elements of K, rows of A are decoded one by one, and 16 columns of B at a time
-// with an element of each next to each other. A register tile has 6 x 16 sums in
-// f32 of 4 * 16 products each, for K is 4 * 256; they are added to sums in f64.
+// with an element of each next to each other, while those of the next 16 are asked
+// for. Scales of columns are transposed, four of 16 columns at a time. A register
+// tile has 6 x 16 sums in f32 of 4 * 16 products each, for K is 4 * 256; they are
+// added to sums in f64.
 // CHECK-LABEL: func.func private @nvfp4_scaled_mm_0(
 // CHECK-SAME:      [[A:%.+]]: memref<3x70x512xi8>, [[B:%.+]]: memref<3x20x512xi8>, [[SA:%.+]]: memref<3x70x64xf8E4M3FN>, [[SB:%.+]]: memref<3x20x64xf8E4M3FN>, [[Y:%.+]]: memref<3x70x20xf32>,
 // CHECK-DAG:     [[C0:%.+]] = arith.constant 0 : index
 // CHECK-DAG:     [[C2:%.+]] = arith.constant 2 : index
+// CHECK-DAG:     [[C4:%.+]] = arith.constant 4 : index
 // CHECK-DAG:     [[C6:%.+]] = arith.constant 6 : index
 // CHECK-DAG:     [[C8:%.+]] = arith.constant 8 : index
 // CHECK-DAG:     [[C16:%.+]] = arith.constant 16 : index
@@ -20,14 +23,19 @@
 // CHECK-DAG:     [[CODES:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<16x16xi8>
 // CHECK-DAG:     [[ROW_SCALES:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<192x64xf32>
 // CHECK-DAG:     [[COL_SCALES:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<64x128xf32>
+// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<16x64xf32>
 // CHECK-DAG:     [[SUMS:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<192x128xf64>
 // CHECK:         scf.for [[BATCH:%.+]] =
 // CHECK:           scf.for [[ROW:%.+]] = [[C0]] to [[C72]]
 // CHECK:             vector.load [[SA]][[[BATCH]],
 // CHECK:             vector.store {{%.+}}, [[ROW_SCALES]][[[ROW]],
-// CHECK:           scf.for [[COL:%.+]] = [[C0]] to [[C32]]
-// CHECK:             vector.load [[SB]][[[BATCH]],
-// CHECK:             memref.store {{%.+}}, [[COL_SCALES]][{{%.+}}, [[COL]]]
+// CHECK:           scf.for [[COL:%.+]] = [[C0]] to [[C32]] step [[C16]]
+// CHECK:             scf.for [[I:%.+]] = [[C0]] to [[C16]]
+// CHECK:               vector.load [[SB]][[[BATCH]],
+// CHECK:               vector.store {{%.+}}, [[SCALES]][[[I]],
+// CHECK:             scf.for [[BLOCK:%.+]] = [[C0]] to [[C64]] step [[C4]]
+// CHECK-COUNT-16:      vector.load [[SCALES]][{{.*}}, [[BLOCK]]] : memref<16x64xf32>, vector<4xf32>
+// CHECK-COUNT-4:       vector.store {{%.+}}, [[COL_SCALES]][{{%.+}}, [[COL]]] : memref<64x128xf32>, vector<16xf32>
 // CHECK:           vector.store {{%.+}}, [[SUMS]]
 // CHECK:           scf.for [[BLOCK:%.+]] = [[C0]] to [[C64]] step [[C16]]
 // CHECK:             scf.for {{%.+}} = [[C0]] to [[C72]]
@@ -40,6 +48,7 @@
 // CHECK-COUNT-16:        vector.load [[B]][[[BATCH]], {{.*}} vector<8xi8>
 // CHECK-COUNT-20:        vector.interleave
 // CHECK-COUNT-8:         vector.store {{%.+}}, [[CODES]]
+// CHECK-COUNT-2:         memref.prefetch [[B]][[[BATCH]], {{.*}} read, locality<3>, data
 // CHECK:                 scf.for [[PAIR:%.+]] = [[C0]] to [[C8]]
 // CHECK:                   vector.load [[CODES]][[[PAIR]], [[C0]]]
 // CHECK-COUNT-2:           vector.store {{%.+}}, [[COLS]][[[TILE]], {{.*}} vector<16xf32>
@@ -145,6 +154,48 @@ func.func @plain(%a: memref<7x64xbf16>, %b: memref<8x64xf8E4M3FN>, %sb: memref<8
     %0 = blockscale.scaled_mm %la, %lb scales(none, %lsb) block [1, 32]
         : tensor<7x64xbf16>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU> -> tensor<7x8xbf16>
     blockscale.yield %0 : tensor<7x8xbf16>
+  }
+  return
+}
+
+// -----
+
+// Where the CPU multiplies pairs of bf16, a register tile has 6 x 32 sums: two
+// vectors of 16 columns for each row, of which there are as many as fill whole
+// tiles. A register adds up 32 products, two pairs at a time, for K is 2 * 512; 12
+// others have the sums over a chunk, which are added to those in f64.
+// CHECK-LABEL: func.func private @pairs_scaled_mm_0(
+// CHECK-DAG:     [[C0:%.+]] = arith.constant 0 : index
+// CHECK-DAG:     [[C2:%.+]] = arith.constant 2 : index
+// CHECK-DAG:     [[C4:%.+]] = arith.constant 4 : index
+// CHECK-DAG:     [[C6:%.+]] = arith.constant 6 : index
+// CHECK-DAG:     [[C32:%.+]] = arith.constant 32 : index
+// CHECK-DAG:     [[C40:%.+]] = arith.constant 40 : index
+// CHECK-DAG:     [[COLS:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<8x128x16xi32>
+// CHECK-DAG:     [[SUMS:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<192x128xf64>
+// CHECK:         func.call @pairs_scaled_mm_0_has_bf16_products() : () -> i1
+// CHECK:         scf.for {{%.+}} = [[C0]] to [[C4]]
+// CHECK:           vector.store {{%.+}}, [[COLS]]
+// CHECK:         scf.for [[TILE:%.+]] = [[C0]] to [[C2]]
+// CHECK:           scf.for {{%.+}} = [[C0]] to [[C40]] step [[C6]]
+// CHECK:             [[PARTS:%.+]]:12 = scf.for {{.*}} step [[C32]] iter_args
+// CHECK:               [[REGISTERS:%.+]]:12 = scf.for {{.*}} step [[C2]] iter_args
+// CHECK-COUNT-2:         vector.load [[COLS]]
+// CHECK-COUNT-12:        func.call @pairs_scaled_mm_0_add_bf16_products(
+// CHECK-COUNT-2:         vector.load [[COLS]]
+// CHECK-COUNT-12:        func.call @pairs_scaled_mm_0_add_bf16_products(
+// CHECK-NOT:             func.call
+// CHECK:               arith.addf {{%.+}}, [[REGISTERS]]#0 : vector<16xf32>
+// CHECK:             vector.load [[SUMS]]
+// CHECK:             arith.extf [[PARTS]]#0 : vector<16xf32> to vector<16xf64>
+// CHECK-COUNT-12:    vector.store {{%.+}}, [[SUMS]]
+func.func @pairs(%a: memref<40x1024xbf16>, %b: memref<40x512xi8>, %sb: memref<40x64xf8E4M3FN>, %y: memref<40x40xbf16>) {
+  blockscale.kernel ins(%a, %b, %sb : memref<40x1024xbf16>, memref<40x512xi8>, memref<40x64xf8E4M3FN>)
+      outs(%y : memref<40x40xbf16>) {
+  ^bb0(%la: tensor<40x1024xbf16>, %lb: tensor<40x1024xf4E2M1FN>, %lsb: tensor<40x64xf8E4M3FN>, %ly: tensor<40x40xbf16>):
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %lsb) block [1, 16]
+        : tensor<40x1024xbf16>, tensor<40x1024xf4E2M1FN>, tensor<40x64xf8E4M3FN> -> tensor<40x40xbf16>
+    blockscale.yield %0 : tensor<40x40xbf16>
   }
   return
 }
