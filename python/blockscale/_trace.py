@@ -175,6 +175,8 @@ class Module:
         self.resources = dict(resources or {})
         #: Names of arguments that nothing writes which may still run when a call begins.
         self.settled: frozenset[str] = frozenset()
+        #: The most rows that matrices of a call have, where types do not say; None if any.
+        self.max_rows: int | None = None
 
     def _format(self, with_locations: bool) -> str:
         end = f" {format_location(self.location)}" if with_locations else ""
@@ -186,7 +188,9 @@ class Module:
         names = ", ".join(value.name for value in self.results)
         head = f"  func.func @{self.name}({arguments})"
         gap = "\n      " if len(head) + len(types) > _WIDTH else " "
-        lines = ["module {", f"{head}{gap}-> ({types}) {{",
+        bound = ("" if self.max_rows is None else
+                 f" attributes {{blockscale.max_rows = {self.max_rows} : i64}}")
+        lines = ["module {", f"{head}{gap}-> ({types}){bound} {{",
                  *(op.format(with_locations) for op in self.ops),
                  f"    return {names} : {types}{end}", f"  }}{end}", f"}}{end}", ""]
         return "\n".join(lines)

@@ -309,6 +309,10 @@ class ExactTest(unittest.TestCase):
         self.assertEqual(len(products), 2, kernels)
         self.assertIn("twice", products[0])
         self.assertEqual({choice["source"] for choice in plan["choices"]}, {"attribute"})
+        # The module says how many rows its calls have; that of the last bucket does not.
+        self.assertIn(" attributes {blockscale.max_rows = 16 : i64} {", str(module))
+        module = _kernels.build_for(region.build, None, "sm_90a")
+        self.assertNotIn("max_rows", str(module))
 
 
 class GraphTest(unittest.TestCase):

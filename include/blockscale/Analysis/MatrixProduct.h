@@ -103,8 +103,10 @@ mlir::Value getExtended(mlir::Operation *op);
 /// numbers in each call of its function.
 inline constexpr llvm::StringLiteral kWeightAttrName = "blockscale.weight";
 
-/// What the name of an attribute of a product in a branch says, an integer: it
-/// has so many rows at most, where M is dynamic. Schedules go by it.
+/// What the name of an attribute of a product in a branch, or of a function,
+/// says, an integer: it has so many rows at most, where M is dynamic, or all
+/// matrices of its calls have. Schedules of products go by the former, layouts
+/// of norms by the latter; results are the same with more rows.
 inline constexpr llvm::StringLiteral kMaxRowsAttrName = "blockscale.max_rows";
 
 /// Whether `value` is a constant, or an argument with that attribute of a

@@ -77,8 +77,9 @@ def set_schedules(module: Module, schedules: Sequence[dict[str, int]]) -> None:
 
 
 def build_for(build: Build, bucket: int | None, chip: str) -> Module:
-    """The module for any number of rows, with the schedules of a bucket."""
+    """The module for any number of rows, with the schedules and the most rows of a bucket."""
     module = build(None)
+    module.max_rows = bucket
     if bucket is not None and any(op.name in _PRODUCTS for op in module.ops):
         set_schedules(module, get_schedules(build(bucket), chip))
     return module

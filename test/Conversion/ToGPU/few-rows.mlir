@@ -70,6 +70,45 @@ func.func @unknown(%x: memref<?x4096xbf16>, %s: memref<?xf32>) {
   return
 }
 
+// The function says how many rows its calls have.
+// CHECK-LABEL: func.func @bounded(
+// CHECK-NOT: ceildivui
+// CHECK: blocks in (%{{.+}}, %c1, %c1) threads in (%c128, %c1, %c1)
+func.func @bounded(%x: memref<?x4096xbf16>, %s: memref<?xf32>) attributes {blockscale.max_rows = 8 : i64} {
+  blockscale.kernel ins(%x : memref<?x4096xbf16>) outs(%s : memref<?xf32>) {
+  ^bb0(%lx: tensor<?x4096xbf16>, %ls: tensor<?xf32>):
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%ls : tensor<?xf32>) -> tensor<?xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<?x4096xbf16>) outs(%f : tensor<?xf32>) {
+    ^bb0(%a: bf16, %r: f32):
+      %0 = arith.extf %a : bf16 to f32
+      %1 = arith.addf %r, %0 : f32
+      linalg.yield %1 : f32
+    } -> tensor<?xf32>
+    blockscale.yield %sum : tensor<?xf32>
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @unbounded(
+// CHECK: %[[BLOCKS:.+]] = arith.ceildivui %{{.+}}, %c4
+// CHECK: blocks in (%[[BLOCKS]], %c1, %c1) threads in (%c256, %c1, %c1)
+func.func @unbounded(%x: memref<?x4096xbf16>, %s: memref<?xf32>) attributes {blockscale.max_rows = 256 : i64} {
+  blockscale.kernel ins(%x : memref<?x4096xbf16>) outs(%s : memref<?xf32>) {
+  ^bb0(%lx: tensor<?x4096xbf16>, %ls: tensor<?xf32>):
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%ls : tensor<?xf32>) -> tensor<?xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<?x4096xbf16>) outs(%f : tensor<?xf32>) {
+    ^bb0(%a: bf16, %r: f32):
+      %0 = arith.extf %a : bf16 to f32
+      %1 = arith.addf %r, %0 : f32
+      linalg.yield %1 : f32
+    } -> tensor<?xf32>
+    blockscale.yield %sum : tensor<?xf32>
+  }
+  return
+}
+
 // CHECK-LABEL: func.func @short(
 // CHECK: blocks in (%c1, %c1, %c1) threads in (%c128, %c1, %c1)
 func.func @short(%x: memref<8x992xbf16>, %s: memref<8xf32>) {

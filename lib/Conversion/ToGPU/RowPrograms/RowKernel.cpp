@@ -16,6 +16,7 @@
 #include "ToGPU/Rows/QuantizeArguments.h"
 #include "ToGPU/Rows/QuantizeFragment.h"
 #include "ToGPU/Rows/QuantizeLaunch.h"
+#include "blockscale/Analysis/MatrixProduct.h"
 #include "blockscale/Analysis/RoundTrip.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -52,6 +53,7 @@ private:
   LogicalResult analyzeOps();
   LogicalResult analyzeOutputs();
   std::string getName() const;
+  int64_t getMostRows() const;
   int64_t getAlignment(Value operand) const;
   void findEarlyColumns();
 
@@ -225,6 +227,17 @@ LogicalResult RowKernel::analyzeOutputs() {
   return success();
 }
 
+/// How many rows there are at most, as far as types or the function say
+/// (ShapedType::kDynamic if they do not).
+int64_t RowKernel::getMostRows() const {
+  ArrayRef<int64_t> leading = elements.getShape().drop_back();
+  if (!ShapedType::isDynamicShape(leading))
+    return ShapedType::getNumElements(leading);
+  auto function = kernel->getParentOfType<FunctionOpInterface>();
+  auto most = function->getAttrOfType<IntegerAttr>(kMaxRowsAttrName);
+  return leading.size() == 1 && most ? most.getInt() : ShapedType::kDynamic;
+}
+
 LogicalResult RowKernel::analyze() {
   if (failed(analyzeOps()) || failed(analyzeOutputs()) ||
       failed(site.verifyOperands()))
@@ -250,11 +263,8 @@ LogicalResult RowKernel::analyze() {
     return strips->verify();
   }
   if (!quantize) {
-    ArrayRef<int64_t> shape = elements.getShape();
-    int64_t rows = ShapedType::isDynamicShape(shape)
-                       ? ShapedType::kDynamic
-                       : ShapedType::getNumElements(shape.drop_back());
-    layout.emplace(shape.back(), inputBytes, RowLayout::areFew(rows));
+    layout.emplace(elements.getShape().back(), inputBytes,
+                   RowLayout::areFew(getMostRows()));
     return success();
   }
   FailureOr<QuantizeSpec> found =
