@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import blockscale
 import blockscale.torch
-from blockscale._forms import OperandForm
+from blockscale._forms import LayerForm, OperandForm
 from blockscale.torch import _modules
 from blockscale.torch._forms import LAYOUTS
 from blockscale.torch._kernels import Kernel
@@ -192,6 +192,36 @@ class RefitTest(unittest.TestCase):
                                             side_effect=function) as call:
                 blockscale.torch.refit_(model, given)
             self.assertEqual([each.args[4] for each in call.call_args_list], wanted)
+
+    def test_kernels_of_graphs(self):
+        """Kernels that begin early run in graphs alone, and calls before load them. Here a tensor
+        says that it is on a GPU."""
+        form, weight = LayerForm(OperandForm("mxfp8")), torch.zeros(2, 64, dtype=torch.bfloat16)
+        device = torch.device("cuda", 0)
+        weight = unittest.mock.Mock(wraps=weight, device=device, dtype=weight.dtype, shape=(2, 64))
+        plain, early = unittest.mock.Mock(), unittest.mock.Mock()
+        for is_captured, is_loaded, wanted in ((False, False, plain), (True, True, early),
+                                               (True, False, plain)):
+            early.reset_mock()
+            early.is_loaded.return_value = is_loaded
+            with unittest.mock.patch.object(
+                    _modules, "_get_quantizer",
+                    side_effect=lambda *key, is_settled=False: early if is_settled else plain), \
+                    unittest.mock.patch.object(_modules, "to_argument", return_value=weight), \
+                    unittest.mock.patch.object(torch.cuda, "is_current_stream_capturing",
+                                               return_value=is_captured), \
+                    unittest.mock.patch.object(_modules, "run") as run:
+                _modules._run_quantizer(weight, form, "fragments", is_settled=True)
+            self.assertIs(run.call_args.args[0], wanted)
+            self.assertEqual(early.load.call_count, not is_captured)
+        kernel = Kernel("a kernel", lambda _: None, [])
+        with unittest.mock.patch.object(Kernel, "_compile_cuda") as compile_cuda:
+            self.assertFalse(kernel.is_loaded(device))
+            kernel.load(device)
+            compile_cuda.assert_called_once_with(0, None)
+            kernel._cuda[0, None] = None
+            kernel.load(device)
+            compile_cuda.assert_called_once()
 
     def test_settled_kernel(self):
         """A module says of which argument this is so."""

@@ -136,6 +136,15 @@ class Kernel:
                 self._cuda[device, bucket] = found
             return found
 
+    def is_loaded(self, device: torch.device) -> bool:
+        """Whether calls on a GPU have what they need, for any number of rows."""
+        return (device.index or 0, None) in self._cuda
+
+    def load(self, device: torch.device) -> None:
+        """Compiles and loads what calls on a GPU need, which they cannot do in a capture."""
+        if not self.is_loaded(device):
+            self._compile_cuda(device.index or 0, None)
+
     def __call__(self, tensors: Sequence[Tensor], rows: int | None = None,
                  out: Sequence[Tensor] | None = None) -> list[Tensor]:
         """The results for contiguous tensors on one device. Schedules are for a number of rows,

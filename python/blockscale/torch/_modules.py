@@ -72,7 +72,7 @@ def _run_quantizer(weight: Tensor, form: LayerForm, layout: str,
                    out: Sequence[Tensor] | None = None, is_settled: bool = False) -> list[Tensor]:
     """Data and scales in an order, and the global scale if there is one: of a stack, one for each
     matrix or for all. They are in the memory of `out`, if that is given. `is_settled` says that
-    nothing which may still run writes the weight."""
+    nothing which may still run writes the weight, whose kernels may begin early then."""
     operand, address = form.weight, weight.data_ptr()
     if form.cast and weight.dtype == torch.float32:
         weight = weight.to(_CAST[form.cast])
@@ -84,15 +84,23 @@ def _run_quantizer(weight: Tensor, form: LayerForm, layout: str,
     x = to_argument(weight)
     # On the CPU one kernel serves all. On a GPU those of rows of a static length write any order.
     is_on_gpu = weight.device.type == "cuda"
-    kernel = _get_quantizer(operand, weight.dtype, weight.dim(), form.rht, layout,
-                            (weight.shape[-1] or None) if is_on_gpu else None,
-                            is_on_gpu and is_settled and x.data_ptr() == address)
+    key = (operand, weight.dtype, weight.dim(), form.rht, layout,
+           (weight.shape[-1] or None) if is_on_gpu else None)
+    kernel = _get_quantizer(*key)
+    if is_settled and is_on_gpu and x.data_ptr() == address:
+        # Outside of a CUDA graph launching takes longer than an overlap would gain, but the kernel
+        # for a graph has to be there before that is captured.
+        early = _get_quantizer(*key, is_settled=True)
+        if not torch.cuda.is_current_stream_capturing():
+            early.load(weight.device)
+        elif early.is_loaded(weight.device):
+            kernel = early
     return run(kernel, [x, given], out=out)
 
 
 @functools.lru_cache(maxsize=256)
 def _get_quantizer(operand: OperandForm, dtype: torch.dtype, rank: int, rht: bool, layout: str,
-                   columns: int | None, is_settled: bool) -> Kernel:
+                   columns: int | None, is_settled: bool = False) -> Kernel:
     return Quantizer(operand, dtype, rank, rht, layout, columns, is_settled).get()
 
 
