@@ -42,11 +42,14 @@ static_assert(static_cast<int>(Place::Cuda) == BLOCKSCALE_ON_CUDA);
 
 static Status checkPlace(const blockscale_executable_config &config) {
   auto place = static_cast<unsigned>(config.place);
-  if (place <= BLOCKSCALE_ON_CUDA)
-    return Status::success();
-  return Status::failure("expected place to be from 0 to " +
-                         std::to_string(BLOCKSCALE_ON_CUDA) + ", but got " +
-                         std::to_string(place));
+  if (place > BLOCKSCALE_ON_CUDA)
+    return Status::failure("expected place to be from 0 to " +
+                           std::to_string(BLOCKSCALE_ON_CUDA) + ", but got " +
+                           std::to_string(place));
+  if (config.device != 0 && place != BLOCKSCALE_ON_CUDA)
+    return Status::failure("expected no number of a GPU but on one, but got " +
+                           std::to_string(config.device));
+  return Status::success();
 }
 
 static Status checkConfig(const blockscale_executable_config &config) {
@@ -67,6 +70,9 @@ static Status checkConfig(const blockscale_executable_config &config) {
     return Status::failure("expected no tuned schedules for the CPU, but got "
                            "'" +
                            std::string(config.tuned) + "'");
+  if (config.overlap_launches && place == BLOCKSCALE_ON_CPU)
+    return Status::failure(
+        "expected launches that overlap on a GPU, but got the CPU");
   if (config.chip && !target::findChip(config.chip))
     return Status::failure("expected chip to be " + target::listChips() +
                            ", but got '" + config.chip + "'");
@@ -464,10 +470,37 @@ static CallOptions getOptions(const blockscale_call_config &config) {
   return options;
 }
 
+/// Refuses what would have no effect where the function runs.
+static Status checkPlace(const Executable &executable,
+                         const blockscale_call_config &config) {
+  bool isOnGpu = !executable.isInHostMemory();
+  bool isEmulated = !isOnGpu && executable.getTarget() != "cpu";
+  const std::pair<const char *, bool> ofTheEmulator[] = {
+      {"adversarial", config.adversarial != 0},
+      {"seed", config.seed != 0},
+      {"max_steps", config.max_steps != 0}};
+  for (auto [name, isGiven] : ofTheEmulator)
+    if (isGiven && !isEmulated)
+      return Status::failure("expected " + std::string(name) +
+                             " in the emulator, but got " +
+                             (isOnGpu ? "a GPU" : "the CPU"));
+  const std::pair<const char *, bool> ofGpus[] = {
+      {"stream", config.stream != nullptr}, {"no_wait", config.no_wait != 0}};
+  for (auto [name, isGiven] : ofGpus)
+    if (isGiven && !isOnGpu)
+      return Status::failure("expected " + std::string(name) +
+                             " on a GPU, but got " +
+                             (isEmulated ? "the emulator" : "the CPU"));
+  return Status::success();
+}
+
 static Status call(Executable &executable,
                    const std::vector<ArrayView> &arguments,
                    const std::vector<ArrayView> &results,
                    const blockscale_call_config &config) {
+  Status placed = checkPlace(executable, config);
+  if (!placed.ok())
+    return placed;
   const Signature &signature = executable.getSignature();
   if (executable.isInHostMemory() && !config.accept_nan_scales)
     for (size_t i = 0; i < arguments.size(); ++i) {

@@ -97,8 +97,12 @@ Status checkOptions(const CompileOptions &options) {
     if (name != "cpu" && !target::findChip(name))
       return fail("expected target to be cpu, " + target::listChips() +
                   ", but got '" + name + "'");
-  if (!options.tuned.empty() && targets.front() == "cpu")
+  bool isCpu = targets.front() == "cpu";
+  if (isCpu && !options.tuned.empty())
     return fail("expected tuned schedules with a chip as target, but got cpu");
+  if (isCpu && options.overlapLaunches)
+    return fail("expected launches that overlap with a chip as target, but got "
+                "cpu");
   if (targets.size() == 1)
     return checkEmission(options);
   std::string names = llvm::join(targets, ",");

@@ -223,6 +223,10 @@ class Compiled:
         caller = self._caller or self._get_caller(progress)
         if max_steps is not None and max_steps < 1:
             raise ArgumentError(f"expected max_steps to be at least 1, but got {max_steps}")
+        for name, value in (("adversarial", adversarial), ("seed", seed),
+                            ("max_steps", max_steps)):
+            if value and self._on != "emulator":
+                raise ArgumentError(f"expected on to be emulator with {name}, but got {self._on}")
         returned = caller(arrays, out, How(stream, accept_nan_scales, adversarial, seed,
                                            max_steps or 0, progress, over_ranks))
         return returned[0] if len(returned) == 1 else tuple(returned)
@@ -270,6 +274,10 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
                             f" with target {target}, but got {place}")
     if tuned is not None and target == "cpu":
         raise ArgumentError("expected a GPU as target with tuned, but got cpu")
+    if overlap_launches and target == "cpu":
+        raise ArgumentError("expected a GPU as target with overlap_launches, but got cpu")
+    if device != 0 and place != "cuda":
+        raise ArgumentError(f"expected on to be cuda with device, but got {place}")
     folder = None if tuned is None else os.fspath(tuned)
     return Compiled(source, target, place, entry, device, fuse, folder, ptxas, progress,
                     bytecode_reader, None if policy is None else os.fspath(policy), checks,

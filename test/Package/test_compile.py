@@ -71,6 +71,22 @@ class CompiledTest(unittest.TestCase):
                                     "expected max_steps to be at least 1, but got 0"):
             compiled(make(130), max_steps=0)
 
+    def test_options_without_effect(self):
+        module, x = quantize.trace(), make(4)
+        compiled = bs.compile(module)
+        for name, value in (("adversarial", True), ("seed", 7), ("max_steps", 5)):
+            with self.assertRaisesRegex(bs.ArgumentError,
+                                        f"expected on to be emulator with {name}, but got cpu"):
+                compiled(x, **{name: value})
+        with self.assertRaisesRegex(bs.Error, "expected stream on a GPU, but got the CPU"):
+            compiled(x, stream=256)
+        with self.assertRaisesRegex(bs.ArgumentError, "a GPU as target with overlap_launches"):
+            bs.compile(module, overlap_launches=True)
+        for target, on in (("cpu", "cpu"), ("sm_90a", "emulator")):
+            with self.assertRaisesRegex(bs.ArgumentError,
+                                        f"expected on to be cuda with device, but got {on}"):
+                bs.compile(module, target=target, device=3)
+
     def test_checks(self):
         for target in ("cpu", "sm_80"):
             checked = bs.compile(CAST, target=target)

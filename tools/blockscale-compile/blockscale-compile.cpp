@@ -223,6 +223,10 @@ static llvm::Error checkOptions() {
     return llvm::createStringError("expected --candidates with --emit=choices, "
                                    "but got --emit=" +
                                    getName(cli->emit));
+  for (const cl::Option *option : {&cli->branchOnRows, &cli->overlapLaunches})
+    if (option->getNumOccurrences() && cli->targetNames.front() == "cpu")
+      return llvm::createStringError("expected --" + option->ArgStr +
+                                     " with a GPU, but got --target=cpu");
   if (cli->remarks && cli->targetNames.front() == "cpu")
     return llvm::createStringError(
         "expected --remarks with a GPU, but got --target=cpu");

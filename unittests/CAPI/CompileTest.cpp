@@ -302,6 +302,12 @@ func.func @f(%a: tensor<128x256xf4E2M1FN>, %s: tensor<128x16xf8E4M3FN, #s>)
   setTarget("cpu", BLOCKSCALE_EMIT_OBJECT);
   expectFailure(BLOCKSCALE_INVALID_ARGUMENT,
                 "expected tuned schedules with a chip as target, but got cpu");
+  config.tuned = nullptr;
+  config.overlap_launches = 1;
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT,
+                "expected launches that overlap with a chip as target, but got "
+                "cpu");
+  config.overlap_launches = 0;
 }
 
 // Products are quantized before the first stage.

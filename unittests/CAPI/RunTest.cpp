@@ -248,6 +248,30 @@ func.func @quantize(%x: tensor<?x64xf32>)
   EXPECT_EQ(otherScales, scales);
 }
 
+// What a call asks for happens, or is refused.
+TEST_P(RunTest, OptionsWithoutEffectAreRefused) {
+  ASSERT_EQ(create(kQuantize), BLOCKSCALE_OK) << blockscale_last_error();
+  bool isCpu = GetParam() == BLOCKSCALE_ON_CPU;
+  auto expect = [&](const char *name, const char *where, bool isTaken,
+                    void (*change)(blockscale_call_config &)) {
+    blockscale_call_config how = blockscale_call_config_default();
+    change(how);
+    EXPECT_EQ(call(&how), isTaken ? BLOCKSCALE_OK : BLOCKSCALE_INVALID_ARGUMENT)
+        << name;
+    if (!isTaken)
+      EXPECT_EQ(blockscale_last_error(),
+                std::string("expected ") + name + " " + where + ", but got " +
+                    (isCpu ? "the CPU" : "the emulator"));
+  };
+  expect("adversarial", "in the emulator", !isCpu,
+         [](auto &how) { how.adversarial = 1; });
+  expect("seed", "in the emulator", !isCpu, [](auto &how) { how.seed = 7; });
+  expect("max_steps", "in the emulator", !isCpu,
+         [](auto &how) { how.max_steps = UINT64_MAX; });
+  expect("stream", "on a GPU", false, [](auto &how) { how.stream = &how; });
+  expect("no_wait", "on a GPU", false, [](auto &how) { how.no_wait = 1; });
+}
+
 INSTANTIATE_TEST_SUITE_P(Places, RunTest,
                          testing::Values(BLOCKSCALE_ON_CPU,
                                          BLOCKSCALE_ON_EMULATOR));
@@ -275,6 +299,17 @@ TEST_P(CreateTest, ConfigurationsAreChecked) {
   expectFailure(BLOCKSCALE_INVALID_ARGUMENT,
                 "expected no tuned schedules for the CPU, but got 'choices'");
   config.tuned = nullptr;
+  config.overlap_launches = 1;
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT,
+                "expected launches that overlap on a GPU, but got the CPU");
+  config.overlap_launches = 0;
+  config.device = 3;
+  for (blockscale_place place : {BLOCKSCALE_ON_CPU, BLOCKSCALE_ON_EMULATOR}) {
+    config.place = place;
+    expectFailure(BLOCKSCALE_INVALID_ARGUMENT,
+                  "expected no number of a GPU but on one, but got 3");
+  }
+  config.device = 0;
   config.place = static_cast<blockscale_place>(8);
   expectFailure(BLOCKSCALE_INVALID_ARGUMENT, "from 0 to 2, but got 8");
   EXPECT_EQ(blockscale_executable_create("", 0, nullptr, &executable),
@@ -381,16 +416,19 @@ TEST_P(GivenTest, AliasesAreRefused) {
   expectRefused("expected argument 0, which is given away, in memory of its "
                 "own, but it overlaps argument 2");
   arguments = given;
-  // A scalar is the host's, and is read before.
-  results[0].data = scale.data();
+  // Memory for all of a result, which overlaps nothing else then.
+  std::vector<uint8_t> wide(8 * 64);
+  arguments[1].data = results[0].data = wide.data();
   expectRefused("expected result 0 in memory of its own, but it overlaps "
                 "argument 1");
+  arguments = given;
   std::vector<uint8_t> other(9 * 64, 0xEE);
   arguments[0].data = other.data();
   results[0].data = other.data() + 64;
   expectRefused("expected result 0 in memory of its own, but it overlaps "
                 "argument 0");
-  results[0].data = x.data();
+  std::vector<float> wideX(128, 1);
+  arguments[2].data = results[0].data = wideX.data();
   expectRefused("expected result 0 in memory of its own, but it overlaps "
                 "argument 2");
 }
