@@ -36,6 +36,20 @@ class DocsSpecTest(unittest.TestCase):
                 with self.subTest(rule, element=element):
                     self.assertEqual((codes == 0).all(), is_dropped)
 
+    def test_values(self):
+        self.says("`compressed_tensors` in NVFP4 is "
+                  "`f32(data[i]) * (f32(scale[b]) / (1 / global))`")
+        one, number = np.float32(1), np.float32(1.3)
+        codes, scales = np.arange(16, dtype=np.uint8)[None], np.array([[0x2B]], np.uint8)
+        values = {"compressed_tensors": E4M3.decode(scales) / (one / number),
+                  "torchao": number * E4M3.decode(scales)}
+        for recipe, factor in values.items():
+            with self.subTest(recipe):
+                self.assertEqual(
+                    reference.dequantize_nvfp4(codes, scales, recipe, global_scale=number).tolist(),
+                    (E2M1.decode(codes) * factor.astype(np.float32)).tolist())
+        self.assertNotEqual(*(value.item() for value in values.values()))
+
     def test_nan_in_a_tensor(self):
         self.says("NaN in a tensor makes `amax` NaN, then the global scale, and then every block "
                   "scale that is computed from it. In `compressed_tensors` the global scale of "
