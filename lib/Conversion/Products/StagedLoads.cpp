@@ -66,6 +66,9 @@ private:
   /// block `first` on.
   void emitPackedCodes(const TileCoord &tile, Lanes first, Lanes blocks,
                        Value slot);
+  /// Copies the part that the tile has of each block of a stage by a map.
+  void emitPackedParts(Value map, Value target, Lanes firstBlock, Lanes part,
+                       Value slot, Value policy);
   /// The same of an operand with blocks across K, and its scales: a step of K
   /// is a row of blocks of codes and half a band of scales.
   void emitAcross(const TileCoord &tile, Lanes stage, Value slot);
@@ -127,6 +130,15 @@ static constexpr int64_t kRotatedRows = 4;
 /// Rows of a block of packed codes, whose columns are a step.
 static constexpr int64_t kPackedRows = numerics::kFragmentRows;
 static_assert(numerics::kFragmentCols == kDecodedStep);
+
+/// Whether tiles have a part of the rows of each block of packed codes. These
+/// parts are bytes beside each other, and come by a map of blocks in pieces of
+/// `kPartPiece` bytes, which are the longest rows of a copy.
+static bool hasPackedParts(const StagedSpec &spec) {
+  return spec.format.isPacked &&
+         DecodedTile(spec).scaledRowsOfEach < kPackedRows;
+}
+static constexpr int64_t kPartPiece = 256;
 
 /// A policy of the L2 cache (PTX ISA, "createpolicy"), i64.
 static Value createPolicy(KernelBuilder &b, StringRef priority) {
@@ -276,8 +288,11 @@ void StagedLoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
   Lanes blockRows(
       b, emitCeilDiv(b, isA ? arguments.rows : arguments.cols, kPackedRows));
   Lanes blockCols = emitCeilDiv(b, arguments.depth, kDecodedStep);
-  int64_t rowsOfEach = context.tile.scaledRowsOfEach / kPackedRows;
-  Lanes row = (isA ? tile.row : tile.col) * rowsOfEach;
+  int64_t tileRows = context.tile.scaledRowsOfEach;
+  int64_t rowsOfEach = llvm::divideCeil(tileRows, kPackedRows);
+  auto [row, part] =
+      numerics::splitBits((isA ? tile.row : tile.col) * rowsOfEach,
+                          rowsOfEach * kPackedRows / tileRows);
   Value target =
       context.memory.getShared(b, shared.codes, slot, shared.codeBytes);
   int64_t offset = 0;
@@ -288,12 +303,26 @@ void StagedLoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
       Lanes block =
           toI64(b, matrix * blockRows + blockRow) * toI64(b, blockCols) +
           toI64(b, first);
+      if (hasPackedParts(spec)) {
+        emitPackedParts(isA ? arguments.mapA : product.mapB, target,
+                        truncate(block, 32), part, slot, getPolicy(tile));
+        continue;
+      }
       emitBulkCopy(tile, b.offset(target, b.getI8Type(), b.i32(offset)),
                    b.offset(isA ? arguments.packedA : product.packedB,
                             b.getI8Type(), block * blockBytes),
                    blocks * blockBytes, slot);
       offset += spec.getStageSteps() * blockBytes;
     }
+}
+
+void StagedLoadEmitter::emitPackedParts(Value map, Value target,
+                                        Lanes firstBlock, Lanes part,
+                                        Value slot, Value policy) {
+  int64_t pieces =
+      context.tile.scaledRowsOfEach * format.getCodeBytes() / kPartPiece;
+  emitCopy(target, map, {b.i32(0), part * pieces, firstBlock}, slot,
+           /*isShared=*/false, policy);
 }
 
 void StagedLoadEmitter::emitAcross(const TileCoord &tile, Lanes stage,
@@ -407,7 +436,8 @@ void StagedLoadEmitter::emitStage(const TileCoord &tile, Lanes stage,
     blocks =
         minUnsigned(emitCeilDiv(b, arguments.depth, kDecodedStep) - firstStep,
                     left.like(spec.getStageSteps()));
-    codeBytes = blocks * (context.tile.scaledRows * format.getCodeBytes());
+    if (!hasPackedParts(spec))
+      codeBytes = blocks * (context.tile.scaledRows * format.getCodeBytes());
   }
   Lanes bytes = codeBytes;
   if (format.hasScales)
@@ -495,12 +525,41 @@ void StagedLayout::takeStageBarriers(const StagedSpec &spec) {
   stageEmpty = take(stages * kBarrierBytes);
 }
 
+/// Gives packed data a map of which a copy brings the parts of a stage. Behind
+/// K these are blocks of the next rows, or zeros, which are not multiplied.
+static void addPartMap(LaunchSite &site, const StagedSpec &spec,
+                       OperandData &data) {
+  ImplicitLocOpBuilder &b = site.b;
+  requireAlignment(b, data.memory, kCopyBytes);
+  int64_t rowBytes = spec.format.getCodeBytes();
+  int64_t blockBytes = kPackedRows * rowBytes;
+  Value blocks = emit::mul(
+      b, emit::mul(b, data.matrices, getCeilDiv(b, data.rows, kPackedRows)),
+      getCeilDiv(b, data.depth, kDecodedStep));
+  data.map = TensorMapOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext()),
+      getGlobalPointer(b, data.memory),
+      ValueRange{emit::getIndex(b, kPartPiece),
+                 emit::getIndex(b, blockBytes / kPartPiece),
+                 atLeast(b, blocks, 1)},
+      ValueRange{emit::getIndex(b, kPartPiece), emit::getIndex(b, blockBytes)},
+      ArrayRef<int64_t>{kPartPiece,
+                        DecodedTile(spec).scaledRowsOfEach * rowBytes /
+                            kPartPiece,
+                        spec.getStageSteps()},
+      MapElement::UInt8, /*swizzle=*/0);
+}
+
 OperandData getStagedData(const HostOperand &operand, const StagedSpec &spec,
                           int64_t boxBytes) {
   bool isScaled = operand.isA == spec.format.isScaledA;
   int64_t bits = spec.format.getBits(operand.isA);
-  if (isScaled && spec.format.isPacked)
-    return getData(operand, bits);
+  if (isScaled && spec.format.isPacked) {
+    OperandData data = getData(operand, bits);
+    if (hasPackedParts(spec))
+      addPartMap(operand.site, spec, data);
+    return data;
+  }
   OperandData data = getAlignedData(operand, bits);
   if (operand.isMnMajor) {
     addMap(operand.site, spec, data,

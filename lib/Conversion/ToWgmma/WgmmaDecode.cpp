@@ -142,9 +142,10 @@ private:
   /// the first of "both rows" has the lower 8 columns of the warp, and the
   /// second one the others.
   std::array<RowCodes, 2> loadCodesAcross(const WgmmaStep &step);
-  /// Bytes of a block of packed codes.
+  /// Bytes of a block of packed codes, or of the part of it that a tile has.
   int64_t getBlockBytes() const {
-    return kWarpgroupRows * format.getCodeBytes();
+    return std::min(context.tile.scaledRows, kWarpgroupRows) *
+           format.getCodeBytes();
   }
   /// The bits of a pair of elements of a byte of codes of E2M1, and of register
   /// `reg` of a unit of packed codes, whose word is `source`.
@@ -210,10 +211,10 @@ SmallVector<Lanes> DecodeEmitter::loadScales(const WgmmaStep &step,
   if (context.tile.scaledOwners > 1)
     scaleTile =
         scaleTile + thread.warpgroup * context.spec.getStageScaleTiles();
-  // Tiles can have half of a band.
-  if (context.tile.scaledRowsOfEach < kTileRows)
-    row = (row & (kWarpgroupRows - 1)) +
-          (Lanes(b, tileOfRows) & 1) * kWarpgroupRows;
+  // Tiles can have half of a band, or a quarter.
+  if (int64_t rows = context.tile.scaledRowsOfEach; rows < kTileRows)
+    row = (row & (rows - 1)) +
+          (Lanes(b, tileOfRows) & (kTileRows / rows - 1)) * rows;
   scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
   Lanes tileStep = step.inProduct & (format.getTileSteps() - 1);
   int64_t ofRow = format.getStepScales() / 2;

@@ -28,10 +28,10 @@ static constexpr int64_t kPlainRows[] = {kWarpTileRows, 16, 32, 64, 128, 256};
 
 // Measured on an H100 and an H200, in microseconds. First decoding a step, by
 // whether data are packed, whether codes have eight bits, and whether tiles
-// have 64 rows instead of 128; then what it takes more where elements of E2M1
-// are multiplied twice, and where a global scale multiplies elements by split
-// factors. Without those it takes five instructions a pair more, which was not
-// measured.
+// have 64 rows or fewer instead of 128; then what it takes more where elements
+// of E2M1 are multiplied twice, and where a global scale multiplies elements by
+// split factors. Without those it takes five instructions a pair more, which
+// was not measured.
 static constexpr double kStepDecode[2][2][2] = {{{0.22, 0.14}, {0.26, 0.16}},
                                                 {{0.15, 0.09}, {0.20, 0.12}}};
 static constexpr double kTwiceDecode = 0.02;
@@ -42,14 +42,14 @@ static constexpr double kSplitDecode = 0.04;
 static constexpr double kDequantizeDecode = 5 * kTwiceDecode;
 /// The share of that where warps multiply by themselves, measured with
 /// prepacked data on an H200: of one team with tiles of 128 rows, of two, and
-/// with tiles of 64. Two teams take longer at the end of the last tile. With
-/// row-major data they were not measured, and count as one.
+/// with tiles of 64 or 32. Two teams take longer at the end of the last tile.
+/// With row-major data they were not measured, and count as one.
 static constexpr double kWarpDecode = 0.87, kTwoTeamsWarpDecode = 0.705,
-                        kNarrowWarpDecode = 0.6;
+                        kFewRowsWarpDecode = 0.6;
 static constexpr double kTwoTeamsEnd = 1.1;
 /// What a step takes more where teams hand over sums, for each plain row; and
 /// where one warpgroup decodes alone.
-static constexpr double kHandOver = 0.0019;
+static constexpr double kHandOver = 0.0005;
 static constexpr double kAloneDecode = 0.015;
 // Making results of a part of a tile, twice as long where CTAs add their sums;
 // what every product takes beside its steps, and what one of clusters takes
@@ -98,11 +98,20 @@ bool canMultiplyByWarp(const DecodedFormat &format) {
 }
 
 /// Whether such tiles with so many rows with scales gain anything: wide codes
-/// wait for memory, and teams that hand over sums of a chain wait for
-/// `mma.sync` as long as for `wgmma`.
+/// wait for memory, and teams of four warps hand over sums of a chain sooner by
+/// `wgmma`.
 bool gainsByWarp(const DecodedFormat &format, int64_t scaled) {
   return canMultiplyByWarp(format) && format.getBits() == 4 &&
          !(format.keepsChain && scaled == kWarpgroupRows);
+}
+
+/// Whether such tiles can have 32 rows with scales: free order parts K instead,
+/// and of packed codes of four bits the rows of two warps lie beside each
+/// other.
+bool canBeNarrow(const DecodedFormat &format, int64_t plain) {
+  return plain == kWarpTileRows && canMultiplyByWarp(format) &&
+         format.keepsChain && format.isPacked && format.getBits() == 4 &&
+         !format.isAcross();
 }
 
 /// The most CTAs of a cluster that add the sums of a tile. Each of their teams
@@ -159,10 +168,14 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     bool isScaledA = format.isScaledA, isOne = product.siblings == 1;
     int64_t scaled = isScaledA ? schedule.getRows() : schedule.getCols();
     int64_t plain = isScaledA ? schedule.getCols() : schedule.getRows();
-    if (scaled != kMaxScaledRows && !(scaled == kWarpgroupRows && isOne))
+    bool canNarrow = isOne && canBeNarrow(format, plain);
+    if (scaled != kMaxScaledRows && !(scaled == kWarpgroupRows && isOne) &&
+        !(scaled == kNarrowRows && canNarrow))
       return refuseProduct(product, site, ProductClause::Schedule)
              << "expected a schedule with tiles of "
-             << (isOne ? "64 or 128 " : "128 ")
+             << (canNarrow ? "32, 64 or 128 "
+                 : isOne   ? "64 or 128 "
+                           : "128 ")
              << (isScaledA ? "rows" : "columns")
              << (format.hasScales
                      ? ", those of the operand with scales, but got "
@@ -245,8 +258,9 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
                                           int64_t products) {
     SmallVector<TileChoice> tiles;
     for (int64_t plain : kPlainRows)
-      for (int64_t scaled : {kMaxScaledRows, kWarpgroupRows}) {
+      for (int64_t scaled : {kMaxScaledRows, kWarpgroupRows, kNarrowRows}) {
         if ((plain == kWarpTileRows && !gainsByWarp(format, scaled)) ||
+            (scaled == kNarrowRows && !canBeNarrow(format, plain)) ||
             !format.hasFragments(plain, products) ||
             (format.isPlainMnMajor() && plain < kMnMajorRows) ||
             (products > 1 && scaled < kMaxScaledRows) ||
@@ -308,7 +322,7 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     bool isWide = spec.format.getBits() == 8;
     if (spec.format.hasScales) {
       cost.decode = kStepDecode[spec.format.isPacked][isWide]
-                               [spec.getScaledRows() == kWarpgroupRows];
+                               [spec.getScaledRows() < kMaxScaledRows];
       double more = spec.format.canSplitFactors() ? kSplitDecode
                     : spec.format.scalesElements  ? kDequantizeDecode
                                                   : kTwiceDecode;
@@ -316,9 +330,9 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
         cost.decode += more * scaled / kMaxScaledRows;
     }
     if (spec.multipliesByWarp()) {
-      bool isNarrow = spec.getScaledRows() == kWarpgroupRows;
-      bool areTwo = !isNarrow && spec.getTeams() > 1 && spec.format.isPacked;
-      cost.decode *= isNarrow ? kNarrowWarpDecode
+      bool areFew = spec.getScaledRows() < kMaxScaledRows;
+      bool areTwo = !areFew && spec.getTeams() > 1 && spec.format.isPacked;
+      cost.decode *= areFew   ? kFewRowsWarpDecode
                      : areTwo ? kTwoTeamsWarpDecode
                               : kWarpDecode;
       if (areTwo)

@@ -79,8 +79,9 @@ void WgmmaCluster::emitArrive(KernelBuilder &b, Value barrier, Lanes lane,
 
 /// The warps whose sums make results together.
 static int64_t countSumWarps(const WgmmaSpec &spec) {
-  int64_t threads =
-      needsBothWarpgroups(spec) ? getTeamThreads(spec) : kWarpgroupThreads;
+  int64_t threads = needsBothWarpgroups(spec)
+                        ? getTeamThreads(spec)
+                        : std::min(getTeamThreads(spec), kWarpgroupThreads);
   return spec.getParts() * spec.getTeams() * threads / kWarpThreads;
 }
 

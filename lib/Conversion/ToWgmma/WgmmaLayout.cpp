@@ -22,6 +22,10 @@ static constexpr int64_t kSumPart = 64;
 /// are long as they are, and fewer of them fit.
 static int64_t chooseStageSteps(int64_t plainRows, int64_t scaledRows,
                                 const DecodedFormat &format) {
+  // Twice as long stages, whose sums are handed over half as often. Eight warps
+  // have registers for them, unless elements are made of f32.
+  if (scaledRows == kNarrowRows)
+    return format.scalesElements ? 4 : 8;
   // A warpgroup alone, which waits for its instructions at the end of a stage,
   // has registers for such a stage of decoded steps, and memory if codes are
   // small.
@@ -43,6 +47,12 @@ WgmmaSpec::WgmmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
 WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec)
     : StagedLayout(spec, std::min(spec.getPlainRows(), kSumPart)) {
   sums = take(spec.countSums() * sumBytes);
+  // A warp that multiplies by itself may store sums for results before another
+  // one of its team has taken what was handed over.
+  handedSums =
+      spec.handsOverSums() && spec.multipliesByWarp()
+          ? take(spec.getScaledRows() * spec.getPlainRows() * kWordBytes)
+          : sums;
   takeStageBarriers(spec);
   constexpr int64_t bytes = kTeamWarpgroups * kBarrierBytes;
   sumsFull = take(spec.getParts() > 1 ? bytes : 0);

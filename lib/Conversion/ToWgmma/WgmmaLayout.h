@@ -29,8 +29,10 @@ inline constexpr int64_t kMaxParts = 8;
 inline constexpr int64_t kWarpgroupRows = 64;
 inline constexpr int64_t kTeamWarpgroups = 2;
 inline constexpr int64_t kMaxScaledRows = kTeamWarpgroups * kWarpgroupRows;
-/// Plain rows of the tiles that warps multiply by themselves, by `mma.sync`.
+/// Plain rows of the tiles that warps multiply by themselves, by `mma.sync`,
+/// and the rows with scales of the narrowest of these: those of two warps.
 inline constexpr int64_t kWarpTileRows = 8;
+inline constexpr int64_t kNarrowRows = kWarpgroupRows / 2;
 /// The most teams of a tile of 64 rows with scales, the fewest of those that
 /// add their sums, and the most plain rows of a tile of so many teams, whose
 /// threads have registers for no more sums.
@@ -59,8 +61,10 @@ struct WgmmaSpec : StagedSpec {
   /// One of 64, so that few rows of weights are enough for all multiprocessors,
   /// has several of one warpgroup: four where few plain rows need few
   /// registers, else two; or one, where sums of a chain would take longer to
-  /// hand over than to decode.
+  /// hand over than to decode. One of 32 has four of two warps.
   int64_t getTeams() const {
+    if (isNarrow())
+      return kManyTeams;
     if (format.keepsChain && multipliesByWarp())
       return 1;
     if (getScaledRows() == kMaxScaledRows)
@@ -71,6 +75,9 @@ struct WgmmaSpec : StagedSpec {
       return kManyTeams;
     return format.keepsChain ? 1 : kFewTeams;
   }
+  /// Whether a tile has 32 rows with scales, so that there are tiles for all
+  /// multiprocessors though no CTAs share the K of a chain.
+  bool isNarrow() const { return getScaledRows() == kNarrowRows; }
   /// Whether each warp multiplies 16 rows with scales by `mma.sync`, which
   /// holds the tensor cores for less time than `wgmma` where there are eight
   /// plain rows.
@@ -98,6 +105,8 @@ inline bool needsBothWarpgroups(const WgmmaSpec &spec) {
 struct WgmmaLayout : StagedLayout {
   explicit WgmmaLayout(const WgmmaSpec &spec);
 
+  /// The sums that teams hand over.
+  int64_t handedSums;
   /// Barriers of sums of CTAs that add them, and of sums that are read late.
   int64_t sumsFull, sumsEmpty;
 };

@@ -58,6 +58,9 @@ static constexpr int64_t kNoSlot = -1;
 /// Those of other teams follow. Results have the ones before.
 static constexpr int64_t kHandOverBarrier = 1 + kTeamWarpgroups;
 
+/// Sums that a thread hands over by one access.
+static constexpr int64_t kPieceSums = kCopyBytes / kWordBytes;
+
 namespace {
 
 /// What the stages of a tile hand on: the slot of the next stage, and the
@@ -144,8 +147,10 @@ private:
   /// Stores sums for the next team if stage `stage` (i32) of `stages` is not
   /// the last one.
   void emitHandOver(Lanes stage, Lanes stages);
-  /// The place of number `sum` among the sums of the thread.
-  Value getHandedSum(int64_t sum);
+  /// The place of piece `piece` of the sums of the thread.
+  Value getHandedSums(int64_t piece);
+  /// Waits until the team before has stored sums.
+  void emitWaitHanded();
   /// Adds the product of stage `stage` (i32) of the tile's `stages` to what the
   /// team before hands over, and gives the slot of the team's next stage.
   SmallVector<Value> emitHandedStage(const TileCoord &tile, Lanes stage,
@@ -407,21 +412,41 @@ void ProductEmitter::emitLastStage(const TileCoord &tile, Lanes stage,
   emitRelease(slot.index);
 }
 
-Value ProductEmitter::getHandedSum(int64_t sum) {
-  // The words of a thread are as far apart as all threads have one each.
-  return b.offset(context.getShared(b, context.shared.sums), b.getF32Type(),
-                  thread.number + sum * kWarpgroupThreads);
+Value ProductEmitter::getHandedSums(int64_t piece) {
+  // The pieces of a thread are as far apart as all threads have one each.
+  Lanes place = thread.number + piece * getTeamThreads(context.spec);
+  return b.offset(context.getShared(b, context.shared.handedSums),
+                  b.getF32Type(), place * kPieceSums);
+}
+
+void ProductEmitter::emitWaitHanded() {
+  Lanes barrier = thread.team + kHandOverBarrier;
+  int64_t threads = 2 * getTeamThreads(context.spec);
+  if (!context.spec.multipliesByWarp()) {
+    upstream::createBarrier<NVVM::BarrierOp>(b, barrier, b.i32(threads));
+    return;
+  }
+  // ptxas would decode behind the barrier, between the instructions that other
+  // teams wait for. It moves nothing into or out of a loop, and does not know
+  // that this one has one turn: there is no such team.
+  emitInlinePtx(b, {barrier},
+                "{ .reg .pred again; setp.gt.u32 again, $0, " +
+                    std::to_string(kHandOverBarrier + teams) +
+                    "; wait: bar.sync $0, " + std::to_string(threads) +
+                    "; @again bra wait; }",
+                "r,");
 }
 
 void ProductEmitter::emitTakeSums(Lanes stage) {
   emit::emitIf(
       b, compare(Predicate::ne, stage, 0),
       [&] {
-        upstream::createBarrier<NVVM::BarrierOp>(
-            b, thread.team + kHandOverBarrier, b.i32(2 * kWarpgroupThreads));
+        emitWaitHanded();
         SmallVector<Value> handed;
-        for (int64_t i = 0; i < sums.count; ++i)
-          handed.push_back(b.load(b.getF32Type(), getHandedSum(i), kWordBytes));
+        for (int64_t i = 0; i < sums.count / kPieceSums; ++i)
+          for (Lanes word :
+               emitLoadWords(b, getHandedSums(i), kCopyBytes, kCopyBytes))
+            handed.push_back(b.bitcast(b.getF32Type(), word));
         sums.emitSet(b, handed);
       },
       [&] { sums.emitClear(b); });
@@ -430,10 +455,12 @@ void ProductEmitter::emitTakeSums(Lanes stage) {
 void ProductEmitter::emitHandOver(Lanes stage, Lanes stages) {
   emit::emitIf(b, compare(Predicate::ult, stage + 1, stages), [&] {
     Lanes next = (thread.team + 1) & (teams - 1);
-    for (auto [i, sum] : llvm::enumerate(sums.emitGet(b)))
-      b.store(sum, getHandedSum(i), kWordBytes);
+    SmallVector<Value> all = sums.emitGet(b);
+    for (int64_t i = 0; i < sums.count / kPieceSums; ++i)
+      b.store(b.pack(ArrayRef(all).slice(i * kPieceSums, kPieceSums)),
+              getHandedSums(i), kCopyBytes);
     NVVM::BarrierArriveOp::create(b, next + kHandOverBarrier,
-                                  b.i32(2 * kWarpgroupThreads));
+                                  b.i32(2 * getTeamThreads(context.spec)));
   });
 }
 

@@ -53,11 +53,13 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   parts.rows = shared.sumRows;
   parts.cols = shared.sumCols;
   parts.pitch = shared.sumPitch;
-  parts.threads = sharesAll ? getTeamThreads(spec) : kWarpgroupThreads;
+  parts.threads = sharesAll ? getTeamThreads(spec)
+                            : std::min(getTeamThreads(spec), kWarpgroupThreads);
   parts.sharedRows = (isScaledA ? kWarpgroupRows : shared.sumRows) /
                      (spec.getParts() * spec.getTeams());
-  int64_t cols =
-      isScaledA || sharesAll ? shared.sumCols / spec.products : kWarpgroupRows;
+  int64_t cols = isScaledA || sharesAll
+                     ? shared.sumCols / spec.products
+                     : std::min(shared.sumCols, kWarpgroupRows);
   parts.fragments = cols / width;
   Lanes warpgroup = thread.warpgroup;
   Lanes none(b, b.i32(0));

@@ -17,7 +17,7 @@
 // the transposed result. While one warpgroup decodes, the other multiplies.
 // Where no operand has scales, wgmma takes both from shared memory. Where there
 // are eight plain rows, each warp multiplies its 16 rows with scales by
-// mma.sync, whose fragments are the same.
+// mma.sync, whose fragments are the same. Two warps have a tile of 32 rows.
 //
 //===----------------------------------------------------------------------===//
 

@@ -15,6 +15,47 @@ func.func @row(%a: tensor<1x8192xbf16>, %b: tensor<4096x8192xf4E2M1FN>, %s: tens
   return %y : tensor<1x4096xbf16>
 }
 
+// Of prepacked weights, tiles of eight rows can have 32 columns, so that there are tiles for all multiprocessors.
+// CHECK-LABEL: func.func @narrow
+// CHECK: order chain {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 32, stages = 8, band = 128, ctas = 132>}
+// REMARK: tiles of 8 x 32 in 8 stages
+// REMARK-SAME: sums are one chain along K
+func.func @narrow(%a: tensor<8x14336xbf16>, %b: tensor<4096x14336xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<4096x896xf8E4M3FN, #swizzled>) -> tensor<8x4096xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16] order chain
+      : tensor<8x14336xbf16>, tensor<4096x14336xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<4096x896xf8E4M3FN, #swizzled> -> tensor<8x4096xbf16>
+  return %y : tensor<8x4096xbf16>
+}
+// So can those of MXFP4.
+// CHECK-LABEL: func.func @narrow_mx
+// CHECK: order chain {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 32, stages = 12, band = 128, ctas = 132>}
+// REMARK: tiles of 8 x 32 in 12 stages
+// REMARK-SAME: sums are one chain along K
+func.func @narrow_mx(%a: tensor<1x4096xbf16>, %b: tensor<4096x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<4096x128xf8E8M0FNU, #swizzled>) -> tensor<1x4096xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 32] order chain
+      : tensor<1x4096xbf16>, tensor<4096x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<4096x128xf8E8M0FNU, #swizzled> -> tensor<1x4096xbf16>
+  return %y : tensor<1x4096xbf16>
+}
+// Where they would be more than two for a multiprocessor, wider ones are faster: all of a wave run at a time.
+// CHECK-LABEL: func.func @two_waves
+// CHECK: order chain {blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 64, stages = 12, band = 64, ctas = 132>}
+// REMARK: tiles of 16 x 64 in 12 stages
+// REMARK-SAME: sums are one chain along K
+func.func @two_waves(%a: tensor<1x4096xbf16>, %b: tensor<6144x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<6144x256xf8E4M3FN, #swizzled>) -> tensor<1x6144xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16] order chain
+      : tensor<1x4096xbf16>, tensor<6144x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<6144x256xf8E4M3FN, #swizzled> -> tensor<1x6144xbf16>
+  return %y : tensor<1x6144xbf16>
+}
+// Nine rows have tiles of 16.
+// CHECK-LABEL: func.func @nine
+// CHECK: order chain {blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 64, stages = 12, band = 64, ctas = 132>}
+// REMARK: tiles of 16 x 64 in 12 stages
+// REMARK-SAME: sums are one chain along K
+func.func @nine(%a: tensor<9x4096xbf16>, %b: tensor<4096x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<4096x256xf8E4M3FN, #swizzled>) -> tensor<9x4096xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16] order chain
+      : tensor<9x4096xbf16>, tensor<4096x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<4096x256xf8E4M3FN, #swizzled> -> tensor<9x4096xbf16>
+  return %y : tensor<9x4096xbf16>
+}
+
 // Tiles of 128 columns have one team, which has nothing to hand over, so that warps multiply by themselves.
 // CHECK-LABEL: func.func @head
 // CHECK: order chain {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 10, band = 128, ctas = 132>}

@@ -34,6 +34,57 @@ func.func @sm90_mm_c3(%a: memref<2147483648x64xbf16>, %b: memref<40x32xi8>, %s: 
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
+// Tiles of 32 columns keep a chain.
+func.func @sm90_mm_c4_free(%a: memref<8x64xbf16>, %b: memref<1x1x2048xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<8x40xf32>) {
+  blockscale.kernel ins(%a, %b, %s : memref<8x64xbf16>, memref<1x1x2048xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<8x40xf32>) {
+  ^bb0(%la: tensor<8x64xbf16>, %lb: tensor<40x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %ls: tensor<40x4xf8E4M3FN, #swizzled>, %ly: tensor<8x40xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with tiles of 64 or 128 columns, those of the operand with scales, but got 32}}
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 32, stages = 8, band = 1, ctas = 1>}
+        : tensor<8x64xbf16>, tensor<40x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<40x4xf8E4M3FN, #swizzled> -> tensor<8x40xf32>
+    blockscale.yield %0 : tensor<8x40xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// They have prepacked codes.
+func.func @sm90_mm_c4_row_major(%a: memref<8x64xbf16>, %b: memref<40x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<8x40xf32>) {
+  blockscale.kernel ins(%a, %b, %s : memref<8x64xbf16>, memref<40x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<8x40xf32>) {
+  ^bb0(%la: tensor<8x64xbf16>, %lb: tensor<40x64xf4E2M1FN>, %ls: tensor<40x4xf8E4M3FN, #swizzled>, %ly: tensor<8x40xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with tiles of 64 or 128 columns, those of the operand with scales, but got 32}}
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16] order chain
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 32, stages = 8, band = 1, ctas = 1>}
+        : tensor<8x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN, #swizzled> -> tensor<8x40xf32>
+    blockscale.yield %0 : tensor<8x40xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Beside eight rows, and no others, they can have 32 columns.
+func.func @sm90_mm_c4_columns(%a: memref<8x64xbf16>, %b: memref<1x1x2048xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<8x40xf32>) {
+  blockscale.kernel ins(%a, %b, %s : memref<8x64xbf16>, memref<1x1x2048xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<8x40xf32>) {
+  ^bb0(%la: tensor<8x64xbf16>, %lb: tensor<40x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %ls: tensor<40x4xf8E4M3FN, #swizzled>, %ly: tensor<8x40xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with tiles of 32, 64 or 128 columns, those of the operand with scales, but got 16}}
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16] order chain
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 16, stages = 8, band = 1, ctas = 1>}
+        : tensor<8x64xbf16>, tensor<40x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<40x4xf8E4M3FN, #swizzled> -> tensor<8x40xf32>
+    blockscale.yield %0 : tensor<8x40xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
 // wgmma takes 64 rows from the registers of each of two warpgroups.
 func.func @sm90_mm_c4(%a: memref<48x64xbf16>, %b: memref<40x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x40xf32>) {
   blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<40x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x40xf32>) {

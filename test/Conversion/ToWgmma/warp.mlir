@@ -82,7 +82,7 @@ func.func @more(%x: tensor<9x1024xbf16>, %w: tensor<128x1024xf4E2M1FN, #prepacke
 
 // -----
 
-// In order chain one warpgroup has all stages of a tile: warps by themselves would have to wait for each other to hand over sums.
+// In order chain one warpgroup has all stages of a tile of 64 columns.
 // CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_packed_chain_bf16_8x64_stages3
 // CHECK-SAME: nvvm.reqntid = array<i32: 256, 1, 1>
 // CHECK-NOT: nvvm.barrier id
@@ -93,6 +93,27 @@ func.func @more(%x: tensor<9x1024xbf16>, %w: tensor<128x1024xf4E2M1FN, #prepacke
 func.func @chain(%x: tensor<8x1024xbf16>, %w: tensor<128x1024xf4E2M1FN, #prepacked>, %s: tensor<128x64xf8E4M3FN, #swizzled>) -> tensor<8x128xbf16> {
   %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16] order chain
       {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 64, stages = 3, band = 1, ctas = 2>}
+      : tensor<8x1024xbf16>, tensor<128x1024xf4E2M1FN, #prepacked>, tensor<128x64xf8E4M3FN, #swizzled> -> tensor<8x128xbf16>
+  return %y : tensor<8x128xbf16>
+}
+
+// -----
+
+// Tiles of 32 columns have four teams of two warps. The thread that loads copies half of each of a stage's eight blocks of codes
+// by a map. Both stages are decoded before the barrier, whose loop keeps ptxas from moving that behind it.
+// CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_packed_chain_bf16_8x32_stages8
+// CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
+// CHECK: llvm.inline_asm {{.*}}".reg .f32 %sum<4>;"
+// CHECK-NOT: mma.sync
+// CHECK: llvm.inline_asm {{.*}}"{ .reg .pred again; setp.gt.u32 again, $0, 7; wait: bar.sync $0, 128; @again bra wait; }", "r,~{memory}" %{{.+}} : (i32)
+// CHECK-COUNT-32: mma.sync.aligned.m16n8k16
+// CHECK: nvvm.barrier.arrive id = %{{.+}} number_of_threads = %{{.+}}
+// CHECK: gpu.return
+#prepacked = #blockscale.data_layout<fragments_64x64>
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @narrow(%x: tensor<8x1024xbf16>, %w: tensor<128x1024xf4E2M1FN, #prepacked>, %s: tensor<128x64xf8E4M3FN, #swizzled>) -> tensor<8x128xbf16> {
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16] order chain
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 32, stages = 8, band = 1, ctas = 4>}
       : tensor<8x1024xbf16>, tensor<128x1024xf4E2M1FN, #prepacked>, tensor<128x64xf8E4M3FN, #swizzled> -> tensor<8x128xbf16>
   return %y : tensor<8x128xbf16>
 }

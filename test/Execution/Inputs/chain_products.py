@@ -25,15 +25,17 @@ TURNS = ("sm_90a", "sm_80", "sm_90a", "sm_89", "sm_100a", "sm_90a", "sm_120a")
 # A tile of so many rows with scales, and of so many plain ones, has teams of warpgroups that hand
 # over sums, and so many stages at least. With eight plain rows, whose warps multiply by themselves,
 # or more, up to so many, one warpgroup multiplies, and a ring has two stages or, to turn unevenly,
-# three.
-BY_WARP, HANDED, MOST_HANDED, HANDED_STAGES = 8, 64, 16, 8
+# three. Of 32 rows of prepacked codes of four bits, two warps of each team multiply by themselves.
+BY_WARP, HANDED, MOST_HANDED, HANDED_STAGES, NARROW = 8, 64, 16, 8, 32
 MOST_ALONE, ALONE_STAGES = 128, (2, 3)
+FIRST_NARROW = 70  # from this case on, all on Hopper have tiles of 32 rows with scales
 PLAIN_CASES = 4  # of so many cases, one has no scales
 LARGEST = 1 << 23  # products of a case, for which numpy takes a second
 LEAST = {"nvfp4": 10, "mx": 10, "no scales": 8, "f16": 6, "rows": 5, "columns": 5, "batch": 3,
          "prepacked": 3, "elements": 3, "handed over": 5, "handed over, tail of K": 3,
          "handed over, two rounds": 3, "one warpgroup": 5, "one warpgroup, tail of K": 3,
-         "one warpgroup, wide": 3, "one team": 4}
+         "one warpgroup, wide": 3, "one team": 4, "narrow": 6, "narrow, tail of K": 4,
+         "narrow, more stages than teams": 2}
 
 
 def keep_chain(fields, op, chip):
@@ -72,11 +74,31 @@ def draw_deep(random, seed, number):
     return op, case, sm90_matmul.draw_schedule(random, op, fewest)[1]
 
 
+def draw_narrow(random, seed, number):
+    """A product of few rows and prepacked weights of four bits, with a schedule of narrow tiles."""
+    op = None
+    while not op or op.a not in PLAIN or op.b != "f4E2M1FN":
+        op = sm90_matmul.draw_op(random, "mm", ("mm", "rows")[number % 2])
+    op.batch, op.shape["B"], op.is_prepacked = 0, (), True
+    op.dynamic = "".join(letter for letter in op.dynamic if letter not in "NK")
+    op.shape |= {letter: min(op.shape[letter], most) for letter, most in (("M", 20), ("N", 160))}
+    # Some have a stage for each team, some more.
+    op.shape["K"] = op.shape["K"] % 1024 + int(random.integers(3)) * 1024 + 32
+    sm90_matmul.scale_elements(op, seed, number)
+    case, fewest = sm90_matmul.draw_case(random, op), sm90_matmul.draw_fewest(seed, number)
+    fields = sm90_matmul.draw_schedule(random, op, fewest)[1]
+    return op, case, fields | {"rows": BY_WARP, "cols": NARROW, "stages": HANDED_STAGES,
+                               "splits": 1}
+
+
 def draw(seed, number, chip):
     """An op, its case, the text of its function, and the fields of its schedule, which are empty
     where the compiler chooses."""
     random = np.random.default_rng((seed, number))
-    if number % PLAIN_CASES == 0:
+    is_narrow = number >= FIRST_NARROW and chip == "sm_90a"
+    if is_narrow:
+        op, case, fields = draw_narrow(random, seed, number)
+    elif number % PLAIN_CASES == 0:
         op = plain_matmul.draw_op(random, KINDS[number % len(KINDS)])
         case = plain_matmul.draw_case(random, op)
         fields = plain_matmul.draw_schedule(random, op, chip)[1] if number % 3 else {}
@@ -90,7 +112,7 @@ def draw(seed, number, chip):
     op.order = "chain"
     text = op.text()
     if fields:
-        fields = keep_chain(fields, op, chip)
+        fields = fields if is_narrow else keep_chain(fields, op, chip)
         text = text.replace("\n      : ", " {blockscale.schedule = "
                             f"{mma_matmul.schedule_text(fields)}}}\n      : ", 1)
     return op, case, text, fields
@@ -110,6 +132,9 @@ def properties(op, case, fields, chip):
     if not fields or chip != "sm_90a":
         return found - {""}
     scaled, plain = (("rows", "cols") if op.a not in PLAIN else ("cols", "rows"))
+    if fields[scaled] == NARROW:
+        return (found | {"narrow", "narrow, tail of K" if k % 512 else "",
+                         "narrow, more stages than teams" if k > 4 * 512 else ""}) - {""}
     if fields[scaled] != HANDED:
         return (found | {"one team"}) - {""}
     is_four = "f4E2M1FN" in (op.a, op.b)
@@ -133,4 +158,4 @@ def check(folder, seed, number, chip):
 
 
 if __name__ == "__main__":
-    random_cases.main(__doc__, check, LEAST, 70, TURNS)
+    random_cases.main(__doc__, check, LEAST, 84, TURNS)
