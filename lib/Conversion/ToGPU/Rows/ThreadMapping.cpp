@@ -19,7 +19,7 @@
 namespace blockscale {
 
 /// Bytes of shared memory that CTAs that reduce rows have for their fragments.
-static constexpr int64_t kStageBytes = 44 * 1024;
+static constexpr int64_t kStageBytes = int64_t(44) * 1024;
 
 static int64_t getRunLanes(const QuantizeSpec &spec) {
   return ThreadMapping::hasRuns(spec)
