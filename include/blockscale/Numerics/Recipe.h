@@ -46,7 +46,7 @@ enum class Recipe : uint8_t {
   Te4over6Mse, ///< sum of squared errors
   Tosa, ///< MX: the least power of two under which amax is rounded to no more
         ///< than the largest value (TOSA 1.1, CAST_TO_BLOCK_SCALED)
-  // compressed-tensors 0.18: NVFP4 of f32 x; variants below for bf16 and f16 x,
+  // compressed-tensors 0.20: NVFP4 of f32 x; variants below for bf16 and f16 x,
   // in which it computes (f16: formula only), then for MX with elements of E2M1
   // and with others
   CompressedTensors,
