@@ -480,14 +480,16 @@ blockscale_scan_codes(int64_t rows, int64_t cols, int64_t block_cols,
   return BLOCKSCALE_OK;
 }
 
-/// A number for each column.
-static void requireSquares(Arguments &arguments, int64_t cols,
+/// A number for each column, which overlaps nothing of what is read.
+static void requireSquares(Arguments &arguments,
+                           std::initializer_list<CallBuffer> read, int64_t cols,
                            const double *squares, size_t count) {
   arguments.require(count == static_cast<size_t>(cols),
                     "count to be " + std::to_string(cols) + ", that of columns",
                     std::to_string(count));
   if (count)
     arguments.requirePointer("squares", squares);
+  arguments.requireApart(read, {{"squares", squares, count * sizeof(double)}});
 }
 
 blockscale_status blockscale_column_squares(const char *type, int64_t rows,
@@ -500,7 +502,7 @@ blockscale_status blockscale_column_squares(const char *type, int64_t rows,
   arguments.requireSize("cols", cols);
   arguments.requireBuffer("x", x, bytes,
                           {rows, cols, getElementBytes(element)});
-  requireSquares(arguments, cols, squares, count);
+  requireSquares(arguments, {{"x", x, bytes}}, cols, squares, count);
   if (!arguments.ok())
     return arguments.report();
   DefaultFloatEnvironment environment;
@@ -522,7 +524,10 @@ blockscale_status blockscale_column_squares_of_codes(
   requireBlockCols(arguments, block_cols);
   requireCodes(arguments, rows, cols, block_cols, codes, code_bytes, scales,
                scale_bytes);
-  requireSquares(arguments, cols, squares, count);
+  requireSquares(
+      arguments,
+      {{"codes", codes, code_bytes}, {"scales", scales, scale_bytes}}, cols,
+      squares, count);
   if (!arguments.ok())
     return arguments.report();
   DefaultFloatEnvironment environment;

@@ -209,6 +209,14 @@ TEST(CheckpointConversions, ResultsOverlapNothing) {
   EXPECT_EQ(fail(blockscale_mxfp4_to_fp8(1, 32, 1, 32, first, 16, second, 1,
                                          first, 32, &scale, 1, &changed)),
             "expected data" + rule + "codes");
+  std::vector<double> squares(32);
+  EXPECT_EQ(fail(blockscale_column_squares("F32", 4, 2, squares.data(), 32,
+                                           squares.data() + 3, 2)),
+            "expected squares" + rule + "x");
+  EXPECT_EQ(fail(blockscale_column_squares_of_codes("F8_E8M0", 1, 32, 32,
+                                                    second, 16, squares.data(),
+                                                    1, squares.data(), 32)),
+            "expected squares" + rule + "scales");
   EXPECT_EQ(blockscale_split_rows(1, 2, 8, first, first + 16, 16),
             BLOCKSCALE_OK);
 }
