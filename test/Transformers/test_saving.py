@@ -58,6 +58,13 @@ class SavingTest(unittest.TestCase):
         blockscale.torch.quantize_(model, policy(rule), joint=joint, **options)
         return model
 
+    def save_own(self):
+        """A folder of the family blockscale, and its tensors."""
+        model = self.quantize(NVFP4)
+        blockscale.transformers.set_family(model, "blockscale")
+        folder = self.save(model)
+        return folder, read_tensors(folder)
+
     def save(self, model, folder="saved"):
         with quiet():
             model.save_pretrained(self.folder / folder)
@@ -105,10 +112,7 @@ class SavingTest(unittest.TestCase):
 
     def test_numbers_of_our_own_files(self):
         """Codes and scales that are no numbers are refused, as those of other families are."""
-        model = self.quantize(NVFP4)
-        blockscale.transformers.set_family(model, "blockscale")
-        folder = self.save(model)
-        tensors = read_tensors(folder)
+        folder, tensors = self.save_own()
         name = "model.layers.1.mlp.up_proj"
         for member, change, message in (
                 ("scales", lambda each: torch.full_like(each, 0x7F), "that are numbers, but got"),
@@ -236,10 +240,7 @@ class SavingTest(unittest.TestCase):
 
     def test_a_damaged_mark(self):
         """Of the family blockscale, marks say how weights are quantized."""
-        model = self.quantize(NVFP4)
-        blockscale.transformers.set_family(model, "blockscale")
-        folder = self.save(model)
-        tensors = read_tensors(folder)
+        folder, tensors = self.save_own()
         layer = "model.layers.0.mlp.up_proj"
         for changes, message in (
                 ({f"{layer}._extra_state": torch.zeros(512, dtype=torch.uint8)},

@@ -22,8 +22,8 @@ namespace blockscale::cpu {
 static constexpr int64_t kBlocksPerStep = 2;
 
 /// Columns whose scales are transposed at a time.
-static constexpr int64_t kScaleRows = 16;
-static_assert(kPairTileCols % kScaleRows == 0);
+static constexpr int64_t kTransposedCols = 16;
+static_assert(kPairTileCols % kTransposedCols == 0);
 
 /// Elements of a column that are decoded in a step: a part of any block.
 static constexpr int64_t kTransposedDepth = 16;
@@ -107,8 +107,8 @@ PanelDecoder::PanelDecoder(ImplicitLocOpBuilder &b,
                        paddedBlocks);
   colScales = allocate(b, {ShapedType::kDynamic, kPanelCols}, getScaleType(),
                        paddedBlocks);
-  scaleRows = allocate(b, {kScaleRows, ShapedType::kDynamic}, getScaleType(),
-                       paddedBlocks);
+  scaleRows = allocate(b, {kTransposedCols, ShapedType::kDynamic},
+                       getScaleType(), paddedBlocks);
   if (!op.getScaleB() || !numbers.mayBePairs(getElementTypeOrSelf(op.getA())))
     return;
   rowPairs = allocate(b, {kPanelRows, kChunkDepth / 2}, b.getI32Type());
@@ -168,8 +168,8 @@ void PanelDecoder::emitColScales(const MatmulOperand &operand, const Span &cols,
                               : operand.getBlockFactors(scales);
   };
   Value last = sub(b, cols.count, getIndex(b, 1));
-  auto emitSquares = [&](Value firstCol) {
-    emitLoop(b, zero, getIndex(b, kScaleRows), [&](Value i) {
+  auto emitTransposed = [&](Value firstCol) {
+    emitLoop(b, zero, getIndex(b, kTransposedCols), [&](Value i) {
       Value col = add(b, cols.first, min(b, add(b, firstCol, i), last));
       emitDecodeScaleRow(b, *operand.scales, numbers.scaleFormat, col,
                          blocks.first, blocks.count, {scaleRows, {i}},
@@ -179,7 +179,7 @@ void PanelDecoder::emitColScales(const MatmulOperand &operand, const Span &cols,
         b, zero, blocks.count,
         [&](Value block) {
           SmallVector<Lanes> rows;
-          for (int64_t i = 0; i < kScaleRows; ++i)
+          for (int64_t i = 0; i < kTransposedCols; ++i)
             rows.push_back(loadLanes(b, scaleRows, {getIndex(b, i), block},
                                      numerics::kTileCols));
           for (auto [i, scales] : llvm::enumerate(transposeLanes(rows)))
@@ -188,8 +188,8 @@ void PanelDecoder::emitColScales(const MatmulOperand &operand, const Span &cols,
         },
         numerics::kTileCols);
   };
-  emitLoop(b, zero, roundUp(b, cols.count, kPairTileCols), emitSquares,
-           kScaleRows);
+  emitLoop(b, zero, roundUp(b, cols.count, kPairTileCols), emitTransposed,
+           kTransposedCols);
 }
 
 Lanes PanelDecoder::emitScaleProduct(Value row, Value tile, Value block) const {
