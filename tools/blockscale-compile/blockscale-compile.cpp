@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CompileFlags.h"
 #include "ModuleTool.h"
 #include "StageDump.h"
 #include "Tools.h"
@@ -30,6 +31,7 @@ namespace {
 /// library may have options of these names.
 struct CommandLine {
   cl::OptionCategory category{"blockscale-compile options"};
+  CompileFlags flags{category};
   cl::opt<std::string> inputFile{cl::Positional, cl::Required,
                                  cl::desc("<module.mlir>"), cl::cat(category)};
   std::string targetHelp = "What to compile for: cpu, " + target::listChips() +
@@ -75,11 +77,6 @@ struct CommandLine {
       cl::cat(category)};
   cl::opt<std::string> features{"features", cl::desc("Added CPU features"),
                                 cl::value_desc("+f,-g"), cl::cat(category)};
-  cl::opt<bool> optimize{
-      "optimize",
-      cl::desc("Optimize code of the CPU (default 1); without it the "
-               "compiler is quicker, and the code slower"),
-      cl::init(true), cl::cat(category)};
   cl::opt<std::string> ptxasFile{"ptxas",
                                  cl::desc("ptxas to use, instead of a search"),
                                  cl::value_desc("file"), cl::cat(category)};
@@ -93,44 +90,16 @@ struct CommandLine {
       cl::desc("Print registers, spills and memory of each kernel on "
                "standard error (with --emit=cubin)"),
       cl::cat(category)};
-  cl::opt<bool> fuse{"fuse",
-                     cl::desc("Let kernels have several ops (GPU; default 1)"),
-                     cl::init(true), cl::cat(category)};
   cl::opt<bool> branchOnRows{
       "branch-on-rows",
       cl::desc("Choose tiles of products by the rows of each call where types "
                "do not have them (GPU; default 1)"),
       cl::init(true), cl::cat(category)};
-  cl::opt<bool> overlapLaunches{
-      "overlap-launches",
-      cl::desc("Let launches begin before those before them have ended "
-               "(GPU; default 0)"),
-      cl::cat(category)};
-  cl::opt<bool> checks{
-      "checks",
-      cl::desc("Check at run time that sizes and indices of plain ops, and the "
-               "sizes of results, fit (default 1); 0 is for callers who have "
-               "proved that they do"),
-      cl::init(true), cl::cat(category)};
-  cl::opt<std::string> policy{
-      "policy",
-      cl::desc("Policy by which products of linalg are quantized first "
-               "(docs/Policy.md)"),
-      cl::value_desc("file.json"), cl::cat(category)};
-  cl::opt<std::string> tuned{
-      "tuned",
-      cl::desc("Folder of measured choices of schedules, which go before "
-               "the model's (GPU)"),
-      cl::value_desc("folder"), cl::cat(category)};
   cl::opt<unsigned> candidates{
       "candidates",
       cl::desc("Most schedules of a product that --emit=choices has "
                "(default 4)"),
       cl::value_desc("n"), cl::init(4), cl::cat(category)};
-  cl::opt<std::string> bytecodeReader{
-      "bytecode-reader",
-      cl::desc("blockscale-read-bytecode to use, instead of a search"),
-      cl::value_desc("file"), cl::cat(category)};
   cl::opt<bool> remarks{
       "remarks",
       cl::desc("Say on standard error why kernels are launched as they "
@@ -176,14 +145,11 @@ static llvm::Expected<CompileOptions> getOptions() {
   CompileOptions options;
   options.targets = cli->targetNames;
   options.emission = cli->emit;
-  options.host = {cli->cpu, cli->features, cli->optimize};
+  options.host = {cli->cpu, cli->features, cli->flags.optimize};
   options.ptxas = cli->ptxasFile;
   options.machineCode = cli->machineCode;
-  options.fuse = cli->fuse;
   options.branchOnRows = cli->branchOnRows;
-  options.overlapLaunches = cli->overlapLaunches;
-  options.checks = cli->checks;
-  options.tuned = cli->tuned;
+  cli->flags.fill(options);
   options.candidates = cli->candidates;
   if (options.machineCode && options.ptxas.empty()) {
     // Who asks for it here is told that there is no ptxas.
@@ -210,8 +176,8 @@ static llvm::Error checkOptions() {
     return llvm::createStringError("expected --ptxas with --emit=cubin or "
                                    "--machine-code, but got --emit=" +
                                    getName(cli->emit));
-  if (cli->optimize.getNumOccurrences() && cli->emit != Emission::Object &&
-      cli->emit != Emission::LLVM)
+  if (cli->flags.optimize.getNumOccurrences() &&
+      cli->emit != Emission::Object && cli->emit != Emission::LLVM)
     return llvm::createStringError("expected --optimize with --emit=object or "
                                    "--emit=llvm, but got --emit=" +
                                    getName(cli->emit));
@@ -223,7 +189,8 @@ static llvm::Error checkOptions() {
     return llvm::createStringError("expected --candidates with --emit=choices, "
                                    "but got --emit=" +
                                    getName(cli->emit));
-  for (const cl::Option *option : {&cli->branchOnRows, &cli->overlapLaunches})
+  for (const cl::Option *option :
+       {&cli->flags.fuse, &cli->branchOnRows, &cli->flags.overlapLaunches})
     if (option->getNumOccurrences() && cli->targetNames.front() == "cpu")
       return llvm::createStringError("expected --" + option->ArgStr +
                                      " with a GPU, but got --target=cpu");
@@ -259,11 +226,11 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
   if (cli->remarks && failed(enableRemarks(context)))
     return llvm::createStringError("remarks could not be enabled");
   OwningOpRef<ModuleOp> module =
-      readModule(cli->inputFile, sources, context, cli->bytecodeReader);
+      readModule(cli->inputFile, sources, context, cli->flags.bytecodeReader);
   if (!module)
     return llvm::createStringError("'" + cli->inputFile +
                                    "' could not be read");
-  if (llvm::Error error = toError(quantizeProducts(*module, cli->policy)))
+  if (llvm::Error error = toError(quantizeProducts(*module, cli->flags.policy)))
     return error;
   StageDump dump(cli->dumpStages);
   runtime::Result<Compilation> compiled =

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CompileFlags.h"
 #include "ModuleTool.h"
 #include "OutputPaths.h"
 #include "Tools.h"
@@ -42,6 +43,7 @@ enum class ProfileForm : uint8_t { None, Bytes, Instructions };
 /// library may have options of these names.
 struct CommandLine {
   cl::OptionCategory category{"blockscale-run options"};
+  CompileFlags flags{category};
   cl::opt<std::string> inputFile{cl::Positional, cl::desc("<module.mlir>"),
                                  cl::cat(category)};
   cl::opt<Place> place{
@@ -59,35 +61,6 @@ struct CommandLine {
   cl::opt<std::string> chipName{"target", cl::desc(targetHelp),
                                 cl::value_desc("name"), cl::init("sm_100a"),
                                 cl::cat(category)};
-  cl::opt<bool> optimize{
-      "optimize",
-      cl::desc("Optimize code of the CPU (default 1); without it the "
-               "compiler is quicker, and the code slower"),
-      cl::init(true), cl::cat(category)};
-  cl::opt<bool> fuse{
-      "fuse", cl::desc("Let kernels of a GPU have several ops (default 1)"),
-      cl::init(true), cl::cat(category)};
-  cl::opt<bool> overlapLaunches{
-      "overlap-launches",
-      cl::desc("Let launches of a GPU begin before those before them have "
-               "ended (default 0)"),
-      cl::cat(category)};
-  cl::opt<bool> checks{
-      "checks",
-      cl::desc("Check at run time that sizes and indices of plain ops, and the "
-               "sizes of results, fit (default 1); 0 is for callers who have "
-               "proved that they do"),
-      cl::init(true), cl::cat(category)};
-  cl::opt<std::string> tuned{
-      "tuned",
-      cl::desc("Folder of measured choices of schedules, which go before "
-               "the model's (GPU)"),
-      cl::value_desc("folder"), cl::cat(category)};
-  cl::opt<std::string> policy{
-      "policy",
-      cl::desc("Policy by which products of linalg are quantized first "
-               "(docs/Policy.md)"),
-      cl::value_desc("file.json"), cl::cat(category)};
   cl::opt<int> gpu{"device", cl::desc("GPU of --on=cuda (default 0)"),
                    cl::value_desc("n"), cl::init(0), cl::cat(category)};
   cl::opt<emulator::Schedule> schedule{
@@ -146,10 +119,6 @@ struct CommandLine {
       cl::value_desc("file"), cl::cat(category)};
   cl::opt<int> repeat{"repeat", cl::desc("Calls to make (default 1)"),
                       cl::value_desc("n"), cl::init(1), cl::cat(category)};
-  cl::opt<std::string> bytecodeReader{
-      "bytecode-reader",
-      cl::desc("blockscale-read-bytecode to use, instead of a search"),
-      cl::value_desc("file"), cl::cat(category)};
   cl::opt<std::string> batchFile{
       "batch",
       cl::desc("Make the runs that the lines of a file say, in this "
@@ -247,11 +216,11 @@ static Status checkOptions() {
   bool onGpu = cli->place == Place::Cuda;
   const std::tuple<const cl::Option *, bool, const char *> options[] = {
       {&cli->chipName, onEmulator || onGpu, "--on=emulator or --on=cuda"},
-      {&cli->fuse, onEmulator || onGpu, "--on=emulator or --on=cuda"},
-      {&cli->overlapLaunches, onEmulator || onGpu,
+      {&cli->flags.fuse, onEmulator || onGpu, "--on=emulator or --on=cuda"},
+      {&cli->flags.overlapLaunches, onEmulator || onGpu,
        "--on=emulator or --on=cuda"},
-      {&cli->tuned, onEmulator || onGpu, "--on=emulator or --on=cuda"},
-      {&cli->optimize, !onEmulator && !onGpu, "--on=cpu"},
+      {&cli->flags.tuned, onEmulator || onGpu, "--on=emulator or --on=cuda"},
+      {&cli->flags.optimize, !onEmulator && !onGpu, "--on=cpu"},
       {&cli->schedule, onEmulator, "--on=emulator"},
       {&cli->maxSteps, onEmulator, "--on=emulator"},
       {&cli->profile, onEmulator, "--on=emulator"},
@@ -312,9 +281,10 @@ static std::string getCompiled() {
   llvm::raw_string_ostream os(key);
   os << static_cast<int>(cli->place.getValue()) << ' '
      << cli->chipName.getNumOccurrences() << ' ' << cli->chipName << ' '
-     << cli->fuse << ' ' << cli->overlapLaunches << ' ' << cli->checks << ' '
-     << cli->tuned << ' ' << cli->optimize << ' ' << cli->gpu << ' '
-     << cli->policy << ' ' << cli->entry << '\n'
+     << cli->flags.fuse << ' ' << cli->flags.overlapLaunches << ' '
+     << cli->flags.checks << ' ' << cli->flags.tuned << ' '
+     << cli->flags.optimize << ' ' << cli->gpu << ' ' << cli->flags.policy
+     << ' ' << cli->entry << '\n'
      << (*text)->getBuffer();
   return key;
 }
@@ -324,11 +294,8 @@ static ExecutableOptions getExecutableOptions() {
   options.place = cli->place;
   if (cli->chipName.getNumOccurrences())
     options.chip = cli->chipName;
-  options.optimize = cli->optimize;
-  options.fuse = cli->fuse;
-  options.overlapLaunches = cli->overlapLaunches;
-  options.checks = cli->checks;
-  options.tuned = cli->tuned;
+  options.optimize = cli->flags.optimize;
+  cli->flags.fill(options);
   options.gpu = cli->gpu;
   return options;
 }
@@ -386,13 +353,14 @@ static Status writeResults(std::vector<NpyArray> &results, double seconds) {
 
 Result<Signature> Runs::read(llvm::SourceMgr &sources,
                              OwningOpRef<ModuleOp> &module) {
-  module = readModule(cli->inputFile, sources, context, cli->bytecodeReader);
+  module =
+      readModule(cli->inputFile, sources, context, cli->flags.bytecodeReader);
   if (!module)
     return Status::failure("'" + cli->inputFile + "' could not be read");
   Status lowered = lowerTosa(*module);
   if (!lowered.ok())
     return lowered;
-  Status quantized = quantizeProducts(*module, cli->policy);
+  Status quantized = quantizeProducts(*module, cli->flags.policy);
   if (!quantized.ok())
     return quantized;
   Result<int> threads = runtime::getDefaultNumThreads();

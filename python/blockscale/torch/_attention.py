@@ -72,8 +72,8 @@ def find_shared(node: fx.Node, heads: int) -> fx.Node:
     raise Kept("expected keys and values that are repeated for heads in groups, but got others")
 
 
-class Rewriter:
-    """Puts two products in the place of an attention, if it is one of those above.
+class AttentionRewriter:
+    """What puts something else in the place of an attention, which `_rewrite` of a class does.
 
     Args:
       devices: types of devices whose attentions are rewritten.
@@ -90,6 +90,26 @@ class Rewriter:
             return str(reason)
         return ""
 
+    def _rewrite(self, node: fx.Node) -> None:
+        """Rewrites `node`, or raises Kept before anything changed."""
+        raise NotImplementedError
+
+    def _check_device(self, value: torch.Tensor) -> None:
+        if value.device.type not in self._devices:
+            raise Kept(f"expected tensors on {' or '.join(self._devices)}, but got "
+                       f"{value.device.type}")
+
+    def _replace(self, node: fx.Node, result: fx.Node) -> None:
+        """Puts `result` in the place of the first result of `node`, whose others have no users."""
+        for user in list(node.users):
+            user.replace_all_uses_with(result)
+            self._graph.erase_node(user)
+        self._graph.erase_node(node)
+
+
+class Rewriter(AttentionRewriter):
+    """Puts two products in the place of an attention, if it is one of those above."""
+
     def _emit(self, target: Any, *args: Any) -> fx.Node:
         return emit(self._graph, target, *args)
 
@@ -97,9 +117,7 @@ class Rewriter:
         given = bind(node)
         query: fx.Node = given["query"]
         value = query.meta["val"]
-        if value.device.type not in self._devices:
-            raise Kept(f"expected tensors on {' or '.join(self._devices)}, but got "
-                        f"{value.device.type}")
+        self._check_device(value)
         batch, heads, count, width = value.shape
         if count != 1 or not all(isinstance(size, int) for size in (batch, heads, width)):
             raise Kept(f"expected one query for each head, but got {count}")
@@ -117,11 +135,7 @@ class Rewriter:
         with self._graph.inserting_before(node):
             result = self._compute(query, keys, values, given.get("attn_bias"),
                                    1 / math.sqrt(width) if scale is None else scale)
-        for user in list(node.users):
-            # The other results have no users.
-            user.replace_all_uses_with(result)
-            self._graph.erase_node(user)
-        self._graph.erase_node(node)
+        self._replace(node, result)
 
     def _multiply(self, a: fx.Node, b: fx.Node) -> fx.Node:
         """A batched product with results in f32, which only products on GPUs have."""

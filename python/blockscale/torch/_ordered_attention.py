@@ -29,7 +29,14 @@ import torch
 from torch import fx
 from torch._higher_order_ops.auto_functionalize import auto_functionalized
 
-from blockscale.torch._attention import Kept, bind, find_shared, get_shape, is_attention
+from blockscale.torch._attention import (
+    AttentionRewriter,
+    Kept,
+    bind,
+    find_shared,
+    get_shape,
+    is_attention,
+)
 from blockscale.torch._plain_rows import make_result
 from blockscale.torch._rows import has_triton
 from blockscale.torch._small_nodes import find_number
@@ -100,23 +107,8 @@ def _find_readers(put: fx.Node, attention: fx.Node) -> set[fx.Node]:
     return {user for user in put.users if not serves(user)}
 
 
-class OrderedRewriter:
-    """Puts ops of ours in the place of attentions and of rotary embeddings.
-
-    Args:
-      devices: types of devices whose attentions are rewritten.
-    """
-
-    def __init__(self, graph: fx.Graph, devices: tuple[str, ...] = ("cuda",)):
-        self._graph, self._devices = graph, devices
-
-    def rewrite(self, node: fx.Node) -> str:
-        """Why `node` is left; "" if it is not."""
-        try:
-            self._rewrite(node)
-        except Kept as reason:
-            return str(reason)
-        return ""
+class OrderedRewriter(AttentionRewriter):
+    """Puts ops of ours in the place of attentions and of rotary embeddings."""
 
     def rewrite_step(self, node: fx.Node) -> bool:
         """Whether `node` was the attention of a step with a cache, for which an op of ours takes
@@ -149,9 +141,7 @@ class OrderedRewriter:
         given = bind(node)
         query: fx.Node = given["query"]
         value = query.meta["val"]
-        if value.device.type not in self._devices:
-            raise Kept(f"expected tensors on {' or '.join(self._devices)}, but got "
-                       f"{value.device.type}")
+        self._check_device(value)
         if value.device.type == "cuda" and not has_triton():
             raise Kept("expected the package triton, but it is not installed")
         if given["dropout_p"] or any(user.target is not operator.getitem
@@ -181,11 +171,7 @@ class OrderedRewriter:
                 result.meta["val"] = make_result(value, values.meta["val"])
             else:
                 result = self._emit_cached(node, cached, keys, values, mask, scale)
-        for user in list(node.users):
-            # The other results have no users.
-            user.replace_all_uses_with(result)
-            self._graph.erase_node(user)
-        self._graph.erase_node(node)
+        self._replace(node, result)
 
     def _find_cached(self, node: fx.Node, query: fx.Node, keys: fx.Node, values: fx.Node
                      ) -> dict[str, fx.Node] | None:
