@@ -56,6 +56,10 @@ EXACT = {
     "integer conversions": (lambda u, i, k: (u.astype(np.int32), i.astype(np.int32), i != 0,
                                              k.astype(np.int8), u.astype(np.uint32) << 4),
                             (U8, I8, I32)),
+    "numbers to integers": (lambda a: [
+        lax.convert_element_type(jnp.full(a.shape, number, np.float32), kind) + a.astype(kind)
+        for number in (3e10, -3e10, np.nan, np.inf, 300.7, -3.9)
+        for kind in (np.int8, np.uint8, np.int32, np.uint32)], (abs(F),)),
     "to integers": (lambda a: (lax.convert_element_type(a * 100, np.int32),
                                lax.convert_element_type(abs(a) * 300, np.uint8)),
                     (F,)),
@@ -208,6 +212,16 @@ class TestOps(unittest.TestCase):
             step = 2 ** -7 if a.dtype == BF16 else 3e-6
             np.testing.assert_allclose(widen(a), widen(b), rtol=step, atol=step)
         self.compare(CLOSE, check)
+
+    def test_wide_numbers(self):
+        x = np.array([1 / 3, 1e6, 1e-8, 65519.999, np.nan, 1 + 2 ** -11 + 2 ** -40])
+        places = np.array([2 ** 63 + 5, 1, 2 ** 64 - 1], np.uint64)
+        with jax.enable_x64(True):
+            self.compare({
+                "f64 to 16 bits": (lambda x: (x.astype(np.float16), x.astype(BF16)), (x,)),
+                "unsigned places": (lambda x, places: jnp.take(x, places, mode="clip"),
+                                    (x[:3], places))},
+                         lambda a, b: np.testing.assert_array_equal(widen(a), widen(b)))
 
     # XLA multiplies more digits on the CPU than the algorithm has.
     def test_operands_that_an_algorithm_rounds(self):

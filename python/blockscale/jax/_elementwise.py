@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxlib.mlir.dialects import stablehlo
@@ -215,6 +217,22 @@ def _convert_to_unsigned(body: Body, x: str, source: str, target: str) -> str:
     return body.convert(within, "i64", target)
 
 
+def _convert_number(number: np.generic, kind: Any) -> np.generic:
+    """A number in another type of NumPy. NumPy says nothing of NaN and of numbers beyond an
+    integer's range, which become 0 and the end of the range."""
+    dtype = np.dtype(kind)
+    with np.errstate(all="ignore"):
+        if dtype.kind in "iu" and number.dtype.kind not in "iub":
+            wide, limits = float(number), np.iinfo(dtype)
+            is_inside = limits.min < wide < limits.max
+            nearest = limits.max if wide > 0 else limits.min
+            found = int(wide) if is_inside else 0 if math.isnan(wide) else nearest
+            converted: np.generic = dtype.type(found)
+        else:
+            converted = number.astype(kind)
+    return converted
+
+
 @handles("stablehlo.convert", elementwise=True)
 def import_convert(importer: Importer, node: Node) -> Known:
     source, = node.operands
@@ -224,8 +242,7 @@ def import_convert(importer: Importer, node: Node) -> Known:
     if source.element == result.element:
         return known
     if isinstance(known, Literal):
-        with np.errstate(all="ignore"):
-            return Literal(known.number.astype(DTYPES[result.element][1]), known.sizes)
+        return Literal(_convert_number(known.number, DTYPES[result.element][1]), known.sizes)
     if source.element in _narrow.FLOATS8:
         return _finish(importer, _narrow.emit_decode(importer, importer.make(known)), result)
     if source.element == "f4E2M1FN":

@@ -244,6 +244,10 @@ def _clamp(body: Body, index: str, largest: int) -> str:
 def _to_index(body: Body, name: str, ref: Ref, dtype: str) -> str:
     if ref.is_unsigned and dtype != "i64":
         return body.op(f"arith.index_castui {name}", f"{dtype} to index")
+    if ref.is_unsigned:
+        # An index has a sign.
+        largest = body.constant(2 ** 63 - 1, "i64")
+        name = body.op(f"arith.minui {name}, {largest}", "i64")
     return body.op(f"arith.index_cast {name}", f"{dtype} to index")
 
 
