@@ -48,6 +48,26 @@ class TestOlder(unittest.TestCase):
             found = blockscale.onnx.from_model(path).compile()(X[0])
         np.testing.assert_array_equal(found, X[0] * 3)
 
+    # Images of opsets 9 and 10 are read at multiples of 1 / scale, as onnxruntime does.
+    def test_images(self):
+        image = np.arange(5, dtype=np.float32) ** 2
+        lines = {0.6: [0, 3, 34 / 3],
+                 2.0: [0, 0.5, 1, 2.5, 4, 6.5, 9, 12.5, 16, 16]}
+        nearest = {0.6: [0, 4, 16], 1.6: [0, 0, 1, 1, 4, 9, 9, 16],
+                   2.0: [0, 0, 1, 1, 4, 4, 9, 9, 16, 16]}
+        for mode, cases in (("linear", lines), ("nearest", nearest)):
+            for scale, wanted in cases.items():
+                for opset, op in ((9, "Upsample"), (10, "Resize")):
+                    if op == "Upsample" and scale < 1:
+                        continue
+                    model = make_model(
+                        [node(op, "x scales", "y", mode=mode)], {"x": ("f32", [1, 1, 1, 5])},
+                        {"y": ("f32", 4)}, {"scales": np.array([1, 1, 1, scale], np.float32)},
+                        opset=opset)
+                    with self.subTest(mode=mode, scale=scale, opset=opset):
+                        y, = run_imported(model, {"x": image.reshape(1, 1, 1, 5)})
+                        np.testing.assert_allclose(y.reshape(-1), wanted, rtol=1e-6)
+
     def test_too_old(self):
         model = make_model([node("Relu", "x", "y")], {"x": ("f32", [4])}, {"y": ("f32", 1)},
                            opset=8)
@@ -67,6 +87,18 @@ class TestOlder(unittest.TestCase):
 
 
 class TestSizes(unittest.TestCase):
+    # Sizes keep the type that a node casts them to, known or not.
+    def test_the_type_of_sizes(self):
+        nodes = [node("Shape", "x", "sizes"), node("Cast", "sizes", "y", to=6),
+                 node("Add", "y one", "z")]
+        for rows in (2, "n"):
+            model = make_model(nodes, {"x": ("f32", [rows, 3, 4])}, {"y": ("i32", 1),
+                                                                     "z": ("i32", 1)},
+                               {"one": np.int32(1)})
+            y, z = run_imported(model, {"x": X})
+            self.assertEqual((y.dtype, z.dtype), (np.int32, np.int32))
+            self.assertEqual((y.tolist(), z.tolist()), ([2, 3, 4], [3, 4, 5]))
+
     # -1 and "?" are sizes of their own, which differ from each other.
     def test_sizes_without_a_name(self):
         model = make_model([node("Relu", "x", "y")], {"x": ("f32", [-1, "?", "?"])},

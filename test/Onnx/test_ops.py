@@ -7,7 +7,7 @@ import unittest
 
 import ml_dtypes
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 import test_control
 import test_integers
@@ -15,7 +15,7 @@ import test_recurrent
 import test_windows
 from blockscale._linalg import PLACES, ROUNDINGS
 from blockscale.onnx._importer import HANDLERS
-from models import NEWEST, TYPES, make_model, run_imported, run_reference, type_of
+from models import NEWEST, TYPES, make_model, node, run_imported, run_reference, type_of
 
 RNG = np.random.default_rng(0)
 BF16 = ml_dtypes.bfloat16
@@ -290,7 +290,52 @@ class TestOps(unittest.TestCase):
         self.assertEqual({op for domain, op in HANDLERS if not domain} - covered, set())
 
 
+class TestSlices(unittest.TestCase):
+    # A slice of steps back begins at the first element at least, which onnx.reference leaves out.
+    def test_a_start_before_the_first_element(self):
+        x = normal(6, 8)
+        for start, end, step in ((-100, -2 ** 63, -1), (-9, -100, -1), (-100, 0, -2), (3, -100, -2),
+                                 (-1, -9, -3)):
+            wanted = x[:, max(start, -8):(None if end < -8 else end):step]
+            constants = {"s": np.array([start]), "e": np.array([end]), "a": np.array([1]),
+                         "t": np.array([step]), "c": x}
+            nodes = [node("Slice", "x s e a t", "y"), node("Slice", "c s e a t", "k"),
+                     node("Add", "y k", "z")]
+            model = make_model(nodes, {"x": ("f32", [6, 8])}, {"y": ("f32", 2), "z": ("f32", 2)},
+                               constants)
+            with self.subTest(start=start, end=end, step=step):
+                y, z = run_imported(model, {"x": x})
+                np.testing.assert_array_equal(y, wanted)
+                np.testing.assert_array_equal(z, wanted + wanted)
+
+
+class TestConversions(unittest.TestCase):
+    # Libraries round f64 by way of f32.
+    def test_f64_to_16_bits(self):
+        x = np.array([1 / 3, 1e6, 1e-8, 65519.999, np.nan, 1 + 2 ** -11 + 2 ** -40, -2.5])
+        model = helper.make_model(helper.make_graph(
+            [helper.make_node("Cast", ["x"], ["y"], to=TYPES["f16"])], "graph",
+            [helper.make_tensor_value_info("x", TensorProto.DOUBLE, [7])],
+            [helper.make_tensor_value_info("y", TYPES["f16"], [7])]),
+            opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+        with np.errstate(all="ignore"):
+            wanted = x.astype(np.float32).astype(np.float16)
+        np.testing.assert_array_equal(run_imported(model, {"x": x})[0], wanted)
+
+
 class TestFunctions(unittest.TestCase):
+    # The versions of other ops may be named first, and types of initializers are known.
+    def test_an_op_with_a_body(self):
+        x = normal(1, 4, 3)
+        model = make_model([node("HardSwish", "x", "h"),
+                            node("GroupNormalization", "h s b", "y", num_groups=2)],
+                           {"x": ("f32", [1, 4, 3])}, {"y": ("f32", 3)},
+                           {"s": normal(4), "b": normal(4)}, opset=21)
+        wanted, = run_reference(model, {"x": x})
+        model.opset_import.insert(0, helper.make_opsetid("com.microsoft", 1))
+        found, = run_imported(model, {"x": x})
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
     def test_defaults_of_attributes(self):
         """Those of a function of a model, and of an op in it that has a body of ONNX's own."""
         constant = helper.make_node("Constant", [], ["c"])

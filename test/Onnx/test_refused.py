@@ -207,6 +207,26 @@ class TestNodes(Refused):
                              "back": np.array([-2, 1], np.float32),
                              "below": np.array([-1, 8])})
 
+    def test_parts_that_do_not_fit(self):
+        for message, outputs, attributes in (
+                ("expected a dimension of 3 equal parts, but got size 5", "a b y", {}),
+                ("expected a dimension of 4 parts of 2, but got size 5", "a b c y",
+                 {"num_outputs": 4})):
+            self.refuse(message, [node("Split", "x", outputs, **attributes)],
+                        {"x": ("f32", [5, 2])})
+
+    # onnx.reference gives lists of them, of any shapes.
+    def test_sequences_of_constants(self):
+        constants = {"a": np.ones(1, np.float32), "b": np.ones(2, np.float32)}
+        made = node("SequenceConstruct", "a b", "s")
+        self.refuse("expected operands of one type, but got f32 and object",
+                    [made, node("Add", "x s", "y")], {"x": ("f32", [1])}, constants)
+        model = make_model([made, node("ConcatFromSequence", "s", "c", axis=0),
+                            node("Add", "x c", "y")], {"x": ("f32", [1])}, {"y": ("f32", 1)},
+                           constants)
+        y = blockscale.onnx.from_model(model).compile()(np.ones(1, np.float32))
+        np.testing.assert_array_equal(y, np.full(3, 2, np.float32))
+
     def test_a_node_of_constants_that_cannot_be_computed(self):
         self.refuse("expected a node of constants that onnx.reference evaluates",
                     [node("Reshape", "c r", "t"), node("StringConcat", "t t", "y")], {},
@@ -220,6 +240,10 @@ class TestNodes(Refused):
         self.refuse("expected dropout that is not in training",
                     [node("Dropout", "x p t", "y")], X,
                     {"p": np.float32(0.5), "t": np.bool_(True)})
+        # Of constants, too, which onnx.reference would draw from.
+        self.refuse("expected dropout that is not in training",
+                    [node("Dropout", "c p t", "d"), node("Add", "x d", "y")], X,
+                    {"p": np.float32(0.5), "t": np.bool_(True), "c": np.ones(64, np.float32)})
 
 
 class TestQuantized(Refused):
@@ -354,6 +378,30 @@ class TestFiles(unittest.TestCase):
                         size_threshold=0)
         return path
 
+    def check_attributes(self):
+        """Tensors of attributes lie beside the file, too, and never in the current folder."""
+        model = make_model([node("Constant", "", "c", value=onnx.numpy_helper.from_array(
+            np.zeros(64, np.float32), "c")), node("Add", "x c", "y")], X, {"y": ("f32", 2)})
+        tensor = model.graph.node[0].attribute[0].t
+        tensor.ClearField("raw_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value="numbers.bin")
+        path = self.folder / "constant.onnx"
+        path.write_bytes(model.SerializeToString())
+        with self.assertRaisesRegex(bs.FileError, "expected the elements of attribute value of "
+                                    "Constant 'c' in 'numbers.bin', but there is no such file"):
+            blockscale.onnx.from_model(path)
+        np.full(64, 3, np.float32).tofile(self.folder / "numbers.bin")
+        other = self.folder / "other"
+        other.mkdir()
+        np.full(64, 5, np.float32).tofile(other / "numbers.bin")
+        with contextlib.chdir(other):
+            y = blockscale.onnx.from_model(path).compile()(np.zeros((1, 64), np.float32))
+            np.testing.assert_array_equal(y, np.full((1, 64), 3, np.float32))
+            with self.assertRaisesRegex(bs.ArgumentError, "expected attribute value of Constant "
+                                        "'c' in the model, but got external data"):
+                blockscale.onnx.from_model(model)
+
     def test_external_data(self):
         path = self.make_external()
         imported = blockscale.onnx.from_model(path)
@@ -362,6 +410,7 @@ class TestFiles(unittest.TestCase):
         with self.assertRaisesRegex(bs.ArgumentError, "expected initializer 'w' in the model, but "
                                                       "got external data in 'weights.bin'"):
             blockscale.onnx.from_model(path.read_bytes())
+        self.check_attributes()
         weights = self.folder / "weights.bin"
         weights.write_bytes(weights.read_bytes()[:100])
         with self.assertRaisesRegex((bs.ArgumentError, bs.FileError), "model.onnx: expected"):

@@ -146,8 +146,8 @@ class Body:
             return self.compare("ne", self.convert(name, source, inner),
                                 self.constant(0, inner), inner)
         if is_float(source) and is_float(target):
-            # Between types of 16 bits, and from f64 to bf16, which libraries round by way of f32.
-            if FLOATS[source] == FLOATS[target] or (source, target) == ("f64", "bf16"):
+            # Between types of 16 bits, and from f64 to them, which libraries round by way of f32.
+            if FLOATS[source] == FLOATS[target] or (source == "f64" and FLOATS[target] == 16):
                 return self.convert(self.convert(name, source, "f32"), "f32", target)
             op = "extf" if FLOATS[source] < FLOATS[target] else "truncf"
         elif is_float(source):

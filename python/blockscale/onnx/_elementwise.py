@@ -201,7 +201,8 @@ def import_identity(importer: Importer, inputs: Sequence[Operand], _: dict[str, 
     return inputs[0]
 
 
-@handles("Dropout")
+# onnx.reference would draw what is left of constants.
+@handles("Dropout", of_constants=True)
 def import_dropout(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]) -> Any:
     training = get_input(inputs, 2)
     if training is not None and importer.known(training, "training_mode").any():

@@ -207,21 +207,21 @@ class Importer(Builder):
         if isinstance(operand, Constant):
             return self.constant(operand.value, operand.name)
         if isinstance(operand, Sizes):
-            return self._emit_sizes(operand.value)
+            return self._emit_sizes(operand)
         if operand is None:
             self.refuse(f"expected {what}, but got none")
         return operand if isinstance(operand, Array) else operand.materialize(self)
 
-    def _emit_sizes(self, sizes: np.ndarray) -> Array:
+    def _emit_sizes(self, sizes: Sizes) -> Array:
         numbers = []
-        for each in sizes.flat:
+        for each in sizes.value.flat:
             size = self.size(simplify(each))
             numbers.append(self.emit("number", "arith.index_cast", [size],
-                                     f"{size.name} : index to i64", INDEX))
-        spec = Spec(sizes.shape, "i64")
+                                     f"{size.name} : index to {sizes.dtype}", INDEX))
+        spec = Spec(sizes.sizes, sizes.dtype)
         names = ", ".join(number.name for number in numbers)
         return Array(self.emit("sizes", "tensor.from_elements", numbers, f"{names} : {spec}",
-                               spec), sizes.shape)
+                               spec), sizes.sizes)
 
     def number(self, operand: Operand, what: str = "operand") -> Array:
         """A tensor of f32, bf16 or f16."""
@@ -394,4 +394,15 @@ def evaluate(node: onnx.NodeProto, opset: int, feeds: dict[str, np.ndarray],
     except Exception as error:  # Of any class: the model is what is wrong.
         refuse("expected a node of constants that onnx.reference evaluates, but got "
                f"{type(error).__name__}: {' '.join(str(error).split())}")
-    return {name: np.asarray(each) for name, each in zip(outputs, results)}
+    return {name: _to_array(each) for name, each in zip(outputs, results)}
+
+
+def _to_array(result: Any) -> np.ndarray:
+    """A result of onnx.reference. A sequence becomes an array of objects, which stands for no
+    tensor of the graph, but later nodes of constants take it."""
+    if not isinstance(result, list):
+        return np.asarray(result)
+    array = np.empty(len(result), object)
+    for number, each in enumerate(result):
+        array[number] = each
+    return array

@@ -49,10 +49,14 @@ class Node:
 
 @dataclasses.dataclass
 class Model:
-    """A model without functions of its own but the quantizers that this package exports."""
+    """A model without functions of its own but the quantizers that this package exports.
+
+    `written_opset` is the one that the file has, `opset` that of the nodes.
+    """
 
     graph: onnx.GraphProto
     opset: int
+    written_opset: int
     path: str
     folder: str
     nodes: list[Node]
@@ -90,17 +94,39 @@ def _parse(source: Source) -> tuple[onnx.ModelProto, str, str]:
 
 
 def _check_data(model: onnx.ModelProto, path: str, folder: str) -> None:
-    """Whether the files that hold initializers are there."""
-    for tensor in model.graph.initializer:
+    """Whether the files that hold tensors are there."""
+    for what, tensor in _list_tensors(model):
         if not onnx.external_data_helper.uses_external_data(tensor):
             continue
         place = {entry.key: entry.value for entry in tensor.external_data}.get("location", "")
         if not folder:
-            raise ArgumentError(f"{path}: expected initializer {tensor.name!r} in the model, but "
+            raise ArgumentError(f"{path}: expected {what} {tensor.name!r} in the model, but "
                                 f"got external data in {place!r}; give the path of the file")
         if not os.path.isfile(os.path.join(folder, place)):
-            fail("BLOCKSCALE_FILE", f"{path}: expected the elements of initializer "
+            fail("BLOCKSCALE_FILE", f"{path}: expected the elements of {what} "
                                     f"{tensor.name!r} in {place!r}, but there is no such file")
+
+
+def _list_tensors(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    """All tensors of a model, and what each is."""
+    nodes = [*list_nodes(model.graph),
+             *(node for function in model.functions for node in _list_all(function.node))]
+    for graph in (model.graph, *(inner for node in nodes for inner in _list_graphs(node))):
+        for tensor in graph.initializer:
+            yield "initializer", tensor
+    for node in nodes:
+        for attribute in node.attribute:
+            for tensor in (attribute.t, *attribute.tensors):
+                yield f"attribute {attribute.name} of {node.op_type}", tensor
+
+
+def _load_attributes(model: onnx.ModelProto, path: str, folder: str) -> None:
+    """Takes into the model what attributes have in files. Who reads an attribute knows of no
+    folder."""
+    for what, tensor in _list_tensors(model):
+        if what != "initializer" and onnx.external_data_helper.uses_external_data(tensor):
+            array = _read_tensor(tensor, what, path, folder)
+            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
 
 
 def _check_blocks(model: onnx.ModelProto, path: str, opset: int) -> None:
@@ -117,8 +143,7 @@ def _check_blocks(model: onnx.ModelProto, path: str, opset: int) -> None:
 
 def _check(model: onnx.ModelProto, path: str, folder: str) -> int:
     """Raises ArgumentError where it is no valid model; its opset."""
-    opsets = {each.domain: each.version for each in model.opset_import}
-    opset: int = opsets.get("", opsets.get("ai.onnx", 0))
+    opset = _find_opset(model.opset_import)
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST <= opset <= newest:
         raise ArgumentError(f"{path}: expected opset {OLDEST} to {newest} (onnx "
@@ -168,7 +193,7 @@ def _fill_defaults(model: onnx.ModelProto, handled: Collection[str]) -> None:
     graphs = [(list_nodes(model.graph), model.opset_import)]
     graphs += [(iter(function.node), function.opset_import) for function in model.functions]
     for nodes, opsets in graphs:
-        version = next((each.version for each in opsets if each.domain in ("", "ai.onnx")), 0)
+        version = _find_opset(opsets)
         for node in nodes:
             function = functions.get((node.domain, node.op_type, node.overload))
             defaults: Iterable[onnx.AttributeProto] = ()
@@ -189,13 +214,28 @@ def _list_defaults(op: str, version: int) -> list[onnx.AttributeProto]:
     return [each.default_value for each in schema.attributes.values() if each.default_value.type]
 
 
+def _find_opset(opsets: Iterable[onnx.OperatorSetIdProto]) -> int:
+    """The version of ONNX's own ops; 0 for none."""
+    return next((each.version for each in opsets if each.domain in ("", "ai.onnx")), 0)
+
+
+def _declare_initializers(graph: onnx.GraphProto) -> None:
+    """Writes out the types of initializers, by which the bodies of some ops are made."""
+    known = {each.name for each in (*graph.input, *graph.value_info)}
+    graph.value_info.extend(
+        helper.make_tensor_value_info(each.name, each.data_type, list(each.dims))
+        for each in graph.initializer if each.name not in known)
+
+
 def _inline(model: onnx.ModelProto, handled: Collection[str], path: str,
             kept: Collection[str]) -> onnx.ModelProto:
     """Without functions but those to keep, and without ops that have a body in ONNX itself
     and no handler here."""
+    opset = _find_opset(model.opset_import)
+
     def has_body(op: str) -> bool:
         try:
-            schema = onnx.defs.get_schema(op, model.opset_import[0].version, "")
+            schema = onnx.defs.get_schema(op, opset, "")
         except onnx.defs.SchemaError:
             return False
         return bool(schema.has_function or schema.has_context_dependent_function)
@@ -205,6 +245,7 @@ def _inline(model: onnx.ModelProto, handled: Collection[str], path: str,
             function.domain == DOMAIN and function.name in kept for function in model.functions):
         return model
     _fill_defaults(model, handled)
+    _declare_initializers(model.graph)
     names = [(DOMAIN, name) for name in kept]
     names += [(domain, name) for name in handled for domain in ("", "ai.onnx")]
     try:
@@ -239,31 +280,43 @@ def make_node(node: onnx.NodeProto, number: int) -> Node:
 
 def list_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """The nodes of a graph and of the graphs in them."""
-    for node in graph.node:
+    return _list_all(graph.node)
+
+
+def _list_all(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    for node in nodes:
         yield node
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from list_nodes(inner)
+        for inner in _list_graphs(node):
+            yield from list_nodes(inner)
+
+
+def _list_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for attribute in node.attribute:
+        yield from (attribute.g, *attribute.graphs)
+
+
+def _read_tensor(tensor: onnx.TensorProto, what: str, path: str, folder: str) -> np.ndarray:
+    try:
+        array: np.ndarray = numpy_helper.to_array(tensor, folder)
+        return array
+    except (onnx.checker.ValidationError, ValueError, TypeError, OSError, RuntimeError) as error:
+        fail("BLOCKSCALE_FILE", f"{path}: expected the elements of {what} "
+                                f"{tensor.name!r}, but {_get_reason(error)}")
 
 
 def read_initializers(graph: onnx.GraphProto, path: str, folder: str) -> dict[str, np.ndarray]:
     """Tensors that are known, of a graph or of a branch."""
-    found = {}
-    for tensor in graph.initializer:
-        try:
-            found[tensor.name] = numpy_helper.to_array(tensor, folder)
-        except (onnx.checker.ValidationError, ValueError, TypeError, OSError,
-                RuntimeError) as error:
-            fail("BLOCKSCALE_FILE", f"{path}: expected the elements of initializer "
-                                    f"{tensor.name!r}, but {_get_reason(error)}")
-    return found
+    return {tensor.name: _read_tensor(tensor, "initializer", path, folder)
+            for tensor in graph.initializer}
 
 
 def read(source: Source, handled: Collection[str]) -> Model:
     """A model whose functions are inlined; ops in `handled` stay as they are."""
     model, path, folder = _parse(source)
-    model, opset = _modernize(model, path, folder, _check(model, path, folder))
+    written = _check(model, path, folder)
+    _load_attributes(model, path, folder)
+    model, opset = _modernize(model, path, folder, written)
     quantizers = _find_quantizers(model)
     model = _inline(model, handled, path, quantizers)
     nodes = [make_node(node, number) for number, node in enumerate(model.graph.node, 1)]
-    return Model(model.graph, opset, path, folder, nodes, quantizers)
+    return Model(model.graph, opset, written, path, folder, nodes, quantizers)

@@ -41,18 +41,15 @@ class Constant:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sizes:
-    """Numbers that are computed from sizes of inputs: an array of ints and expressions, which
-    are int64 in the model."""
+    """Numbers that are computed from sizes of inputs: an array of ints and expressions, and their
+    type in the model, int64 or int32."""
 
     value: np.ndarray
+    dtype: str = "i64"
 
     @property
     def sizes(self) -> tuple[int, ...]:
         return self.value.shape
-
-    @property
-    def dtype(self) -> str:
-        return "i64"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

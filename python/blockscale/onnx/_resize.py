@@ -29,6 +29,10 @@ from blockscale.onnx._shapes import read_axes
 _MODES = ("nearest", "linear", "cubic")
 #: Attributes of which only one value is imported.
 _FIXED = {"antialias": 0, "exclude_outside": 0, "keep_aspect_ratio_policy": b"stretch"}
+#: The first opset whose nodes say where the elements of a result lie. In older ones they lie at
+#: multiples of 1 / scale, and take the element before that place, or behind it where the image
+#: becomes smaller, as onnxruntime computes them.
+_OF_PLACES = 11
 #: The largest denominator of scales of sizes that are not known.
 _LARGEST = 64
 
@@ -55,6 +59,8 @@ def _take_axes(importer: Importer, x: Array, inputs: Sequence[Operand],
     scales, sizes = get_input(inputs, 2), get_input(inputs, 3)
     dims = read_axes(importer, attributes.get("axes", range(x.rank)), x.rank)
     places = importer.choose(attributes, "coordinate_transformation_mode", "half_pixel", PLACES)
+    if _is_old(importer):
+        places = "asymmetric"
     if sizes is not None and sizes.sizes != (0,):
         wanted = importer.list_sizes(sizes, "sizes")
         _check_count(importer, dims, wanted)
@@ -74,7 +80,12 @@ def _take_axes(importer: Importer, x: Array, inputs: Sequence[Operand],
             if scale not in (None, 1.0) or size != x.sizes[dim]]
 
 
-@handles("Resize")
+def _is_old(importer: Importer) -> bool:
+    return importer.model.written_opset < _OF_PLACES
+
+
+# onnx.reference has the places of the newest opset.
+@handles("Resize", of_constants=True)
 def import_resize(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
                   ) -> Array:
     x = importer.plain(inputs[0])
@@ -84,7 +95,9 @@ def import_resize(importer: Importer, inputs: Sequence[Operand], attributes: dic
     y = x if mode == "nearest" else importer.number(inputs[0])
     cubic = attributes.get("cubic_coeff_a", -0.75) if mode == "cubic" else None
     for axis in _take_axes(importer, x, inputs, attributes):
-        if mode == "nearest":
+        if mode == "nearest" and _is_old(importer):
+            y = emit_nearest(importer, y, axis, "ceil" if (axis.scale or 1) < 1 else "floor")
+        elif mode == "nearest":
             y = emit_nearest(importer, y, axis, rounding)
         else:
             y = emit_interpolated(importer, y, axis, cubic)

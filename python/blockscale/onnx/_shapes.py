@@ -42,7 +42,7 @@ from blockscale._linalg import (
 )
 from blockscale.onnx._importer import Importer, Operand, get_input, handles
 from blockscale.onnx._operands import Constant, get_dtype
-from blockscale.onnx._sizes import make_sizes
+from blockscale.onnx._sizes import list_places, make_sizes, place_end
 
 
 def read_axes(importer: Importer, axes: Sequence[int], rank: int) -> list[int]:
@@ -178,25 +178,6 @@ def import_gather(importer: Importer, inputs: Sequence[Operand], attributes: dic
     return emit_gather(importer, x, importer.array(indices, "indices"), axis, wraps=True)
 
 
-#: Exporters write numbers from here on for the end of a dimension, which never has as many
-#: elements.
-_END = 10 ** 9
-
-
-def _place(size: Size, position: Size, step: int, *, is_end: bool) -> Size:
-    """Where a slice begins or ends, from 0 to the size; before 0 is -1 for steps back."""
-    if isinstance(position, int) and abs(position) >= _END:
-        if position < 0:
-            return -1 if step < 0 else 0
-        return simplify(size - 1) if step < 0 and not is_end else size
-    if isinstance(position, int) and position < 0:
-        position = simplify(position + size)
-    if isinstance(size, int) and isinstance(position, int):
-        low, high = (-1, size - 1) if step < 0 else (0, size)
-        return min(max(position, low), high)
-    return position
-
-
 @handles("GatherElements")
 def import_gather_elements(importer: Importer, inputs: Sequence[Operand],
                            attributes: dict[str, Any]) -> Array:
@@ -251,30 +232,37 @@ def import_gather_nd(importer: Importer, inputs: Sequence[Operand], attributes: 
     return emit_reads(importer, "gathered", x, sizes, columns, place)
 
 
-@handles("Slice")
-def import_slice(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]) -> Array:
-    x = importer.array(inputs[0])
+@handles("Slice", of_constants=True)
+def import_slice(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]) -> Any:
+    is_known = all(each is None or isinstance(each, Constant) for each in inputs)
+    x: Any = inputs[0] if is_known else importer.array(inputs[0])
     starts, ends = (importer.list_sizes(each, what)
                     for each, what in zip(inputs[1:3], ("starts", "ends")))
     given = get_input(inputs, 4)
     axes = take_axes(importer, inputs, 3, {})
-    axes = read_axes(importer, range(len(starts)) if axes is None else axes, x.rank)
+    axes = read_axes(importer, range(len(starts)) if axes is None else axes, len(x.sizes))
     steps = ([1] * len(starts) if given is None else
              importer.known(given, "steps").reshape(-1).tolist())
     if not len(starts) == len(ends) == len(axes) == len(steps):
         importer.refuse("expected as many starts, ends, axes and steps, but got "
                         f"{len(starts)}, {len(ends)}, {len(axes)} and {len(steps)}")
     for axis, start, end, step in zip(axes, starts, ends, steps):
-        x = _slice(importer, x, axis, start, end, int(step))
+        if step == 0:
+            importer.refuse("expected steps other than 0, but got 0")
+        x = (_slice_known(x, axis, start, end, int(step)) if is_known else
+             _slice(importer, x, axis, start, end, int(step)))
     return x
+
+
+def _slice_known(x: Constant, axis: int, start: Any, end: Any, step: int) -> Constant:
+    places = np.array(list_places(x.sizes[axis], start, end, step), np.int64)
+    return Constant(np.take(x.value, places, axis), x.name)
 
 
 def _slice(importer: Importer, x: Array, axis: int, start: Size, end: Size, step: int) -> Array:
     size = x.sizes[axis]
-    if step == 0:
-        importer.refuse("expected steps other than 0, but got 0")
-    first = _place(size, start, step, is_end=False)
-    last = _place(size, end, step, is_end=True)
+    first = place_end(size, start, step, is_last=False)
+    last = place_end(size, end, step, is_last=True)
     if step < 0:
         # A slice of the elements in the opposite order.
         x, step = emit_reverse(importer, x, [axis]), -step
@@ -316,8 +304,8 @@ def import_split(importer: Importer, inputs: Sequence[Operand], attributes: dict
         parts = importer.list_sizes(sizes_of_parts, "the sizes of parts")
     else:
         count = len(importer.node.outputs)
-        given = attributes.get("num_outputs", count)
-        if given != count:
+        given = attributes.get("num_outputs")
+        if given not in (None, count):
             importer.refuse(f"expected num_outputs to be {count}, as there are outputs, but got "
                             f"{given}")
         if not isinstance(size, int):
@@ -325,6 +313,10 @@ def import_split(importer: Importer, inputs: Sequence[Operand], attributes: dict
                             "their number alone")
         whole = math.ceil(size / count)
         parts = [whole] * (count - 1) + [size - whole * (count - 1)]
+        # num_outputs lets the last part be smaller than the others.
+        if (given is None and size % count) or parts[-1] < 0:
+            what = f"{count} equal parts" if given is None else f"{count} parts of {whole}"
+            importer.refuse(f"expected a dimension of {what}, but got size {size}")
     if sympy.sympify(sum(parts)) - size != 0:
         importer.refuse(f"expected parts whose sizes add up to {size}, but got {parts}")
     results, begin = [], 0
@@ -420,7 +412,7 @@ def import_range(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any
     if start != 0 or delta != 1:
         importer.refuse(f"expected a range of sizes from 0 by steps of 1, but got one from "
                         f"{start} by {delta}")
-    return emit_iota(importer, [limit], 0, "i64")
+    return emit_iota(importer, [limit], 0, inputs[1].dtype)
 
 
 @handles("Trilu")

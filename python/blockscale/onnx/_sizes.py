@@ -14,22 +14,50 @@ import numpy as np
 import sympy
 
 from blockscale._errors import ArgumentError
-from blockscale._linalg import simplify
+from blockscale._linalg import Size, simplify
 from blockscale.onnx._model import Node
-from blockscale.onnx._nodes import TYPES
+from blockscale.onnx._nodes import NAMES, TYPES
 from blockscale.onnx._operands import Constant, Sizes
 
 
-def make_sizes(values: Any) -> Constant | Sizes:
+def make_sizes(values: Any, dtype: str = "i64") -> Constant | Sizes:
     """A list of sizes or one of them: a constant where all are known."""
     array = np.empty(np.shape(values), object)
     array[...] = values
     flat = [simplify(each) for each in array.flat]
     if all(isinstance(each, int) for each in flat):
-        return Constant(np.array(flat, np.int64).reshape(array.shape), "sizes")
+        kind = np.int32 if dtype == "i32" else np.int64
+        return Constant(np.array(flat, kind).reshape(array.shape), "sizes")
     for place, each in zip(np.ndindex(array.shape), flat):
         array[place] = each
-    return Sizes(array)
+    return Sizes(array, dtype)
+
+
+#: Exporters write numbers from here on for the end of a dimension, which never has as many
+#: elements.
+_END = 10 ** 9
+
+
+def place_end(size: Size, position: Size, step: int, *, is_last: bool) -> Size:
+    """Where a slice begins or ends, from 0 to the size. With steps back it begins at an element,
+    and -1 is an end before the first one."""
+    before = -1 if step < 0 and is_last else 0
+    if isinstance(position, int) and abs(position) >= _END:
+        if position < 0:
+            return before
+        return simplify(size - 1) if step < 0 and not is_last else size
+    if isinstance(position, int) and position < 0:
+        position = simplify(position + size)
+    if isinstance(size, int) and isinstance(position, int):
+        return min(max(position, before), size - 1 if step < 0 else size)
+    return position
+
+
+def list_places(size: int, start: int, end: int, step: int) -> range:
+    """The elements of a slice of a dimension whose size is known."""
+    first, last = (place_end(size, position, step, is_last=is_last)
+                   for position, is_last in ((start, False), (end, True)))
+    return range(first, last, step)
 
 
 def _decide(relation: Any) -> bool | None:
@@ -90,7 +118,7 @@ def _fold(node: Node, inputs: list[Any]) -> Any:
                                                       for each in inputs[1:]):
         start, end = (int(each.reshape(-1)[0]) for each in inputs[1:3])
         step = int(inputs[4].reshape(-1)[0]) if len(inputs) > 4 else 1
-        return first[start:end:step]
+        return first[list_places(first.size, start, end, step)]
     if node.op == "Where" and inputs[0].dtype == bool:
         return np.where(*inputs)
     if node.op == "ReduceProd" and first.ndim == 1:
@@ -128,4 +156,12 @@ def fold_sizes(node: Node, inputs: list[Any]) -> Constant | Sizes | None:
     except (ValueError, TypeError, LookupError, ZeroDivisionError) as error:
         raise ArgumentError(
             f"expected sizes of inputs that can be computed, but {error}") from error
-    return None if found is None else make_sizes(found)
+    return None if found is None else make_sizes(found, _get_dtype(node, inputs))
+
+
+def _get_dtype(node: Node, inputs: list[Any]) -> str:
+    """The type of the result of a node of sizes."""
+    if node.op == "Cast":
+        return NAMES[node.attributes["to"]]
+    dtype: str = inputs[1 if node.op == "Where" else 0].dtype
+    return dtype
