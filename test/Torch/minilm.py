@@ -18,6 +18,7 @@ def load_example():
     """The example's modules; the package `blockscale` stays the one that is tested."""
     # The package that reads the weights is among those of .venv.
     sys.path += map(str, ROOT.glob(".venv/lib/python3*/site-packages"))
+    before = list(sys.path)
     sys.path[:0] = [str(EXAMPLE), str(ROOT / "python")]
     try:
         import encoder
@@ -26,7 +27,8 @@ def load_example():
         import weights
         from main import SENTENCES
     finally:
-        del sys.path[:2]
+        # The example adds folders of its own.
+        sys.path[:] = before
     return encoder, formats, tokenizer, weights, SENTENCES
 
 

@@ -78,11 +78,11 @@ def main():
     from blockscale.torch._products_kernels import Linear, Mixer, Quantizer, TransposedLinear
     from blockscale_runtime import Runtime
 
-    stream = types.SimpleNamespace(cuda_stream=0)
     for name, value in (("init", lambda: None), ("is_current_stream_capturing", lambda: False),
-                        ("synchronize", lambda device: None), ("current_device", lambda: 0),
-                        ("current_stream", lambda _: stream)):
+                        ("synchronize", lambda device: None), ("current_device", lambda: 0)):
         unittest.mock.patch.object(torch.cuda, name, value).start()
+    unittest.mock.patch.object(torch._C, "_cuda_getCurrentRawStream", lambda _: 0,
+                               create=True).start()
     ops = torch.ops.blockscale
     torch.manual_seed(0)
     weight, x = torch.randn(128, 128).bfloat16(), torch.randn(5, 128).bfloat16()
