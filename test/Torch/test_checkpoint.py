@@ -243,6 +243,35 @@ class CheckpointTest(unittest.TestCase):
         blockscale.torch.load_quantized_(empty, [self.folder / "model-0.safetensors"])
         self.assertTrue(torch.equal(empty(x), model(x)))
 
+    # Names of one parameter need one tensor, and have one parameter behind that. Two of them have
+    # the same values, and a class that may share them is no model that does.
+    def test_shared_parameters(self):
+        def make_tied(is_tied):
+            made = nn.Sequential(nn.Embedding(8, 32), nn.Linear(32, 8, bias=False))
+            made._tied_weights_keys = ["1.weight"]
+            if is_tied:
+                made[1].weight = made[0].weight
+            return made
+        weight, both = torch.randn(8, 32), ("0.weight", "1.weight")
+        for names in (both, both[:1], both[1:]):
+            self.save(dict.fromkeys(names, weight))
+            for place in ("cpu", "meta"):
+                with torch.device(place):
+                    tied, untied = make_tied(True), make_tied(False)
+                with self.assertWarns(UserWarning):  # That no layer has codes.
+                    blockscale.torch.load_quantized_(tied, self.folder)
+                self.assertIs(tied[0].weight, tied[1].weight)
+                self.assertTrue(torch.equal(tied[0].weight, weight))
+                if len(names) == 1:
+                    missing, = set(both) - set(names)
+                    with self.assertRaisesRegex(blockscale.ArgumentError,
+                                                f"expected a tensor '{missing}', but got none"):
+                        blockscale.torch.load_quantized_(untied, self.folder)
+        self.save({"0.weight": weight, "1.weight": weight + 1})
+        with self.assertRaisesRegex(blockscale.ArgumentError, "'1.weight': expected the values of "
+                                    "'0.weight', which is the same tensor of the model"):
+            blockscale.torch.load_quantized_(make_tied(True), self.folder)
+
     def test_refused(self):
         model, _ = make(has_bias=False)
         state, _ = write(model, modelopt_nvfp4, 4.0)

@@ -196,6 +196,16 @@ class QuantizeTest(unittest.TestCase):
                                              options={"rest": "eager"})
                     self.assertLess(error(compiled(x), layers(x)), 0.01)
 
+    # Calls without rows, as of experts without tokens, whatever the type of the model.
+    def test_no_rows(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            for sizes in ((0,), (2, 0)):
+                layer = nn.Sequential(nn.Linear(32, 64), nn.Linear(64, 32)).to(dtype).eval()
+                blockscale.torch.quantize_(layer, BOTH)
+                self.assertIsInstance(layer[0], blockscale.torch.QuantizedLinear)
+                y = layer(torch.empty(*sizes, 32, dtype=dtype))
+                self.assertEqual((y.shape, y.dtype), ((*sizes, 32), dtype))
+
     def test_linear_is_the_op(self):
         model, x = make()
         plain = copy.deepcopy(model.up)

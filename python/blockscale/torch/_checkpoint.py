@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Union
 
 import torch
@@ -23,7 +23,7 @@ from blockscale.checkpoint._families import LAYOUTS
 from blockscale.checkpoint._layouts import EXPERTS, IGNORED, Layout
 from blockscale.torch._forms import ROW_MAJOR, get_storage
 from blockscale.torch._kernels import LOG
-from blockscale.torch._sites import Installer, Site, find_sites, make_module
+from blockscale.torch._sites import Installer, Site, find_sites, find_ties, make_module
 from blockscale.torch._state import find_wrong_codes, find_wrong_scale
 from blockscale.torch._summary import Ledger, Summary
 
@@ -314,6 +314,21 @@ def fit_form(form: LayerForm, dtype: torch.dtype, name: str) -> LayerForm:
                         f"{unmet.found}; load the model with dtype=torch.bfloat16")
 
 
+def _find_shared(model: nn.Module, wanted: Mapping[str, Tensor]) -> list[list[str]]:
+    """The names of a state dict that are of one tensor, as those of a head that is tied to the
+    embedding."""
+    firsts: dict[int, str] = {}
+    shared: dict[str, list[str]] = {}
+    for name, tensor in model.named_parameters(remove_duplicate=False):
+        if name in wanted:
+            shared.setdefault(firsts.setdefault(id(tensor), name), []).append(name)
+    # A model without memory may still have to be tied.
+    for name, source in (find_ties(model) or {}).items():
+        if shared.get(name) == [name] and source in shared:
+            shared[source] += shared.pop(name)
+    return [names for names in shared.values() if len(names) > 1]
+
+
 def _load_plain(model: nn.Module, files: Files) -> None:
     """Parameters and buffers that are not of quantized weights."""
     quantized = {f"{path}." for path, module in model.named_modules()
@@ -322,7 +337,8 @@ def _load_plain(model: nn.Module, files: Files) -> None:
     def is_plain(name: str) -> bool:
         return not any(name.startswith(path) for path in quantized)
     wanted = {name: tensor for name, tensor in model.state_dict().items() if is_plain(name)}
-    state, problems = {}, []
+    state: dict[str, Tensor] = {}
+    problems = []
     for name, tensor in wanted.items():
         if not files.get_dtype(name):
             continue
@@ -336,16 +352,24 @@ def _load_plain(model: nn.Module, files: Files) -> None:
             problems.append(f"'{name}': expected shape {list(tensor.shape)}, but got "
                             f"{list(found.shape)}")
         state[name] = found.to(tensor.dtype)
-    tied = set(getattr(model, "_tied_weights_keys", None) or ())
-    missing = [name for name in wanted if name not in state and name not in tied
-               and not name.endswith("inv_freq")]
+    is_meta = any(tensor.is_meta for tensor in wanted.values())
+    for names in _find_shared(model, wanted):
+        first, *others = [name for name in names if name in state] or [""]
+        problems += [f"'{name}': expected the values of '{first}', which is the same tensor of the "
+                     "model, but got others" for name in others
+                     if not torch.equal(state[name], state[first])]
+        if first:
+            shared = state[first]
+            # One parameter takes the place of theirs.
+            state.update(dict.fromkeys(names, nn.Parameter(shared, shared.is_floating_point())
+                                       if is_meta else shared))
+    missing = [name for name in wanted if name not in state and not name.endswith("inv_freq")]
     problems += [f"expected a tensor '{name}', but got none" for name in missing]
     left = [name for name in files.names if name not in files.used and not name.endswith(IGNORED)]
     problems += [f"'{name}': expected a tensor of the model, but it has no such parameter"
                  for name in left]
     if problems:
         raise ArgumentError("\n".join(problems))
-    is_meta = any(tensor.is_meta for tensor in wanted.values())
     model.load_state_dict(state, strict=False, assign=is_meta)
 
 

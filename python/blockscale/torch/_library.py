@@ -457,8 +457,8 @@ def _make(op: str, has_offsets: bool, has_input: bool) -> tuple[Callable[..., An
     def function(*args: Any, plain_rows: int = 0, **options: Any) -> Tensor:
         if plain_rows < 0:
             refuse(op, "plain_rows from 0 on", plain_rows)
-        # Whatever a graph was made for: each call has rows of its own.
-        is_plain = args[0].shape[:-1].numel() <= plain_rows
+        # Whatever a graph was made for: each call has rows of its own. None at all are as others.
+        is_plain = plain_rows > 0 and args[0].shape[:-1].numel() <= plain_rows
         offsets, input_global, linear = get(*args, **options, is_plain=is_plain)
         x, data, scales, global_scale, bias, *_ = args
         return _multiply(op, x, data, scales, global_scale, bias, offsets, input_global, linear)
