@@ -144,6 +144,7 @@ static Status runLaunch(const ResolvedFunction &function,
   launch.sharedBytes = resolved.sharedBytes;
   launch.isProgrammatic = resolved.isProgrammatic;
   launch.mayBeOverlapped = resolved.mayBeOverlapped;
+  launch.parameters.reserve(resolved.parameters.size());
   for (const ResolvedParameter &parameter : resolved.parameters) {
     Result<std::vector<uint8_t>> bytes = encode(parameter, addresses, device);
     if (!bytes.ok())

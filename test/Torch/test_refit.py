@@ -4,6 +4,7 @@
 before anything is written."""
 
 import copy
+import ctypes
 import functools
 import itertools
 import unittest
@@ -16,8 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import blockscale
 import blockscale.torch
-from blockscale._forms import LayerForm, OperandForm
-from blockscale.torch import _modules
+from blockscale._forms import OperandForm
+from blockscale.torch import _modules, _requantize
 from blockscale.torch._forms import LAYOUTS
 from blockscale.torch._kernels import Kernel
 from blockscale.torch._modules import QuantizedWeight
@@ -72,6 +73,29 @@ class Ops(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         self.names.add(function.name().split(".")[0])
         return function(*args, **(kwargs or {}))
+
+
+class Call:
+    """A call on addresses, by the CPU's kernel."""
+
+    workspace = 0
+
+    def __init__(self, made, kernel, tensors):
+        self.made, self.kernel, self.x = made, kernel, tensors[0]
+        self.results = kernel(tensors)
+        self.shapes = [tuple(each.shape) for each in self.results]
+
+    def launch(self, arguments, results, workspace, device):
+        x, *out = (find_tensor(address, like) for address, like in zip(
+            (*arguments, *results), (self.x, *self.results), strict=True))
+        self.kernel([x], out=out)
+        # A kernel is a method of what it is made of.
+        self.made.append(self.kernel._build.__self__.is_settled)
+
+
+def find_tensor(address, like):
+    memory = (ctypes.c_uint8 * like.nbytes).from_address(address)
+    return torch.frombuffer(memory, dtype=like.dtype).view(like.shape)
 
 
 class RefitTest(unittest.TestCase):
@@ -173,55 +197,94 @@ class RefitTest(unittest.TestCase):
         self.assertLessEqual(ops.names, {"aten::detach"})
         self.assertGreater(model.out.data._version, before)
 
-    def test_settled(self):
-        """Of a mapping, other tensors are copied first, and kernels of all layers but the first may
-        begin early, if they read what was given. Of pairs none may."""
+    def test_others_are_first(self):
+        """Of a mapping, tensors that no layer quantizes are copied before the first kernel."""
         model, other = make_plain(0), make_plain(1)
         blockscale.torch.quantize_(model, policy(RULES[0]))
-        weights = {name: other.state_dict()[name] for name in (
-            "q.weight", "norm.weight", "k.weight", "shift", "out.weight")}
-        weights["k.weight"] = weights["k.weight"].t().contiguous().t()
-        run, norm = _modules._run_quantizer, other.norm.weight
+        weights, run = other.state_dict(), _modules._run_quantizer
 
         def check_copied(*args):
-            self.assertTrue(torch.equal(model.norm.weight, norm))
+            self.assertTrue(torch.equal(model.shift, other.shift))
             return run(*args)
-        for given, function, wanted in ((weights, check_copied, [False, False, True]),
-                                        (iter(weights.items()), run, [False, False, False])):
-            with unittest.mock.patch.object(_modules, "_run_quantizer",
-                                            side_effect=function) as call:
-                blockscale.torch.refit_(model, given)
-            self.assertEqual([each.args[4] for each in call.call_args_list], wanted)
+        with unittest.mock.patch.object(_modules, "_run_quantizer",
+                                        side_effect=check_copied) as call:
+            blockscale.torch.refit_(model, weights)
+        self.assertEqual(call.call_count, 3)
 
-    def test_kernels_of_graphs(self):
-        """Kernels that begin early run in graphs alone, and calls before load them. Here a tensor
-        says that it is on a GPU."""
-        form, weight = LayerForm(OperandForm("mxfp8")), torch.zeros(2, 64, dtype=torch.bfloat16)
-        device = torch.device("cuda", 0)
-        weight = unittest.mock.Mock(wraps=weight, device=device, dtype=weight.dtype, shape=(2, 64))
-        plain, early = unittest.mock.Mock(), unittest.mock.Mock()
-        for is_captured, is_loaded, wanted in ((False, False, plain), (True, True, early),
-                                               (True, False, plain)):
-            early.reset_mock()
-            early.is_loaded.return_value = is_loaded
-            with unittest.mock.patch.object(
-                    _modules, "_get_quantizer",
-                    side_effect=lambda *key, is_settled=False: early if is_settled else plain), \
-                    unittest.mock.patch.object(_modules, "to_argument", return_value=weight), \
-                    unittest.mock.patch.object(torch.cuda, "is_current_stream_capturing",
-                                               return_value=is_captured), \
-                    unittest.mock.patch.object(_modules, "run") as run:
-                _modules._run_quantizer(weight, form, "fragments", is_settled=True)
-            self.assertIs(run.call_args.args[0], wanted)
-            self.assertEqual(early.load.call_count, not is_captured)
-        kernel = Kernel("a kernel", lambda _: None, [])
-        with unittest.mock.patch.object(Kernel, "_compile_cuda") as compile_cuda:
-            self.assertFalse(kernel.is_loaded(device))
-            kernel.load(device)
-            compile_cuda.assert_called_once_with(0, None)
-            kernel._cuda[0, None] = None
-            kernel.load(device)
-            compile_cuda.assert_called_once()
+    def refit_by_launches(self, model, weights, is_captured=False, is_loaded=True):
+        """refit_ as on a GPU. Gives of each launch whether it may begin early, and the layers that
+        took ordinary calls."""
+        made = []
+        with unittest.mock.patch.object(_requantize, "_GPU", "cpu"), \
+                unittest.mock.patch.dict(_requantize._KINDS, clear=True), \
+                unittest.mock.patch.object(Kernel, "get_call",
+                                           lambda *args: Call(made, *args)), \
+                unittest.mock.patch.object(Kernel, "is_loaded", return_value=is_loaded), \
+                unittest.mock.patch.object(torch.cuda, "is_current_stream_capturing",
+                                           return_value=is_captured), \
+                unittest.mock.patch.object(QuantizedWeight, "take_plain", autospec=True,
+                                           side_effect=QuantizedWeight.take_plain) as take:
+            self.assertEqual(blockscale.torch.refit_(model, weights), [])
+        return made, [each.args[0] for each in take.call_args_list]
+
+    def test_launches(self):
+        """Layers take one launch each, with the same bytes in the same memory; those whose weights
+        lie together have a global scale for each row."""
+        for rule, kind in itertools.product(RULES, (Model, ExpertsModel)):
+            with self.subTest(rule=rule, kind=kind.__name__):
+                model, other = (make_plain(seed, kind) for seed in (0, 1))
+                weights = copy.deepcopy(other.state_dict())
+                for each in (model, other):
+                    blockscale.torch.quantize_(each, policy(rule))
+                layers = [each for each in model.modules() if isinstance(each, QuantizedWeight)]
+                memory = find_memory(model)
+                versions = [each.data._version for each in layers]
+                made, ordinary = self.refit_by_launches(model, weights)
+                self.assertEqual((len(made), ordinary), (len(layers), []))
+                self.assertEqual(find_memory(model), memory)
+                self.check_same(model, other)
+                for layer, version in zip(layers, versions):
+                    self.assertGreater(layer.data._version, version)
+
+    def test_early_launches(self):
+        """Kernels of all layers but the first may begin early, if nothing else is written in
+        between and they are loaded, which a capture does not allow."""
+        for is_mapping, is_captured, is_loaded, wanted in (
+                (True, False, False, [False, True, True]), (True, True, True, [False, True, True]),
+                (True, True, False, [False] * 3), (False, False, True, [False] * 3)):
+            with self.subTest(is_mapping=is_mapping, is_captured=is_captured, is_loaded=is_loaded):
+                model, other = make_plain(0), make_plain(1)
+                blockscale.torch.quantize_(model, policy(RULES[0]))
+                weights = other.state_dict()
+                made, _ = self.refit_by_launches(
+                    model, weights if is_mapping else iter(weights.items()),
+                    is_captured=is_captured, is_loaded=is_loaded)
+                self.assertEqual(made, wanted)
+
+    def test_no_launches(self):
+        """Weights that kernels do not read as they lie, and layers that they cannot write into as
+        they are, take ordinary calls."""
+        def odd(weight):
+            return torch.cat([weight.new_zeros(1), weight.flatten()])[1:].view_as(weight)
+
+        changes = {"in columns": lambda weight: weight.t().contiguous().t(),
+                   "at an odd address": odd}
+        for name, change in changes.items():
+            with self.subTest(name):
+                model, other = make_plain(0), make_plain(1)
+                weights = copy.deepcopy(other.state_dict())
+                for each in (model, other):
+                    blockscale.torch.quantize_(each, policy(RULES[0]))
+                weights["k.weight"] = change(weights["k.weight"])
+                made, ordinary = self.refit_by_launches(model, weights)
+                self.assertEqual((len(made), ordinary), (2, [model.k]))
+                self.check_same(model, other)
+
+        model, other = make_plain(0), make_plain(1)
+        blockscale.torch.quantize_(model, policy(RULES[1]))
+        model.out.data = model.out.data[:, :-1].contiguous()
+        with self.assertRaisesRegex(blockscale.ArgumentError, "result 0|shape"):
+            self.refit_by_launches(model, other.state_dict())
 
     def test_settled_kernel(self):
         """A module says of which argument this is so."""

@@ -79,20 +79,36 @@ def synchronize(device: torch.device | str | int | None = None) -> None:
         _open_device(torch.cuda.current_device() if index is None else index)))
 
 
-class _Call:
-    """A function for arguments of certain sizes."""
+class Call:
+    """A function for arguments of certain sizes.
 
-    def __init__(self, function: int, tensors: Sequence[Tensor], ranks: Sequence[int]):
+    Attributes:
+      shapes: of the results.
+      workspace: the bytes that a launch needs.
+    """
+
+    def __init__(self, module: int, function: int, tensors: Sequence[Tensor], ranks: Sequence[int]):
         arguments = (CallArgument * len(tensors))()
         for slot, tensor in zip(arguments, tensors):
             slot.dtype = _DTYPES[tensor.dtype]
             slot.rank = tensor.dim()
             slot.shape = (c_int64 * max(tensor.dim(), 1))(*tensor.shape)
-        self.handle = _make(LIBRARY.blockscale_call_create, function, arguments, len(tensors))
-        weakref.finalize(self, LIBRARY.blockscale_call_destroy, self.handle)
-        self.workspace = LIBRARY.blockscale_call_workspace_bytes(self.handle)
-        self.shapes = [tuple(LIBRARY.blockscale_call_shape(self.handle, _RESULT, number)[:rank])
+        self._module = module
+        self._handle = _make(LIBRARY.blockscale_call_create, function, arguments, len(tensors))
+        weakref.finalize(self, LIBRARY.blockscale_call_destroy, self._handle)
+        self.workspace: int = LIBRARY.blockscale_call_workspace_bytes(self._handle)
+        self.shapes = [tuple(LIBRARY.blockscale_call_shape(self._handle, _RESULT, number)[:rank])
                        for number, rank in enumerate(ranks)]
+
+    def launch(self, arguments: Sequence[int], results: Sequence[int], workspace: int,
+               device: int) -> None:
+        """Runs it on a device's current stream. The caller answers for the memory at these
+        addresses: what lies there has the dtypes and sizes of the call."""
+        given, made = len(arguments), len(results)
+        _check(LIBRARY.blockscale_launch(
+            self._module, self._handle, (c_uint64 * given)(*arguments), given,
+            (c_uint64 * made)(*results), made, workspace, self.workspace,
+            torch._C._cuda_getCurrentRawStream(device)))
 
 
 def _check_shapes(out: Sequence[Tensor], shapes: Sequence[tuple[int, ...]]) -> None:
@@ -118,14 +134,15 @@ class Function:
                    for number in range(count)]
         self._ranks = [LIBRARY.blockscale_buffer_rank(buffer) for buffer in buffers]
         self._results = list(results)
-        self._calls: dict[Any, _Call] = {}
+        self._calls: dict[Any, Call] = {}
         self._lock = threading.Lock()
 
-    def _get_call(self, tensors: Sequence[Tensor]) -> _Call:
+    def get_call(self, tensors: Sequence[Tensor]) -> Call:
+        """The call for arguments of such sizes."""
         key = tuple(tensor.shape for tensor in tensors)
         call = self._calls.get(key)
         if call is None:
-            call = _Call(self._function, tensors, self._ranks)
+            call = Call(self._module, self._function, tensors, self._ranks)
             with self._lock:
                 if len(self._calls) >= _MAX_CALLS:
                     self._calls.clear()
@@ -139,7 +156,7 @@ class Function:
                  ) -> list[Tensor]:
         """`tensors` are contiguous, on the device, and of the dtypes of the arguments, and so are
         those for the results, `out`, if there are any."""
-        call = self._get_call(tensors)
+        call = self.get_call(tensors)
         if out is None:
             results = [self._allocate(shape, dtype)
                        for shape, dtype in zip(call.shapes, self._results)]
@@ -148,10 +165,6 @@ class Function:
             _check_shapes(results, call.shapes)
         # PyTorch's allocator gives memory of a stream again to work of that stream alone.
         workspace = self._allocate([call.workspace], torch.uint8) if call.workspace else None
-        addresses = (c_uint64 * len(tensors))(*[each.data_ptr() for each in tensors])
-        made = (c_uint64 * len(results))(*[each.data_ptr() for each in results])
-        stream = torch._C._cuda_getCurrentRawStream(self._device.index)
-        _check(LIBRARY.blockscale_launch(
-            self._module, call.handle, addresses, len(tensors), made, len(results),
-            0 if workspace is None else workspace.data_ptr(), call.workspace, stream))
+        call.launch([each.data_ptr() for each in tensors], [each.data_ptr() for each in results],
+                    0 if workspace is None else workspace.data_ptr(), self._device.index)
         return results

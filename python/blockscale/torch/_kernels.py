@@ -33,6 +33,8 @@ LOG = logging.getLogger("blockscale")
 ROW_BUCKETS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 #: So few rows that a product waits for its weight alone, whichever of the smallest tiles it has.
 FEW_ROWS = 16
+#: Of the addresses of arguments on a GPU.
+ALIGNMENT = 16
 _PLAN, _BUNDLE = 3, 4  # of _native.compile
 _PRODUCTS = ("blockscale.scaled_mm", "blockscale.scaled_grouped_mm")
 
@@ -140,10 +142,12 @@ class Kernel:
         """Whether calls on a GPU have what they need, for any number of rows."""
         return (device.index or 0, None) in self._cuda
 
-    def load(self, device: torch.device) -> None:
-        """Compiles and loads what calls on a GPU need, which they cannot do in a capture."""
-        if not self.is_loaded(device):
-            self._compile_cuda(device.index or 0, None)
+    def get_call(self, tensors: Sequence[Tensor]) -> _cuda.Call:
+        """The call on the GPU of tensors of certain sizes, for any number of rows. It is for who
+        launches many and checks their tensors."""
+        index = tensors[0].device.index or 0
+        function = self._cuda.get((index, None)) or self._compile_cuda(index, None)
+        return function.get_call(_view(tensors, self._signed))
 
     def __call__(self, tensors: Sequence[Tensor], rows: int | None = None,
                  out: Sequence[Tensor] | None = None) -> list[Tensor]:
@@ -223,7 +227,7 @@ def get_kernel(key: Hashable, make: Callable[[], Kernel]) -> Kernel:
 def to_argument(tensor: Tensor) -> Tensor:
     """A tensor as kernels take it: row-major, at an address that tensor maps accept."""
     tensor = tensor.detach().contiguous()
-    if tensor.device.type == "cuda" and tensor.data_ptr() % 16:
+    if tensor.device.type == "cuda" and tensor.data_ptr() % ALIGNMENT:
         return tensor.clone()
     return tensor
 

@@ -61,7 +61,7 @@ def check_finite(name: str, weight: Tensor, form: LayerForm) -> None:
     """
     if weight.is_meta or not weight.numel():
         return
-    dtype = _CAST[form.cast] if form.cast and weight.dtype == torch.float32 else weight.dtype
+    dtype = get_cast(form, weight.dtype) or weight.dtype
     ends = torch.stack(torch.aminmax(weight.detach())).to(dtype)
     if not ends.isfinite().all():
         raise ArgumentError(f"'{name}': expected numbers that are finite, but got an amax of "
@@ -69,33 +69,33 @@ def check_finite(name: str, weight: Tensor, form: LayerForm) -> None:
 
 
 def _run_quantizer(weight: Tensor, form: LayerForm, layout: str,
-                   out: Sequence[Tensor] | None = None, is_settled: bool = False) -> list[Tensor]:
+                   out: Sequence[Tensor] | None = None) -> list[Tensor]:
     """Data and scales in an order, and the global scale if there is one: of a stack, one for each
-    matrix or for all. They are in the memory of `out`, if that is given. `is_settled` says that
-    nothing which may still run writes the weight, whose kernels may begin early then."""
-    operand, address = form.weight, weight.data_ptr()
-    if form.cast and weight.dtype == torch.float32:
-        weight = weight.to(_CAST[form.cast])
-    given = (torch.tensor(operand.amax, dtype=torch.float32, device=weight.device)
-             if operand.scaling == "amax" else None)
+    matrix or for all. They are in the memory of `out`, if that is given."""
+    cast, amax = get_cast(form, weight.dtype), form.weight.amax
+    x = to_argument(weight if cast is None else weight.to(cast))
+    given = (torch.tensor(amax, dtype=torch.float32, device=weight.device)
+             if form.weight.scaling == "amax" else None)
+    return run(find_quantizer(x, form, layout), [x, given], out=out)
+
+
+def get_cast(form: LayerForm, dtype: torch.dtype) -> torch.dtype | None:
+    """What weights of a dtype are rounded to before they are quantized, if they are."""
+    return _CAST[form.cast] if form.cast and dtype == torch.float32 else None
+
+
+def find_quantizer(weight: Tensor, form: LayerForm, layout: str, is_settled: bool = False
+                   ) -> Kernel:
+    """The kernel for a weight, which is rounded by `cast` already, and an amax if the form has
+    one. `is_settled` is that of Quantizer."""
+    operand = form.weight
     # The number itself is an argument, so that one kernel serves all.
     if operand.amax is not None:
         operand = dataclasses.replace(operand, amax=None)
-    x = to_argument(weight)
     # On the CPU one kernel serves all. On a GPU those of rows of a static length write any order.
-    is_on_gpu = weight.device.type == "cuda"
-    key = (operand, weight.dtype, weight.dim(), form.rht, layout,
-           (weight.shape[-1] or None) if is_on_gpu else None)
-    kernel = _get_quantizer(*key)
-    if is_settled and is_on_gpu and x.data_ptr() == address:
-        # Outside of a CUDA graph launching takes longer than an overlap would gain, but the kernel
-        # for a graph has to be there before that is captured.
-        early = _get_quantizer(*key, is_settled=True)
-        if not torch.cuda.is_current_stream_capturing():
-            early.load(weight.device)
-        elif early.is_loaded(weight.device):
-            kernel = early
-    return run(kernel, [x, given], out=out)
+    columns = (weight.shape[-1] or None) if weight.device.type == "cuda" else None
+    return _get_quantizer(operand, weight.dtype, weight.dim(), form.rht, layout, columns,
+                          is_settled)
 
 
 @functools.lru_cache(maxsize=256)
@@ -237,24 +237,22 @@ class QuantizedWeight(nn.Module):
                                  before=self.layout, after=layout)
         return data, scales
 
-    def take_plain(self, weight: Tensor, form: LayerForm, is_settled: bool = False
-                   ) -> tuple[Tensor, Tensor] | None:
+    def take_plain(self, weight: Tensor, form: LayerForm) -> tuple[Tensor, Tensor] | None:
         """Quantizes another weight, [N, K] or a stack of them, in a form that has the layer's
-        formats, where this one is. Kernels write into its memory. `is_settled` says that nothing
-        which may still run writes the weight.
+        formats, where this one is. Kernels write into its memory.
 
         Returns: the global scale of each row and the one number that is still to be copied there,
-          if rows have one each."""
+          as often, if rows have one each."""
         out, scale = [self.data, self.scales], self.global_scale
         if scale is None:
-            _run_quantizer(weight, form, self.layout, out, is_settled)
+            _run_quantizer(weight, form, self.layout, out)
             return None
         made = scale
         shape = weight.shape[:-2] if form.weight.scaling == "dynamic" else torch.Size()
         if scale.shape != shape:
             made = scale.new_empty(shape)
-        _run_quantizer(weight, form, self.layout, [*out, made], is_settled)
-        return None if made is scale else (scale, made)
+        _run_quantizer(weight, form, self.layout, [*out, made])
+        return None if made is scale else (scale, made.expand_as(scale))
 
     def _set_layout(self, layout: str) -> None:
         self.data, self.scales = self._convert(layout)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
@@ -14,10 +13,10 @@ from torch import Tensor, nn
 
 from blockscale._errors import ArgumentError
 from blockscale._types import element_name
-from blockscale.torch._kernels import join_tensors
 from blockscale.torch._library import PLAIN
 from blockscale.torch._modules import QuantizedWeight
 from blockscale.torch._quantize_model import find_joint_amax, read_joint, with_amax
+from blockscale.torch._requantize import Requantizer
 
 Weights: TypeAlias = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
 
@@ -46,65 +45,45 @@ def refit_(model: nn.Module, weights: Weights, *, joint: Iterable[Collection[str
     """
     targets = _find_targets(model)
     left = {name: None for name, target in targets.items() if isinstance(target, QuantizedWeight)}
-    amaxes = _find_joint_amaxes(targets, weights, joint)
+    amaxes = _find_joint_amaxes(targets, weights, joint) if joint else {}
     pairs = weights.items() if isinstance(weights, Mapping) else weights
     is_whole = isinstance(weights, Mapping)
-    state = _State(set() if is_whole else None)
+    requantizer = Requantizer(is_settled=is_whole)
     with torch.no_grad():
         try:
             for write in _check(targets, pairs, amaxes, is_whole):
-                left.pop(write(state), None)
+                left.pop(write(requantizer), None)
         finally:
-            state.spread()
+            requantizer.finish()
     return list(left)
-
-
-@dataclasses.dataclass
-class _State:
-    """What calls of kernels have left to know and to do for those behind them.
-
-    Attributes:
-      begun: devices where a layer's kernels began when all that comes before refit_ had ended, so
-        that those of later layers may overlap; None if new weights are made meanwhile.
-      scales: global scales of each row, and the numbers that are copied there in the end: a copy
-        between kernels would keep these from overlapping.
-    """
-
-    begun: set[torch.device] | None
-    scales: list[tuple[Tensor, Tensor]] = dataclasses.field(default_factory=list)
-
-    def spread(self) -> None:
-        """One op for those that lie behind one another."""
-        runs: list[list[tuple[Tensor, Tensor]]] = []
-        for pair in sorted(self.scales, key=lambda pair: pair[0].data_ptr()):
-            if not runs or join_tensors([runs[-1][-1][0], pair[0]]) is None:
-                runs.append([])
-            runs[-1].append(pair)
-        for run in runs:
-            joined = join_tensors([scale for scale, _ in run])
-            assert joined is not None
-            torch.cat([made.expand_as(scale) for scale, made in run], out=joined)
 
 
 #: What a tensor is written into: a layer or stack, whose codes it becomes, or a tensor.
 _Target: TypeAlias = QuantizedWeight | Tensor
 #: Writes a tensor and gives its name.
-_Write: TypeAlias = Callable[[_State], str]
+_Write: TypeAlias = Callable[[Requantizer], str]
 
 
 def _find_targets(model: nn.Module) -> dict[str, _Target]:
     """By the names of the plain model's state dict."""
     found: dict[str, _Target] = {}
-    for name, module in model.named_modules(remove_duplicate=False):
+
+    def visit(module: nn.Module, name: str) -> None:
+        prefix = f"{name}." if name else ""
         if isinstance(module, QuantizedWeight):
-            found[name if module.is_stack else f"{name}.weight"] = module
-            if module.bias is not None:
-                found[f"{name}_bias" if module.is_stack else f"{name}.bias"] = module.bias
-            continue
-        for members in (module._parameters, module._buffers):
-            for member, tensor in members.items():
-                if tensor is not None:
-                    found[f"{name}.{member}" if name else member] = tensor
+            found[name if module.is_stack else f"{prefix}weight"] = module
+            bias = module._parameters["bias"]
+            if bias is not None:
+                found[f"{name}_bias" if module.is_stack else f"{prefix}bias"] = bias
+        else:
+            for members in (module._parameters, module._buffers):
+                for member, tensor in members.items():
+                    if tensor is not None:
+                        found[prefix + member] = tensor
+        for child, each in module._modules.items():
+            if each is not None:
+                visit(each, prefix + child)
+    visit(model, "")
     return found
 
 
@@ -147,7 +126,7 @@ def _check_one(targets: dict[str, _Target], name: str, tensor: Tensor, amax: flo
         raise ArgumentError(f"expected '{name}' as {_describe(target)}, but got "
                             f"{_describe(tensor)}")
 
-    def copy(_: _State) -> str:
+    def copy(_: Requantizer) -> str:
         target.copy_(tensor)
         return name
     return copy
@@ -174,18 +153,7 @@ def _check_weight(name: str, layer: QuantizedWeight, tensor: Tensor, amax: float
         raise ArgumentError(f"'{name}': {unmet.name}: expected {unmet.expected} for a layer in "
                             f"{layer.form.describe()}, but got {unmet.found}")
 
-    def quantize(state: _State) -> str:
-        plain = tensor.detach().to(layer.data.device)
-        if layer.is_plain_transposed:
-            plain = plain.transpose(-2, -1)
-        plain = plain.contiguous()
-        is_given = plain.data_ptr() == tensor.data_ptr()
-        begun = state.begun
-        left = layer.take_plain(plain, with_amax(layer.form, amax),
-                                begun is not None and is_given and plain.device in begun)
-        if left is not None:
-            state.scales.append(left)
-        if begun is not None:
-            begun.add(plain.device)
+    def quantize(requantizer: Requantizer) -> str:
+        requantizer.write(layer, tensor, with_amax(layer.form, amax))
         return name
     return quantize
