@@ -39,6 +39,38 @@ def make(model, sizes, shapes):
     return blockscale.torch.from_export(program).compile()
 
 
+class Branch(nn.Module):
+    def forward(self, x):
+        return x * 2 if x.shape[0] < 50 else x * 3
+
+
+class RangeTest(unittest.TestCase):
+    """A program has one branch of the model, that of the sizes that it was exported for."""
+
+    def test_ranges(self):
+        for shape, fitting, others, message in (
+                (Dim("rows", max=40), (0, 1, 40), (41, 60), "from 0 to 40"),
+                (Dim("rows", min=3, max=49), (3, 49), (2, 50), "from 3 to 49"),
+                (Dim.AUTO, (2, 49), (1, 50), "from 2 to 49"),
+                (Dim("rows", min=50), (50, 200), (49, 1), "50 or more")):
+            first = 60 if "more" in message else 10
+            function = make(Branch(), [first], [shape])
+            for size in fitting:
+                x = torch.randn(size, 8)
+                self.assertTrue(torch.equal(function(x), Branch()(x)))
+            for size in others:
+                with self.assertRaisesRegex(
+                        blockscale.ArgumentError, f"^expected dimension 0 of x to be {message}, "
+                        f"which the program was exported for, but got {size}$"):
+                    function(torch.randn(size, 8))
+
+    def test_a_range_of_a_derived_size(self):
+        function = make(Halves(), [10], [2 * ROWS])
+        with self.assertRaisesRegex(blockscale.ArgumentError,
+                                    r"^expected s\d+ to be from 2 to 100, which .* got 101$"):
+            function(torch.randn(202, 8))
+
+
 class DerivedTest(unittest.TestCase):
     def test_a_multiple_alone(self):
         """No input has the size itself."""

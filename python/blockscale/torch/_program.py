@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -80,6 +81,7 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         inputs = self._imported._flatten(args, kwargs)
         symbols = bind_sizes(self._imported.inputs, inputs)
+        _check_ranges(self._imported.inputs, symbols, self._imported.ranges)
         with self._lock:
             results = self.compiled(*[self._get_array(number, inputs, symbols)
                                       for number in range(len(self._imported.arguments))])
@@ -112,15 +114,19 @@ class Imported:
       inputs: the tensors that a caller passes.
       changed: the names of buffers that the program changes. What they become are the first
         results of the function.
+      ranges: the least and the largest size of symbols, where the program is only known to be the
+        model for these.
     """
 
     def __init__(self, module: Module, importer: Importer,
                  flatten: Callable[[Sequence[Any], dict[str, Any]], list[Any]],
-                 unflatten: Callable[[list[Tensor]], Any], changed: Sequence[str] = ()):
+                 unflatten: Callable[[list[Tensor]], Any], changed: Sequence[str] = (),
+                 ranges: Mapping[Any, tuple[int, float]] | None = None):
         self.module = module
         self.arguments: list[Argument] = importer.arguments
         self.inputs: list[Input] = importer.inputs
         self.changed = tuple(changed)
+        self.ranges = dict(ranges or {})
         self._flatten = flatten
         self._unflatten = unflatten
 
@@ -195,6 +201,29 @@ def bind_sizes(inputs: Sequence[Input], tensors: Sequence[Any]) -> dict[Any, int
                                     f"got {shape}")
     _bind_derived(inputs, derived, symbols)
     return symbols
+
+
+def _check_ranges(inputs: Sequence[Input], symbols: Mapping[Any, int],
+                  ranges: Mapping[Any, tuple[int, float]]) -> None:
+    """Raises ArgumentError for sizes that a program was not exported for: code of the model may
+    have branched on them."""
+    for symbol, found in symbols.items():
+        least, most = ranges.get(symbol, (found, found))
+        if not least <= found <= most:
+            where = _find_place(inputs, symbol).removeprefix(", ").rstrip(",")
+            bounds = f"{least} or more" if most == math.inf else f"from {least} to {most}"
+            raise ArgumentError(f"expected {where or symbol} to be {bounds}, which the program was "
+                                f"exported for, but got {found}")
+
+
+def _read_ranges(program: torch.export.ExportedProgram) -> dict[Any, tuple[int, float]]:
+    """The ranges of a program's sizes. torchao's layers branch on the number of rows, where the
+    module does not."""
+    if any(map(_torchao.is_quantized, program.state_dict.values())):
+        return {}
+    return {symbol: (int(each.lower), int(each.upper) if each.upper.is_Integer else math.inf)
+            for symbol, each in program.range_constraints.items()
+            if isinstance(symbol, sympy.Symbol)}
 
 
 def _find_place(inputs: Sequence[Input], symbol: Any) -> str:
@@ -382,7 +411,7 @@ def from_export(program: torch.export.ExportedProgram, name: str = "forward",
 
     return Imported(module, importer, flatten,
                     lambda results: pytree.tree_unflatten(results, program.call_spec.out_spec),
-                    _get_changed(written_out))
+                    _get_changed(written_out), _read_ranges(program))
 
 
 def from_graph(graph_module: torch.fx.GraphModule, name: str = "forward",
