@@ -361,10 +361,7 @@ class Case:
         kinds = [next(each for each in (self.op.b, self.op.a) if each in PLAIN)] * 2
 
         def multiply(a, b):
-            sums = np.zeros((*a.shape[:-1], b.shape[-2]), np.float32)
-            for at in np.ndindex(a.shape[:-1]):
-                sums[at] = multiply_on_tensor_cores(how, a[at], b[at[:-1]], kinds)
-            return sums
+            return multiply_on_tensor_cores(how, a[..., :, None, :], b[..., None, :, :], kinds)
 
         a, b = self.values
         ends = [end * self.unit for end in self.legal]
