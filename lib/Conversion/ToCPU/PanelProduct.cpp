@@ -9,6 +9,7 @@
 #include "Emission/KernelOperands.h"
 #include "Panel.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -94,11 +95,28 @@ Value PanelProduct::getRegisterDepth(Value blocks) {
   return mul(b, times, kRegisterDepth);
 }
 
+/// Keeps LLVM from unrolling the loop over `i`. LLVM takes a body that fills
+/// memory for one instruction until it has unrolled the loop, and then time
+/// that grows with the square of the stores.
+static void keepLoop(Value i) {
+  MLIRContext *context = i.getContext();
+  auto isOff = BoolAttr::get(context, true);
+  auto unroll =
+      LLVM::LoopUnrollAttr::get(context, isOff, {}, {}, {}, {}, {}, {});
+  // A loop's attributes become those of its branch.
+  OperationName branch(LLVM::BrOp::getOperationName(), context);
+  i.getParentBlock()->getParentOp()->setAttr(
+      LLVM::BrOp::getLoopAnnotationAttrName(branch),
+      LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {},
+                                    {}, {}, {}, {}, {}, {}, {}));
+}
+
 void PanelProduct::emitClearSums(const PanelTask &task) {
   auto type = VectorType::get({tileCols}, b.getF64Type());
   Lanes zeros(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
   Value zero = getIndex(b, 0);
   emitLoop(b, zero, roundUp(b, task.rows.count, kRegisterRows), [&](Value row) {
+    keepLoop(row);
     emitLoop(
         b, zero, roundUp(b, task.cols.count, kPairTileCols),
         [&](Value col) { storeLanes(toBits(zeros), sums, {row, col}); },

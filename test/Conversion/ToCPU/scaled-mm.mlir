@@ -36,7 +36,9 @@
 // CHECK:             scf.for [[BLOCK:%.+]] = [[C0]] to [[C64]] step [[C4]]
 // CHECK-COUNT-16:      vector.load [[SCALES]][{{.*}}, [[BLOCK]]] : memref<16x64xf32>, vector<4xf32>
 // CHECK-COUNT-4:       vector.store {{%.+}}, [[COL_SCALES]][{{%.+}}, [[COL]]] : memref<64x128xf32>, vector<16xf32>
+// The loop that clears them stays one.
 // CHECK:           vector.store {{%.+}}, [[SUMS]]
+// CHECK:           } {loop_annotation = #{{.+}}}
 // CHECK:           scf.for [[BLOCK:%.+]] = [[C0]] to [[C64]] step [[C16]]
 // CHECK:             scf.for {{%.+}} = [[C0]] to [[C72]]
 // CHECK:               vector.load [[A]][[[BATCH]],
