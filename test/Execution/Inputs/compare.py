@@ -87,12 +87,12 @@ def compare_groups(label, results, comparison):
 
 
 def compare(text, label, folder, passes, comparison):
-    plain = Module(text, folder, first_stage="form-kernels")
+    plain = Module(text, folder, first_stage="form-kernels", optimize=False)
     before = run(plain)
     compare_groups(label, before, comparison)
     after = {"the pipeline": Module(text, folder, passes)}
     if passes:
-        after["the passes"] = Module(text, folder, passes, "form-kernels")
+        after["the passes"] = Module(text, folder, passes, "form-kernels", optimize=False)
         if after["the passes"].text == plain.text:
             comparison.failures.append(f"{label}the passes change nothing")
     for what, module in after.items():

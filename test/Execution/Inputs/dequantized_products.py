@@ -19,7 +19,7 @@ import numpy as np
 
 import exact
 from expect import Expectations, first_difference
-from gpu_calls import run_places
+from gpu_calls import ON_CPU, run_places
 from products import factors
 from reference import from_bf16, pack, to_bf16
 
@@ -197,7 +197,7 @@ def main():
         arguments = form.draw(random)
         apart = folder / f"{number}"
         [(said, wanted)] = run_places(form.text(True), arguments, 1 + (
-            1 if form.side == "a" else form.products), apart / "values", [["--on=cpu"]])
+            1 if form.side == "a" else form.products), apart / "values", [ON_CPU])
         expect.record(f"{name}: values are stored", said)
         if said:
             continue

@@ -226,8 +226,9 @@ def main():
     folder = parser.parse_args().folder
     expect = Expectations()
     text = MAPS + "".join(case.text() for case in FOLDED)
-    before = Module(text, folder, first_stage="form-kernels")
-    after = Module(text, folder, ["--blockscale-raise-products", "--canonicalize"], "form-kernels")
+    before = Module(text, folder, first_stage="form-kernels", optimize=False)
+    after = Module(text, folder, ["--blockscale-raise-products", "--canonicalize"],
+                   "form-kernels", optimize=False)
     count = after.text.count("global_scale_b(")
     expect.record("numbers that are folded", None if count == len(FOLDED) else
                   f"expected {len(FOLDED)}, but got {count}")
@@ -240,9 +241,9 @@ def main():
             expect.equal(f"{case}: {g}, {h}", call(after, case, values),
                          call(before, case, values))
     text = MAPS + "".join(case.text() for case in REFUSED)
-    kept = Module(text, folder, ["--blockscale-raise-products"], "form-kernels")
+    kept = Module(text, folder, ["--blockscale-raise-products"], "form-kernels", optimize=False)
     other = Module("".join(case.refused_text() for case in REFUSED), folder,
-                   first_stage="form-kernels")
+                   first_stage="form-kernels", optimize=False)
     expect.record("numbers that are kept", None if "global_scale" not in kept.text else
                   "expected none to be folded")
     for case in REFUSED:

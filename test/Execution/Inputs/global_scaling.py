@@ -122,8 +122,8 @@ for op in ops:
 units = named(replace(op, are_units=True) for op in ops
               if (op.global_a or op.global_b) and (op.scaling == PLACES[1] or op.kind != "mm"))
 text = "".join(op.text() for op in units)
-before = Module(text, sys.argv[1], first_stage="form-kernels")
-after = Module(text, sys.argv[1], ["--canonicalize"], first_stage="form-kernels")
+before = Module(text, sys.argv[1], first_stage="form-kernels", optimize=False)
+after = Module(text, sys.argv[1], ["--canonicalize"], "form-kernels", optimize=False)
 kept = after.text.count("after_rounding")
 is_kept = [op.scaling == "after_rounding" and op.bias and op.result != "f32" for op in units]
 expect.record("states that stay", None if kept == sum(map(bool, is_kept)) and kept

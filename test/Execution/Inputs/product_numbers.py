@@ -76,8 +76,8 @@ def main():
              "--arith-emulate-unsupported-floats=source-types=bf16 target-type=f32",
              "--blockscale-expand-math"]
     text = "".join(product.text() for product in MERGED)
-    before = Module(text, folder, lower, "form-kernels")
-    after = Module(text, folder, ["--canonicalize", *lower], "form-kernels")
+    before = Module(text, folder, lower, "form-kernels", optimize=False)
+    after = Module(text, folder, ["--canonicalize", *lower], "form-kernels", optimize=False)
     left = after.text.count("arith.mulf")
     expect.record("numbers behind products", None if left == 0 else f"{left} are left")
     for product in MERGED:
@@ -86,12 +86,12 @@ def main():
             expect.equal(f"{product}: {g}", call(after, product, values),
                          call(before, product, values))
     text = "".join(write(product, product.text()) for product in KEPT)
-    kept = Module(text, folder, ["--canonicalize", *lower], "form-kernels")
+    kept = Module(text, folder, ["--canonicalize", *lower], "form-kernels", optimize=False)
     expect.record("numbers that are kept", None if kept.text.count("arith.mulf") == len(KEPT)
                   else "expected none to be merged")
     wrong = [replace(KEPT[0], name="wrong")]
     other = Module("".join(write(product, product.wrong_text()) for product in wrong), folder,
-                   first_stage="form-kernels")
+                   first_stage="form-kernels", optimize=False)
     values = arguments(KEPT[0], random, 0.1, 1.0)
     pair = [call(module, product, values) for module, product in ((kept, KEPT[0]),
                                                                   (other, wrong[0]))]

@@ -228,9 +228,10 @@ def main():
     inputs = {type: make_input(type, random) for type in ("bf16", "f16")}
     rows = len(inputs["bf16"])
     quantizers = list_quantizers()
-    before = Module(MAPS + "".join(q.text(rows, True) for q in quantizers), folder)
+    before = Module(MAPS + "".join(q.text(rows, True) for q in quantizers), folder,
+                    optimize=False)
     after = Module(MAPS + "".join(q.text(rows, False) for q in quantizers), folder,
-                   ["--blockscale-raise-quantizers"])
+                   ["--blockscale-raise-quantizers"], optimize=False)
     for quantizer in quantizers:
         found = (f"recipe {quantizer.rule} : tensor<{rows}x{COLUMNS}x{quantizer.x}> -> "
                  f"tensor<{rows}x{COLUMNS}x{quantizer.data}>")

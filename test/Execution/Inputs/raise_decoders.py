@@ -54,7 +54,7 @@ def check_decoders(folder, expect):
     rows = {data: 256 * max(1, len(decode(data)) // 32) for data in CODECS}
     text = BLOCK + "".join(decoder_text(f"f{number}", *case, rows[case[0]], 2)
                            for number, case in enumerate(cases))
-    module = Module(text, folder, ["--blockscale-raise-quantizers"])
+    module = Module(text, folder, ["--blockscale-raise-quantizers"], optimize=False)
     count = module.text.count("blockscale.dequantize")
     expect.record("decoders", None if count == len(cases) else
                   f"expected {len(cases)}, but got {count}")
@@ -96,7 +96,7 @@ def check_contractions(folder, expect):
     m, n, blocks = 5, 7, 3
     text = "".join(contraction_text(f"f{number}", data, m, n, blocks)
                    for number, data in enumerate(CODECS))
-    module = Module(text, folder, ["--blockscale-raise-quantizers"])
+    module = Module(text, folder, ["--blockscale-raise-quantizers"], optimize=False)
     count = module.text.count("blockscale.dequantize")
     expect.record("contractions", None if count == 2 * len(CODECS) else
                   f"expected {2 * len(CODECS)}, but got {count}")

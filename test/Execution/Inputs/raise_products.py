@@ -270,8 +270,9 @@ def list_products():
 def check_raised(folder, expect):
     products = list_products()
     text = "".join(product.text() for product in products)
-    before = Module(text, folder, first_stage="form-kernels")
-    after = Module(text, folder, ["--blockscale-to-cpu=to=canonicalize"], "form-kernels")
+    before = Module(text, folder, first_stage="form-kernels", optimize=False)
+    after = Module(text, folder, ["--blockscale-to-cpu=to=canonicalize"], "form-kernels",
+                   optimize=False)
     count = after.text.count(SCALED_MM)
     expect.record("products that are rewritten", None if count == len(products) else
                   f"expected {len(products)}, but got {count}")
@@ -301,8 +302,8 @@ def check_kept(folder, expect):
                 for number, (_, types, options, _) in enumerate(cases)]
     text = "".join(product.text() for product in products)
     raised = "".join(Product(**{**vars(product), "raised": True}).text() for product in products)
-    kept = Module(text, folder, ["--blockscale-raise-products"], "form-kernels")
-    other = Module(raised, folder, first_stage="form-kernels")
+    kept = Module(text, folder, ["--blockscale-raise-products"], "form-kernels", optimize=False)
+    other = Module(raised, folder, first_stage="form-kernels", optimize=False)
     count = kept.text.count(SCALED_MM)
     expect.record("products that are kept", None if count == 0 else
                   f"expected none to be rewritten, but got {count}")

@@ -22,7 +22,7 @@ import numpy as np
 import epilogue_model
 import exact
 from expect import Expectations, first_difference
-from gpu_calls import SCHEDULES, run_places
+from gpu_calls import ON_CPU, SCHEDULES, run_places
 from gpu_producers import CONSTANTS, GELU_TANH, SWIGLU
 from products import dequantized, legal_ends
 from reference import (
@@ -369,7 +369,7 @@ def check(folder, seed, number, case):
     emulator = ["--on=emulator", f"--target={case.chip}"]
     text = Text(np.random.default_rng((seed, number)), case)
     expected, *runs = run(folder / "fused", text,
-                          [["--on=cpu"], *([*emulator, *each] for each in SCHEDULES)])
+                          [ON_CPU, *([*emulator, *each] for each in SCHEDULES)])
     text.lines = [re.sub(r" \{blockscale.schedule = [^}]*\}", "", line) for line in text.lines]
     runs += run(folder / "unfused", text, [[*emulator, "--fuse=false"]])
     problems = [("the CPU runs", expected if isinstance(expected, str) else None)]

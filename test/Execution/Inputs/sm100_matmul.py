@@ -22,7 +22,7 @@ import even_scales
 import exact
 import random_cases
 from expect import Expectations, first_difference
-from gpu_calls import SCHEDULES, run_places
+from gpu_calls import ON_CPU, SCHEDULES, run_places
 from products import Case, Op
 
 MX_DATA = ("f8E4M3FN", "f8E5M2", "f4E2M1FN", "f4E2M1FN", "f6E2M3FN", "f6E3M2FN")
@@ -172,7 +172,7 @@ def check(folder, seed, number, chip):
     """The problem of each schedule of a case."""
     op, case, text = draw(seed, number)
     places = [["--on=emulator", f"--target={chip}", *schedule] for schedule in SCHEDULES]
-    places += [["--on=cpu"]] if op.scaling else []
+    places += [ON_CPU] if op.scaling else []
     runs = [wrong or results[0] for wrong, results in
             run_places(text, case.arguments, 1, folder / f"{number}", places)]
     on_cpu = runs.pop() if op.scaling else None

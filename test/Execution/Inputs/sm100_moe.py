@@ -18,7 +18,7 @@ import numpy as np
 import epilogue_model
 import exact
 from expect import Expectations, first_difference
-from gpu_calls import SCHEDULES, run_places
+from gpu_calls import ON_CPU, SCHEDULES, run_places
 from products import dequantized
 from reference import from_bf16, pack, scaled_grouped_matmul, swizzle, to_bf16
 
@@ -81,8 +81,8 @@ def check(expect, module, folder, chip, exact_results=0):
     """Compares the layers of a module on `chip` with the CPU. Of the results, the first
     `exact_results` are the CPU's bytes, and the last one is within rounding."""
     random = np.random.default_rng(7)
-    places = [["--on=cpu"], *(["--on=emulator", f"--target={chip}", *schedule]
-                              for schedule in SCHEDULES)]
+    places = [ON_CPU, *(["--on=emulator", f"--target={chip}", *schedule]
+                        for schedule in SCHEDULES)]
     for number, ends in enumerate(ENDS):
         arrays = Layer(random, ends).arrays()
         runs = run_places(module, arrays, exact_results + 1, folder / str(number), places)

@@ -10,7 +10,7 @@ import numpy as np
 
 import random_cases
 from expect import first_difference
-from gpu_calls import SCHEDULES, run_places
+from gpu_calls import ON_CPU, SCHEDULES, run_places
 from sm100_matmul import KINDS, add_odd_block, draw_case, draw_op
 
 TILE, MOST_STAGES = 128, 4
@@ -79,7 +79,7 @@ def check(folder, seed, number, chip):
     if not op.scaling:
         problems = random_cases.find_problems(text, case, chip, folder)
         return op, properties(op, case, fields), problems
-    places = [["--on=cpu"], *(["--on=emulator", f"--target={chip}", *each] for each in SCHEDULES)]
+    places = [ON_CPU, *(["--on=emulator", f"--target={chip}", *each] for each in SCHEDULES)]
     (failed, wanted), *runs = run_places(text, case.arguments, 1, folder, places)
     problems = [failed or wrong or first_difference(got, wanted) for wrong, got in runs]
     return op, properties(op, case, fields), problems
