@@ -227,10 +227,12 @@ bool ElementChecker::isBelow(Value index) {
     return true;
   }
   index = stripCasts(index);
-  if (auto smaller = index.getDefiningOp<arith::MinSIOp>()) {
-    OpFoldResult left = getHost(smaller.getLhs());
-    return (left && isProved(left)) || isBelow(smaller.getRhs());
-  }
+  if (auto smaller = index.getDefiningOp<arith::MinSIOp>())
+    // One of the two is enough, so that none is asserted by itself.
+    return llvm::any_of(smaller->getOperands(), [&](Value operand) {
+      OpFoldResult number = getHost(operand);
+      return number && isProved(number);
+    });
   if (auto larger = index.getDefiningOp<arith::MaxSIOp>())
     return isBelow(larger.getLhs()) && isBelow(larger.getRhs());
   std::optional<MovingIndex> moving = findMoving(index);

@@ -20,7 +20,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using arith::CmpIPredicate;
@@ -67,8 +69,19 @@ struct Places {
 
 } // namespace
 
-/// The places of `expr` where each loop begins at 0. Fails for arithmetic whose
-/// extremes are not at the ends of the loops.
+/// The places of the remainder of what has `places` by `divisor`. Where that
+/// leaves out numbers, or does not begin at 0, they may be fewer.
+static Places getRemainders(const Places &places, int64_t divisor,
+                            RunTimeChecks &checks) {
+  OpFoldResult last = checks.constant(divisor - 1);
+  if (isConstantIntValue(places.first, 0))
+    last = checks.min(places.last, last);
+  return Places{checks.constant(0), last};
+}
+
+/// The places of `expr` where each loop begins at 0. Where several terms of a
+/// sum have one loop they may be fewer. Fails for a factor or divisor that is
+/// no positive constant.
 static FailureOr<Places> getPlaces(AffineExpr expr, ArrayRef<LoopSize> loops,
                                    RunTimeChecks &checks) {
   if (auto number = dyn_cast<AffineConstantExpr>(expr)) {
@@ -95,8 +108,22 @@ static FailureOr<Places> getPlaces(AffineExpr expr, ArrayRef<LoopSize> loops,
                   checks.add(left->last, right->last)};
   }
   auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
-  if (expr.getKind() != AffineExprKind::Mul || !factor)
+  if (!factor ||
+      (expr.getKind() != AffineExprKind::Mul && factor.getValue() <= 0))
     return failure();
+  auto divide = [&](int64_t added) {
+    auto quotient = [&](OpFoldResult number) {
+      return checks.floorDiv(checks.add(number, checks.constant(added)),
+                             factor.getValue());
+    };
+    return Places{quotient(left->first), quotient(left->last)};
+  };
+  if (expr.getKind() == AffineExprKind::FloorDiv)
+    return divide(0);
+  if (expr.getKind() == AffineExprKind::CeilDiv)
+    return divide(factor.getValue() - 1);
+  if (expr.getKind() == AffineExprKind::Mod)
+    return getRemainders(*left, factor.getValue(), checks);
   OpFoldResult number = checks.constant(factor.getValue());
   Places places{checks.mul(left->first, number),
                 checks.mul(left->last, number)};
@@ -288,19 +315,94 @@ static void checkInserted(OffsetSizeAndStrideOpInterface op, Value source,
   }
 }
 
+/// The argument of the function, and its dimension, that `size` is the size of;
+/// null where it is another number.
+static std::pair<BlockArgument, int64_t> getArgumentDim(OpFoldResult size) {
+  auto value = dyn_cast<Value>(size);
+  Operation *op = value ? value.getDefiningOp() : nullptr;
+  if (!isa_and_present<tensor::DimOp, memref::DimOp>(op) ||
+      !isRanked(op->getOperand(0)))
+    return {};
+  auto argument = dyn_cast<BlockArgument>(op->getOperand(0));
+  auto dim = getConstantIntValue(op->getOperand(1));
+  bool isOfFunction = argument && dim && argument.getOwner()->isEntryBlock() &&
+                      isa<func::FuncOp>(argument.getOwner()->getParentOp());
+  return isOfFunction ? std::pair(argument, *dim)
+                      : std::pair<BlockArgument, int64_t>();
+}
+
+/// Whether `sizes` are those of a tensor that memory has: all dynamic
+/// dimensions of one argument, each once, and constants.
+static bool areOfArgument(ArrayRef<OpFoldResult> sizes, int64_t bytes) {
+  constexpr int64_t kMostBytesOfConstants = 1 << 15;
+  BlockArgument argument;
+  llvm::SmallBitVector seen;
+  for (OpFoldResult size : sizes) {
+    if (std::optional<int64_t> number = getConstantIntValue(size)) {
+      if (llvm::MulOverflow(bytes, std::max<int64_t>(*number, 1), bytes))
+        return false;
+      continue;
+    }
+    auto [owner, dim] = getArgumentDim(size);
+    if (!owner || (argument && owner != argument))
+      return false;
+    argument = owner;
+    seen.resize(cast<ShapedType>(owner.getType()).getRank());
+    if (seen.test(dim))
+      return false;
+    seen.set(dim);
+  }
+  if (!argument || bytes > kMostBytesOfConstants)
+    return false;
+  auto type = cast<ShapedType>(argument.getType());
+  return llvm::all_of(llvm::enumerate(type.getShape()), [&](auto each) {
+    return ShapedType::isDynamic(each.value()) ? seen.test(each.index())
+                                               : each.value() != 0;
+  });
+}
+
+/// A tensor of these sizes that the op makes has less than 2^63 bytes. Launch
+/// plans of a device check that of all buffers.
+static void checkBytes(ArrayRef<OpFoldResult> sizes, Type element,
+                       RunTimeChecks &checks) {
+  int64_t width = element.isIntOrFloat()
+                      ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8)
+                      : sizeof(int64_t);
+  bool isStatic = llvm::all_of(sizes, [](OpFoldResult size) {
+    return getConstantIntValue(size).has_value();
+  });
+  if (checks.isOfDevice() || isStatic || areOfArgument(sizes, width))
+    return;
+  OpFoldResult bytes = checks.constant(width);
+  for (OpFoldResult size : sizes)
+    bytes = checks.mulBounded(bytes, size);
+  checks.require(bytes, CmpIPredicate::slt, checks.constant(kLargestIndex),
+                 "the result to have less than 2^63 bytes");
+}
+
 static void checkPad(tensor::PadOp op, RunTimeChecks &checks) {
+  constexpr int64_t kSmallPadding = 1 << 16;
+  SmallVector<OpFoldResult> sizes;
+  bool isSmall = true;
   for (auto [dim, low, high] :
        llvm::enumerate(op.getMixedLowPad(), op.getMixedHighPad())) {
     checks.requireAtLeast(low, "low " + Twine(dim), checks.constant(0), "");
     checks.requireAtLeast(high, "high " + Twine(dim), checks.constant(0), "");
+    OpFoldResult padded = checks.addBounded(
+        checks.addBounded(low, checks.getSize(op.getSource(), dim)), high);
+    sizes.push_back(padded);
+    for (OpFoldResult added : {low, high})
+      isSmall &=
+          getConstantIntValue(added).value_or(kLargestIndex) <= kSmallPadding;
     int64_t size = op.getResultType().getDimSize(dim);
     if (ShapedType::isDynamic(size))
       continue;
-    OpFoldResult padded =
-        checks.add(checks.add(low, checks.getSize(op.getSource(), dim)), high);
     checks.requireEqual(padded, getDimName(dim, "the padded source"),
                         checks.constant(size), "");
   }
+  // The source, which memory has, is far from the limit.
+  if (!isSmall)
+    checkBytes(sizes, op.getResultType().getElementType(), checks);
 }
 
 static void checkConcat(tensor::ConcatOp op, RunTimeChecks &checks) {
@@ -334,6 +436,18 @@ static void checkNotNegative(ArrayRef<OpFoldResult> sizes,
     checks.requireAtLeast(size, "size " + Twine(dim), checks.constant(0), "");
 }
 
+/// The sizes of what an op makes, of which `sizes` are operands.
+static void checkMade(Operation *op, ArrayRef<OpFoldResult> sizes,
+                      RunTimeChecks &checks) {
+  checkNotNegative(sizes, checks);
+  Value result = op->getResult(0);
+  SmallVector<OpFoldResult> known;
+  for (int64_t dim = 0; dim < getRank(result); ++dim)
+    known.push_back(checks.getSize(result, dim));
+  if (llvm::all_of(known, [](OpFoldResult size) { return bool(size); }))
+    checkBytes(known, getElementTypeOrSelf(result), checks);
+}
+
 /// The sizes of each group multiply to the size that they are made of.
 template <typename OpTy>
 static void checkExpand(OpTy op, RunTimeChecks &checks) {
@@ -343,7 +457,7 @@ static void checkExpand(OpTy op, RunTimeChecks &checks) {
     OpFoldResult product = checks.constant(1);
     std::string name;
     for (int64_t part : group) {
-      product = checks.mul(product, sizes[part]);
+      product = checks.mulBounded(product, sizes[part]);
       name += (name.empty() ? "" : " * ") + getDimName(part, "the result");
     }
     checks.requireEqual(product, name, checks.getSize(op.getSrc(), dim),
@@ -409,19 +523,20 @@ static void check(Operation *op, RunTimeChecks &checks) {
       .Case<tensor::ExpandShapeOp, memref::ExpandShapeOp>(
           [&](auto expand) { checkExpand(expand, checks); })
       .Case<tensor::EmptyOp, memref::AllocOp, memref::AllocaOp>(
-          [&](auto empty) { checkNotNegative(empty.getMixedSizes(), checks); })
+          [&](auto empty) { checkMade(op, empty.getMixedSizes(), checks); })
       .Case([&](bufferization::AllocTensorOp alloc) {
         if (!alloc.getCopy())
-          checkNotNegative(getShape(alloc.getDynamicSizes(), alloc.getType()),
-                           checks);
+          checkMade(op, getShape(alloc.getDynamicSizes(), alloc.getType()),
+                    checks);
       })
       .Case([&](tensor::GenerateOp generate) {
-        checkNotNegative(
-            getShape(generate.getDynamicExtents(), generate.getType()), checks);
+        checkMade(op,
+                  getShape(generate.getDynamicExtents(), generate.getType()),
+                  checks);
       })
       .Case([&](tensor::SplatOp splat) {
-        checkNotNegative(getShape(splat.getDynamicSizes(), splat.getType()),
-                         checks);
+        checkMade(op, getShape(splat.getDynamicSizes(), splat.getType()),
+                  checks);
       })
       .Case<tensor::DimOp, memref::DimOp>(
           [&](auto dim) { checkDim(dim, checks); })

@@ -223,6 +223,46 @@ OpFoldResult RunTimeChecks::sub(OpFoldResult a, OpFoldResult b) {
 OpFoldResult RunTimeChecks::mul(OpFoldResult a, OpFoldResult b) {
   return compute<arith::MulIOp>(a, b);
 }
+
+/// `number`, or the largest index where `isLarger`.
+OpFoldResult RunTimeChecks::chooseLargest(Value isLarger, OpFoldResult number) {
+  Value largest = getValue(constant(kLargestIndex));
+  return getAsOpFoldResult(builder.createOrFold<arith::SelectOp>(
+      op->getLoc(), isLarger, largest, getValue(number)));
+}
+
+OpFoldResult RunTimeChecks::addBounded(OpFoldResult a, OpFoldResult b) {
+  OpFoldResult sum = add(a, b);
+  if (!sum || isDevice || isConstantIntValue(a, 0) || isConstantIntValue(b, 0))
+    return sum;
+  return chooseLargest(
+      builder.createOrFold<arith::CmpIOp>(op->getLoc(), CmpIPredicate::slt,
+                                          getValue(sum), getValue(constant(0))),
+      sum);
+}
+
+OpFoldResult RunTimeChecks::mulBounded(OpFoldResult a, OpFoldResult b) {
+  bool isConstant = a && b && getConstantIntValue(a) && getConstantIntValue(b);
+  if (!a || !b || isDevice || isConstant || isConstantIntValue(a, 1) ||
+      isConstantIntValue(b, 1))
+    return mul(a, b);
+  Location loc = op->getLoc();
+  // The high bits, and the sign of the low ones.
+  auto whole =
+      arith::MulUIExtendedOp::create(builder, loc, getValue(a), getValue(b));
+  Value isHigh = arith::CmpIOp::create(builder, loc, CmpIPredicate::ne,
+                                       whole.getHigh(), getValue(constant(0)));
+  Value isNegative = arith::CmpIOp::create(
+      builder, loc, CmpIPredicate::slt, whole.getLow(), getValue(constant(0)));
+  return chooseLargest(
+      arith::OrIOp::create(builder, loc, isHigh, isNegative).getResult(),
+      whole.getLow());
+}
+
+OpFoldResult RunTimeChecks::floorDiv(OpFoldResult a, int64_t b) {
+  return compute<arith::FloorDivSIOp>(a, constant(b));
+}
+
 OpFoldResult RunTimeChecks::min(OpFoldResult a, OpFoldResult b) {
   return compute<arith::MinSIOp>(a, b);
 }

@@ -18,7 +18,12 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <limits>
+
 namespace blockscale {
+
+/// What stands for sizes and counts that 64 bits do not hold.
+inline constexpr int64_t kLargestIndex = std::numeric_limits<int64_t>::max();
 
 /// What is expected of the steps of loops: one of 0 would never end.
 inline constexpr llvm::StringLiteral kStepRule = "a step to be at least 1";
@@ -60,6 +65,12 @@ public:
   mlir::OpFoldResult add(mlir::OpFoldResult a, mlir::OpFoldResult b);
   mlir::OpFoldResult sub(mlir::OpFoldResult a, mlir::OpFoldResult b);
   mlir::OpFoldResult mul(mlir::OpFoldResult a, mlir::OpFoldResult b);
+  /// The sum or the product of two numbers that are not negative, or the
+  /// largest index where it is larger than that. Two constants have a product
+  /// of 64 bits, and the arithmetic of a device's host refuses larger numbers.
+  mlir::OpFoldResult addBounded(mlir::OpFoldResult a, mlir::OpFoldResult b);
+  mlir::OpFoldResult mulBounded(mlir::OpFoldResult a, mlir::OpFoldResult b);
+  mlir::OpFoldResult floorDiv(mlir::OpFoldResult a, int64_t b);
   mlir::OpFoldResult min(mlir::OpFoldResult a, mlir::OpFoldResult b);
   mlir::OpFoldResult max(mlir::OpFoldResult a, mlir::OpFoldResult b);
   mlir::OpFoldResult constant(int64_t number);
@@ -74,6 +85,8 @@ public:
 
   /// Whether the host knows `number` before anything runs.
   static bool isKnownToHost(mlir::OpFoldResult number);
+
+  bool isOfDevice() const { return isDevice; }
 
   /// Whether only a kernel of a device knows `number`.
   bool isForDevice(mlir::OpFoldResult number) const {
@@ -119,6 +132,8 @@ private:
   mlir::OpFoldResult resolve(mlir::OpFoldResult size);
   template <typename OpTy>
   mlir::OpFoldResult compute(mlir::OpFoldResult a, mlir::OpFoldResult b);
+  mlir::OpFoldResult chooseLargest(mlir::Value isLarger,
+                                   mlir::OpFoldResult number);
   mlir::Value getValue(mlir::OpFoldResult number);
 
   mlir::func::FuncOp function;

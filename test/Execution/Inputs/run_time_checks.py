@@ -96,6 +96,21 @@ func.func @window(%x: tensor<?xf32>, %k: tensor<?xf32>, %e: tensor<?xf32>) -> te
        ((row(1), row(3), row(0)), row(0))],
          [((row(4), row(2), row(4)), "linalg.conv_1d at .*: expected dimension 0 of operand 0 to be at least what the loops of the op read or write, but got 4")],
          on_chip=True),
+    # Rows that are repeated, and rows that are read again and again.
+    Case("repeated", f"""
+func.func @repeated(%x: tensor<?xf32>, %y: tensor<?xf32>, %e: tensor<?xf32>) -> tensor<?xf32> {{
+  %z = linalg.generic {{indexing_maps = [affine_map<(i) -> (i floordiv 2)>, affine_map<(i) -> (i mod 3)>, {ROWS}], iterator_types = ["parallel"]}} ins(%x, %y : tensor<?xf32>, tensor<?xf32>) outs(%e : tensor<?xf32>) {{
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  }} -> tensor<?xf32>
+  return %z : tensor<?xf32>
+}}""", [((row(3), row(3), row(5)), whole(2, 3, 5, 3, 5, dtype="float32")),
+        ((row(1), row(2), row(2)), whole(2, 3, dtype="float32")), ((row(0), row(0), row(0)), row(0))],
+         [((row(2), row(3), row(5)), "linalg.generic at .*: expected dimension 0 of operand 0 to be at least what the loops of the op read or write, but got 2"),
+          ((row(3), row(2), row(5)), "linalg.generic at .*: expected dimension 0 of operand 1 to be at least what the loops of the op read or write, but got 2"),
+          ((row(1), row(1), row(2)), "linalg.generic at .*: expected dimension 0 of operand 1 .*, but got 1")],
+         on_chip=True),
     Case("cast", """
 func.func @cast(%x: tensor<?x?xf32>) -> tensor<4x?xf32> {
   %y = arith.addf %x, %x : tensor<?x?xf32>
@@ -158,8 +173,34 @@ func.func @expand(%x: tensor<?xf32>, %m: index, %n: index) -> tensor<?x?xf32> {
   return %y : tensor<?x?xf32>
 }""", [((row(6), index(2), index(3)), matrix(2, 3))],
          [((row(6), index(2), index(4)), r"tensor.expand_shape at .*: expected dimension 0 of the result \* dimension 1 of the result to be dimension 0 of the source, but got 8"),
-          ((row(6), index(-2), index(-3)), "expected size 0 to be at least 0, but got -2")],
+          ((row(6), index(-2), index(-3)), "expected size 0 to be at least 0, but got -2"),
+          ((row(0), index(2**32), index(2**32)), "expected .* to be dimension 0 of the source, but got 9223372036854775807")],
          on_chip=True),
+    # The bytes of what a function makes for itself are counted in 64 bits.
+    Case("made", """
+func.func @made(%x: tensor<4xf32>, %m: index, %n: index, %i: index) -> tensor<4xf32> {
+  %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %y = tensor.insert_slice %x into %e[%i, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<?x?xf32>
+  %z = tensor.extract_slice %y[%i, 0] [1, 4] [1, 1] : tensor<?x?xf32> to tensor<4xf32>
+  %w = arith.addf %z, %z : tensor<4xf32>
+  return %w : tensor<4xf32>
+}""", [((row(4), index(3), index(5), index(2)), 2 * row(4))],
+         [((row(4), index(2**60), index(16), index(2**40)), "tensor.empty at .*: expected the result to have less than 2\\^63 bytes, but got 9223372036854775807"),
+          ((row(4), index(2**31), index(2**30), index(1)), "expected the result to have less than 2\\^63 bytes, .*"),
+          ((row(4), index(2**62 + 3), index(4), index(2)), "expected the result to have less than 2\\^63 bytes, .*")]),
+    Case("made_by_padding", """
+func.func @made_by_padding(%x: tensor<?xf32>, %l: index, %h: index) -> tensor<1xf32> {
+  %zero = arith.constant 0.0 : f32
+  %y = tensor.pad %x low[%l] high[%h] {
+  ^bb0(%i: index):
+    tensor.yield %zero : f32
+  } : tensor<?xf32> to tensor<?xf32>
+  %z = tensor.extract_slice %y[%l] [1] [1] : tensor<?xf32> to tensor<1xf32>
+  %w = arith.addf %z, %z : tensor<1xf32>
+  return %w : tensor<1xf32>
+}""", [((row(3), index(2), index(0)), 2 * row(1))],
+         [((row(3), index(2**62), index(2**62)), "tensor.pad at .*: expected the result to have less than 2\\^63 bytes, .*"),
+          ((row(3), index(2**63 - 1), index(2**63 - 1)), "expected the result to have less than 2\\^63 bytes, .*")]),
     Case("reshape", """
 func.func @reshape(%x: tensor<?xf32>, %m: index) -> tensor<?x2xf32> {
   %c2 = arith.constant 2 : index
@@ -216,6 +257,20 @@ func.func @clamped(%i: tensor<?xi64>, %x: tensor<?xf32>) -> tensor<?xf32> {{
 }}""", [((whole(2, 9, -9), row(3)), whole(3, 3, 1, dtype="float32")), ((whole(), row(0)), row(0))],
          [((whole(0), row(0)), "tensor.extract at .*: expected index 0 to be at least 0, but got -1")],
          on_chip=True),
+    # The lesser of two places is a place where one of them is.
+    Case("lesser", f"""
+func.func @lesser(%e: tensor<?xf32>, %x: tensor<?xf32>, %most: index) -> tensor<?xf32> {{
+  %y = linalg.generic {{indexing_maps = [{ROWS}], iterator_types = ["parallel"]}} outs(%e : tensor<?xf32>) {{
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %place = arith.minsi %i, %most : index
+    %v = tensor.extract %x[%place] : tensor<?xf32>
+    linalg.yield %v : f32
+  }} -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}}""", [((row(3), row(3), index(7)), row(3)), ((row(4), row(2), index(1)), whole(1, 2, 2, 2, dtype="float32"))],
+         [((row(4), row(3), index(7)), "tensor.extract at .*: expected index 0 to be below the size of dimension 0, but got 3"),
+          ((row(4), row(3), index(-1)), "tensor.extract at .*: expected index 0 to be at least 0, but got -1")]),
     Case("reverse", f"""
 func.func @reverse(%e: tensor<?xf32>, %x: tensor<?xf32>) -> tensor<?xf32> {{
   %c0 = arith.constant 0 : index
