@@ -69,7 +69,9 @@ Value getExtended(Operation *op) {
     auto maps = generic.getIndexingMapsArray();
     if (linalg::isaElemwiseSingleUnaryOpInterface(generic) &&
         llvm::all_of(maps, [](AffineMap map) { return map.isIdentity(); }) &&
-        isa<arith::ExtFOp>(generic.getBody()->front()))
+        isa<arith::ExtFOp>(generic.getBody()->front()) &&
+        generic.getBody()->front().getOperand(0) ==
+            generic.getBody()->getArgument(0))
       narrow = generic.getDpsInputs().front();
   } else if (auto extend = dyn_cast<arith::ExtFOp>(op)) {
     narrow = extend.getIn();

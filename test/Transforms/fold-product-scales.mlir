@@ -166,3 +166,41 @@ func.func @constant_factors(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>
   %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_b(%g : tensor<f32>) : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
   return %y : tensor<8x16xf32>
 }
+
+// An f32 product times a number that was rounded to bf16 is scaled by the rounded number.
+// CHECK-LABEL: func.func @rounded_number
+// CHECK-SAME: %[[G:[a-z0-9]+]]: tensor<f32>,
+// CHECK: %[[ROUNDED:.+]] = arith.truncf %[[G]] : tensor<f32> to tensor<bf16>
+// CHECK: %[[NUMBER:.+]] = arith.extf %[[ROUNDED]] : tensor<bf16> to tensor<f32>
+// CHECK: blockscale.scaled_mm {{.*}} global_scale_b(%[[NUMBER]] : tensor<f32>) :
+func.func @rounded_number(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %g: tensor<f32>, %e: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  %n = arith.truncf %g : tensor<f32> to tensor<bf16>
+  %z = linalg.generic {indexing_maps = [#id, #none, #id], iterator_types = ["parallel", "parallel"]} ins(%y, %n : tensor<8x16xf32>, tensor<bf16>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%p: f32, %q: bf16, %o: f32):
+    %w = arith.extf %q : bf16 to f32
+    %v = arith.mulf %p, %w : f32
+    linalg.yield %v : f32
+  } -> tensor<8x16xf32>
+  return %z : tensor<8x16xf32>
+}
+
+// A number that is the second result of an op is what the body yields for it.
+// CHECK-LABEL: func.func @second_result
+// CHECK-SAME: %[[G:[a-z0-9]+]]: tensor<f32>, %[[H:[a-z0-9]+]]: tensor<f32>,
+// CHECK: blockscale.scaled_mm {{.*}} global_scale_b(%[[H]] : tensor<f32>) global_scaling after_rounding :
+func.func @second_result(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %g: tensor<f32>, %h: tensor<f32>, %e: tensor<8x16xbf16>, %e0: tensor<bf16>) -> (tensor<8x16xbf16>, tensor<bf16>) {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xbf16>
+  %n:2 = linalg.generic {indexing_maps = [#s, #s, #s, #s], iterator_types = []} ins(%g, %h : tensor<f32>, tensor<f32>) outs(%e0, %e0 : tensor<bf16>, tensor<bf16>) {
+  ^bb0(%p: f32, %q: f32, %o: bf16, %r: bf16):
+    %0 = arith.truncf %p : f32 to bf16
+    %1 = arith.truncf %q : f32 to bf16
+    linalg.yield %0, %1 : bf16, bf16
+  } -> (tensor<bf16>, tensor<bf16>)
+  %z = linalg.generic {indexing_maps = [#id, #none, #id], iterator_types = ["parallel", "parallel"]} ins(%y, %n#1 : tensor<8x16xbf16>, tensor<bf16>) outs(%e : tensor<8x16xbf16>) {
+  ^bb0(%p: bf16, %q: bf16, %o: bf16):
+    %v = arith.mulf %p, %q : bf16
+    linalg.yield %v : bf16
+  } -> tensor<8x16xbf16>
+  return %z, %n#0 : tensor<8x16xbf16>, tensor<bf16>
+}

@@ -176,8 +176,9 @@ static Operation *getNumberOp(Value value, SmallVector<Value> &operands) {
   }
   if (generic.getNumLoops() != 0)
     return nullptr;
+  unsigned number = cast<OpResult>(value).getResultNumber();
   Operation *inner =
-      generic.getBody()->getTerminator()->getOperand(0).getDefiningOp();
+      generic.getBody()->getTerminator()->getOperand(number).getDefiningOp();
   if (!inner || inner->getBlock() != generic.getBody())
     return nullptr;
   for (Value operand : inner->getOperands()) {

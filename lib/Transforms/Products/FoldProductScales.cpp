@@ -176,9 +176,12 @@ static std::optional<FusionObstacle> invertDivisor(StepOperand &operand) {
 // The rewrite
 //===----------------------------------------------------------------------===//
 
-/// A number as a global scale: f32, or a tensor of one without dimensions.
+/// A number as a global scale: f32, or a tensor of one without dimensions. A
+/// product that is scaled after its rounding rounds the number to its type, so
+/// that it takes one from before that rounding.
 static Value createGlobal(PatternRewriter &rewriter, Location loc,
-                          const StepOperand &operand) {
+                          const ProductNumber &number) {
+  const StepOperand &operand = number.operand;
   Type f32 = rewriter.getF32Type();
   if (operand.constant) {
     double value = operand.constant.getValueAsDouble();
@@ -186,7 +189,7 @@ static Value createGlobal(PatternRewriter &rewriter, Location loc,
                                      rewriter.getF32FloatAttr(value));
   }
   Value value = operand.value;
-  if (Value wide = getUnrounded(value))
+  if (Value wide = number.scalesAfterRounding ? getUnrounded(value) : Value())
     value = wide;
   if (auto type = dyn_cast<RankedTensorType>(value.getType());
       type && type.getRank() != 0)
@@ -291,7 +294,7 @@ struct FoldNumber : public RewritePattern {
                      llvm::to_string(*obstacle));
       return rewriter.notifyMatchFailure(op, "a clause is not met");
     }
-    Value global = createGlobal(rewriter, op->getLoc(), number.operand);
+    Value global = createGlobal(rewriter, op->getLoc(), number);
     replaceWithProduct(
         rewriter, op, found, step->type, [&](Operation *product) {
           if (auto mm = dyn_cast<ScaledMMOp>(product))
@@ -448,7 +451,8 @@ private:
     bool isRounding =
         generic && generic.hasPureTensorSemantics() &&
         linalg::isaElemwiseSingleUnaryOpInterface(generic) &&
-        getRounded(&generic.getBody()->front()) &&
+        getRounded(&generic.getBody()->front()) ==
+            generic.getBody()->getArgument(0) &&
         llvm::all_of(generic.getIndexingMapsArray(),
                      [](AffineMap map) { return map.isIdentity(); });
     return isRounding ? generic.getDpsInputs().front() : Value();

@@ -53,6 +53,8 @@ class Case:
     op: str = "mulf"
     has_bias: bool = False
     is_reshaped: bool = False
+    #: Whether a number behind a product of f32 is rounded to bf16 before.
+    has_rounded_number: bool = False
 
     @property
     def is_narrow(self):
@@ -98,8 +100,8 @@ class Case:
                 lines += self.merged()
                 number = "%m"
             type = "f32"
-            if self.is_narrow:
-                type = self.product
+            if self.is_narrow or self.has_rounded_number:
+                type = self.product if self.is_narrow else "bf16"
                 lines += [f"  %t0 = tensor.empty() : tensor<{type}>",
                           ("  %t = linalg.generic {indexing_maps = [#scalar, #scalar], "
                            f"iterator_types = []}} ins({number} : tensor<f32>) "
@@ -201,6 +203,7 @@ FOLDED = [
     Case("f32_constant", "two", "f32", "f32", "0.1"),
     Case("f32_divided", "two", "f32", "f32", "8.0", "divf"),
     Case("f32_divided_by_huge", "plain", "f32", "f32", "0x7F000000", "divf"),
+    Case("f32_rounded_number", "two", "f32", "f32", "g", has_rounded_number=True),
     Case("f32_to_bf16", "two", "f32", "bf16", "g"),
     Case("f32_to_f16", "plain", "f32", "f16", "gh"),
     Case("bf16", "two", "bf16", "bf16", "g"),
