@@ -96,6 +96,24 @@ func.func @halves(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x2xf8E8M0FNU>, %e: te
 
 // -----
 
+// decoder_c2: values that are quantized again, which no dequantize gives.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @codes(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x2xf8E8M0FNU>, %e: tensor<8x2x32xf8E4M3FN>) -> tensor<8x2x32xf8E4M3FN> {
+  // expected-remark @below {{is not dequantize (decoder_c2): expected values of f32, bf16 or f16, but got f8E4M3FN}}
+  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x32xf4E2M1FN>, tensor<8x2xf8E8M0FNU>) outs(%e : tensor<8x2x32xf8E4M3FN>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f8E4M3FN):
+    %0 = arith.extf %i : f4E2M1FN to f32
+    %1 = arith.extf %c : f8E8M0FNU to f32
+    %2 = arith.mulf %0, %1 : f32
+    %t = arith.truncf %2 : f32 to f8E4M3FN
+    linalg.yield %t : f8E4M3FN
+  } -> tensor<8x2x32xf8E4M3FN>
+  return %w : tensor<8x2x32xf8E4M3FN>
+}
+
+// -----
+
 // A scale of f32 for blocks is none of a format, and gets no remark.
 #e = affine_map<(m, k, b) -> (m, k, b)>
 #s = affine_map<(m, k, b) -> (m, k)>

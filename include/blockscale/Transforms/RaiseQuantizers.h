@@ -30,8 +30,8 @@
 //  - decoder_c1: the scale of a block of 32 neighbours is f8E8M0FNU, or that of
 //    16 f4E2M1FN neighbours f8E4M3FN. `arith.scaling_extf` takes of any other
 //    scale the exponent alone, so that 3.0 is 2.0.
-//  - decoder_c2: it is computed in f32, or rounds once to bf16. In f16, scales
-//    overflow.
+//  - decoder_c2: it is computed in f32, or rounds once to bf16, and the values
+//    are f32, bf16 or f16. In f16, scales overflow.
 //  - decoder_c3: the last dimension is a static multiple of the block, or one
 //    block; what is dynamic is not reshaped.
 //  - decoder_c4: a global scale multiplies the scale first (recipe torchao) or

@@ -141,14 +141,18 @@ findScaleObstacle(const ScalarProgram &program, const Decoder &decoder) {
   return std::nullopt;
 }
 
-/// decoder_c2 and decoder_c4.
+/// decoder_c2 and decoder_c4; the values are of type `result`.
 static std::optional<FusionObstacle>
-findTypeObstacle(const ScalarProgram &program, const Decoder &decoder) {
+findTypeObstacle(const ScalarProgram &program, const Decoder &decoder,
+                 Type result) {
   Type type = decoder.type;
   bool isMx = isa<Float8E8M0FNUType>(program[decoder.scale].type);
   if (!type.isF32() && !type.isBF16() && !(type.isF16() && !isMx))
     return FusionObstacle{"decoder_c2", "products in f32 or bf16",
                           llvm::to_string(type)};
+  if (!isElementFloat(result))
+    return FusionObstacle{"decoder_c2", "values of f32, bf16 or f16",
+                          llvm::to_string(result)};
   // A global scale is f32, and so is what it multiplies.
   if (decoder.global && isMx)
     return FusionObstacle{"decoder_c4", "no global scale beside f8E8M0FNU",
@@ -252,13 +256,14 @@ private:
                                              const Decoder &decoder) {
     if (auto obstacle = findScaleObstacle(program, decoder))
       return obstacle;
-    if (auto obstacle = findTypeObstacle(program, decoder))
+    auto result = cast<RankedTensorType>(op->getResult(0).getType());
+    if (auto obstacle =
+            findTypeObstacle(program, decoder, result.getElementType()))
       return obstacle;
     int64_t block = getFormatBlockSize(program[decoder.scale].type);
     RankedTensorType data = getTensorType(program, decoder.data);
     bool joins = hasBlockDim(data, block);
     RankedTensorType rows = joins ? getJoinedType(data) : data;
-    auto result = cast<RankedTensorType>(op->getResult(0).getType());
     if (auto obstacle = findShapeObstacle(
             data, rows, getTensorType(program, decoder.scale), result, block))
       return obstacle;
