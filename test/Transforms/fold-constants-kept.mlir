@@ -81,3 +81,13 @@ func.func @grouped() -> tensor<4x1xf8E4M3FN, #blockscale.layout<swizzle_128x4, g
       : tensor<4x1xf8E4M3FN> -> tensor<4x1xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 1, dim = 0>>
   return %t : tensor<4x1xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 1, dim = 0>>
 }
+
+// -----
+
+// More elements than 64 bits count.
+func.func @uncountable() -> tensor<f32> {
+  %x = arith.constant dense<1.0> : tensor<4294967296x4294967296xbf16>
+  // expected-remark @below {{is not evaluated at compile time: expected at most 64 elements (max-elements), but got 'tensor<4294967296x4294967296xbf16>'}}
+  %amax = blockscale.amax %x : tensor<4294967296x4294967296xbf16> -> tensor<f32>
+  return %amax : tensor<f32>
+}

@@ -7,6 +7,7 @@
 
 #include "blockscale/Transforms/FoldConstants.h"
 #include "ConstantEvaluation.h"
+#include "Storage/StorageRules.h"
 #include "blockscale/IR/PassOptions.h"
 #include "blockscale/Transforms/Passes.h"
 
@@ -99,7 +100,7 @@ private:
                                   SmallVector<Type>(op->getResultTypes()))) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       if (!tensor || !tensor.hasStaticShape() ||
-          tensor.getNumElements() <= maxElements)
+          !hasMoreElements(tensor.getShape(), maxElements))
         continue;
       op.emitRemark() << "is not evaluated at compile time: expected at most "
                       << maxElements << " elements (max-elements), but got "

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Storage/StorageRules.h"
 #include "blockscale/IR/PassOptions.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Target/Chip.h"
@@ -52,7 +53,7 @@ struct PrepackConstant : public OpInterfaceRewritePattern<ProductOpInterface> {
       return rewriter.notifyMatchFailure(op, "the data are prepacked");
     if (!matchPattern(data.get(), m_Constant()))
       return rewriter.notifyMatchFailure(op, "the data are no constant");
-    if (type.getNumElements() > maxElements) {
+    if (hasMoreElements(type.getShape(), maxElements)) {
       op->emitRemark() << "has row-major weights: expected a constant of at "
                           "most "
                        << maxElements

@@ -126,9 +126,7 @@ static LogicalResult verifySelect(arith::SelectOp op) {
                           << op.getType() << ", but got " << condition;
 }
 
-/// Whether tensors of `shape` have more than `limit` elements, however many:
-/// the count itself may overflow.
-static bool hasMoreElements(ArrayRef<int64_t> shape, int64_t limit) {
+bool hasMoreElements(ArrayRef<int64_t> shape, int64_t limit) {
   if (llvm::is_contained(shape, 0))
     return false;
   for (int64_t size : shape) {

@@ -35,6 +35,10 @@ bool isStoredDim(mlir::RankedTensorType type, int64_t dim);
 /// Whether `op` sees a tensor as its storage form, or the reverse.
 bool isStorageView(mlir::UnrealizedConversionCastOp op);
 
+/// Whether tensors of `shape` have more than `limit` elements, however many:
+/// the count itself may overflow.
+bool hasMoreElements(llvm::ArrayRef<int64_t> shape, int64_t limit);
+
 /// Refuses tensors whose size in bytes does not fit in 63 bits: memory has no
 /// place for them, and their strides would wrap.
 llvm::LogicalResult verifyAddressable(mlir::Operation *op);
