@@ -168,30 +168,54 @@ static std::string formatShape(const std::vector<int64_t> &shape) {
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
-/// Bytes of scales that a thread looks at at a time.
-static constexpr int64_t kScaleGrain = 1 << 16;
+/// Bytes that a thread looks at at a time.
+static constexpr int64_t kByteGrain = 1 << 16;
 
-/// Whether any byte has its highest bit set. Arrays are looked at in each call,
-/// so by all threads.
-static bool hasSignBit(const ArrayView &array) {
+/// Whether any byte has one of the bits of `mask`. Arrays are looked at in each
+/// call, so by all threads.
+static bool hasBits(const ArrayView &array, uint8_t mask) {
   struct Search {
     const ArrayView &array;
+    uint8_t mask;
     std::atomic<bool> found{false};
-  } search = {array};
+  } search = {array, mask};
   auto bytes = static_cast<int64_t>(array.bytes);
   runtime::parallelFor(
-      llvm::divideCeil(bytes, kScaleGrain),
+      llvm::divideCeil(bytes, kByteGrain),
       [](void *opaque, int64_t first, int64_t last) {
         auto &search = *static_cast<Search *>(opaque);
-        auto end = std::min<int64_t>(search.array.bytes, last * kScaleGrain);
+        auto end = std::min<int64_t>(search.array.bytes, last * kByteGrain);
         uint8_t bits = 0;
-        for (int64_t i = first * kScaleGrain; i < end; ++i)
+        for (int64_t i = first * kByteGrain; i < end; ++i)
           bits |= search.array.data[i];
-        if (bits & 0x80)
+        if (bits & search.mask)
           search.found = true;
       },
       &search);
   return search.found;
+}
+
+/// The sign of an E4M3 scale, and the bits that no truth value has.
+static constexpr uint8_t kSignBit = 0x80, kNoTruthBits = 0xFE;
+
+/// Expects bytes that code computes with as they are.
+static Status checkBytes(const Slot &slot, const ArrayView &array) {
+  bool isTruth = slot.type == NpyType::Bool;
+  if (isTruth && hasBits(array, kNoTruthBits))
+    for (size_t i = 0; i < array.bytes; ++i)
+      if (array.data[i] & kNoTruthBits)
+        return Status::failure("expected bytes of 0 or 1 for " +
+                               slot.logicalType + ", but got 0x" +
+                               llvm::utohexstr(array.data[i]) + " at byte " +
+                               std::to_string(i));
+  if (slot.scale != Slot::Scale::E4M3 || !hasBits(array, kSignBit))
+    return Status::success();
+  for (size_t i = 0; i < array.bytes; ++i)
+    if (numerics::isNegativeScale(numerics::ScaleFormat::E4M3, array.data[i]))
+      return Status::failure(
+          "expected E4M3 scale bytes without sign, but got 0x" +
+          llvm::utohexstr(array.data[i]) + " at byte " + std::to_string(i));
+  return Status::success();
 }
 
 Status checkArgument(const Slot &slot, const ArrayView &array, bool isRead) {
@@ -208,14 +232,7 @@ Status checkArgument(const Slot &slot, const ArrayView &array, bool isRead) {
     return Status::failure("expected storage shape " + formatShape(slot.shape) +
                            " for " + slot.logicalType + ", but got " +
                            formatShape(array.shape));
-  if (slot.scale != Slot::Scale::E4M3 || !isRead || !hasSignBit(array))
-    return Status::success();
-  for (size_t i = 0; i < array.bytes; ++i)
-    if (numerics::isNegativeScale(numerics::ScaleFormat::E4M3, array.data[i]))
-      return Status::failure(
-          "expected E4M3 scale bytes without sign, but got 0x" +
-          llvm::utohexstr(array.data[i]) + " at byte " + std::to_string(i));
-  return Status::success();
+  return isRead ? checkBytes(slot, array) : Status::success();
 }
 
 static Status checkScaleBytes(const ArrayView &array,

@@ -54,7 +54,8 @@ runtime::Result<mlir::func::FuncOp> findEntry(mlir::ModuleOp module,
 runtime::Result<Signature> getSignature(mlir::func::FuncOp function);
 
 /// Whether `array` can be passed as `slot`; the message says what differs. With
-/// `isRead` its content, in the host's memory, must be no scale with a sign.
+/// `isRead` its content, in the host's memory, must be no scale with a sign and
+/// no truth value but 0 and 1.
 runtime::Status checkArgument(const Slot &slot, const ArrayView &array,
                               bool isRead);
 
