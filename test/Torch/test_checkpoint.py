@@ -272,6 +272,51 @@ class CheckpointTest(unittest.TestCase):
                                     "'0.weight', which is the same tensor of the model"):
             blockscale.torch.load_quantized_(make_tied(True), self.folder)
 
+    def test_transforms(self):
+        """A layer that reads other activations than those in front of it would compute others."""
+        model, _ = make(has_bias=False)
+        state, _ = write(model, packed_nvfp4)
+        members = {"quant_method": "compressed-tensors", "config_groups": {},
+                   "format": "nvfp4-pack-quantized", "transform_config": {}}
+        self.save(state, members)
+        blockscale.torch.load_quantized_(copy.deepcopy(model), self.folder)
+        members["transform_config"] = {"config_groups": {"R4": {"type": "hadamard"}}}
+        self.save(state, members)
+        with self.assertRaisesRegex(blockscale.ArgumentError, "quantization_config: expected no "
+                                    "transform_config, whose transforms of activations no layer"):
+            blockscale.torch.load_quantized_(model, self.folder)
+        state["up.pre_quant_scale"] = torch.ones(64)
+        self.save(state, {**members, "transform_config": None})
+        with self.assertRaisesRegex(blockscale.ArgumentError, "expected no factors of activations, "
+                                    "which .* but got 'up.pre_quant_scale'"):
+            blockscale.torch.load_quantized_(model, self.folder)
+
+    def test_other_activations(self):
+        """Activations in another format than the weight are none that layers have."""
+        model, _ = make(has_bias=False)
+        operand = {"num_bits": 4, "type": "float"}
+        group = {"targets": ["Linear"], "weights": operand, "input_activations": operand}
+        packed = {"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized",
+                  "config_groups": {"group_0": group}}
+        cases = [(packed_nvfp4, packed, ""), (modelopt_nvfp4, {"quant_algo": "NVFP4"}, ""),
+                 (packed_nvfp4, {**packed, "config_groups": {"group_0": {
+                     **group, "input_activations": {"num_bits": 8, "type": "float"}}}},
+                  "float of 8 bits"),
+                 (modelopt_nvfp4, {"quant_algo": "W4A8_NVFP4_FP8"},
+                  "those of 'W4A8_NVFP4_FP8', which is not known")]
+        for layer, members, message in cases:
+            state, _ = write(model, layer, 4.0)
+            self.save(state, {"quant_method": "modelopt", **members})
+            for weight_only in (None, True):
+                made = copy.deepcopy(model)
+                if not message or weight_only:
+                    blockscale.torch.load_quantized_(made, self.folder, weight_only=weight_only)
+                    continue
+                with self.assertRaisesRegex(
+                        blockscale.ArgumentError, "'up': expected activations in nvfp4, as the "
+                        f"weight is, but got {message}; weight_only=True leaves them plain"):
+                    blockscale.torch.load_quantized_(made, self.folder)
+
     def test_refused(self):
         model, _ = make(has_bias=False)
         state, _ = write(model, modelopt_nvfp4, 4.0)
@@ -317,8 +362,7 @@ class CheckpointTest(unittest.TestCase):
              "expected a tensor 'experts.0.down_proj.bias', as other experts have one, but got"),
             (change(experts__1__down_proj__input_scale=None),
              "expected a tensor 'experts.1.down_proj.input_scale', as other experts have one"),
-            (change(up__pre_quant_scale=torch.ones(64)),
-             "'up.pre_quant_scale': expected a tensor of"),
+            (change(up__factors=torch.ones(64)), "'up.factors': expected a tensor of"),
         ]
         for changed, message in cases:
             with self.subTest(message):

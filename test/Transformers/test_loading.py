@@ -184,6 +184,12 @@ class LoadingTest(unittest.TestCase):
                      f"{LAYER}.weight_scale_2": None, f"{LAYER}.weight_scale": torch.ones(256, 1)},
                     f"expected the tensors of a layout that modules have, but got '{LAYER}.weight")
 
+    def test_transforms(self):
+        """A layer that reads other activations than those in front of it would compute others."""
+        self.refuse({f"{LAYER}.pre_quant_scale": torch.ones(128)},
+                    "expected no factors of activations, which no layer here multiplies them by, "
+                    f"but got '{LAYER}.pre_quant_scale'")
+
     def test_files_that_are_none(self):
         self.write()
         (self.folder / "model.safetensors").unlink()

@@ -42,6 +42,7 @@ class Group:
       quantizes_activations: whether activations are quantized when the model runs.
       has_static_scale: whether they have a scale in the checkpoint.
       targets: patterns; empty for all layers.
+      other_activations: what activations are, where they are in another format than weights.
     """
 
     algorithm: str
@@ -49,6 +50,7 @@ class Group:
     quantizes_activations: bool
     has_static_scale: bool = False
     targets: tuple[str, ...] = ()
+    other_activations: str = ""
 
     @property
     def is_general(self) -> bool:

@@ -16,9 +16,10 @@ from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm, check_order
 from blockscale._ops import FORMATS
 from blockscale._types import element_name
+from blockscale.checkpoint._candidates import TRANSFORM
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._checkpoint import open as open_checkpoint
-from blockscale.checkpoint._config import Group
+from blockscale.checkpoint._config import Group, Scheme
 from blockscale.checkpoint._families import LAYOUTS
 from blockscale.checkpoint._layouts import EXPERTS, IGNORED, Layout
 from blockscale.torch._forms import ROW_MAJOR, get_storage
@@ -281,18 +282,25 @@ def make_form(files: Files, part: Part, weight_only: bool | None) -> LayerForm:
     """How the layer of a weight computes: with quantized activations where the checkpoint says so,
     or as `weight_only` says."""
     group = files.checkpoint.scheme.find(files.get_path(part.path))
-    return find_form(part.scheme, group, part.global_scale is not None,
+    return find_form(part.path, part.scheme, group, part.global_scale is not None,
                      part.input_scale is not None, weight_only)
 
 
-def find_form(scheme: Layout, group: Group | None, has_global: bool, has_input: bool,
+def find_form(name: str, scheme: Layout, group: Group | None, has_global: bool, has_input: bool,
               weight_only: bool | None) -> LayerForm:
     """The same of a layer of a layout that may have scalars, and that its configuration has in a
-    group."""
+    group.
+
+    Raises: ArgumentError where activations are in another format than the weight.
+    """
     is_quantized = _quantizes_activations(scheme, group)
     weight = OperandForm(scheme.format, scheme.recipe, "dynamic" if has_global else "none")
     if weight_only or (weight_only is None and not has_input and not is_quantized):
         return LayerForm(weight)
+    if group is not None and (group.other_activations or not group.format):
+        found = group.other_activations or f"those of '{group.algorithm}', which is not known"
+        raise ArgumentError(f"'{name}': expected activations in {scheme.format}, as the weight is, "
+                            f"but got {found}; weight_only=True leaves them plain")
     scaling = "none" if scheme.format != "nvfp4" else ("scale" if has_input else "dynamic")
     return LayerForm(weight, OperandForm(scheme.format, scheme.activation_recipe, scaling))
 
@@ -373,6 +381,21 @@ def _load_plain(model: nn.Module, files: Files) -> None:
     model.load_state_dict(state, strict=False, assign=is_meta)
 
 
+def check_transforms(scheme: Scheme, names: Iterable[str]) -> None:
+    """Refuses a checkpoint, of tensors of these names, whose layers compute with other activations
+    than those that they read, which no module does.
+
+    Raises: ArgumentError.
+    """
+    if scheme.transforms:
+        raise ArgumentError(f"{scheme.origin}: expected no {scheme.transforms}, whose transforms "
+                            "of activations no layer here does, but got some")
+    found = next((name for name in names if name.endswith(TRANSFORM)), None)
+    if found is not None:
+        raise ArgumentError("expected no factors of activations, which no layer here multiplies "
+                            f"them by, but got '{found}'")
+
+
 def check_weight_only(weight_only: Any) -> None:
     if weight_only not in (None, True, False):
         raise ArgumentError(f"expected weight_only to be True, False or None, but got "
@@ -405,6 +428,7 @@ def load_quantized_(model: nn.Module, source: Source, *,
     check_weight_only(weight_only)
     check_order(order)
     files = Files(open_checkpoint(source))
+    check_transforms(files.checkpoint.scheme, files.checkpoint.tensors)
     sites = list(find_sites(model))
     ledger, installer = Ledger(model, sites), Installer(model)
     made: dict[Site, tuple[str, Any]] = {}

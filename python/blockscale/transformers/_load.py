@@ -24,6 +24,7 @@ from blockscale.torch._checkpoint import (
     NUMBERS,
     Files,
     check_bias,
+    check_transforms,
     fit_form,
     make_form,
     place_part,
@@ -67,7 +68,9 @@ def open_files(paths: Sequence[str] | None, members: Mapping[str, Any], names: N
     config, quantization = read_config(os.path.dirname(paths[0]))
     if members:
         config = {**config, "quantization_config": dict(members)}
-    return Files(Checkpoint(paths, configs=(config, quantization)), names.rename)
+    files = Files(Checkpoint(paths, configs=(config, quantization)), names.rename)
+    check_transforms(files.checkpoint.scheme, files.checkpoint.tensors)
+    return files
 
 
 def describe_modelopt(quantization: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from vllm.transformers_utils.config import get_safetensors_params_metadata
 from blockscale._errors import ArgumentError
 from blockscale._forms import check_order
 from blockscale.checkpoint._families import read_scheme
+from blockscale.torch._checkpoint import check_transforms
 from blockscale.vllm._experts import BlockScaleExpertsMethod
 from blockscale.vllm._files import ORDER, WEIGHT_ONLY, Files, Options
 from blockscale.vllm._linear import BlockScaleLinearMethod
@@ -86,9 +87,7 @@ class BlockScaleConfig(QuantizationConfig):
         self.scheme = (read_scheme({}, members) if is_old else
                        read_scheme({"quantization_config": {**members, "quant_method": method}},
                                    {}))
-        if self.scheme.transforms:
-            raise ArgumentError(f"quantization_config: expected no {self.scheme.transforms}, whose "
-                                "transforms of activations no layer here does, but got some")
+        check_transforms(self.scheme, ())
         self._files: Files | None = None
 
     @classmethod
@@ -130,6 +129,7 @@ class BlockScaleConfig(QuantizationConfig):
         if not stored:
             raise ArgumentError(f"expected files of safetensors in {model_name}, whose heads say "
                                 "what is quantized, but got none")
+        check_transforms(self.scheme, stored)
         self._files = Files(stored, self.scheme)
 
     @property

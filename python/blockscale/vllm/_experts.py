@@ -215,8 +215,8 @@ class BlockScaleExpertsMethod(FusedMoEMethodBase):
         check_codes(self.name, self.layout, data, scales)
         given = self._read_input(found.get(INPUT))
         shared = self._read_global(layer, found.get(GLOBAL))
-        form = find_form(self.layout, part.group, shared is not None, given is not None,
-                         self._options.weight_only)
+        form = find_form(self.name, self.layout, part.group, shared is not None,
+                         given is not None, self._options.weight_only)
         form = fit_form(form, self.dtype, self.name).with_order(self._options.order)
         check_device(self.name, data.device, form)
         is_static = form.activation is not None and form.activation.scaling == "scale"

@@ -181,7 +181,7 @@ class BlockScaleLinearMethod(LinearMethodBase):
             if self._options.weight_only and form.activation is not None:
                 form = dataclasses.replace(form, activation=None, plain_rows=0)
         else:
-            form = find_form(part.layout, part.group, has_global, has_input,
+            form = find_form(part.name, part.layout, part.group, has_global, has_input,
                              self._options.weight_only)
         return fit_form(form, self.dtype, self.name).with_order(self._options.order)
 

@@ -23,6 +23,8 @@ from blockscale.checkpoint._layouts import FP8_BLOCK, Layout
 #: Formats that have a layout here.
 _FORMATS = {"nvfp4-pack-quantized": "nvfp4", "mxfp4-pack-quantized": "mxfp4",
             "mxfp8-quantized": "mxfp8"}
+#: Bits of activations beside weights of formats of less than 8.
+_BITS = {"nvfp4": 4, "mxfp4": 4}
 #: FP8 has either name, and its strategy tells which scales there are.
 _FP8, _STRATEGIES = ("float-quantized", "naive-quantized"), {
     "tensor": "fp8_tensor", "channel": "fp8_channel", "block": "fp8_blocks"}
@@ -55,6 +57,14 @@ def _read_format(algorithm: str, weights: Any) -> str:
             weights.get("strategy") == "block" and size not in (None, [FP8_BLOCK, FP8_BLOCK])):
         return ""
     return _STRATEGIES.get(str(weights.get("strategy")), "")
+
+
+def _name_others(format: str, activations: Any) -> str:
+    """What activations are, where they are in another format than weights; "" else."""
+    if not format or not isinstance(activations, dict) or "num_bits" not in activations:
+        return ""
+    bits, kind = activations["num_bits"], activations.get("type", "int")
+    return "" if (bits, kind) == (_BITS.get(format, 8), "float") else f"{kind} of {bits} bits"
 
 
 def _is_sparse(members: Mapping[str, Any]) -> bool:
@@ -103,7 +113,8 @@ class CompressedTensors(Family):
                                                                  each.get("weights"))
             groups.append(Group(str(algorithm), format, activations is not None,
                                 is_static and format in ("nvfp4", "fp8_tensor"),
-                                get_names(each.get("targets"), f"{place}: targets")))
+                                get_names(each.get("targets"), f"{place}: targets"),
+                                _name_others(format, activations)))
         transforms = members.get("transform_config")
         has_any = isinstance(transforms, dict) and any(transforms.values())
         return Scheme(self.name, tuple(groups),
