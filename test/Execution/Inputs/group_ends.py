@@ -7,6 +7,7 @@ with one text on all targets, and no file is written; other calls give the same 
 Usage: group_ends.py FOLDER [CHIP..]
 """
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from batches import run_lines
+from gpu_calls import ON_CPU
 from reference import group_fault
 
 ROWS = "#blockscale.layout<swizzle_128x4, groups = 3, dim = 0>"
@@ -202,7 +204,7 @@ random = np.random.default_rng(46)
 folder = Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)
 (folder / "m.mlir").write_text(TEXT)
-passed, failures = 0, []
+passed, failures, planned = 0, [], []
 
 
 def make(kind, shape):
@@ -215,22 +217,30 @@ def make(kind, shape):
     return random.integers(low, high, shape).astype(np.uint8)
 
 
-def run(name, target, arrays, results):
-    """The results, or the text of the error."""
+def make_line(name, target, inputs, outputs):
+    """The words of a run's command line."""
     line = [folder / "m.mlir", f"--entry={name}"]
-    line += [] if target == "cpu" else ["--on=emulator", f"--target={target}"]
-    for i, array in enumerate(arrays):
-        np.save(folder / f"in{i}.npy", array)
-        line += ["--in", folder / f"in{i}.npy"]
-    outputs = [folder / f"out{i}.npy" for i in range(results)]
-    for path in outputs:
+    line += ON_CPU if target == "cpu" else ["--on=emulator", f"--target={target}"]
+    for flag, paths in (("--in", inputs), ("--out", outputs)):
+        for path in paths:
+            line += [flag, path]
+    return line
+
+
+def run_all(runs):
+    """Of each run, by its name, target, inputs and number of results: its results, or the text of
+    the error. Those of a function on a target follow each other, and are compiled once."""
+    order = sorted(range(len(runs)), key=lambda i: runs[i][:2])
+    outputs = [[folder / f"out{i}-{j}.npy" for j in range(run[3])] for i, run in enumerate(runs)]
+    for path in itertools.chain.from_iterable(outputs):
         path.unlink(missing_ok=True)
-        line += ["--out", path]
-    [(status, printed)] = run_lines([line])
-    if status:
-        written = [path for path in outputs if path.exists()]
-        return f"{printed}{' and wrote a file' if written else ''}"
-    return [np.load(path) for path in outputs]
+    ended = run_lines([make_line(*runs[i][:3], outputs[i]) for i in order])
+    found = [None] * len(runs)
+    for i, (status, printed) in zip(order, ended, strict=True):
+        written = any(path.exists() for path in outputs[i])
+        found[i] = (f"{printed}{' and wrote a file' if written else ''}" if status else
+                    [np.load(path) for path in outputs[i]])
+    return found
 
 
 def record(what, problem):
@@ -242,16 +252,26 @@ def record(what, problem):
 
 
 def check(name, ends, targets, only_gpu="", is_read=True):
-    op, extent, unit, operands, results = {**OPS, **EMPTY}[name]
+    """Plans the runs of a call on targets."""
+    _, _, _, operands, results = {**OPS, **EMPTY}[name]
     arrays = [make(*operand) for operand in operands]
     arrays.append(np.asarray(ends, np.int32))
     if name == "blocks":
         arrays.append(np.asarray([0.5, 1, 2], np.float32))
+    inputs = [folder / f"in{len(planned)}-{i}.npy" for i in range(len(arrays))]
+    for path, array in zip(inputs, arrays):
+        np.save(path, array)
+    runs = [(name, target, inputs, results) for target in targets]
+    planned.append((name, ends, only_gpu, is_read, runs))
+
+
+def compare(name, ends, only_gpu, is_read, targets, results):
+    """Records whether the results of a call are right, and the same on all targets."""
+    op, extent, unit, _, _ = {**OPS, **EMPTY}[name]
     fault = group_fault(ends, extent, unit)
     wanted = f"{op}: {fault}" if fault and is_read else None
     first = None
-    for target in targets:
-        got = run(name, target, arrays, results)
+    for target, got in zip(targets, results, strict=True):
         text = wanted or (f"{op}: {only_gpu}" if only_gpu and target != "cpu" else None)
         what = f"@{name} with ends {ends} on {target}"
         if text:
@@ -290,5 +310,8 @@ if len(sys.argv) > 2:
     check("depth_of_nvfp4", (16, 64, 96), ["cpu", *sys.argv[2:]], ODD_BEGIN)
     # A group that is empty begins anywhere.
     check("depth_of_nvfp4", (16, 16, 16), ["cpu", *sys.argv[2:]])
+found = iter(run_all([run for *_, runs in planned for run in runs]))
+for *call, runs in planned:
+    compare(*call, [target for _, target, *_ in runs], [next(found) for _ in runs])
 print(f"{passed} passed, {len(failures)} failed")
 sys.exit(bool(failures))
