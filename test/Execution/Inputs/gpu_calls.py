@@ -26,6 +26,8 @@ SCHEDULES = (("--schedule=prompt",), ("--schedule=adversarial", "--seed=1"))
 # Code that is not optimized gives the same bits, and is compiled in a third of the time.
 ON_CPU = ("--on=cpu", "--optimize=0")
 CALLS_OF_A_BATCH = 40
+# What --profile prints of a launch.
+PROFILED = re.compile(r"\S+: \d+ bytes of \.global read .*\n")
 
 
 def make_places(*defaults):
@@ -177,6 +179,12 @@ def run_module(text, arrays, count, folder, place):
 def run_places(text, arrays, count, folder, places, timeout=None):
     """As run_module, for each place, by one process, which is killed behind `timeout`
     seconds. Places that differ only in their schedule share what is compiled."""
+    return [(problem, results) for problem, results, _ in
+            run_launches(text, arrays, count, folder, places, timeout)]
+
+
+def run_launches(text, arrays, count, folder, places, timeout=None):
+    """As run_places, with the number of launches at each place whose options have --profile."""
     folder.mkdir(parents=True, exist_ok=True)
     module = folder / "module.mlir"
     module.write_text(text)
@@ -194,10 +202,11 @@ def run_places(text, arrays, count, folder, places, timeout=None):
 
 
 def _read(place, ended, paths):
-    """The problem and the results of a run."""
+    """The problem, the results and the launches of a run."""
     status, printed = ended
     # An op that does not share a kernel says so; its bytes are the same.
     said = re.sub(r".*: remark: .*(\n.*\n *\^)?\n", "", printed)
+    said, launches = PROFILED.subn("", said)
     if status or said:
-        return f"{' '.join(place)}: exit status {status}: {printed[-4000:].strip()}", []
-    return None, [np.load(path) for path in paths]
+        return f"{' '.join(place)}: exit status {status}: {printed[-4000:].strip()}", [], launches
+    return None, [np.load(path) for path in paths], launches

@@ -8,7 +8,6 @@ Usage: gpu_round_trips.py FOLDER
 """
 
 import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 
 from block_shapes import tensor
 from expect import Expectations, first_difference
-from gpu_calls import ON_CPU, SCHEDULES, run_places
+from gpu_calls import ON_CPU, SCHEDULES, run_launches
 from norms import Norm
 from ops import with_one_nan
 from reference import to_bf16
@@ -138,41 +137,33 @@ TRIPS = (
 )
 
 
-def count_launches(module, chip):
-    printed = subprocess.run(["blockscale-opt", module, f"--blockscale-to-gpu=chip={chip}"],
-                             stdout=subprocess.PIPE, text=True, check=True).stdout
-    return printed.count("gpu.launch_func")
-
-
 def check(folder, trip, number):
     random = np.random.default_rng(number)
-    places = [ON_CPU, *(("--on=emulator", f"--target={chip}", *SCHEDULES[i % len(SCHEDULES)])
-                        for i, chip in enumerate(CHIPS))]
-    runs = run_places(trip.text(), trip.arrays(random), len(trip.returned()),
-                      folder / str(number), places)
-    counts = [count_launches(folder / str(number) / "module.mlir", chip) for chip in CHIPS]
-    return runs, counts
+    places = [ON_CPU, *(("--on=emulator", f"--target={chip}", "--profile",
+                         *SCHEDULES[i % len(SCHEDULES)]) for i, chip in enumerate(CHIPS))]
+    return run_launches(trip.text(), trip.arrays(random), len(trip.returned()),
+                        folder / str(number), places)
 
 
-def problem(trip, wanted, got, count):
-    launches = getattr(trip, "launches", 1)
-    if count != launches:
-        return f"expected {launches} launches, but got {count}"
-    for wrong, _ in (wanted, got):
+def problem(trip, wanted, got):
+    for wrong, *_ in (wanted, got):
         if wrong:
             return wrong
+    launches, count = getattr(trip, "launches", 1), got[2]
+    if count != launches:
+        return f"expected {launches} launches, but got {count}"
     return first_difference(*([with_one_nan(array, type)
                                for array, type in zip(arrays, trip.returned(), strict=True)]
-                              for _, arrays in (wanted, got)))
+                              for _, arrays, _ in (wanted, got)))
 
 
 def main(trips=TRIPS):
     folder, expect = Path(sys.argv[1]), Expectations()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(lambda i: check(folder, trips[i], i), range(len(trips)))
-        for trip, ((wanted, *others), counts) in zip(trips, results):
-            for chip, got, count in zip(CHIPS, others, counts):
-                expect.record(f"{chip}: {trip}", problem(trip, wanted, got, count))
+        for trip, (wanted, *others) in zip(trips, results):
+            for chip, got in zip(CHIPS, others, strict=True):
+                expect.record(f"{chip}: {trip}", problem(trip, wanted, got))
     expect.finish()
 
 

@@ -16,9 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from expect import Expectations, first_difference
-from gpu_calls import SCHEDULES, run_places
+from gpu_calls import SCHEDULES, run_launches
 from reshaped_cases import CASES
-from sm100_epilogue import count_launches
 
 CHIPS = ("sm_80", "sm_90a", "sm_100a")
 
@@ -33,15 +32,15 @@ def check(folder, case, chip):
     """(What is compared, its problem) for a case on a chip."""
     random = np.random.default_rng(1)
     arrays = [draw(random, shape) for shape in case.shapes]
-    emulator = ["--on=emulator", f"--target={chip}"]
+    emulator = ["--on=emulator", f"--target={chip}", "--profile"]
     places = [[*emulator, "--fuse=false"], *([*emulator, *each] for each in SCHEDULES)]
-    (problem, expected), *runs = run_places(case.text, arrays, case.results, folder, places)
+    (problem, expected, _), *runs = run_launches(case.text, arrays, case.results, folder, places)
     yield "separate kernels", problem
-    for schedule, (problem, got) in zip(("prompt", "adversarial"), runs, strict=True):
+    wanted = case.launches if isinstance(case.launches, int) else case.launches[chip]
+    for schedule, (problem, got, launches) in zip(("prompt", "adversarial"), runs, strict=True):
         yield schedule, problem or first_difference(got, expected)
-    expected = case.launches if isinstance(case.launches, int) else case.launches[chip]
-    launches = count_launches(folder, chip, "true")
-    yield "launches", None if launches == expected else f"expected {expected}, but got {launches}"
+        yield (f"launches, {schedule}",
+               None if launches == wanted else f"expected {wanted}, but got {launches}")
 
 
 def main():

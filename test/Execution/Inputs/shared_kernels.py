@@ -9,7 +9,6 @@ Usage: shared_kernels.py FOLDER
 
 import os
 import re
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from expect import Expectations, first_difference
-from gpu_calls import SCHEDULES, run_places
+from gpu_calls import SCHEDULES, run_launches
 from reference import to_bf16
 
 CHIPS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
@@ -187,13 +186,6 @@ MODULES = (
 )
 
 
-def count_launches(module, chip):
-    printed = subprocess.run(
-        ["blockscale-opt", module, f"--blockscale-to-gpu=chip={chip}"],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
-    return printed.count("gpu.launch_func")
-
-
 def main():
     folder, expect = Path(sys.argv[1]), Expectations()
 
@@ -201,16 +193,16 @@ def main():
         module = MODULES[number]
         arrays = list(module.arrays(np.random.default_rng(number)))
         places = [("--on=emulator", f"--target={chip}", "--fuse=false"),
-                  ("--on=emulator", f"--target={chip}", *SCHEDULES[number % len(SCHEDULES)])]
-        own = folder / f"{chip}-{number}"
-        runs = run_places(module.text(), arrays, module.results.count("; ") + 1, own, places)
-        return runs, count_launches(own / "module.mlir", chip)
+                  ("--on=emulator", f"--target={chip}", "--profile",
+                   *SCHEDULES[number % len(SCHEDULES)])]
+        return run_launches(module.text(), arrays, module.results.count("; ") + 1,
+                            folder / f"{chip}-{number}", places)
 
     cases = [(number, chip) for number in range(len(MODULES)) for chip in CHIPS]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for (number, chip), (runs, launches) in zip(cases, pool.map(lambda each: run(*each), cases),
-                                                    strict=True):
-            (problem, wanted), (other, got) = runs
+        for (number, chip), runs in zip(cases, pool.map(lambda each: run(*each), cases),
+                                        strict=True):
+            (problem, wanted, _), (other, got, launches) = runs
             expected = MODULES[number].launches
             if expected and launches != expected:
                 other = other or f"expected {expected} launches, but got {launches}"
