@@ -4,12 +4,12 @@
 """Runs the test suites of a finished build and adds up their counts.
 
 Suites: lint, unit (GoogleTest), python (unittest), lit, conformance, fuzz, site (the
-documentation), package (the Python package, installed), onnx, torch and jax (its import of
-models of ONNX, PyTorch's programs and JAX's functions), checkpoint (checkpoints beside those of
-other packages), tidy (clang-tidy over the files that changed). Each runs with its output in
-BUILD/logs/SUITE.log, shown where something fails. A suite that crashes or runs no test
-counts as one failure. The ten slowest tests of lit and unit are shown. The last line is
-`N passed, N failed`, with `, N skipped` where some were.
+documentation), package (the Python package, installed), onnx, torch and jax (its import of models
+of ONNX, PyTorch's programs and JAX's functions), checkpoint (checkpoints beside those of other
+packages), tidy (clang-tidy over the files that changed). Each runs with its output in
+BUILD/logs/SUITE.log, shown where something fails. A suite that crashes or runs no test counts as
+one failure. The ten slowest tests of lit and unit are shown, and the processor time of all suites.
+The last line is `N passed, N failed`, with `, N skipped` where some were.
 
 Suites run side by side, each command on a core of its own, so that no core waits for one
 long command. lit comes after them, because it keeps every core busy by itself.
@@ -21,6 +21,7 @@ import importlib.util
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -424,6 +425,8 @@ def main():
     for name, counts, seconds in rows:
         print(f"   {name:<12} {counts.passed:>7} {counts.failed:>7} "
               f"{counts.skipped:>8} {seconds:>8.1f}")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"\n   {used.ru_utime + used.ru_stime:.0f} CPU seconds")
     print(f"\n{total}")
     return 1 if total.failed else 0
 
