@@ -331,7 +331,8 @@ struct WgmmaFamily : DecodedFamily<WgmmaSpec> {
     }
     if (spec.multipliesByWarp()) {
       bool areFew = spec.getScaledRows() < kMaxScaledRows;
-      bool areTwo = !areFew && spec.getTeams() > 1 && spec.format.isPacked;
+      bool areTwo = !areFew && spec.getTeams() > 1 && spec.format.isPacked &&
+                    !spec.format.keepsChain;
       cost.decode *= areFew   ? kFewRowsWarpDecode
                      : areTwo ? kTwoTeamsWarpDecode
                               : kWarpDecode;

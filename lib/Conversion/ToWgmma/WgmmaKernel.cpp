@@ -82,7 +82,7 @@ static int64_t countSumWarps(const WgmmaSpec &spec) {
   int64_t threads = needsBothWarpgroups(spec)
                         ? getTeamThreads(spec)
                         : std::min(getTeamThreads(spec), kWarpgroupThreads);
-  return spec.getParts() * spec.getTeams() * threads / kWarpThreads;
+  return spec.getParts() * spec.getResultTeams() * threads / kWarpThreads;
 }
 
 WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
@@ -94,10 +94,14 @@ WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
             {cluster.blocks, cluster.sharers, cluster.sharer, cluster.parts,
              cluster.part}),
       stageFull(getShared(b, shared.stageFull), spec.schedule.getStages(),
-                /*arrivals=*/kLoadWarps),
+                /*arrivals=*/spec.decodesEarly() ? 1 : kLoadWarps),
       stageEmpty(getShared(b, shared.stageEmpty), spec.schedule.getStages(),
                  /*arrivals=*/cluster.sharers * getTeamThreads(spec) /
                      kWarpThreads),
+      plainFull(spec.decodesEarly()
+                    ? BarrierRing(getShared(b, shared.plainFull),
+                                  spec.schedule.getStages(), /*arrivals=*/1)
+                    : stageFull),
       sumsFull(getShared(b, shared.sumsFull), kTeamWarpgroups,
                countSumWarps(spec)),
       sumsEmpty(getShared(b, shared.sumsEmpty), kTeamWarpgroups,
@@ -121,11 +125,8 @@ WgmmaThread::WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, Value inBlock)
   member = pair;
 }
 
-/// Emits the wait for the launch before in a role, where launches overlap and
-/// not all threads have waited. A thread that loads what no launch writes does
-/// not wait: its ring is full by the time that the others may begin.
-static void emitRoleWait(KernelBuilder &b, const GemmArguments &arguments,
-                         bool isEarly) {
+void emitRoleWait(KernelBuilder &b, const GemmArguments &arguments,
+                  bool isEarly) {
   if ((arguments.loadsAEarly || arguments.loadsBEarly) && !isEarly)
     emitLaunchWait(b);
 }
@@ -145,6 +146,8 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
       arguments.emitPrefetch(b);
       context.stageFull.emitInit(b);
       context.stageEmpty.emitInit(b);
+      if (spec.decodesEarly())
+        context.plainFull.emitInit(b);
       if (spec.getParts() > 1)
         context.sumsFull.emitInit(b);
       if (spec.readsSumsLate())
@@ -157,7 +160,9 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
       b, multiplies,
       [&] {
         emitSetRegisters(b, spec, /*multiplies=*/true);
-        emitRoleWait(b, arguments, /*isEarly=*/false);
+        // Those who decode early wait for the launch before results.
+        if (!spec.decodesEarly())
+          emitRoleWait(b, arguments, /*isEarly=*/false);
         emitProducts(b, context, WgmmaThread(b, spec, thread));
       },
       [&] {
@@ -169,7 +174,7 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
               emitRoleWait(b, arguments,
                            isA ? arguments.loadsAEarly : arguments.loadsBEarly);
               StagedOperands operands = getStagedOperands(
-                  context, {context.stageFull, context.stageEmpty});
+                  context, {context.plainFull, context.stageEmpty});
               operands.sharers = context.cluster.sharers;
               operands.sharer = context.cluster.sharer;
               emitStagedLoads(b, operands, isPlain);

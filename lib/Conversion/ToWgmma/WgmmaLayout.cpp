@@ -46,7 +46,8 @@ WgmmaSpec::WgmmaSpec(const DecodedFormat &format, GemmScheduleAttr schedule,
 
 WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec)
     : StagedLayout(spec, std::min(spec.getPlainRows(), kSumPart)) {
-  sums = take(spec.countSums() * sumBytes);
+  sums = take((spec.hasOwnResults() ? spec.getTeams() : spec.countSums()) *
+              sumBytes);
   // A warp that multiplies by itself may store sums for results before another
   // one of its team has taken what was handed over.
   handedSums =
@@ -54,6 +55,8 @@ WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec)
           ? take(spec.getScaledRows() * spec.getPlainRows() * kWordBytes)
           : sums;
   takeStageBarriers(spec);
+  if (spec.decodesEarly())
+    plainFull = take(spec.schedule.getStages() * kBarrierBytes);
   constexpr int64_t bytes = kTeamWarpgroups * kBarrierBytes;
   sumsFull = take(spec.getParts() > 1 ? bytes : 0);
   sumsEmpty = take(spec.readsSumsLate() ? bytes : 0);

@@ -33,6 +33,10 @@ inline constexpr int64_t kMaxScaledRows = kTeamWarpgroups * kWarpgroupRows;
 /// and the rows with scales of the narrowest of these: those of two warps.
 inline constexpr int64_t kWarpTileRows = 8;
 inline constexpr int64_t kNarrowRows = kWarpgroupRows / 2;
+/// Rows with scales that a warp multiplies.
+inline constexpr int64_t kWarpRows = 16;
+/// The barriers in hardware by which teams hand over sums.
+inline constexpr int64_t kHandOverBarriers = 8;
 /// The most teams of a tile of 64 rows with scales, the fewest of those that
 /// add their sums, and the most plain rows of a tile of so many teams, whose
 /// threads have registers for no more sums.
@@ -65,15 +69,31 @@ struct WgmmaSpec : StagedSpec {
   int64_t getTeams() const {
     if (isNarrow())
       return kManyTeams;
+    if (getScaledRows() == kMaxScaledRows)
+      return multipliesByWarp() && canHaveTwoTeams() ? kFewTeams : 1;
     if (format.keepsChain && multipliesByWarp())
       return 1;
-    if (getScaledRows() == kMaxScaledRows)
-      return multipliesByWarp() ? kFewTeams : 1;
     // Each team adds the sums of a row at least.
     bool areFew = getPlainRows() <= kManyTeamsRows;
     if (areFew && getParts() * kManyTeams <= getPlainRows())
       return kManyTeams;
     return format.keepsChain ? 1 : kFewTeams;
+  }
+  /// Whether two teams can have a tile of 128 rows with scales: those of a
+  /// chain decode a stage before they multiply any of it, for which they have
+  /// registers if elements take few to decode.
+  bool canHaveTwoTeams() const {
+    return !format.keepsChain || (format.isPacked && format.getBits() == 4 &&
+                                  !format.isAcross() && !format.scalesElements);
+  }
+  /// Warps of a team that hand over sums together, to as many of the next one,
+  /// by a barrier in hardware: a few, which wait for no others, where warps
+  /// multiply by themselves.
+  int64_t getHandingWarps() const {
+    int64_t ofTeam = getScaledRows() / kWarpRows;
+    if (!multipliesByWarp())
+      return ofTeam;
+    return llvm::divideCeil(ofTeam * getTeams(), kHandOverBarriers);
   }
   /// Whether a tile has 32 rows with scales, so that there are tiles for all
   /// multiprocessors though no CTAs share the K of a chain.
@@ -86,11 +106,25 @@ struct WgmmaSpec : StagedSpec {
   /// these are those of one chain along K. Else each has sums of its own, which
   /// are added in the end.
   bool handsOverSums() const { return format.keepsChain && getTeams() > 1; }
+  /// Whether teams decode a stage before its plain rows are there, which may
+  /// wait for the launch before: no factor of elements, which that launch may
+  /// have computed, is needed to decode.
+  bool decodesEarly() const {
+    return handsOverSums() && !format.scalesElements;
+  }
+  /// Whether the team that has the sums of a tile in the end makes its results
+  /// alone, from memory of its own, and others go on to the next tile. Where
+  /// there are more plain rows, sums of each team would take a stage's memory.
+  bool hasOwnResults() const { return handsOverSums() && multipliesByWarp(); }
+  /// Teams that make the results of a tile.
+  int64_t getResultTeams() const { return hasOwnResults() ? 1 : getTeams(); }
   /// The sums of a tile that a CTA adds in the end.
   int64_t countSums() const { return handsOverSums() ? 1 : getTeams(); }
   /// Whether warps go on while others still read their sums: CTAs of a cluster
   /// read those of each other, and of few rows few warps make results.
-  bool readsSumsLate() const { return getParts() > 1 || multipliesByWarp(); }
+  bool readsSumsLate() const {
+    return getParts() > 1 || (multipliesByWarp() && !hasOwnResults());
+  }
   /// Warpgroups that multiply.
   int64_t getWarpgroups() const {
     return getTeams() * getScaledRows() / kWarpgroupRows;
@@ -107,6 +141,8 @@ struct WgmmaLayout : StagedLayout {
 
   /// The sums that teams hand over.
   int64_t handedSums;
+  /// Barriers of the plain rows of stages where they have their own.
+  int64_t plainFull = 0;
   /// Barriers of sums of CTAs that add them, and of sums that are read late.
   int64_t sumsFull, sumsEmpty;
 };

@@ -15,12 +15,18 @@
 //
 // Teams that hand over sums (`order chain`) take turns at the stages of a tile,
 // as others do. Each decodes its stage into registers, all steps of it, waits
-// for the sums of the stage before, which the team before it has stored in
-// shared memory, adds its products to them, and stores what the next team waits
-// for. So teams decode at the same time, and instructions follow each other
-// along K. There is one place for them, which a thread reads and writes for its
-// own number in each team. The team of the last stage has the sums in the end,
-// and stores them for the results, which all teams make.
+// for the plain rows and for its turn, takes the sums of the stage before,
+// which the team before it has stored in shared memory, adds its products to
+// them, and stores what the next team waits for. So teams decode at the same
+// time, and instructions follow each other along K. There is one place for
+// sums, which a thread reads and writes for its own number in each team. The
+// team of the last stage has the sums in the end, and stores them for the
+// results. All teams make these, or it alone does. Turns go on from one tile to
+// the next, so that a team that goes on finds the place free.
+//
+// Plain rows may be results of the launch before, for which only the thread
+// that loads them waits. Others decode meanwhile, and wait before they make
+// results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,8 +60,9 @@ static constexpr uint64_t getTileDescriptor(bool isMnMajor) {
 /// No slot of the ring.
 static constexpr int64_t kNoSlot = -1;
 
-/// The barrier in hardware by which the first team gets sums from another one.
-/// Those of other teams follow. Results have the ones before.
+/// The barrier in hardware by which the first team gets sums from another one,
+/// or its first warps do. Those of other teams follow, then those of the warps
+/// behind. Results have the ones before, or after them.
 static constexpr int64_t kHandOverBarrier = 1 + kTeamWarpgroups;
 
 /// Sums that a thread hands over by one access.
@@ -121,6 +128,8 @@ private:
         context.spec.format.isScaledA ? tile.row : tile.col, global);
   }
   void emitWaitFull(const RingSlot &slot);
+  /// Waits for the plain rows of a stage that is full besides.
+  void emitWaitPlain(const RingSlot &slot);
   /// Waits for the first step of a stage and decodes it. Where nothing is
   /// decoded, gives that no stage before is being multiplied.
   SmallVector<Value> emitFirstStep(const TileCoord &tile, const RingSlot &slot,
@@ -141,15 +150,21 @@ private:
   /// Adds the product of a stage that has `left` (i32) elements of K.
   void emitLastStage(const TileCoord &tile, Lanes stage, Lanes left,
                      const RingSlot &slot);
-  /// Makes the sums those that the team before has stored for stage `stage`
-  /// (i32) of the tile; zeros for the first one.
+  /// Waits for the turn of the team, and makes the sums those that the team
+  /// before has stored for stage `stage` (i32) of the tile; zeros for the first
+  /// one.
   void emitTakeSums(Lanes stage);
   /// Stores sums for the next team if stage `stage` (i32) of `stages` is not
-  /// the last one.
+  /// the last one, and ends the turn.
   void emitHandOver(Lanes stage, Lanes stages);
+  /// Lets the next team have its turn.
+  void emitEndTurn();
   /// The place of piece `piece` of the sums of the thread.
   Value getHandedSums(int64_t piece);
-  /// Waits until the team before has stored sums.
+  /// The barrier by which the warps of `team` (i32) with the rows of the thread
+  /// get sums.
+  Lanes getHandOverBarrier(Lanes team) const;
+  /// Waits until the turn of the team before has ended.
   void emitWaitHanded();
   /// Adds the product of stage `stage` (i32) of the tile's `stages` to what the
   /// team before hands over, and gives the slot of the team's next stage.
@@ -291,6 +306,13 @@ void ProductEmitter::emitWaitFull(const RingSlot &slot) {
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 
+void ProductEmitter::emitWaitPlain(const RingSlot &slot) {
+  if (!context.spec.decodesEarly())
+    return;
+  context.plainFull.emitWaitFull(b, slot);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+}
+
 SmallVector<Value> ProductEmitter::emitFirstStep(const TileCoord &tile,
                                                  const RingSlot &slot,
                                                  Lanes stage) {
@@ -392,6 +414,7 @@ void ProductEmitter::emitStages(const TileCoord &tile, Lanes first,
 void ProductEmitter::emitLastStage(const TileCoord &tile, Lanes stage,
                                    Lanes left, const RingSlot &slot) {
   emitWaitFull(slot);
+  emitWaitPlain(slot);
   Value stepsLeft = emitCeilDiv(b, left, kDecodedStep);
   emitCount(b, stepsLeft, {}, [&](Lanes number, ValueRange) {
     Lanes inProduct = stage * steps + number;
@@ -419,29 +442,37 @@ Value ProductEmitter::getHandedSums(int64_t piece) {
                   b.getF32Type(), place * kPieceSums);
 }
 
+Lanes ProductEmitter::getHandOverBarrier(Lanes team) const {
+  Lanes barrier = team + kHandOverBarrier;
+  int64_t threads = context.spec.getHandingWarps() * kWarpThreads;
+  if (threads == getTeamThreads(context.spec))
+    return barrier;
+  return numerics::splitBits(thread.number, threads).first * teams + barrier;
+}
+
 void ProductEmitter::emitWaitHanded() {
-  Lanes barrier = thread.team + kHandOverBarrier;
-  int64_t threads = 2 * getTeamThreads(context.spec);
+  Lanes barrier = getHandOverBarrier(thread.team);
+  int64_t threads = 2 * context.spec.getHandingWarps() * kWarpThreads;
   if (!context.spec.multipliesByWarp()) {
     upstream::createBarrier<NVVM::BarrierOp>(b, barrier, b.i32(threads));
     return;
   }
   // ptxas would decode behind the barrier, between the instructions that other
   // teams wait for. It moves nothing into or out of a loop, and does not know
-  // that this one has one turn: there is no such team.
+  // that this one has one turn: there is no such barrier.
   emitInlinePtx(b, {barrier},
                 "{ .reg .pred again; setp.gt.u32 again, $0, " +
-                    std::to_string(kHandOverBarrier + teams) +
+                    std::to_string(kHandOverBarrier + kHandOverBarriers) +
                     "; wait: bar.sync $0, " + std::to_string(threads) +
                     "; @again bra wait; }",
                 "r,");
 }
 
 void ProductEmitter::emitTakeSums(Lanes stage) {
+  emitWaitHanded();
   emit::emitIf(
       b, compare(Predicate::ne, stage, 0),
       [&] {
-        emitWaitHanded();
         SmallVector<Value> handed;
         for (int64_t i = 0; i < sums.count / kPieceSums; ++i)
           for (Lanes word :
@@ -454,14 +485,19 @@ void ProductEmitter::emitTakeSums(Lanes stage) {
 
 void ProductEmitter::emitHandOver(Lanes stage, Lanes stages) {
   emit::emitIf(b, compare(Predicate::ult, stage + 1, stages), [&] {
-    Lanes next = (thread.team + 1) & (teams - 1);
     SmallVector<Value> all = sums.emitGet(b);
     for (int64_t i = 0; i < sums.count / kPieceSums; ++i)
       b.store(b.pack(ArrayRef(all).slice(i * kPieceSums, kPieceSums)),
               getHandedSums(i), kCopyBytes);
-    NVVM::BarrierArriveOp::create(b, next + kHandOverBarrier,
-                                  b.i32(2 * getTeamThreads(context.spec)));
   });
+  emitEndTurn();
+}
+
+void ProductEmitter::emitEndTurn() {
+  Lanes next = (thread.team + 1) & (teams - 1);
+  NVVM::BarrierArriveOp::create(
+      b, getHandOverBarrier(next),
+      b.i32(2 * context.spec.getHandingWarps() * kWarpThreads));
 }
 
 SmallVector<Value> ProductEmitter::emitHandedStage(const TileCoord &tile,
@@ -476,6 +512,7 @@ SmallVector<Value> ProductEmitter::emitHandedStage(const TileCoord &tile,
     registers.push_back(
         emitFirstOperand(b, context, emitDecode(tile, numbers.back())));
   }
+  emitWaitPlain(slot);
   emitTakeSums(stage);
   SmallVector<Value> used;
   for (auto [step, elements] : llvm::zip_equal(numbers, registers)) {
@@ -519,6 +556,8 @@ void ProductEmitter::emitTeamStages(const TileCoord &tile, Lanes full,
     if (handsOver)
       emitTakeSums(full);
     emitLastStage(tile, begin + full, left, last);
+    if (handsOver)
+      emitEndTurn();
   });
 }
 
@@ -548,7 +587,7 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
   // The team of the last stage has the sums that were handed over.
   if (context.spec.handsOverSums())
     results.setOwner((Lanes(b, slot.index) + (end - begin - 1)) & (teams - 1));
-  Value parity = results.emitSums(tile, sumsOfTile, carried.back()).front();
+  Value parity = results.emitTileSums(tile, sumsOfTile, carried.back());
   SmallVector<Value> next = slot.getAfter(b, slots, end - begin).get();
   next.push_back(parity);
   return next;
@@ -567,6 +606,10 @@ void ProductEmitter::emit() {
                  warpgroup * (kWarpgroupRows * kPlainStepBytes)),
         getTileDescriptor(format.isOtherMnMajor()));
   }
+  // The first team has its turn.
+  if (context.spec.handsOverSums())
+    emit::emitIf(b, compare(Predicate::eq, thread.team, teams - 1),
+                 [&] { emitEndTurn(); });
   SmallVector<Value> first = RingSlot::getFirst(b).get();
   first.push_back(b.i32(0));
   context.order.emitTiles(

@@ -36,6 +36,10 @@ static constexpr int64_t kRoundedPad = 8;
 
 /// The barrier of the first warpgroup. Barrier 0 is that of all threads.
 static constexpr int64_t kResultBarrier = 1;
+/// That of the first team where one makes the results of a tile, behind those
+/// by which teams hand over sums.
+static constexpr int64_t kOwnBarrier =
+    kResultBarrier + kTeamWarpgroups + kHandOverBarriers;
 
 WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
                            const WgmmaThread &thread)
@@ -56,7 +60,7 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   parts.threads = sharesAll ? getTeamThreads(spec)
                             : std::min(getTeamThreads(spec), kWarpgroupThreads);
   parts.sharedRows = (isScaledA ? kWarpgroupRows : shared.sumRows) /
-                     (spec.getParts() * spec.getTeams());
+                     (spec.getParts() * spec.getResultTeams());
   int64_t cols = isScaledA || sharesAll
                      ? shared.sumCols / spec.products
                      : std::min(shared.sumCols, kWarpgroupRows);
@@ -67,7 +71,8 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   parts.number = sharesAll
                      ? number
                      : numerics::splitBits(number, kWarpgroupThreads).second;
-  parts.firstRow = teamOfAll * parts.sharedRows +
+  isOwned = spec.hasOwnResults();
+  parts.firstRow = (isOwned ? none : teamOfAll * parts.sharedRows) +
                    (isScaledA ? warpgroup * kWarpgroupRows : none);
   parts.firstCol = isScaledA || sharesAll ? none : warpgroup * kWarpgroupRows;
   parts.copies = context.cluster.parts * spec.countSums();
@@ -113,8 +118,39 @@ SmallVector<Value> WgmmaResults::emitRead(ValueRange carried) {
 }
 
 void WgmmaResults::emitBarrier() {
+  Lanes barrier = ring + kResultBarrier;
+  if (isOwned) {
+    int64_t rings =
+        llvm::divideCeil(getTeamThreads(context.spec), parts.threads);
+    barrier = thread.team * rings + ring + kOwnBarrier;
+  }
   upstream::createBarrier<NVVM::BarrierOp>(
-      b, ring + kResultBarrier, b.i32(context.spec.getTeams() * parts.threads));
+      b, barrier, b.i32(context.spec.getResultTeams() * parts.threads));
+}
+
+Value WgmmaResults::emitTileSums(const TileCoord &tile, ValueRange sums,
+                                 Value parity) {
+  auto emitSums = [&] {
+    // Those who decode early have not waited for the launch before.
+    if (context.spec.decodesEarly())
+      emitRoleWait(b, context.arguments, /*isEarly=*/false);
+    return RegisterResults::emitSums(tile, sums, parity).front();
+  };
+  if (!isOwned)
+    return emitSums();
+  emit::emitIf(b, emit::isEqual(owner, thread.team), [&] {
+    isInOwner = true;
+    emitSums();
+    isInOwner = false;
+  });
+  return parity;
+}
+
+void WgmmaResults::emitTile(const TileCoord &tile) {
+  auto emitZeros = [&] { RegisterResults::emitTile(tile); };
+  if (!isOwned)
+    return emitZeros();
+  emit::emitIf(b, emit::isEqual(thread.team, 0), emitZeros);
 }
 
 /// Copies are those of the teams of the first CTA of the cluster, then of the
@@ -124,6 +160,9 @@ Value WgmmaResults::getSumAddress(int64_t copy, Value place) {
   int64_t teams = context.spec.countSums();
   int64_t first = shared.sums + copy % teams * shared.sumBytes;
   Type type = parts.areRounded ? context.spec.result : b.getF32Type();
+  if (isOwned)
+    return b.offset(context.getShared(b, first, thread.team, shared.sumBytes),
+                    type, place);
   Value address = b.offset(context.getShared(b, first), type, place);
   // CTAs that share rows of A have sums of their own.
   if (context.cluster.parts == 1)
@@ -165,7 +204,7 @@ void WgmmaResults::emitStoreRounded(ValueRange sums) {
 }
 
 void WgmmaResults::emitStoreSums(ValueRange sums) {
-  if (!owner)
+  if (!owner || isOwned)
     return emitStoreOwn(sums);
   emit::emitIf(b, emit::isEqual(owner, thread.team),
                [&] { emitStoreOwn(sums); });
@@ -181,8 +220,9 @@ void WgmmaResults::emitStoreOwn(ValueRange sums) {
   int64_t plainPitch = isScaledA ? 1 : shared.sumPitch;
   Lanes row = thread.row, col = thread.member * 2;
   Value base = b.offset(
-      owner ? context.getShared(b, shared.sums)
-            : context.getShared(b, shared.sums, thread.team, shared.sumBytes),
+      owner && !isOwned
+          ? context.getShared(b, shared.sums)
+          : context.getShared(b, shared.sums, thread.team, shared.sumBytes),
       b.getF32Type(), row * scaledPitch + col * plainPitch);
   storeFragments(numerics::kWgmmaAccumulator, sums, base, scaledPitch,
                  plainPitch,
@@ -198,7 +238,7 @@ void WgmmaResults::emitRest(const ProductRange &product, Value cluster,
 }
 
 void WgmmaResults::emitOnce(function_ref<void()> body) {
-  if (context.cluster.parts * context.spec.getTeams() == 1)
+  if (context.cluster.parts * context.spec.getTeams() == 1 || isInOwner)
     return body();
   emit::emitIf(b, compare(Predicate::eq, teamOfAll, 0), body);
 }

@@ -85,6 +85,9 @@ struct WgmmaContext : SharedMemory {
   WgmmaCluster cluster;
   TileOrder order;
   BarrierRing stageFull, stageEmpty;
+  /// Barriers of the plain rows of stages: others than `stageFull` where teams
+  /// decode before these are there.
+  BarrierRing plainFull;
   /// Barriers of the sums of each warpgroup: its warps in all CTAs of a cluster
   /// have stored them, and have read them.
   BarrierRing sumsFull, sumsEmpty;
@@ -114,6 +117,12 @@ inline constexpr int64_t kStepRegisters = 4 * kStepProducts;
 /// Emits the role that multiplies. `getProductThreads` threads run it.
 void emitProducts(KernelBuilder &b, const WgmmaContext &context,
                   const WgmmaThread &thread);
+
+/// Emits the wait for the launch before in a role, where launches overlap and
+/// not all threads have waited. A thread that loads what no launch writes does
+/// not wait: its ring is full by the time that the others may begin.
+void emitRoleWait(KernelBuilder &b, const GemmArguments &arguments,
+                  bool isEarly);
 
 /// A step of K in a stage, all i32.
 struct WgmmaStep {
@@ -146,6 +155,12 @@ public:
   /// Lets team `team` (i32) alone have the sums of a tile.
   void setOwner(emit::Lanes team) { owner = team; }
 
+  /// Makes results of the sums of a tile. Gives the parity (i32) of the next
+  /// one's, where `parity` is that of this one.
+  mlir::Value emitTileSums(const TileCoord &tile, mlir::ValueRange sums,
+                           mlir::Value parity);
+  void emitTile(const TileCoord &tile) override;
+
 private:
   void emitBegin(mlir::ValueRange carried) override;
   void emitStoreSums(mlir::ValueRange sums) override;
@@ -171,6 +186,10 @@ private:
   emit::Lanes teamOfAll, ring;
   /// The team that has the sums of a tile, i32; null where each has some.
   emit::Lanes owner;
+  /// Whether that team alone makes results.
+  bool isOwned = false;
+  /// Whether what is emitted runs in it alone.
+  bool isInOwner = false;
 };
 
 /// Emits the whole kernel. `arguments` hold its parameters.

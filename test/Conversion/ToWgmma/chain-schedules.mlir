@@ -56,10 +56,10 @@ func.func @nine(%a: tensor<9x4096xbf16>, %b: tensor<4096x4096xf4E2M1FN, #blocksc
   return %y : tensor<9x4096xbf16>
 }
 
-// Tiles of 128 columns have one team, which has nothing to hand over, so that warps multiply by themselves.
+// Tiles of 128 columns have two teams, whose warps multiply by themselves and hand over sums two by two.
 // CHECK-LABEL: func.func @head
-// CHECK: order chain {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 10, band = 128, ctas = 132>}
-// REMARK: tiles of 8 x 128 in 10 stages
+// CHECK: order chain {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 8, band = 128, ctas = 132>}
+// REMARK: tiles of 8 x 128 in 8 stages
 // REMARK-SAME: sums are one chain along K
 func.func @head(%a: tensor<1x4096xbf16>, %b: tensor<128256x4096xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<128256x256xf8E4M3FN, #swizzled>) -> tensor<1x128256xbf16> {
   %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16] order chain

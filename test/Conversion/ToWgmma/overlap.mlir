@@ -33,6 +33,33 @@ func.func @weights(%x: tensor<1x256xbf16>, %w: tensor<256x256xf4E2M1FN, #blocksc
 
 // -----
 
+// Teams that hand over sums of a chain decode before the launch before has ended, and wait for it
+// before they make results. The thread that loads the other operand waits as above.
+// CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_packed_chain
+// CHECK: nvvm.griddepcontrol launch_dependents
+// CHECK: nvvm.setmaxregister increase
+// CHECK-NOT: griddepcontrol
+// CHECK: mma.sync.aligned.m16n8k16
+// CHECK: nvvm.griddepcontrol wait
+// CHECK: nvvm.setmaxregister decrease
+// CHECK-NOT: griddepcontrol
+// CHECK: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK: nvvm.griddepcontrol wait
+// CHECK: nvvm.cp.async.bulk.tensor
+// CHECK-NOT: griddepcontrol
+// CHECK: gpu.return
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @chain(%x: tensor<1x512xbf16>, %w: tensor<256x512xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<256x32xf8E4M3FN, #swizzled>) -> tensor<1x256xbf16> {
+  %e = tensor.empty() : tensor<1x512xbf16>
+  %a = linalg.exp ins(%x : tensor<1x512xbf16>) outs(%e : tensor<1x512xbf16>) -> tensor<1x512xbf16>
+  %y = blockscale.scaled_mm %a, %w scales(none, %s) block [1, 16] order chain
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 4, band = 1, ctas = 2>}
+      : tensor<1x512xbf16>, tensor<256x512xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<256x32xf8E4M3FN, #swizzled> -> tensor<1x256xbf16>
+  return %y : tensor<1x256xbf16>
+}
+
+// -----
+
 // Weights that the call may write, since they are given away, that it makes, or of which it makes
 // the scales: every thread waits first of all.
 // CHECK-LABEL: gpu.func @scaled_mm_

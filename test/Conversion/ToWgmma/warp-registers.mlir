@@ -1,7 +1,7 @@
 // Machine code of products of up to eight rows on Hopper, which warps multiply by themselves: registers are enough.
 // REQUIRES: ptxas
 // RUN: blockscale-compile %s --target=sm_90a --emit=cubin -o %t.cubin --ptxas-info 2>&1 | FileCheck %s
-// CHECK-COUNT-10: {{8x64|8x128}}_{{.+}}: {{[0-9]+}} registers, 0 bytes of spill stores, 0 bytes of spill loads, 0 bytes of stack{{.*}}
+// CHECK-COUNT-12: {{8x64|8x128}}_{{.+}}: {{[0-9]+}} registers, 0 bytes of spill stores, 0 bytes of spill loads, 0 bytes of stack{{.*}}
 // CHECK-NOT: {{.}}
 
 #prepacked = #blockscale.data_layout<fragments_64x64>
@@ -39,7 +39,7 @@ func.func @f4(%x: tensor<?x4096xbf16>, %w: tensor<8192x4096xf4E2M1FN, #prepacked
 }
 func.func @f5(%x: tensor<?x4096xbf16>, %w: tensor<8192x4096xf4E2M1FN, #prepacked>, %s: tensor<8192x256xf8E4M3FN, #swizzled>) -> tensor<?x8192xbf16> {
   %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16] order chain
-      {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 10, band = 8, ctas = 132>}
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 8, band = 8, ctas = 132>}
       : tensor<?x4096xbf16>, tensor<8192x4096xf4E2M1FN, #prepacked>, tensor<8192x256xf8E4M3FN, #swizzled> -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }
@@ -65,5 +65,17 @@ func.func @f9(%x: tensor<?x4096xbf16>, %w: tensor<8192x4096xf8E4M3FN, #prepacked
   %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 32]
       {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 4, band = 8, ctas = 132>}
       : tensor<?x4096xbf16>, tensor<8192x4096xf8E4M3FN, #prepacked>, tensor<8192x128xf8E8M0FNU, #swizzled> -> tensor<?x8192xbf16>
+  return %y : tensor<?x8192xbf16>
+}
+func.func @f10(%x: tensor<?x4096xbf16>, %w: tensor<8192x4096xf4E2M1FN, #prepacked>, %s: tensor<8192x128xf8E8M0FNU, #swizzled>) -> tensor<?x8192xbf16> {
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 32] order chain
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 8, band = 8, ctas = 132>}
+      : tensor<?x4096xbf16>, tensor<8192x4096xf4E2M1FN, #prepacked>, tensor<8192x128xf8E8M0FNU, #swizzled> -> tensor<?x8192xbf16>
+  return %y : tensor<?x8192xbf16>
+}
+func.func @f11(%x: tensor<?x4096xbf16>, %w: tensor<8192x4096xf4E2M1FN, #prepacked>, %s: tensor<8192x256xf8E4M3FN, #swizzled>, %g: tensor<f32>) -> tensor<?x8192xbf16> {
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16] global_scale_b(%g : tensor<f32>) global_scaling in_elements order chain
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 7, band = 8, ctas = 132>}
+      : tensor<?x4096xbf16>, tensor<8192x4096xf4E2M1FN, #prepacked>, tensor<8192x256xf8E4M3FN, #swizzled> -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }

@@ -105,7 +105,7 @@ func.func @chain(%x: tensor<8x1024xbf16>, %w: tensor<128x1024xf4E2M1FN, #prepack
 // CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
 // CHECK: llvm.inline_asm {{.*}}".reg .f32 %sum<4>;"
 // CHECK-NOT: mma.sync
-// CHECK: llvm.inline_asm {{.*}}"{ .reg .pred again; setp.gt.u32 again, $0, 7; wait: bar.sync $0, 128; @again bra wait; }", "r,~{memory}" %{{.+}} : (i32)
+// CHECK: llvm.inline_asm {{.*}}"{ .reg .pred again; setp.gt.u32 again, $0, 11; wait: bar.sync $0, 64; @again bra wait; }", "r,~{memory}" %{{.+}} : (i32)
 // CHECK-COUNT-32: mma.sync.aligned.m16n8k16
 // CHECK: nvvm.barrier.arrive id = %{{.+}} number_of_threads = %{{.+}}
 // CHECK: gpu.return
@@ -114,6 +114,25 @@ func.func @chain(%x: tensor<8x1024xbf16>, %w: tensor<128x1024xf4E2M1FN, #prepack
 func.func @narrow(%x: tensor<8x1024xbf16>, %w: tensor<128x1024xf4E2M1FN, #prepacked>, %s: tensor<128x64xf8E4M3FN, #swizzled>) -> tensor<8x128xbf16> {
   %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16] order chain
       {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 32, stages = 8, band = 1, ctas = 4>}
+      : tensor<8x1024xbf16>, tensor<128x1024xf4E2M1FN, #prepacked>, tensor<128x64xf8E4M3FN, #swizzled> -> tensor<8x128xbf16>
+  return %y : tensor<8x128xbf16>
+}
+
+// -----
+
+// Tiles of 128 columns have two teams of eight warps, of which two hand over sums to two.
+// CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_packed_chain_bf16_8x128_stages4
+// CHECK-SAME: nvvm.reqntid = array<i32: 640, 1, 1>
+// CHECK-NOT: mma.sync
+// CHECK: llvm.inline_asm {{.*}}"{ .reg .pred again; setp.gt.u32 again, $0, 11; wait: bar.sync $0, 128; @again bra wait; }", "r,~{memory}" %{{.+}} : (i32)
+// CHECK-COUNT-16: mma.sync.aligned.m16n8k16
+// CHECK: nvvm.barrier.arrive id = %{{.+}} number_of_threads = %{{.+}}
+// CHECK: gpu.return
+#prepacked = #blockscale.data_layout<fragments_64x64>
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @two_teams(%x: tensor<8x1024xbf16>, %w: tensor<128x1024xf4E2M1FN, #prepacked>, %s: tensor<128x64xf8E4M3FN, #swizzled>) -> tensor<8x128xbf16> {
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16] order chain
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 8, cols = 128, stages = 4, band = 1, ctas = 1>}
       : tensor<8x1024xbf16>, tensor<128x1024xf4E2M1FN, #prepacked>, tensor<128x64xf8E4M3FN, #swizzled> -> tensor<8x128xbf16>
   return %y : tensor<8x128xbf16>
 }

@@ -25,7 +25,8 @@ TURNS = ("sm_90a", "sm_80", "sm_90a", "sm_89", "sm_100a", "sm_90a", "sm_120a")
 # A tile of so many rows with scales, and of so many plain ones, has teams of warpgroups that hand
 # over sums, and so many stages at least. With eight plain rows, whose warps multiply by themselves,
 # or more, up to so many, one warpgroup multiplies, and a ring has two stages or, to turn unevenly,
-# three. Of 32 rows of prepacked codes of four bits, two warps of each team multiply by themselves.
+# three. Of 32 rows of prepacked codes of four bits, two warps of each team multiply by themselves,
+# and of 128, eight warps of two teams.
 BY_WARP, HANDED, MOST_HANDED, HANDED_STAGES, NARROW = 8, 64, 16, 8, 32
 MOST_ALONE, ALONE_STAGES = 128, (2, 3)
 FIRST_NARROW = 70  # from this case on, all on Hopper have tiles of 32 rows with scales
@@ -53,7 +54,9 @@ def keep_chain(fields, op, chip):
         return fields | {first: 2 * HANDED, "stages": 2}
     if fields[plain] > MOST_ALONE or (fields[scaled] != HANDED and fields[plain] > 32):
         if op.a in PLAIN and fields["band"] % 2:
-            return fields | {plain: BY_WARP, scaled: HANDED << fields["ctas"] % 2, "stages": 2}
+            has_teams = op.is_prepacked and op.b == "f4E2M1FN" and fields["ctas"] % 2
+            return fields | {plain: BY_WARP, scaled: HANDED << fields["ctas"] % 2,
+                             "stages": 4 if has_teams else 2}
         return fields | {scaled: 2 * HANDED, "stages": 2}
     stages = HANDED_STAGES if fields[plain] == MOST_HANDED else ALONE_STAGES[fields["band"] % 2]
     return fields | {scaled: HANDED, "stages": stages}
