@@ -41,25 +41,30 @@ namespace {
 ///   %bits + 0x7FFF + (%bits >> 16 & 1), of which the high half
 ///
 /// where NaN has those bits that give 0x7FFF, as GPUs have it. A select of the
-/// halves would become one of bf16.
+/// halves would become one of bf16. An f64 becomes an f32 before that rounds as
+/// it does.
 struct ExpandTrunc : OpRewritePattern<arith::TruncFOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(arith::TruncFOp op,
                                 PatternRewriter &rewriter) const override {
-    Type source = op.getIn().getType();
-    if (!isBetween(op.getType(), source))
-      return rewriter.notifyMatchFailure(op, "not from f32 to bf16");
+    Value x = op.getIn();
+    bool isWide = getElementTypeOrSelf(x).isF64();
+    if (!getElementTypeOrSelf(op.getType()).isBF16() ||
+        !(isWide || getElementTypeOrSelf(x).isF32()))
+      return rewriter.notifyMatchFailure(op, "not from f32 or f64 to bf16");
     if (!isNearest(op.getRoundingmode()))
       return rewriter.notifyMatchFailure(op, "not to the nearest");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    if (isWide)
+      x = emit::emitRoundToOdd(b, x);
+    Type source = x.getType();
     Type words = withElement(source, b.getI32Type());
     auto constant = [&](int64_t value) {
       return createConstant(b, words, value);
     };
-    Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO,
-                                        op.getIn(), op.getIn());
-    Value bits = arith::BitcastOp::create(b, words, op.getIn());
+    Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+    Value bits = arith::BitcastOp::create(b, words, x);
     bits = arith::SelectOp::create(b, isNaN, constant(0x7FFF0000), bits);
     Value odd = arith::AndIOp::create(
         b, arith::ShRUIOp::create(b, bits, constant(16)), constant(1));

@@ -7,6 +7,7 @@
 
 #include "Emission/NarrowCodec.h"
 #include "NarrowTensors.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Conversion/Passes.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 
@@ -87,6 +88,14 @@ getDirection(std::optional<arith::RoundingMode> mode) {
     return RoundingDirection::Up;
   }
   llvm_unreachable("not a rounding mode");
+}
+
+/// Whether `op` casts to another type than narrow ones in a direction, which no
+/// target does.
+static bool roundsInDirection(Operation *op) {
+  auto cast = dyn_cast<arith::TruncFOp>(op);
+  return cast && !isNarrow(cast.getType()) &&
+         !isNearest(cast.getRoundingmode());
 }
 
 /// Refuses what has no definition here.
@@ -301,7 +310,11 @@ Value NarrowOp::lowerInF32() {
 void NarrowOp::lower() {
   Type result = getElementTypeOrSelf(op->getResult(0).getType());
   Value value;
-  if (auto cast = dyn_cast<arith::TruncFOp>(op))
+  if (auto cast = dyn_cast<arith::TruncFOp>(op);
+      cast && roundsInDirection(cast))
+    value = emit::emitRoundInDirection(b, cast.getIn(), result,
+                                       getDirection(cast.getRoundingmode()));
+  else if (cast)
     value = round(widen(cast.getIn()), result, cast.getRoundingmode());
   else if (isa<arith::ExtFOp>(op))
     value = round(widen(op->getOperand(0)), result);
@@ -328,7 +341,8 @@ static bool isElementwiseOnTensors(Operation *op) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.getEncoding();
   };
-  return OpTrait::hasElementwiseMappableTraits(op) && hasType(op, isNarrow) &&
+  return OpTrait::hasElementwiseMappableTraits(op) &&
+         (hasType(op, isNarrow) || roundsInDirection(op)) &&
          llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>) &&
          !hasType(op, hasEncoding);
 }
@@ -358,8 +372,9 @@ struct LowerNarrowFloatsPass
       isFound |= isa_and_present<arith::ArithDialect, linalg::LinalgDialect,
                                  math::MathDialect, tensor::TensorDialect>(
                      op->getDialect()) &&
-                 hasType(op, isNarrow);
-      if (!computes(op) || !hasType(op, isBelow16Bits))
+                 (hasType(op, isNarrow) || roundsInDirection(op));
+      if (!computes(op) ||
+          (!hasType(op, isBelow16Bits) && !roundsInDirection(op)))
         return;
       isLegal &= succeeded(verifyNarrowOp(op));
       if (isa<arith::ScalingExtFOp, arith::ScalingTruncFOp>(op))
@@ -406,7 +421,7 @@ private:
   void lowerNumbers() {
     SmallVector<Operation *> ops;
     walkOutsideKernels(getOperation(), [&](Operation *op) {
-      if (computes(op) && hasType(op, isNarrow) &&
+      if (computes(op) && (hasType(op, isNarrow) || roundsInDirection(op)) &&
           !hasType(op, llvm::IsaPred<TensorType>))
         ops.push_back(op);
     });

@@ -39,6 +39,19 @@ func.func @widen(%x: vector<4xbf16>) -> vector<4xf32> {
   return %y : vector<4xf32>
 }
 
+// An f64 becomes an f32 first: what f32 does not have, the neighbour with an odd last bit.
+// CHECK-LABEL: func.func @from_f64
+// CHECK-SAME: %[[X:.+]]: f64
+// CHECK: %[[NEAR:.+]] = arith.truncf %[[X]] : f64 to f32
+// CHECK: %[[BACK:.+]] = arith.extf %[[NEAR]] : f32 to f64
+// CHECK: arith.cmpf oeq, %[[BACK]], %[[X]]
+// CHECK-NOT: arith.truncf
+// CHECK: arith.bitcast %{{.+}} : i16 to bf16
+func.func @from_f64(%x: f64) -> bf16 {
+  %y = arith.truncf %x : f64 to bf16
+  return %y : bf16
+}
+
 // Other types and directions are not its own.
 // CHECK-LABEL: func.func @others
 // CHECK: arith.truncf %{{.+}} : f32 to f16

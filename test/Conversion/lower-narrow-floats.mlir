@@ -101,3 +101,39 @@ func.func @kept(%c: i1, %a: f8E4M3FN, %b: f8E4M3FN, %x: tensor<2x3xf8E4M3FN>, %o
   %n = arith.negf %s : tensor<8x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
   return %y, %t, %n : f8E4M3FN, tensor<3x2xf8E4M3FN>, tensor<8x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
 }
+
+// To bf16, f16 or f32 in a direction: the nearest number, or its neighbour where it lies on the
+// wrong side.
+// CHECK-LABEL: func.func @toward_zero
+// CHECK-SAME: %[[X:.+]]: f32
+// CHECK: %[[NEAR:.+]] = arith.truncf %[[X]] : f32 to bf16
+// CHECK: %[[BACK:.+]] = arith.extf %[[NEAR]] : bf16 to f32
+// CHECK: %[[BITS:.+]] = arith.bitcast %[[NEAR]] : bf16 to i16
+// CHECK: %[[SMALLER:.+]] = arith.subi %[[BITS]], %{{.+}} : i16
+// CHECK-DAG: %[[WANTED:.+]] = math.absf %[[X]] : f32
+// CHECK-DAG: %[[FOUND:.+]] = math.absf %[[BACK]] : f32
+// CHECK: %[[IS_WRONG:.+]] = arith.cmpf olt, %[[WANTED]], %[[FOUND]] : f32
+// CHECK: %[[CHOSEN:.+]] = arith.select %[[IS_WRONG]], %[[SMALLER]], %[[BITS]] : i16
+// CHECK: %[[Y:.+]] = arith.bitcast %[[CHOSEN]] : i16 to bf16
+// CHECK: return %[[Y]]
+func.func @toward_zero(%x: f32) -> bf16 {
+  %y = arith.truncf %x toward_zero : f32 to bf16
+  return %y : bf16
+}
+
+// Elements of tensors and lanes of vectors, too. To the nearest even number is what targets do.
+// CHECK-LABEL: func.func @directions
+// CHECK-NOT: upward
+// CHECK: linalg.generic
+// CHECK: arith.truncf %{{.+}} : f64 to f16
+// CHECK: linalg.yield
+// CHECK: arith.truncf %{{.+}} : vector<4xf64> to vector<4xf32>
+// CHECK: arith.bitcast %{{.+}} : vector<4xi32> to vector<4xf32>
+// CHECK: %[[EVEN:.+]] = arith.truncf %{{.+}} to_nearest_even : f32 to f16
+// CHECK: return %{{.+}}, %{{.+}}, %[[EVEN]]
+func.func @directions(%x: tensor<?xf64>, %v: vector<4xf64>, %s: f32) -> (tensor<?xf16>, vector<4xf32>, f16) {
+  %y = arith.truncf %x upward : tensor<?xf64> to tensor<?xf16>
+  %w = arith.truncf %v downward : vector<4xf64> to vector<4xf32>
+  %t = arith.truncf %s to_nearest_even : f32 to f16
+  return %y, %w, %t : tensor<?xf16>, vector<4xf32>, f16
+}

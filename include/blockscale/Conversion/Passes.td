@@ -66,7 +66,7 @@ def ExpandBF16 : Pass<"blockscale-expand-bf16"> {
     BF16 it is an instruction that takes subnormal numbers for zero. NaN becomes
     0x7FFF, as it does on GPUs. A bf16 that is loaded in one block and extended in
     another is truncated as well. Integers become bf16, and bf16 becomes integers,
-    through f32.
+    through f32; an f64 becomes bf16 through the f32 that rounds as it does.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
@@ -79,7 +79,9 @@ def LowerNarrowFloats
     and f8E8M0FNU. Casts to and from them become integer and f32 arithmetic on the
     codes, by the formulas of Numerics (docs/Numerics.md, section 19). Other ops
     of arith and math compute in f32, and their result is rounded. It is the same
-    on every target.
+    on every target. So is an `arith.truncf` to bf16, f16 or f32 in another
+    direction than to the nearest even number, which no target has: the nearest
+    number is moved to its neighbour where it lies on the wrong side.
 
     The pass is before the first canonicalization, as MLIR's folds make code 0 of
     an infinity or a NaN that is cast to f4 or f6. It is behind
@@ -109,7 +111,8 @@ def LowerNarrowFloats
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def ExpandCopies : Pass<"blockscale-expand-copies"> {

@@ -9,6 +9,8 @@
 #include "Lanes.h"
 #include "blockscale/IR/TypeRules.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
 using namespace mlir;
 
 namespace blockscale::emit {
@@ -63,6 +65,68 @@ Value emitRoundToOdd(ImplicitLocOpBuilder &b, Value x) {
   Lanes isExact = compare(arith::CmpFPredicate::OEQ, back, exact);
   Lanes isOdd = isEqual(bits & 1, 1);
   return toF32(select(isExact, bits, select(isOdd, bits, other)));
+}
+
+Value emitRoundInDirection(ImplicitLocOpBuilder &b, Value x, Type type,
+                           numerics::RoundingDirection direction) {
+  using numerics::RoundingDirection;
+  Type wide = x.getType(), narrow = withElement(wide, type);
+  Type words =
+      withElement(wide, b.getIntegerType(type.getIntOrFloatBitWidth()));
+  auto constant = [&](int64_t value) -> Value {
+    TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(words), value);
+    if (auto shaped = dyn_cast<ShapedType>(words))
+      attr = DenseElementsAttr::get(shaped, Attribute(attr));
+    return arith::ConstantOp::create(b, attr);
+  };
+  auto widen = [&](Value number) -> Value {
+    return arith::ExtFOp::create(b, wide, number);
+  };
+  auto magnitude = [&](Value number) -> Value {
+    return math::AbsFOp::create(b, number);
+  };
+  auto isLess = [&](Value left, Value right) -> Value {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, left, right);
+  };
+  Value nearest = arith::TruncFOp::create(b, narrow, x);
+  Value found = widen(nearest);
+  Value bits = arith::BitcastOp::create(b, words, nearest);
+  // The bits of a magnitude are ordered as the magnitudes.
+  Value larger = arith::AddIOp::create(b, bits, constant(1));
+  Value smaller = arith::SubIOp::create(b, bits, constant(1));
+  Value isNegative =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, bits, constant(0));
+  Value isWrong, other;
+  switch (direction) {
+  case RoundingDirection::Nearest:
+    return nearest;
+  case RoundingDirection::TowardZero:
+    isWrong = isLess(magnitude(x), magnitude(found));
+    other = smaller;
+    break;
+  case RoundingDirection::Up:
+    isWrong = isLess(found, x);
+    other = arith::SelectOp::create(b, isNegative, smaller, larger);
+    break;
+  case RoundingDirection::Down:
+    isWrong = isLess(x, found);
+    other = arith::SelectOp::create(b, isNegative, larger, smaller);
+    break;
+  case RoundingDirection::NearestAway: {
+    // The differences to the two neighbours of a middle are exact.
+    Value next = widen(arith::BitcastOp::create(b, narrow, larger));
+    Value below = arith::SubFOp::create(b, magnitude(x), magnitude(found));
+    Value above = arith::SubFOp::create(b, magnitude(next), magnitude(x));
+    Value isMiddle =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, below, above);
+    isWrong = arith::AndIOp::create(b, isLess(magnitude(found), magnitude(x)),
+                                    isMiddle);
+    other = larger;
+    break;
+  }
+  }
+  bits = arith::SelectOp::create(b, isWrong, other, bits);
+  return arith::BitcastOp::create(b, narrow, bits);
 }
 
 } // namespace blockscale::emit

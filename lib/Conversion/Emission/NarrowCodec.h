@@ -41,6 +41,13 @@ mlir::Value emitEncodeNarrow(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
 /// with an odd last bit.
 mlir::Value emitRoundToOdd(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 
+/// A float as one of a narrower type among bf16, f16 and f32, in a direction.
+/// Targets have the nearest number alone, which is moved to its neighbour where
+/// it lies on the wrong side.
+mlir::Value emitRoundInDirection(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
+                                 mlir::Type type,
+                                 numerics::RoundingDirection direction);
+
 } // namespace blockscale::emit
 
 #endif // BLOCKSCALE_LIB_CONVERSION_EMISSION_NARROWCODEC_H

@@ -134,6 +134,70 @@ def add_casts(random):
                     [(tensor(other), store(encode(decode(codes, type), other), other))])
 
 
+def round_to(x, type, mode):
+    """Numbers of f64 as those of bf16, f16 or f32 in storage form, in a rounding mode of MLIR, by
+    a search in all magnitudes of the type, or among the neighbours of the nearest number."""
+    magnitude = np.abs(np.where(np.isnan(x), 0, x))
+    if type == "f32":
+        with np.errstate(over="ignore"):
+            near = magnitude.astype(np.float32)
+            below = np.where(near > magnitude, np.nextafter(near, np.float32(0)), near)
+            above = np.where(near < magnitude, np.nextafter(near, np.float32(np.inf)), near)
+        is_odd = (below.view(np.uint32) & 1).astype(bool)
+    else:
+        bits = np.arange(1 << 15, dtype=np.uint16)
+        with np.errstate(invalid="ignore"):
+            values = bits.view(WIDE[type]).astype(np.float64)
+        values = values[~np.isnan(values)]
+        place = np.searchsorted(values, magnitude)
+        above = values[place]
+        below = np.where(above == magnitude, above, values[np.maximum(place - 1, 0)])
+        is_odd = ((place - (below != above)) & 1).astype(bool)
+    low, high = (each.astype(np.float64) for each in (below, above))
+    # To the nearest, numbers go on above the largest one.
+    largest = float(ml_dtypes.finfo(WIDE[type]).max)
+    end = 2.0 ** np.ceil(np.log2(largest))
+    is_negative = np.signbit(x)
+    with np.errstate(invalid="ignore"):
+        up, down = np.where(np.isinf(high), end, high) - magnitude, magnitude - low
+        is_above = {None: (up < down) | ((up == down) & is_odd), "to_nearest_away": up <= down,
+                    "toward_zero": np.zeros_like(is_negative), "downward": is_negative,
+                    "upward": ~is_negative}[mode]
+    rounded = np.where(is_above, high, low)
+    return wide(np.where(np.isnan(x), x, np.copysign(rounded, x)), type)
+
+
+def add_directions(random):
+    """Casts to bf16, f16 and f32 in each direction."""
+    for type, others in (("bf16", ("f32", "f64")), ("f16", ("f32", "f64")), ("f32", ("f64",))):
+        bits = np.uint32 if type == "f32" else np.uint16
+        count = 1 << (8 * bits().itemsize)
+        drawn = random.integers(0, count, ROWS * COLUMNS).astype(bits)
+        # Around zero and infinity, of both signs.
+        infinity = int(wide(np.array(np.inf), type).view(bits))
+        for place, number in enumerate((0, infinity - 2)):
+            for sign in (0, count // 2):
+                first = 8 * place + (4 if sign else 0)
+                drawn[first:first + 4] = number + sign + np.arange(4)
+        with np.errstate(all="ignore"):
+            value, next = (each.view(WIDE[type]).astype(np.float64)
+                           for each in (drawn, drawn + bits(1)))
+            middle = np.where(np.isfinite(value) & np.isfinite(next), (value + next) / 2, value)
+            steps = random.choice([-1, 0, 0, 1], middle.shape)
+            near = middle * (1 + steps * 2.0 ** (-40 if type == "f32" else -20))
+        for other in others:
+            source = wide(near.reshape(ROWS, COLUMNS), other)
+            numbers = source.view(WIDE[other]).astype(np.float64)
+            for mode in (None, *MODES):
+                op = f"%y = arith.truncf %x0 {mode or ''} : {other} to {type}"
+                FORMS[f"truncf {mode or 'nearest'} {type} {other}"] = Form(
+                    elementwise(op, [other], type), [(tensor(other), source)],
+                    [(tensor(type), round_to(numbers, type, mode))])
+        FORMS[f"tensor.truncf upward {type}"] = Form(
+            on_tensors(f"arith.truncf %a0 upward : {tensor(other)} to {tensor(type)}", type),
+            [(tensor(other), source)], [(tensor(type), round_to(numbers, type, "upward"))])
+
+
 def add_integers(random):
     for type in TYPES:
         for name, dtype, element in (("sitofp", np.int32, "i32"), ("uitofp", np.uint8, "i8"),
@@ -465,7 +529,7 @@ def main():
     options = parser.parse_args()
     random = np.random.default_rng(options.seed)
     for add in (add_casts, add_integers, add_arithmetic, add_scales, add_tensors,
-                add_tosa, add_fused, add_hosts):
+                add_tosa, add_fused, add_hosts, add_directions):
         add(random)
     forms = {name: form for name, form in FORMS.items() if fnmatch.fnmatch(name, options.only)}
     jobs = [(ON_CPU, {name: form for name, form in forms.items() if not form.is_alone})]
