@@ -162,6 +162,8 @@ LogicalResult Builder::addArgument(BlockArgument argument, Type type) {
   } else if (dtype == NpyType::Bool || dtype == NpyType::Int32 ||
              dtype == NpyType::Int64) {
     buffer.shape = {addDim(name)};
+    if (dtype != NpyType::Bool)
+      mayBeNegative.insert(*buffer.shape.front().getDim());
     set(argument, buffer.shape.front());
   }
   plan.buffers.push_back(std::move(buffer));
@@ -228,6 +230,7 @@ FailureOr<Expressions> Builder::evaluateResultSizes(func::FuncOp function) {
   // Only the sizes count: the function itself computes what they are made of.
   PlanFunction before = plan;
   auto constantsBefore = constants;
+  auto mayBeNegativeBefore = mayBeNegative;
   if (failed(evaluate(sizes.getBody().front())))
     return failure();
   for (const Expression &size : stored)
@@ -236,6 +239,7 @@ FailureOr<Expressions> Builder::evaluateResultSizes(func::FuncOp function) {
                                "which has no form in a launch plan");
   plan = std::move(before);
   constants = std::move(constantsBefore);
+  mayBeNegative = std::move(mayBeNegativeBefore);
   return stored;
 }
 

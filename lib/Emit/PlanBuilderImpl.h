@@ -86,6 +86,11 @@ private:
   llvm::LogicalResult evaluate(mlir::Block &block);
   llvm::LogicalResult evaluate(mlir::Operation *op);
   llvm::LogicalResult evaluateBinary(mlir::Operation *op, Expression::Op kind);
+  /// An op on unsigned numbers, which expressions have where none is negative.
+  llvm::LogicalResult evaluateUnsigned(mlir::Operation *op,
+                                       Expression::Op kind);
+  llvm::LogicalResult evaluateQuotient(mlir::Operation *op);
+  llvm::LogicalResult evaluateRemainder(mlir::Operation *op);
   llvm::LogicalResult evaluateCast(mlir::Operation *op);
   llvm::LogicalResult evaluateLogic(mlir::Operation *op);
   llvm::LogicalResult evaluateAssert(mlir::cf::AssertOp op);
@@ -115,7 +120,17 @@ private:
   llvm::LogicalResult evaluateIf(mlir::scf::IfOp op);
 
   /// A variable that begins as 0, named after what it is.
-  Expression addVariable(llvm::StringRef stem);
+  Expression addVariable(llvm::StringRef stem, bool isNotNegative = false);
+  bool isNotNegative(const Expression &expression) const;
+  /// Adds a constraint to those that hold before anything runs, or to the steps
+  /// where loops and branches decide about it.
+  void addConstraint(runtime::PlanConstraint constraint);
+  /// Constrains the operands of `op` to numbers that are the same with a sign
+  /// and without.
+  void requireNotNegative(mlir::Operation *op,
+                          llvm::ArrayRef<Expression> operands);
+  /// Constrains what `op` gives to the numbers of its type.
+  void requireWidth(mlir::Operation *op, const Expression &number);
   /// An i1 as a condition, and as 0 or 1.
   mlir::FailureOr<PlanCondition> getCondition(mlir::Operation *op,
                                               mlir::Value value);
@@ -173,6 +188,10 @@ private:
   llvm::StringMap<size_t> constants;
   /// Selected buffers that nothing has taken yet, and when the first one is.
   llvm::SmallVector<std::pair<mlir::arith::SelectOp, PlanCondition>> selected;
+  /// The numbers of dims and variables that may be negative: those of integer
+  /// arguments, unless a constraint says otherwise, and those that loops and
+  /// branches compute.
+  llvm::SmallDenseSet<size_t> mayBeNegative;
   /// What @NAME__result_sizes stores, by position.
   Expressions stored;
   /// Where steps go: those of the function, or of the loop or branch.

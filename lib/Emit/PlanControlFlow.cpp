@@ -21,10 +21,20 @@ using blockscale::runtime::Relation;
 
 namespace blockscale::plan {
 
-Expression Builder::addVariable(StringRef stem) {
+Expression Builder::addVariable(StringRef stem, bool isNotNegative) {
   std::string name = (stem + Twine(plan.variables.size())).str();
   plan.variables.push_back(name);
-  return Expression::dim(plan.dims.size() + plan.variables.size() - 1, name);
+  size_t number = plan.dims.size() + plan.variables.size() - 1;
+  if (isNotNegative)
+    mayBeNegative.erase(number);
+  else
+    mayBeNegative.insert(number);
+  return Expression::dim(number, name);
+}
+
+bool Builder::isNotNegative(const Expression &expression) const {
+  return expression.isNotNegative(
+      [&](size_t number) { return !mayBeNegative.contains(number); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -46,7 +56,7 @@ std::optional<Expression> Builder::getFlag(Value value) {
   const auto *condition = find<PlanCondition>(value);
   if (!condition)
     return std::nullopt;
-  Expression flag = addVariable("flag");
+  Expression flag = addVariable("flag", /*isNotNegative=*/true);
   size_t number = *flag.getDim();
   add(runtime::PlanBranch{*condition,
                           {runtime::PlanSet{{number, 1}}},
@@ -193,7 +203,9 @@ LogicalResult Builder::evaluateFor(scf::ForOp op) {
   if (failed(getExpressions(
           op, {op.getLowerBound(), op.getUpperBound(), op.getStep()}, bounds)))
     return failure();
-  Expression index = addVariable("index");
+  if (op.getUnsignedCmp())
+    requireNotNegative(op, bounds);
+  Expression index = addVariable("index", isNotNegative(bounds[0]));
   loop.variable = *index.getDim();
   loop.begin = bounds[0];
   loop.end = bounds[1];

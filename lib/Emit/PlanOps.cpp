@@ -14,11 +14,13 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using blockscale::runtime::ParameterKind;
 using Kind = blockscale::runtime::Expression::Op;
 using Role = blockscale::runtime::PlanBuffer::Role;
+using blockscale::runtime::Relation;
 
 namespace blockscale::plan {
 
@@ -76,21 +78,28 @@ LogicalResult Builder::evaluate(Operation *op) {
       })
       .Case<arith::SubIOp>([&](auto) { return evaluateBinary(op, Kind::Sub); })
       .Case<arith::MulIOp>([&](auto) { return evaluateBinary(op, Kind::Mul); })
-      // Sizes are not negative: signed and unsigned are the same.
-      .Case<arith::CeilDivUIOp, arith::CeilDivSIOp>(
+      .Case<arith::CeilDivSIOp>(
           [&](auto) { return evaluateBinary(op, Kind::CeilDiv); })
-      .Case<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp>(
+      .Case<arith::CeilDivUIOp>(
+          [&](auto) { return evaluateUnsigned(op, Kind::CeilDiv); })
+      .Case<arith::FloorDivSIOp>(
           [&](auto) { return evaluateBinary(op, Kind::FloorDiv); })
-      .Case<arith::RemUIOp, arith::RemSIOp>(
-          [&](auto) { return evaluateBinary(op, Kind::Mod); })
-      .Case<arith::MinUIOp, arith::MinSIOp>(
-          [&](auto) { return evaluateBinary(op, Kind::Min); })
-      .Case<arith::MaxUIOp, arith::MaxSIOp>(
-          [&](auto) { return evaluateBinary(op, Kind::Max); })
+      .Case<arith::DivUIOp>(
+          [&](auto) { return evaluateUnsigned(op, Kind::FloorDiv); })
+      .Case<arith::DivSIOp>([&](auto) { return evaluateQuotient(op); })
+      .Case<arith::RemUIOp>(
+          [&](auto) { return evaluateUnsigned(op, Kind::Mod); })
+      .Case<arith::RemSIOp>([&](auto) { return evaluateRemainder(op); })
+      .Case<arith::MinSIOp>([&](auto) { return evaluateBinary(op, Kind::Min); })
+      .Case<arith::MinUIOp>(
+          [&](auto) { return evaluateUnsigned(op, Kind::Min); })
+      .Case<arith::MaxSIOp>([&](auto) { return evaluateBinary(op, Kind::Max); })
+      .Case<arith::MaxUIOp>(
+          [&](auto) { return evaluateUnsigned(op, Kind::Max); })
       .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp,
-            arith::ExtUIOp>([&](auto) { return evaluateCast(op); })
-      .Case<arith::TruncIOp, LLVM::IntToPtrOp>(
-          [&](auto) { return forward(op); })
+            arith::ExtUIOp, arith::TruncIOp>(
+          [&](auto) { return evaluateCast(op); })
+      .Case<LLVM::IntToPtrOp>([&](auto) { return forward(op); })
       .Case<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
           [&](auto) { return evaluateLogic(op); })
       .Case([&](memref::ExtractAlignedPointerAsIndexOp pointer) {
@@ -144,10 +153,29 @@ LogicalResult Builder::forward(Operation *op) {
   return success();
 }
 
+/// The bits of an integer; an index has 64.
+static unsigned getWidth(Type type) {
+  return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+}
+
 /// An integer in another type; as a signed one, an i1 is 0 or -1.
 LogicalResult Builder::evaluateCast(Operation *op) {
-  if (!op->getOperand(0).getType().isInteger(1))
+  Type from = op->getOperand(0).getType(), to = op->getResult(0).getType();
+  if (!from.isInteger(1)) {
+    const auto *number = find<Expression>(op->getOperand(0));
+    if (!number)
+      return forward(op);
+    if (to.isInteger(1)) {
+      set(op->getResult(0), Expression::make(Kind::Mod, *number, 2));
+      return success();
+    }
+    bool isUnsigned = isa<arith::IndexCastUIOp, arith::ExtUIOp>(op);
+    if (isUnsigned && getWidth(from) < getWidth(to))
+      requireNotNegative(op, *number);
+    if (getWidth(from) > getWidth(to))
+      requireWidth(op, *number);
     return forward(op);
+  }
   std::optional<Expression> flag = getFlag(op->getOperand(0));
   if (!flag)
     return refuse(op, "has an operand that has no form");
@@ -171,11 +199,88 @@ LogicalResult Builder::evaluateLogic(Operation *op) {
   return success();
 }
 
+void Builder::requireNotNegative(Operation *op, ArrayRef<Expression> operands) {
+  std::string text = op->getName().getStringRef().str() +
+                     ": expected operands of the host that are 0 or more";
+  for (const Expression &operand : operands)
+    if (!isNotNegative(operand))
+      addConstraint({{operand, Relation::GE, 0}, text});
+}
+
+void Builder::requireWidth(Operation *op, const Expression &number) {
+  unsigned width = getWidth(op->getResult(0).getType());
+  if (width >= 64 || number.getConstant())
+    return;
+  std::string text = op->getName().getStringRef().str() +
+                     ": expected a number of " + std::to_string(width) +
+                     " bits";
+  int64_t largest = llvm::maxIntN(width);
+  if (!isNotNegative(number))
+    addConstraint({{number, Relation::GE, -largest - 1}, text});
+  addConstraint({{number, Relation::LE, largest}, text});
+}
+
 LogicalResult Builder::evaluateBinary(Operation *op, Kind kind) {
+  // An i1 is 0 or 1, which sums and signs are not of.
+  if (op->getResult(0).getType().isInteger(1))
+    return refuse(op);
   Expressions operands;
   if (failed(getExpressions(op, op->getOperands(), operands)))
     return failure();
+  Expression result = Expression::make(kind, operands[0], operands[1]);
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    requireWidth(op, result);
+  set(op->getResult(0), result);
+  return success();
+}
+
+LogicalResult Builder::evaluateUnsigned(Operation *op, Kind kind) {
+  Expressions operands;
+  if (failed(getExpressions(op, op->getOperands(), operands)))
+    return failure();
+  requireNotNegative(op, operands);
   set(op->getResult(0), Expression::make(kind, operands[0], operands[1]));
+  return success();
+}
+
+/// The part of a number that is not negative, and that which is not positive.
+static std::pair<Expression, Expression> splitAtZero(const Expression &number) {
+  return {Expression::make(Kind::Max, number, 0),
+          Expression::make(Kind::Min, number, 0)};
+}
+
+/// A quotient that is rounded toward zero: down from 0 on, and up below.
+LogicalResult Builder::evaluateQuotient(Operation *op) {
+  Expressions operands;
+  if (failed(getExpressions(op, op->getOperands(), operands)))
+    return failure();
+  const Expression &number = operands[0], &divisor = operands[1];
+  Expression result = Expression::make(Kind::FloorDiv, number, divisor);
+  if (!isNotNegative(number)) {
+    auto [positive, negative] = splitAtZero(number);
+    result = Expression::make(
+        Kind::Add, Expression::make(Kind::FloorDiv, positive, divisor),
+        Expression::make(Kind::CeilDiv, negative, divisor));
+  }
+  set(op->getResult(0), result);
+  return success();
+}
+
+/// A remainder with the sign of what is divided.
+LogicalResult Builder::evaluateRemainder(Operation *op) {
+  Expressions operands;
+  if (failed(getExpressions(op, op->getOperands(), operands)))
+    return failure();
+  const Expression &number = operands[0], &divisor = operands[1];
+  Expression result = Expression::make(Kind::Mod, number, divisor);
+  if (!isNotNegative(number)) {
+    auto [positive, negative] = splitAtZero(number);
+    Expression magnitude = Expression::make(Kind::Sub, 0, negative);
+    result = Expression::make(Kind::Sub,
+                              Expression::make(Kind::Mod, positive, divisor),
+                              Expression::make(Kind::Mod, magnitude, divisor));
+  }
+  set(op->getResult(0), result);
   return success();
 }
 
@@ -199,7 +304,14 @@ LogicalResult Builder::evaluateCompare(arith::CmpIOp op) {
   Expressions operands;
   if (failed(getExpressions(op, op.getOperands(), operands)))
     return failure();
-  using runtime::Relation;
+  bool isFlag = op.getLhs().getType().isInteger(1);
+  bool isUnsigned = op.getPredicate() >= arith::CmpIPredicate::ult;
+  bool isEquality = op.getPredicate() <= arith::CmpIPredicate::ne;
+  if (isUnsigned)
+    requireNotNegative(op, operands);
+  // As a signed number, true is below false.
+  if (isFlag && !isUnsigned && !isEquality)
+    std::swap(operands[0], operands[1]);
   // The relations in the order of the predicates, unsigned ones last.
   constexpr Relation relations[] = {
       Relation::EQ, Relation::NE, Relation::LT, Relation::LE, Relation::GT,
@@ -226,12 +338,17 @@ LogicalResult Builder::evaluateAssert(cf::AssertOp op) {
   if (found && constraint.relation == runtime::Relation::EQ &&
       constraint.right.getConstant() == found.getInt())
     std::swap(constraint.left, constraint.right);
+  addConstraint(std::move(constraint));
+  return success();
+}
+
+void Builder::addConstraint(runtime::PlanConstraint constraint) {
   // Only what every call does is known to hold before anything runs.
   bool isAlways = steps == &plan.steps && !usesVariables(constraint.left) &&
                   !usesVariables(constraint.right);
   if (!isAlways) {
     add(std::move(constraint));
-    return success();
+    return;
   }
   // What an earlier constraint says is not said again.
   bool isKnown = llvm::any_of(plan.constraints, [&](const auto &known) {
@@ -239,9 +356,13 @@ LogicalResult Builder::evaluateAssert(cf::AssertOp op) {
            known.left.getText() == constraint.left.getText() &&
            known.right.getText() == constraint.right.getText();
   });
-  if (!isKnown)
-    plan.constraints.push_back(std::move(constraint));
-  return success();
+  if (isKnown)
+    return;
+  std::optional<size_t> dim = constraint.left.getDim();
+  if (dim && constraint.relation == Relation::GE &&
+      isNotNegative(constraint.right))
+    mayBeNegative.erase(*dim);
+  plan.constraints.push_back(std::move(constraint));
 }
 
 LogicalResult Builder::evaluateGlobal(memref::GetGlobalOp op) {

@@ -236,6 +236,43 @@ std::optional<Expression> Expression::getDividend() const {
   return dividend;
 }
 
+bool Expression::isNotNegative(
+    const std::function<bool(size_t)> &isNotNegative) const {
+  std::vector<bool> stack;
+  for (const Node &node : nodes) {
+    if (node.op == Op::Constant || node.op == Op::Dim) {
+      stack.push_back(node.op == Op::Constant
+                          ? node.value >= 0
+                          : isNotNegative(static_cast<size_t>(node.value)));
+      continue;
+    }
+    bool right = stack.back();
+    stack.pop_back();
+    bool left = stack.back();
+    switch (node.op) {
+    // A divisor is at least 1.
+    case Op::CeilDiv:
+    case Op::FloorDiv:
+      break;
+    case Op::Mod:
+      left = true;
+      break;
+    case Op::Max:
+      left = left || right;
+      break;
+    case Op::Add:
+    case Op::Mul:
+    case Op::Min:
+      left = left && right;
+      break;
+    default:
+      left = false;
+    }
+    stack.back() = left;
+  }
+  return stack.back();
+}
+
 std::optional<size_t> Expression::getLargestDim() const {
   std::optional<size_t> largest;
   for (const Node &node : nodes)

@@ -174,6 +174,23 @@ TEST(Expression, DimAlone) {
   EXPECT_EQ(Expression(5).getText(), "5");
 }
 
+TEST(Expression, NotNegative) {
+  // m is a size, and n_2 any integer.
+  auto isNotNegative = [](const std::string &text) {
+    Result<Expression> expression = Expression::parse(text, kDims);
+    EXPECT_TRUE(expression.ok()) << expression.message();
+    return expression->isNotNegative([](size_t number) { return number == 0; });
+  };
+  for (const char *text :
+       {"0", "m", "m * 3 + 1", "ceildiv(m, n_2)", "floordiv(m + 5, 2)",
+        "mod(n_2, 4)", "max(n_2, 0)", "max(m, n_2)", "min(m, max(n_2, 1))"})
+    EXPECT_TRUE(isNotNegative(text)) << text;
+  for (const char *text :
+       {"n_2", "m - 1", "m + n_2", "m * n_2", "ceildiv(n_2, m)",
+        "floordiv(n_2, 2)", "min(m, n_2)", "max(n_2, n_2)", "0 - m"})
+    EXPECT_FALSE(isNotNegative(text)) << text;
+}
+
 TEST(Expression, DimNames) {
   for (const char *name : {"m", "_", "arg0_dim1", "Max"})
     EXPECT_TRUE(isDimName(name)) << name;

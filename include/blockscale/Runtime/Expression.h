@@ -24,6 +24,7 @@
 #include "blockscale/Runtime/Result.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -77,6 +78,10 @@ public:
   /// The number that is divided, where the expression is the remainder of a
   /// division, and nothing otherwise.
   std::optional<Expression> getDividend() const;
+  /// Whether it is 0 or more for all values of its dims, where a dim is so if
+  /// `isNotNegative` says so of its number.
+  bool
+  isNotNegative(const std::function<bool(size_t number)> &isNotNegative) const;
   /// The largest number of a dim that it has, if any.
   std::optional<size_t> getLargestDim() const;
 
