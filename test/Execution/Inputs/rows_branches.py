@@ -131,21 +131,22 @@ def check(folder, case, expect):
         return
     np.save(folder / "w.npy", make_numbers(random, (GROUPS, N, K) if has_groups else (N, K)))
     rows = [1] + [most + i for most, _ in tiles[:-1] if most <= MOST for i in (0, 1)]
-    lines = []
+    # Runs at a place follow each other, and are compiled once.
+    places = (["--on=cpu", "--optimize=0"],
+              ["--on=emulator", f"--target={chip}", *schedule, "--profile"])
+    on_cpu, emulated = [], []
     for count in rows:
         np.save(folder / f"x{count}.npy", make_numbers(random, (count, K)))
         ends = folder / f"o{count}.npy"
         np.save(ends, np.array([count // 3, count], np.int32))
-        places = (["--on=cpu", "--optimize=0"],
-                  ["--on=emulator", f"--target={chip}", *schedule, "--profile"])
         inputs = ["--in", folder / f"x{count}.npy", "--in", folder / "w.npy"]
         if has_groups:
             inputs += ["--in", ends]
-        lines += [[module, *where, *inputs, "--out", folder / f"y{count}{where[0]}.npy"]
-                  for where in places]
-    ended = run_lines(lines)
+        for lines, where in zip((on_cpu, emulated), places):
+            lines.append([module, *where, *inputs, "--out", folder / f"y{count}{where[0]}.npy"])
+    ended = run_lines(on_cpu + emulated)
     for i, count in enumerate(rows):
-        (_, said), (status, printed) = ended[2 * i:2 * i + 2]
+        (_, said), (status, printed) = ended[i::len(rows)]
         what = f"{name} of {count} rows, {chip}"
         if status:
             expect.record(what, printed or said)
