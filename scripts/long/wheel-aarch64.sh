@@ -31,7 +31,7 @@ for minor in 17 26 27 28 31 34 35 36; do
 done
 step "Packages for aarch64" logged "$root/.cache/logs/wheel-aarch64.log" \
   "$root/.venv/bin/python" -m pip install --disable-pip-version-check --target "$site" \
-  "${platforms[@]}" --python-version 3.11 --only-binary :all: "$work"/wheel/*.whl sympy
+  "${platforms[@]}" --python-version 3.11 --only-binary :all: "$work"/wheel/*.whl sympy safetensors
 
 # conformance TOOL NAME: the golden arrays by a blockscale-run, whose own are in the folder NAME.
 conformance() {
@@ -39,11 +39,15 @@ conformance() {
   QEMU_LD_PREFIX=$system "$root/.venv/bin/python" "$root/test/Conformance/run.py" \
     --cases "$root/test/Data/golden" --on cpu --tool "$1" --out "$work/$2" --jobs "$(nproc)"
 }
-printf '#!/bin/sh\nexec "%s" blockscale-run "$@"\n' "$site/blockscale/_lib/blockscale" >"$work/run"
-chmod +x "$work/run"
-"$root/scripts/build.sh" blockscale-run
+mkdir "$work/tools"
+for tool in blockscale-run blockscale-roofline; do
+  printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$site/blockscale/_lib/blockscale" "$tool" \
+    >"$work/tools/$tool"
+done
+chmod +x "$work"/tools/*
+"$root/scripts/build.sh" blockscale-run blockscale-roofline
 arrays=0 same=0 tests=0
-conformance "$work/run" aarch64 >"$work/arrays.log" || arrays=$?
+conformance "$work/tools/blockscale-run" aarch64 >"$work/arrays.log" || arrays=$?
 tail -n 1 "$work/arrays.log"
 conformance "$root/build/bin/blockscale-run" here >/dev/null || same=$?
 diff -r "$work/aarch64" "$work/here" || same=1

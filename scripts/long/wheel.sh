@@ -36,7 +36,7 @@ export {SSL_CERT_FILE,PIP_CERT,CURL_CA_BUNDLE,REQUESTS_CA_BUNDLE}=$certificates
   apt-get update
   apt-get install -y --no-install-recommends python3-venv
   python3 -m venv /venv
-  /venv/bin/pip install /wheel/*.whl sympy
+  /venv/bin/pip install /wheel/*.whl sympy safetensors
 } >/install.log 2>&1 || { tail -n 20 /install.log; exit 1; }
 # Nothing of LLVM is there but what the wheel brought.
 [ -z "\$(find / -xdev -name 'libLLVM*' -o -xdev -name 'libMLIR*')" ]
