@@ -217,11 +217,13 @@ def _check_ranges(inputs: Sequence[Input], symbols: Mapping[Any, int],
 
 
 def _read_ranges(program: torch.export.ExportedProgram) -> dict[Any, tuple[int, float]]:
-    """The ranges of a program's sizes. torchao's layers branch on the number of rows, where the
-    module does not."""
+    """The ranges of a program's sizes. PyTorch takes sizes of 0 and 1 where the least is 2, with
+    which it begins where nobody says another. torchao's layers branch on the number of rows, where
+    the module does not."""
     if any(map(_torchao.is_quantized, program.state_dict.values())):
         return {}
-    return {symbol: (int(each.lower), int(each.upper) if each.upper.is_Integer else math.inf)
+    return {symbol: (int(each.lower) if each.lower > 2 else 0,
+                     int(each.upper) if each.upper.is_Integer else math.inf)
             for symbol, each in program.range_constraints.items()
             if isinstance(symbol, sympy.Symbol)}
 
