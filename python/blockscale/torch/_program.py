@@ -13,6 +13,7 @@ from typing import Any
 import sympy
 import torch
 from torch import Tensor
+from torch._ops import HigherOrderOperator
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
@@ -366,8 +367,9 @@ def _begin(program: torch.export.ExportedProgram, constants: str
 
 def _decompose(program: torch.export.ExportedProgram, ops: Sequence[Any]
                ) -> torch.export.ExportedProgram:
-    """The same program without ops that write into tensors, and with others of `ops` that have no
-    handler written out in ops that may have one, as far as PyTorch knows how."""
+    """The same program without ops that write into tensors and without parts under another mode of
+    gradients or autocast, and with others of `ops` that have no handler written out in ops that
+    may have one, as far as PyTorch knows how."""
     unknown = {node.target for node in ops if is_unknown(node)}
     if not unknown or any(map(_torchao.is_quantized, program.state_dict.values())):
         # PyTorch would write out what layers do with torchao's weights, too.
@@ -376,7 +378,8 @@ def _decompose(program: torch.export.ExportedProgram, ops: Sequence[Any]
     kept = {node.target for node in program.graph.nodes} - {node.target for node in ops}
     table = {op: function for op, function in torch.export.default_decompositions().items()
              if str(op) not in HANDLERS and op not in kept}
-    if not any(map(is_mutable, unknown)) and not unknown.intersection(table):
+    if not (unknown.intersection(table) or any(
+            is_mutable(each) or isinstance(each, HigherOrderOperator) for each in unknown)):
         return program
     try:
         return program.run_decompositions(table)
