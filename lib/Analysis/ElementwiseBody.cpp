@@ -58,6 +58,18 @@ bool isEvaluable(Operation *op) {
              math::SqrtOp, math::TruncOp>(op);
 }
 
+Operation *getUnaryOp(linalg::GenericOp generic) {
+  if (!linalg::isaElemwiseSingleUnaryOpInterface(generic) ||
+      !llvm::all_of(generic.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isIdentity(); }))
+    return nullptr;
+  Block &body = *generic.getBody();
+  // It may be about what is around the body.
+  bool isOfInput =
+      llvm::equal(body.front().getOperands(), body.getArguments().take_front());
+  return isOfInput ? &body.front() : nullptr;
+}
+
 Operation *findUnevaluable(Block &body) {
   for (Operation &op : body.without_terminator())
     if (!isEvaluable(&op))

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Analysis/MatrixProduct.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -66,12 +67,7 @@ bool addsProducts(linalg::LinalgOp op) {
 Value getExtended(Operation *op) {
   Value narrow;
   if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
-    auto maps = generic.getIndexingMapsArray();
-    if (linalg::isaElemwiseSingleUnaryOpInterface(generic) &&
-        llvm::all_of(maps, [](AffineMap map) { return map.isIdentity(); }) &&
-        isa<arith::ExtFOp>(generic.getBody()->front()) &&
-        generic.getBody()->front().getOperand(0) ==
-            generic.getBody()->getArgument(0))
+    if (isa_and_present<arith::ExtFOp>(getUnaryOp(generic)))
       narrow = generic.getDpsInputs().front();
   } else if (auto extend = dyn_cast<arith::ExtFOp>(op)) {
     narrow = extend.getIn();

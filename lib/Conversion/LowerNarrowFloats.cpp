@@ -98,6 +98,11 @@ static bool roundsInDirection(Operation *op) {
          !isNearest(cast.getRoundingmode());
 }
 
+/// Whether `op` is one that no target has, by its types or by how it rounds.
+static bool isLowered(Operation *op) {
+  return hasType(op, isNarrow) || roundsInDirection(op);
+}
+
 /// Refuses what has no definition here.
 static LogicalResult verifyNarrowOp(Operation *op) {
   auto find = [&](function_ref<bool(Type)> predicate) {
@@ -341,8 +346,7 @@ static bool isElementwiseOnTensors(Operation *op) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.getEncoding();
   };
-  return OpTrait::hasElementwiseMappableTraits(op) &&
-         (hasType(op, isNarrow) || roundsInDirection(op)) &&
+  return OpTrait::hasElementwiseMappableTraits(op) && isLowered(op) &&
          llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>) &&
          !hasType(op, hasEncoding);
 }
@@ -372,7 +376,7 @@ struct LowerNarrowFloatsPass
       isFound |= isa_and_present<arith::ArithDialect, linalg::LinalgDialect,
                                  math::MathDialect, tensor::TensorDialect>(
                      op->getDialect()) &&
-                 (hasType(op, isNarrow) || roundsInDirection(op));
+                 isLowered(op);
       if (!computes(op) ||
           (!hasType(op, isBelow16Bits) && !roundsInDirection(op)))
         return;
@@ -421,7 +425,7 @@ private:
   void lowerNumbers() {
     SmallVector<Operation *> ops;
     walkOutsideKernels(getOperation(), [&](Operation *op) {
-      if (computes(op) && (hasType(op, isNarrow) || roundsInDirection(op)) &&
+      if (computes(op) && isLowered(op) &&
           !hasType(op, llvm::IsaPred<TensorType>))
         ops.push_back(op);
     });

@@ -19,6 +19,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <type_traits>
 
 namespace blockscale::runtime {
 
@@ -87,6 +89,14 @@ struct CudaDriver {
 
   /// Success, or a failure that says what failed and names the driver's error.
   Status check(int result, const std::string &what) const;
+  /// The same with what `describe` gives, which takes long and is not called
+  /// where nothing failed.
+  template <typename Describe>
+  std::enable_if_t<std::is_invocable_v<Describe>, Status>
+  check(int result, Describe describe) const {
+    return result == kCudaSuccess ? Status::success()
+                                  : check(result, std::string(describe()));
+  }
   /// "CUDA 13.0", the newest that the driver supports.
   std::string formatVersion() const;
 

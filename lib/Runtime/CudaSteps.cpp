@@ -23,11 +23,9 @@ static Status failMissing(const CudaDriver &driver, const std::string &what,
 }
 
 Status CudaSteps::copy(uint64_t to, uint64_t from, uint64_t bytes) {
-  int result = driver.cuMemcpyDtoDAsync(to, from, bytes, stream);
-  if (result == kCudaSuccess)
-    return Status::success();
-  return driver.check(result, "copy of " + std::to_string(bytes) +
-                                  " bytes: cuMemcpyDtoDAsync");
+  return driver.check(driver.cuMemcpyDtoDAsync(to, from, bytes, stream), [&] {
+    return "copy of " + std::to_string(bytes) + " bytes: cuMemcpyDtoDAsync";
+  });
 }
 
 template <typename T>
@@ -140,15 +138,12 @@ Status CudaSteps::launch(const DeviceLaunch &launch) {
   } else {
     return failMissing(driver, "clusters", "CUDA 11.8");
   }
-  // A message takes as long as a part of the launch.
-  if (result == kCudaSuccess)
-    return Status::success();
-  return driver.check(result, "launch of " + *launch.kernel + " with grid " +
-                                  format(launch.grid) + ", block " +
-                                  format(launch.block) + ", cluster " +
-                                  format(launch.cluster) + " and " +
-                                  std::to_string(launch.sharedBytes) +
-                                  " bytes of shared memory");
+  return driver.check(result, [&] {
+    return "launch of " + *launch.kernel + " with grid " + format(launch.grid) +
+           ", block " + format(launch.block) + ", cluster " +
+           format(launch.cluster) + " and " +
+           std::to_string(launch.sharedBytes) + " bytes of shared memory";
+  });
 }
 
 Status CudaSteps::reduceOverRanks(RankReduction reduction,

@@ -15,6 +15,7 @@
 #define BLOCKSCALE_ANALYSIS_ELEMENTWISEBODY_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/BuiltinAttributeInterfaces.h"
 
@@ -31,6 +32,10 @@ mlir::Operation *findUnevaluable(mlir::Block &body);
 
 /// Whether kernels have elements of this type in registers: f32, bf16 or f16.
 bool isElementFloat(mlir::Type type);
+
+/// The op that `generic` computes of each element of its one input, which lies
+/// at the element's own place; null if it is another one.
+mlir::Operation *getUnaryOp(mlir::linalg::GenericOp generic);
 
 /// The constant that all elements of `value` are, or null.
 mlir::TypedAttr getUniformConstant(mlir::Value value);

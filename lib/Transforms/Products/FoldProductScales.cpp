@@ -448,14 +448,11 @@ private:
     if (auto round = dyn_cast<arith::TruncFOp>(op))
       return round.getRoundingmodeAttr() ? Value() : round.getIn();
     auto generic = dyn_cast<linalg::GenericOp>(op);
-    bool isRounding =
-        generic && generic.hasPureTensorSemantics() &&
-        linalg::isaElemwiseSingleUnaryOpInterface(generic) &&
-        getRounded(&generic.getBody()->front()) ==
-            generic.getBody()->getArgument(0) &&
-        llvm::all_of(generic.getIndexingMapsArray(),
-                     [](AffineMap map) { return map.isIdentity(); });
-    return isRounding ? generic.getDpsInputs().front() : Value();
+    if (!generic || !generic.hasPureTensorSemantics())
+      return {};
+    Operation *inner = getUnaryOp(generic);
+    return inner && getRounded(inner) ? generic.getDpsInputs().front()
+                                      : Value();
   }
 };
 
