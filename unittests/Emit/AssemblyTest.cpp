@@ -166,6 +166,17 @@ unsigned getMostRegisters(StringRef chip, StringRef kernel, int64_t k) {
   return kernel.contains("_rng") || (isOfGames && isLarge) ? ofThree : ofFour;
 }
 
+/// The most bytes that a kernel keeps in memory because no register is left.
+/// On chips of the sm_120 family, whose conversions do not round at random, the
+/// elements of a row that ends within a block are loaded one by one, and those
+/// and the random bits take nine words more than three CTAs leave.
+uint64_t getMostSpilledBytes(StringRef chip, StringRef kernel, int64_t k) {
+  constexpr uint64_t nineWords = 36;
+  bool isCrowded =
+      chip.starts_with("sm_12") && kernel.contains("_rng") && k % 16 != 0;
+  return isCrowded ? nineWords : 0;
+}
+
 class QuantizeKernels
     : public testing::TestWithParam<std::tuple<const char *, int64_t>> {};
 
@@ -198,8 +209,9 @@ TEST_P(QuantizeKernels, NoSpills) {
       [chip = chip](PassManager &pm) {
         pm.addPass(createLowerKernelsToGPU({chip}));
       },
-      kernels);
+      kernels, /*spillBytes=*/std::nullopt);
   for (const KernelResources &kernel : kernels) {
+    expectSpills(kernel, getMostSpilledBytes(chip, kernel.name, rowElements));
     EXPECT_EQ(kernel.sharedBytes,
               getSharedBytes(chip, kernel.name, rowElements))
         << kernel.name;

@@ -399,8 +399,11 @@ INSTANTIATE_TEST_SUITE_P(LongChips, SmallPlainGemmKernels,
 
 class CrowdedGemmKernels : public testing::TestWithParam<const char *> {};
 
+// On sm_120a ptxas keeps up to eight words of addresses of groups in memory,
+// elsewhere up to four.
 TEST_P(CrowdedGemmKernels, FewSpills) {
-  constexpr uint64_t registers = 255, spillBytes = 16;
+  constexpr uint64_t registers = 255;
+  uint64_t spillBytes = StringRef(GetParam()) == "sm_120a" ? 32 : 16;
   Products products = makeCrowdedProducts();
   expectNoSpills(products.text, GetParam(), products.count, registers,
                  spillBytes);
