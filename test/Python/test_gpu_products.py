@@ -23,13 +23,13 @@ import chart
 import grouped
 import humming_peer
 import log_head
-import minilm
+import minilm_plan
 import plain
 import product_bench
 import weight_only
 
 BENCHMARKS = (weight_only.WeightOnly, grouped.Grouped, both_scaled.BothScaled, plain.Plain,
-              append.Append, minilm.MiniLM)
+              append.Append, minilm_plan.MiniLM)
 
 
 class Case:

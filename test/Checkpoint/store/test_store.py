@@ -192,12 +192,13 @@ class TestStore(unittest.TestCase):
         remote = Remote(copy)
         for each in read_all(self.source):
             remote.put(str(self.source / each), each)
+        data = bytearray((self.source / name).read_bytes())
         done = []
 
         def change(*_):
+            # Other bytes each time: the store tells the same ones apart by a time in seconds alone.
             if not done:
                 done.append(1)
-                data = bytearray((self.source / name).read_bytes())
                 data[-1] ^= 1
                 remote.write(name, bytes(data))
         with self.assertRaisesRegex(blockscale.FileError,

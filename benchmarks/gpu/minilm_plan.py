@@ -3,8 +3,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times a whole model, of the sizes of all-MiniLM-L6-v2, beside torch.compile.
 
-  python3 benchmarks/gpu/minilm.py pack FOLDER [--only GLOB] [--checkout CHECKOUT]      # here
-  python3 FOLDER/minilm.py run [--only GLOB] [--out FOLDER] [--older FOLDER]            # there
+  python3 benchmarks/gpu/minilm_plan.py pack FOLDER [--only GLOB] [--checkout CHECKOUT]      # here
+  python3 FOLDER/minilm_plan.py run [--only GLOB] [--out FOLDER] [--older FOLDER]            # there
 
 Both machines need torch, the other one a Hopper GPU. The model is BERT's encoder with 6 layers in
 bf16, from the numbers of words to a vector of each sentence, all of full length. Nothing is
@@ -17,7 +17,7 @@ that --checkout names, which is built in build/.
 
 The clock is that of weight_only.py; all calls are CUDA graphs. First vectors are compared with
 those of torch in f32: they may be twice as far off as torch's in bf16. A share is the best peer's
-time over ours. Prints a table with the bars; writes minilm.json. The exit status is 1 if a result
+time over ours. Prints a table with the bars; writes minilm_plan.json. The exit status is 1 if a result
 is wrong or a bar is missed.
 """
 
@@ -143,7 +143,7 @@ def find_problem(torch, vectors, of_torch, expected):
 
 
 class MiniLM(Benchmark):
-    name, cases = "minilm", CASES
+    name, cases = "minilm_plan", CASES
     columns = ("sentences", "us", *(f"{name}, us" for name in PEERS), "older, us",
                "share of torch.compile", "times older", "bars")
     older = None

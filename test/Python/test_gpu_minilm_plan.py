@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""benchmarks/gpu/minilm.py: its bars and weights, and what another checkout packs."""
+"""benchmarks/gpu/minilm_plan.py: its bars and weights, and what another checkout packs."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks/gpu"), str(ROOT / "scripts")]
 
-import minilm
+import minilm_plan
 import product_bench
 
 ROW = {"label": "32 of 128 words", "problem": "", "share": 0.5, "times": 5.0,
@@ -28,11 +28,11 @@ class MiniLMTest(unittest.TestCase):
                                 ({"times": None, "share": 0.4}, "MISSED"),
                                 ({"problem": "WRONG"}, "WRONG")):
             with self.subTest(change):
-                self.assertEqual(minilm.MiniLM().verdict(ROW | change), verdict)
+                self.assertEqual(minilm_plan.MiniLM().verdict(ROW | change), verdict)
 
     # Without an older compiler, and where a peer failed, cells are empty.
     def test_cells(self):
-        benchmark = minilm.MiniLM()
+        benchmark = minilm_plan.MiniLM()
         self.assertEqual(benchmark.make_cells(ROW),
                          ["32 of 128 words", "200.0", "110.0", "100.0", "1000.0", "0.50", "5.00",
                           "0.5; 5.0"])
@@ -42,11 +42,11 @@ class MiniLMTest(unittest.TestCase):
         self.assertEqual(cells[3:7], ["", "", "0.50", ""])
 
     def test_weights(self):
-        weights = minilm.draw_weights()
+        weights = minilm_plan.draw_weights()
         self.assertEqual({name: each.shape for name, each in weights.items()},
-                         minilm.list_weights())
+                         minilm_plan.list_weights())
         self.assertEqual({each.dtype for each in weights.values()}, {np.dtype(np.float32)})
-        again = minilm.draw_weights()
+        again = minilm_plan.draw_weights()
         self.assertTrue(all(np.array_equal(weights[name], again[name]) for name in weights))
         self.assertAlmostEqual(float(weights["norm1_0"].mean()), 1, delta=0.1)
         self.assertAlmostEqual(float(weights["norm1_0_bias"].mean()), 0, delta=0.1)
