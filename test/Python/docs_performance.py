@@ -158,7 +158,8 @@ def hopper_chain():
 
 def hopper_chain_groups():
     """The same in groups, by their rows."""
-    log = read_rows("chain-h200.txt", 1)
+    log = {label: row for label, row in read_rows("chain-h200.txt").items()
+           if " groups of " in label}
     rows = sorted({int(label.split(", ")[0].split(" of ")[1]) for label in log})
     forms = dict.fromkeys((label.split(" of ")[0], label.split(", ")[1]) for label in log)
     shares = [[f"{groups}, {size}", *(log.get(f"{groups} of {m}, {size}", {}).get(
