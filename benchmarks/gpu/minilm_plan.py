@@ -17,8 +17,8 @@ that --checkout names, which is built in build/.
 
 The clock is that of weight_only.py; all calls are CUDA graphs. First vectors are compared with
 those of torch in f32: they may be twice as far off as torch's in bf16. A share is the best peer's
-time over ours. Prints a table with the bars; writes minilm_plan.json. The exit status is 1 if a result
-is wrong or a bar is missed.
+time over ours. Prints a table with the bars; writes minilm_plan.json. The exit status is 1 if a
+result is wrong or a bar is missed.
 """
 
 import importlib.util
