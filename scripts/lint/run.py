@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 LINTS = ["layers", "copies", "near_copies", "lanes", "releases", "licence", "mirror", "text",
-         "seeds", "format", "python_rules", "python_types"]
+         "seeds", "format", "imported_names", "python_rules", "python_types"]
 
 
 def main():

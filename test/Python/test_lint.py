@@ -59,6 +59,32 @@ class ReleasesTest(LintTest):
         self.assert_finds("releases", f"{self.HEADER}: expected at most 20 places", "but got 21")
 
 
+class ImportedNamesTest(LintTest):
+    def test_names_that_are_gone(self):
+        self.write("test/A/helpers.py", "def kept(): pass\n")
+        self.write("test/A/test_a.py", "if 1:\n    from helpers import kept, gone\n")
+        self.assert_finds("imported_names", "test/A/test_a.py:2: ",
+                          "expected test/A/helpers.py to have the name 'gone'")
+
+    def test_relative_names_that_are_gone(self):
+        self.write("test/A/__init__.py")
+        self.write("test/A/one.py", "x = 1\n")
+        self.write("test/A/two.py", "from .one import x, y\nfrom . import one, three\n")
+        self.assertEqual(len(self.findings("imported_names")), 2)
+
+    def test_what_passes(self):
+        # Bound in a branch, imported there, of another file of the name, a module of a package,
+        # anything at all, and names of a module that only a package has.
+        self.write("test/A/helpers.py", "try:\n    import x\nexcept E:\n    y, z = 1, 2\n")
+        self.write("test/B/helpers.py", "class W: pass\n")
+        self.write("test/A/folder/__init__.py")
+        self.write("test/A/folder/onnx.py")
+        self.write("test/A/open.py", "def __getattr__(name): pass\n")
+        self.write("test/A/test_a.py", "from helpers import W, x, y, z\nfrom folder import onnx\n"
+                                       "from open import gone\nfrom onnx import helper\n")
+        self.assertEqual(self.findings("imported_names"), [])
+
+
 class LanesTest(LintTest):
     FILE = "lib/Conversion/ToX/X.cpp"
     FINDS = (

@@ -32,7 +32,7 @@ from transformers import AutoModelForCausalLM
 import blockscale.checkpoint as checkpoint
 import decoders
 import make_checkpoint_vectors
-from test_faults import find_amaxes, write_source
+from test_faults import find_amaxes
 
 SAMPLE = torch.arange(48)[None] * 7 % decoders.VOCABULARY
 
@@ -63,7 +63,7 @@ class TestReaders(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         cls.addClassCleanup(scratch.cleanup)
         cls.folder = Path(scratch.name)
-        cls.sources = {family: write_source(cls.folder / family, family)
+        cls.sources = {family: decoders.write_decoder(cls.folder / family, family, shards=1)
                        for family in decoders.CONFIGS}
         cls.logits = {family: compute(load(cls.folder / family)) for family in decoders.CONFIGS}
 
