@@ -3,12 +3,15 @@
 """Small checkpoints for tests, and the numbers of quantized ones by tables."""
 
 import json
+import os
 from pathlib import Path
+from unittest import mock
 
 import ml_dtypes
 import numpy as np
 
 from blockscale._native._checkpoint import Metadata, lay_out
+from blockscale.checkpoint import _command
 
 NAMES = {"uint8": "U8", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64",
          "float8_e4m3fn": "F8_E4M3", "float8_e8m0fnu": "F8_E8M0"}
@@ -93,6 +96,13 @@ def write_model(folder, tensors, config, shards=1):
         index.update(dict.fromkeys(names[number::shards], name))
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
     return folder
+
+
+def run_command(*arguments):
+    """The exit status of blockscale-checkpoint, which leaves the environment as it was, and nothing
+    in the user's cache."""
+    with mock.patch.dict(os.environ, BLOCKSCALE_CACHE_DIR=""):
+        return _command.main(list(map(str, arguments)))
 
 
 def unpack(data):

@@ -26,7 +26,7 @@ def run(*arguments):
     out, error = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         try:
-            status = _command.main(list(map(str, arguments)))
+            status = checkpoints.run_command(*arguments)
         except SystemExit as ended:
             status = ended.code
     return status, out.getvalue(), error.getvalue()
@@ -70,10 +70,11 @@ class CommandTest(unittest.TestCase):
                                 ({"XDG_CACHE_HOME": "relative"}, None),
                                 ({"HOME": "/home", name: "/named"}, "/named"),
                                 ({"HOME": "/home", name: ""}, "")):
-            with mock.patch.dict(os.environ, given):
+            with (mock.patch.dict(os.environ, given),
+                  contextlib.redirect_stdout(io.StringIO())):
                 for each in {name, "XDG_CACHE_HOME"} - given.keys():
                     os.environ.pop(each, None)
-                self.assertEqual(run("list", self.nvfp4)[0], 0)
+                self.assertEqual(_command.main(["list", str(self.nvfp4)]), 0)
                 self.assertEqual(os.environ.get(name), expected, given)
 
     def test_list(self):

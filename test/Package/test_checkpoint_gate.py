@@ -14,7 +14,6 @@ import numpy as np
 import blockscale
 import checkpoints
 from blockscale import checkpoint
-from blockscale.checkpoint import _command
 
 Q = "model.layers.0.self_attn.q_proj"
 WEIGHT_ONLY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}
@@ -392,13 +391,13 @@ class GateTest(unittest.TestCase):
             configs["config.json"]["num_hidden_layers"] = 3
         source = self.change(more_layers)
         arguments = ["convert", str(source), str(self.result), "--to=plain", "--quiet"]
-        self.assertEqual(_command.main(arguments), 2)
+        self.assertEqual(checkpoints.run_command(*arguments), 2)
         self.assertFalse(self.result.exists())
-        self.assertEqual(_command.main([*arguments, "--allow=all-layers"]), 0)
+        self.assertEqual(checkpoints.run_command(*arguments, "--allow=all-layers"), 0)
         mixed = self.make_mixed()
-        self.assertEqual(_command.main([
-            "convert", str(mixed), str(self.folder / "mixed"), "--to=plain", "--quiet",
-            "--allow=C16", f"--leave={Q}"]), 0)
+        self.assertEqual(checkpoints.run_command(
+            "convert", mixed, self.folder / "mixed", "--to=plain", "--quiet", "--allow=C16",
+            f"--leave={Q}"), 0)
 
 
 if __name__ == "__main__":

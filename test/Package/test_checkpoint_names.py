@@ -17,7 +17,7 @@ import numpy as np
 import blockscale
 import checkpoints
 from blockscale import checkpoint
-from blockscale.checkpoint import _command, _model_table
+from blockscale.checkpoint import _model_table
 from blockscale.checkpoint._names import Names
 
 WEIGHT_ONLY = {"version": 1, "rules": [{"format": "nvfp4", "weight_only": True}]}
@@ -134,10 +134,10 @@ class SayingTest(unittest.TestCase):
         summary = checkpoint.quantize(model, result, WEIGHT_ONLY)
         shown = io.StringIO()
         with contextlib.redirect_stdout(shown):
-            _command.main(["list", str(model)])
+            checkpoints.run_command("list", model)
         listed = io.StringIO()
         with contextlib.redirect_stdout(listed):
-            _command.main(["list", "--json", str(model)])
+            checkpoints.run_command("list", "--json", model)
         report = checkpoint.check(result)
         for text, names in ((str(summary), summary.names), (shown.getvalue(), summary.names),
                             (str(report), report.names)):
