@@ -5,9 +5,9 @@
 
 A log is stale where a run in it has no commit, has a commit that ends in `-dirty` or is no
 ancestor of this one, or where code that the log speaks of changed after that commit, in
-another commit or in a file that is not committed. docs/logs/manifest.toml says which code that
-is, and which command writes the log. A log that has failures, and one that is missing, is
-listed too.
+another commit or in a file that is not committed. Comments and docstrings are no code.
+docs/logs/manifest.toml says which code that is, and which command writes the log. A log that has
+failures, and one that is missing, is listed too.
 
 Prints a line for each log, with the command that writes a stale one anew; the last line is
 `N passed, N failed`. Fails without git or without the history of commits, because nothing can
@@ -20,6 +20,8 @@ be said then.
 """
 
 import argparse
+import ast
+import contextlib
 import itertools
 import re
 import sys
@@ -37,6 +39,10 @@ BRACES = re.compile(r"\{([^{}]*)\}")
 LINK = re.compile(r"(\]\((?:(?:\.\./)*docs/)?logs/([\w./-]+\.txt)\))(?:(\s+)\(commits?\s[^)]*\))?")
 RESULT = re.compile(r"^result +\d+ passed, (\d+) failed", re.M)
 MOST_SHOWN = 3
+# A comment of C++, or what is kept: a string or a character, in which no comment begins.
+CPP = re.compile(r"""//[^\n]*|/\*.*?\*/|(R"(\w*)\(.*?\)\2"|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])')""",
+                 re.S)
+WITH_DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,31 @@ def find_changes(root, commit, paths):
     return sorted({*changed.splitlines(), *new.splitlines()})
 
 
+def drop_comments(path, text):
+    """What a C++ or Python file tells its compiler: without comments, docstrings and layout. The
+    whole text of others, and of what is no program."""
+    if path.endswith((".cpp", ".h")):
+        return " ".join(CPP.sub(lambda part: part[1] or " ", text).split())
+    if path.endswith(".py"):
+        with contextlib.suppress(SyntaxError):
+            tree = ast.parse(text)
+            for node in ast.walk(tree):
+                if isinstance(node, WITH_DOCSTRINGS) and ast.get_docstring(node) is not None:
+                    del node.body[0]
+            return ast.dump(tree)
+    return text
+
+
+def changes_code(root, commit, path):
+    """Whether a file that changed since a commit has other code than comments and docstrings."""
+    file = root / path
+    before = ask_git(root, "show", f"{commit}:{path}")
+    if before is None or not file.exists():
+        return True
+    return drop_comments(path, before) != drop_comments(path, file.read_text(encoding="utf-8",
+                                                                            errors="replace"))
+
+
 def why_run_is_stale(root, commit, paths):
     """Why a run of a commit does not speak of the code at hand, or None. The history must be
     there."""
@@ -109,12 +140,14 @@ def why_run_is_stale(root, commit, paths):
         return f"{commit} had changes that no commit has"
     if ask_git(root, "merge-base", "--is-ancestor", commit, "HEAD") is None:
         return f"{commit} is no ancestor of this commit"
-    changes = find_changes(root, commit, paths)
-    if not changes:
+    changes = iter(find_changes(root, commit, paths))
+    found = list(itertools.islice((path for path in changes if changes_code(root, commit, path)),
+                                  MOST_SHOWN))
+    if not found:
         return None
-    shown = ", ".join(changes[:MOST_SHOWN])
-    more = f" and {len(changes) - MOST_SHOWN} more" if len(changes) > MOST_SHOWN else ""
-    return f"changed since {commit}: {shown}{more}"
+    rest = len(list(changes))
+    more = f" and up to {rest} more" if rest else ""
+    return f"changed since {commit}: {', '.join(found)}{more}"
 
 
 def find_faults(root, log):

@@ -49,6 +49,7 @@ static bool replacePages(uintptr_t address) {
       continue;
     each->isCut = true;
     uintptr_t page = address / pageSize * pageSize;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): where a signal was raised.
     return mmap(reinterpret_cast<void *>(page), end - page, PROT_READ,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
                 /*fd=*/-1, /*offset=*/0) != MAP_FAILED;

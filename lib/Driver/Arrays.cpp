@@ -16,6 +16,7 @@ namespace blockscale {
 
 std::vector<ArrayView> getViews(std::vector<runtime::NpyArray> &arrays) {
   std::vector<ArrayView> views;
+  views.reserve(arrays.size());
   for (runtime::NpyArray &array : arrays)
     views.push_back(
         {array.type, array.shape, array.data.data(), array.data.size()});
@@ -25,6 +26,7 @@ std::vector<ArrayView> getViews(std::vector<runtime::NpyArray> &arrays) {
 std::vector<runtime::PlanArgument>
 getPlanArguments(const std::vector<ArrayView> &arrays) {
   std::vector<runtime::PlanArgument> arguments;
+  arguments.reserve(arrays.size());
   for (const ArrayView &array : arrays)
     arguments.push_back({array.type, array.shape, array.data});
   return arguments;

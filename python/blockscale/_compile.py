@@ -241,8 +241,8 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
     """Compiles a module.
 
     Args:
-      source: a traced Module, MLIR text, bytecode that MLIR wrote, or the path of a
-        file.
+      source: a traced Module, MLIR text, bytecode that MLIR wrote, or a pathlib.Path of
+        a file.
       target: "cpu", or a chip, as "sm_100a"; the error of another name lists all.
       on: where it is called: "cpu", "emulator" or "cuda"; None for "cpu", or for a chip
         "emulator".

@@ -286,8 +286,8 @@ def dequantize(data: Value, scale: Value, *, dtype: Any = "f32",
     """The inverse of quantize().
 
     Args:
-      data: [.., M, K], f4, f6 or f8.
-      scale: [.., M/rows, K/cols], f8E4M3FN (NVFP4) or f8E8M0FNU (MX), without layout.
+      data: [.., M, K], f4, f6, f8 or i8.
+      scale: [.., M/rows, K/cols], f8E4M3FN (NVFP4) or f8E8M0FNU (MX), in any layout.
       dtype: of the result: f32, bf16 or f16.
       global_scale, global_amax: f32, of the tensor, batch element or row.
       unchecked_origins: as in scaled_mm().
@@ -434,7 +434,7 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
     """a times the transpose of b, summed in f32.
 
     Args:
-      a, b: [.., M, K] and [.., N, K], f4, f6 or f8; one of them may be plain, bf16, or
+      a, b: [.., M, K] and [.., N, K], f4, f6, f8 or i8; one may be plain, bf16, or
         f16 beside NVFP4, and the other one prepacked then; or both are bf16 or f16.
       scale_a, scale_b: [.., M, K/B] and [.., N, K/B], in any layout; None of a plain
         operand.

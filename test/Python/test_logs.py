@@ -111,12 +111,35 @@ class StaleTest(CheckoutTest):
         self.commit()
         self.assertEqual(self.find_faults(), [])
 
+    def test_comments_and_docstrings_are_no_code(self):
+        cpp = 'int f() {\n  /* of one */ return g("// a"); // b\n}\nauto r = R"x(// c)x";\n'
+        python = '"""A module."""\ndef f():\n    """A function."""\n    return "a"  # b\n'
+        # What a file has, what it gets, and whether that is other code.
+        for name, before, after, is_other in (
+                ("a.cpp", cpp, cpp.replace("// b", "// d").replace("of one", "of\ntwo"), False),
+                ("b.h", cpp, cpp.replace("return", " return\n"), False),
+                ("c.cpp", cpp, cpp.replace("// a", "// d"), True),
+                ("d.cpp", cpp, cpp.replace("// c", "// d"), True),
+                ("e.cpp", cpp, cpp.replace("return", ""), True),
+                ("f.py", python, python.replace("A ", "Another ").replace("# b", "# c"), False),
+                ("g.py", python, python.replace('"a"', '"b"'), True),
+                ("h.py", python, python + "x = [\n", True),
+                ("i.txt", "// a\n", "// b\n", True)):
+            with self.subTest(name):
+                path = f"lib/A/{name}"
+                self.write(path, before)
+                commit = self.commit()
+                self.write_log(commit)
+                self.write(path, after)
+                self.assertEqual(self.find_faults(),
+                                 [f"changed since {commit}: {path}"] * is_other)
+
     def test_many_changes_are_counted(self):
         self.write_log(self.first)
         for i in range(5):
             self.write(f"lib/A/new{i}", "1")
         self.assertEqual(self.find_faults(), [
-            f"changed since {self.first}: lib/A/new0, lib/A/new1, lib/A/new2 and 2 more"])
+            f"changed since {self.first}: lib/A/new0, lib/A/new1, lib/A/new2 and up to 2 more"])
 
     def test_commits_that_say_nothing(self):
         git(self.root, "checkout", "--quiet", "--orphan", "another")

@@ -30,30 +30,36 @@
 using namespace llvm;
 using namespace blockscale;
 
-static cl::OptionCategory category("options of the fuzzer");
-static cl::list<std::string> paths(cl::Positional,
-                                   cl::desc("<files and folders of inputs>"),
-                                   cl::cat(category));
-static cl::opt<unsigned>
-    maxTotalTime("max_total_time", cl::cat(category),
-                 cl::desc("Seconds in all, with random inputs"));
-static cl::opt<unsigned>
-    runs("runs", cl::cat(category),
-         cl::desc("Random inputs, behind the given ones; they are the same on "
-                  "every machine"));
-static cl::opt<unsigned> seed("seed", cl::init(1), cl::cat(category),
-                              cl::desc("Seed of the random inputs"));
-static cl::opt<unsigned> timeout("timeout", cl::init(60), cl::cat(category),
-                                 cl::desc("Seconds of a CPU that an input may "
-                                          "take"));
-static cl::opt<std::string>
-    artifactPrefix("artifact_prefix", cl::cat(category),
-                   cl::desc("Prefix of the file that a bad input is kept in"));
-static cl::opt<bool> printTexts("print", cl::cat(category),
-                                cl::desc("Print the inputs' texts instead"));
+namespace {
+/// The options, which exist once `main` runs.
+struct CommandLine {
+  cl::OptionCategory category{"options of the fuzzer"};
+  cl::list<std::string> paths{cl::Positional,
+                              cl::desc("<files and folders of inputs>"),
+                              cl::cat(category)};
+  cl::opt<unsigned> maxTotalTime{
+      "max_total_time", cl::cat(category),
+      cl::desc("Seconds in all, with random inputs")};
+  cl::opt<unsigned> runs{
+      "runs", cl::cat(category),
+      cl::desc("Random inputs, behind the given ones; they are the same on "
+               "every machine")};
+  cl::opt<unsigned> seed{"seed", cl::init(1), cl::cat(category),
+                         cl::desc("Seed of the random inputs")};
+  cl::opt<unsigned> timeout{
+      "timeout", cl::init(60), cl::cat(category),
+      cl::desc("Seconds of a CPU that an input may take")};
+  cl::opt<std::string> artifactPrefix{
+      "artifact_prefix", cl::cat(category),
+      cl::desc("Prefix of the file that a bad input is kept in")};
+  cl::opt<bool> printTexts{"print", cl::cat(category),
+                           cl::desc("Print the inputs' texts instead")};
+};
+} // namespace
 
 /// The bytes of each file; a folder stands for its files, in order.
-static Expected<std::vector<std::string>> readInputs() {
+static Expected<std::vector<std::string>>
+readInputs(ArrayRef<std::string> paths) {
   std::vector<std::string> files, inputs;
   for (const std::string &path : paths) {
     if (!sys::fs::is_directory(path)) {
@@ -105,7 +111,7 @@ static void limitTime(unsigned seconds) {
 }
 
 /// Runs `input`, which stays in the file `artifact` where the process ends.
-static Error runKept(StringRef input, StringRef artifact) {
+static Error runKept(StringRef input, StringRef artifact, unsigned timeout) {
   limitTime(timeout);
   std::error_code error;
   {
@@ -118,11 +124,12 @@ static Error runKept(StringRef input, StringRef artifact) {
   return Error::success();
 }
 
-static Error runAll() {
-  Expected<std::vector<std::string>> stored = readInputs();
+static Error runAll(const CommandLine &options) {
+  std::vector<std::string> paths(options.paths.begin(), options.paths.end());
+  Expected<std::vector<std::string>> stored = readInputs(paths);
   if (!stored)
     return stored.takeError();
-  if (printTexts) {
+  if (options.printTexts) {
     for (const std::string &input : *stored)
       outs() << getFuzzer().getText(input) << "\n// -----\n";
     return Error::success();
@@ -130,17 +137,18 @@ static Error runAll() {
 
   using Clock = std::chrono::steady_clock;
   auto start = Clock::now();
-  auto end = start + std::chrono::seconds(maxTotalTime);
-  std::string artifact = artifactPrefix + "last-input";
-  std::minstd_rand random(seed);
+  auto end = start + std::chrono::seconds(options.maxTotalTime);
+  std::string artifact = options.artifactPrefix + "last-input";
+  std::minstd_rand random(options.seed);
   unsigned numRuns = 0;
   for (const std::string &input : *stored) {
-    if (Error error = runKept(input, artifact))
+    if (Error error = runKept(input, artifact, options.timeout))
       return error;
     ++numRuns;
   }
-  for (unsigned i = 0; i < runs || Clock::now() < end; ++i, ++numRuns)
-    if (Error error = runKept(makeInput(*stored, random), artifact))
+  for (unsigned i = 0; i < options.runs || Clock::now() < end; ++i, ++numRuns)
+    if (Error error =
+            runKept(makeInput(*stored, random), artifact, options.timeout))
       return error;
   limitTime(0);
   if (std::error_code error = sys::fs::remove(artifact))
@@ -156,9 +164,10 @@ static Error runAll() {
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   setToolVersion(getFuzzer().getName());
-  cl::HideUnrelatedOptions(category);
+  CommandLine options;
+  cl::HideUnrelatedOptions(options.category);
   cl::ParseCommandLineOptions(argc, argv, getFuzzer().getOverview());
   ExitOnError exitOnError(std::string(getFuzzer().getName()) + ": ");
-  exitOnError(runAll());
+  exitOnError(runAll(options));
   return 0;
 }

@@ -151,6 +151,7 @@ Error cuModuleGetFunction(Kernel **function, Image *module, const char *name) {
   return Error::Success;
 }
 
+// NOLINTNEXTLINE(readability-identifier-naming): a name of the driver's.
 Error cuModuleGetGlobal_v2(void **address, size_t *bytes, Image *module,
                            const char *name) {
   Call call("cuModuleGetGlobal");

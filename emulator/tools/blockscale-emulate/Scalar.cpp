@@ -16,9 +16,9 @@
 namespace blockscale::emulate {
 
 static std::vector<uint8_t> toBytes(uint64_t bits, unsigned size) {
-  std::vector<uint8_t> bytes;
+  std::vector<uint8_t> bytes(size);
   for (unsigned i = 0; i < size; ++i)
-    bytes.push_back(static_cast<uint8_t>(bits >> (8 * i)));
+    bytes[i] = static_cast<uint8_t>(bits >> (8 * i));
   return bytes;
 }
 

@@ -33,12 +33,14 @@ using emit::CallSite;
 static LogicalResult verifyForm(Operation *op) {
   if (failed(emit::verifyScaleLayouts(op)))
     return failure();
-  auto refuse = [&] { return op->emitOpError("has no lowering to the CPU"); };
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
     Type scale = quantize.getScale().getType();
     if (quantize.getOffsets() && !quantize.hasRowBlocks() &&
         !getScaleLayout(scale).isLinear() && !getGroupedLayout(scale))
-      return refuse();
+      return op->emitOpError("expected groups of blocks of several rows to "
+                             "have linear scales, or tiles of scales of each "
+                             "group alone, but got ")
+             << scale;
   }
   if (auto product = dyn_cast<ProductOpInterface>(op))
     return failed(emit::verifyRowMajor(product)) ? failure()

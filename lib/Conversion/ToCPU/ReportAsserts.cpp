@@ -93,7 +93,7 @@ void Reporter::findFailing() {
   }
   for (size_t i = 0; i < failing.size(); ++i) {
     func::FuncOp function = failing[i];
-    auto found = callers.find(function);
+    auto *found = callers.find(function);
     // The signature of a public function is for callers outside.
     if (found == callers.end() || function.isPublic())
       continue;

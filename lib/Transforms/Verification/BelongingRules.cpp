@@ -287,9 +287,11 @@ static LogicalResult verifyOwnScales(Operation *op,
     if (isPaired)
       candidates = candidates.slice(i, 1);
     std::optional<StringRef> difference;
-    for (QuantizeOp candidate : candidates)
-      if (!(difference = findDifference(candidate, found)))
+    for (QuantizeOp candidate : candidates) {
+      difference = findDifference(candidate, found);
+      if (!difference)
         break;
+    }
     if (!difference)
       continue;
     InFlightDiagnostic diag = op->emitOpError()

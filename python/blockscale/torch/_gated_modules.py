@@ -86,8 +86,8 @@ def _is_joined(layers: list[Any]) -> bool:
 class TrainedGatedMlp(nn.Module):
     """A gated MLP, y = down_proj(act_fn(gate_proj(x)) * up_proj(x)), whose layers are of
     TrainedLinear. They are computed together while nothing else is called for them, as hooks are;
-    layers of several forms, with biases, or in whose place other modules come are called one after
-    the other."""
+    layers of several forms, with biases, an amax group or gathered weights, or in whose place other
+    modules come are called one after the other."""
 
     #: The class that it had.
     kind: type[nn.Module]

@@ -99,7 +99,7 @@ func.func @count(%x: memref<128x64xf32>, %o: memref<?xi32>, %q: memref<64x128xf8
 func.func @shared_tiles(%x: memref<128x64xf32>, %o: memref<2xi32>, %q: memref<64x128xf8E4M3FN>, %s: memref<1x1x32x4x4xf8E8M0FNU>) {
   blockscale.kernel ins(%x, %o : memref<128x64xf32>, memref<2xi32>) outs(%q, %s : memref<64x128xf8E4M3FN>, memref<1x1x32x4x4xf8E8M0FNU>) {
   ^bb0(%lx: tensor<128x64xf32>, %lo: tensor<2xi32>, %lq: tensor<64x128xf8E4M3FN>, %ls: tensor<64x4xf8E8M0FNU, #swizzled>):
-    // expected-error@+1 {{'blockscale.quantize' op has no lowering to the CPU}}
+    // expected-error@+1 {{'blockscale.quantize' op expected groups of blocks of several rows to have linear scales, or tiles of scales of each group alone, but got 'tensor<64x4xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>'}}
     %0, %1 = blockscale.quantize %lx block [32, 1] transposed offsets(%lo : tensor<2xi32>)
         : tensor<128x64xf32> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU, #swizzled>
     blockscale.yield %0, %1 : tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU, #swizzled>
