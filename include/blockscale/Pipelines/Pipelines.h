@@ -126,8 +126,7 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool checks,
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options);
 
 /// A module of the dialect to gpu.launch_func and a gpu.module of NVVM, for any
-/// chip of the table. `blockscale-to-sm100` is this for chips with block-scaled
-/// products.
+/// chip of the table. `blockscale-to-sm100` is this for chips with tcgen05.
 std::vector<Stage> getToGPUStages(const ToGPUOptions &options);
 
 /// The stages of getToGPUStages for the chip of that name, whose other options

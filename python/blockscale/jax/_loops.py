@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops, whose passes are written out one behind the other (_graph.py). One that is left in a
-graph is refused."""
+"""Loops, whose passes are written out one behind the other. One that is left in a graph is refused:
+_graph.py has written out all others."""
 
 from __future__ import annotations
 
