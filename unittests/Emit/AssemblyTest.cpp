@@ -166,10 +166,10 @@ unsigned getMostRegisters(StringRef chip, StringRef kernel, int64_t k) {
   return kernel.contains("_rng") || (isOfGames && isLarge) ? ofThree : ofFour;
 }
 
-/// The most bytes that a kernel keeps in memory because no register is left.
-/// On chips of the sm_120 family, whose conversions do not round at random, the
-/// elements of a row that ends within a block are loaded one by one, and those
-/// and the random bits take nine words more than three CTAs leave.
+/// The most bytes that a kernel stores and loads because no register is left.
+/// For the sm_120 family ptxas 13.0 stores three words, and loads them nine
+/// times, in a kernel that draws random numbers for rows that end within a
+/// block: three CTAs leave it no more registers.
 uint64_t getMostSpilledBytes(StringRef chip, StringRef kernel, int64_t k) {
   constexpr uint64_t nineWords = 36;
   bool isCrowded =
